@@ -1,8 +1,10 @@
-"""The tables that a campaign prints: measured, published and ns-2's values with ratios, and the rate of each of several flows.
+"""The tables that a campaign prints: for each traffic kind its metrics (analysis/shown.py), with published and ns-2's values and
+ratios; and the rate of each of several flows.
 
 They fit a terminal of 80 columns: a column that is empty in every row is left out.
 """
 
+import textwrap
 from collections import Counter, defaultdict
 from statistics import fmean
 from typing import Any
@@ -11,43 +13,85 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from analysis.shown import flows_of, kinds_in, kinds_of_cells, shown_of
 from analysis.style import variant_name
-from analysis.tables import ENDINGS, METRICS, OF_KINDS, Results, cell_of, counts, ending, shown_metric
+from analysis.tables import ENDINGS, OF_KINDS, Results, cell_of, counts, ending
+from scenarios.traffic.shared.kind import Shown
 
-HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
+REFERENCES = ("paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
+HEADING_COLUMNS = 14  # at most so wide is the heading of one of several metrics, unless a word is wider
 FLOW_ROWS = 24  # metrics.json has the others
 
 
 def result_table(results: Results) -> Group:
-    """Title, a row per cell, and the results of the cross-checks (with their own width, as the table may be narrow)."""
-    description, runs = results.experiment, results.rows
-    metric = shown_metric(results.summary)
-    cells = _row_of_each_cell(results.summary, description.axes, metric)
+    """For each traffic kind a title and a row per cell; then the results of the cross-checks (a table may be narrower)."""
+    parts = [part for kind in kinds_in(results) for part in _kind_table(results, kind)]
+    return Group(*parts, Text(_caption(results.rows), style="dim"))
+
+
+def _kind_table(results: Results, kind: str) -> list[Text | Table]:
+    """Title and table of the flows of a kind, with a row per cell that has any."""
+    description = results.experiment
+    shown = shown_of(results, kind)
+    kinds = kinds_of_cells(results)
+    cells = [row for cell, row in _row_of_each_cell(results.summary, description.axes).items() if kind in kinds[cell]]
     with_variants = any(row["variant"] for row in cells)
-    unit = METRICS[metric][0]
-    flow = ", flow 1" if metric not in OF_KINDS and any(len(run["flow_metrics"]) > 1 for run in runs) else ""
-    title = f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}{flow}"
     profiles = {row["profile"] for row in cells if row["profile"]} if "profile" not in description.axes else set()
-    title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
     axes = (*description.axes, *(["profile"] if len(profiles) > 1 else []))
     table = Table()
     _add_names(table, axes, with_variants)
-    figures = [_figures(row) for row in cells]
-    kept = [column for column in range(len(HEADINGS)) if column == 0 or any(row[column] for row in figures)]
-    for column in kept:
-        table.add_column(HEADINGS[column], justify="right", no_wrap=True)
+    found = {(row["metric"], cell_of(row, description.axes)): row for row in results.summary}
+    blocks = [_columns(one, [_metric(found, one, row, description.axes) for row in cells], len(shown) == 1) for one in shown]
+    columns = [column for block in blocks for column in block]
+    for heading, _ in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
     endings: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    for run in runs:
+    for run in results.rows:
         endings[cell_of(run, description.axes)][ending(run)] += 1
-    for row, texts in zip(cells, figures, strict=True):
-        ended = _endings(endings[cell_of(row, description.axes)])
-        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), ended)
-    return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
+    for number, row in enumerate(cells):
+        texts = [texts[number] for _, texts in columns]
+        table.add_row(*_names(row, axes, with_variants), *texts, _endings(endings[cell_of(row, description.axes)]))
+    title = f"{description.name}: {'; '.join(one.label for one in shown)}"
+    title += _unit(shown[0]) if len(shown) == 1 else f" ({kind}{', all flows' if _over_all(results, kind, shown) else ''})"
+    title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
+    return [Text(title, style="italic"), table]
+
+
+def _over_all(results: Results, kind: str, shown: list[Shown]) -> bool:
+    return flows_of(results, kind) > 1 and any(one.metric in OF_KINDS for one in shown)
+
+
+def _unit(shown: Shown) -> str:
+    return f", {shown.unit}" if shown.unit else ""
+
+
+def _metric(
+    found: dict[tuple[str, tuple[Any, ...]], dict[str, Any]], shown: Shown, cell: dict[str, Any], axes: tuple[str, ...]
+) -> dict[str, Any]:
+    """The figures of a metric in a cell as they are printed: mean, interval, references, and the mean of the whole."""
+    row = found.get((shown.metric, cell_of(cell, axes)), {})
+    figures = {key: row.get(key) for key in ("mean", "ci95", "published", "ns2")}
+    scaled = {key: None if value is None else value * shown.factor for key, value in figures.items()}
+    return scaled | {"of": found.get((shown.of, cell_of(cell, axes)), {}).get("mean")}
+
+
+def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tuple[str, list[str]]]:
+    """Headings and texts of the columns of a metric, without those that are empty in every row."""
+    if alone:
+        headings = ["ours", "±95 %"]
+        ours = [[_value(row), _rounded(row["ci95"])] for row in rows]
+    else:
+        headings = [textwrap.fill(shown.label + _unit(shown), HEADING_COLUMNS, break_long_words=False)]
+        ours = [[_value(row) + (f" ±{_rounded(row['ci95'])}" if row["ci95"] is not None else "")] for row in rows]
+    texts = [[*own, *_references(row)] for own, row in zip(ours, rows, strict=True)]
+    columns = [(heading, [row[number] for row in texts]) for number, heading in enumerate([*headings, *REFERENCES])]
+    return [column for number, column in enumerate(columns) if number == 0 or any(column[1])]
 
 
 def flows_table(results: Results) -> Table | None:
-    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows."""
+    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows, or
+    none a rate."""
     axes, runs = results.experiment.axes, results.rows
     if all(len(run["flow_metrics"]) < 2 for run in runs):
         return None
@@ -57,10 +101,14 @@ def flows_table(results: Results) -> Table | None:
         if not counts(run):
             continue
         for name, flow in run["flow_metrics"].items():
+            if flow.get("acked_bps") is None and "delivered_bps" not in flow:
+                continue  # such as a command's, which has no rate
             kind = "acked" if flow.get("acked_bps") is not None else "delivered"
             ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
             values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])
             values += [flow[f"{kind}_bps"] / 1e3] if flow.get(f"{kind}_bps") is not None else []
+    if not rows:
+        return None
     more = f"and {len(rows) - FLOW_ROWS} more: metrics.json of each run" if len(rows) > FLOW_ROWS else None
     table = Table(title="every flow, kbit/s", caption=more)
     _add_names(table, axes, with_variants)
@@ -83,23 +131,25 @@ def _names(row: dict[str, Any], axes: tuple[str, ...], with_variants: bool) -> l
     return [str(row[axis]) for axis in axes] + ([variant_name(row["variant"])] if with_variants else [])
 
 
-def _figures(row: dict[str, Any]) -> list[str]:
-    mean = row["mean"]
-    figures = [_rounded(mean), _rounded(row["ci95"])]
+def _value(row: dict[str, Any]) -> str:
+    """The mean, or `3 of 4`; empty without one."""
+    whole = f" of {_rounded(row['of'])}" if row["of"] is not None else ""
+    return _rounded(row["mean"]) + (whole if row["mean"] is not None else "")
+
+
+def _references(row: dict[str, Any]) -> list[str]:
+    texts = []
     for reference in (row["published"], row["ns2"]):
-        figures += [_rounded(reference), f"{mean / reference:.2f}" if mean is not None and reference else ""]
-    return figures
+        texts += [_rounded(reference), f"{row['mean'] / reference:.2f}" if row["mean"] is not None and reference else ""]
+    return texts
 
 
-def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...], metric: str) -> list[dict[str, Any]]:
-    """The row of `metric` of each cell. A cell without it, such as one without a run that counts, has its first row without
-    values."""
+def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The first row of each cell, which names it."""
     cells: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in summary:
-        if row["metric"] == metric or cell_of(row, axes) not in cells:
-            cells[cell_of(row, axes)] = row
-    nothing = {"metric": metric, "unit": METRICS[metric][0], "mean": None, "ci95": None, "n": 0, "published": None, "ns2": None}
-    return [row if row["metric"] == metric else row | nothing for row in cells.values()]
+        cells.setdefault(cell_of(row, axes), row)
+    return cells
 
 
 def _endings(endings: Counter[str]) -> str:

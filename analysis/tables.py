@@ -76,8 +76,8 @@ OF_KINDS = {
 }
 METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`
-# The metric of the printed table and the general figure: the first that any run has. Flows of datagrams have no ACKs,
-# flows without a known connection only the metrics of their reports.
+# The metric that stands for flows whose kind names none (analysis/shown.py): the first that any run has. Flows of datagrams have
+# no ACKs, flows without a known connection only the metrics of their reports.
 SHOWN = ("acked_kbps", "reaction_s", *OF_KINDS, "delivered_kbps", *own_metrics(kinds().values()))
 
 
@@ -90,6 +90,7 @@ class Experiment:
     published: Reference | None
     ns2: Reference | None
     cells: tuple[Mapping[str, Any], ...] = ()  # of experiment.json; those without a run have a row, too
+    shown: tuple[str, ...] = ()  # metrics that it prints before those of its traffic kinds
 
     @classmethod
     def of(cls, definition: Any, out_dir: Path) -> "Experiment":
@@ -101,6 +102,7 @@ class Experiment:
             load_reference("published", raw.get("published")),
             load_reference("ns2", raw.get("ns2")),
             tuple(cell for cell in raw.get("cells") or () if isinstance(cell, Mapping)),
+            tuple(raw.get("shown") or ()),
         )
 
 

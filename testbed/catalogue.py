@@ -6,12 +6,14 @@ sentence of a docstring. No list is kept here, and no file is run.
 
 import ast
 import inspect
+import json
 import re
 import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed.programs import ROOT
 
@@ -107,14 +109,20 @@ def traffic() -> list[Entry]:
 
 
 def routing() -> list[Entry]:
-    """The routing protocols, from the files that start them or else their classes; `manet doctor` lists the usable ones."""
-    from scenarios.routing import PROTOCOLS
+    """The routing protocols, from the files that start them or else their classes, and the names for tables of their options;
+    `manet doctor` lists the usable ones."""
+    from scenarios.routing import PRESETS, PROTOCOLS
 
     def text(name: str) -> str:
         file = STAGES / "routing" / f"{name.replace('-', '_')}.py"
         return docstring_of(file) if file.exists() else inspect.getdoc(PROTOCOLS[name]) or ""
 
-    return [Entry(name, first_sentence(text(name))) for name in sorted(PROTOCOLS)]
+    def options(table: dict[str, Any]) -> str:
+        given = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items() if key != "protocol")
+        return f"{table['protocol']} with {given}"
+
+    described = {name: first_sentence(text(name)) for name in PROTOCOLS} | {name: options(PRESETS[name]) for name in PRESETS}
+    return [Entry(name, described[name]) for name in sorted(described)]
 
 
 def tcps() -> list[Entry]:

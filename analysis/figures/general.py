@@ -1,4 +1,4 @@
-"""The default figure of an experiment: the metric of the printed table against the experiment's first axis.
+"""The default figure of an experiment: the first metric of the printed table against the experiment's first axis.
 
 A line for each combination of the other axes and variants, with 95 % intervals if a point has several runs, ringed in black if
 one of them is suspect. If the axis has words as values, or if there are only variants, the values are placed side by side.
@@ -12,11 +12,9 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.errors import RunFileError
-from analysis.tables import read_summary, shown_metric
+from analysis.shown import kinds_in, shown_of
+from analysis.tables import collect, read_summary
 
-LABELS = {
-    "acked_kbps": "acknowledged (kbit/s)", "delivered_kbps": "delivered (kbit/s)", "reaction_s": "time without deliveries (s)",
-}  # fmt: skip
 MARKS = list(zip(
     (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK), "os^DvPX", strict=True,
 ))  # fmt: skip
@@ -30,12 +28,13 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    metric = shown_metric(summary)
-    cells = [row for row in summary if row["metric"] == metric and row["mean"] is not None]
+    described = drawing.description(out_dir)
+    results = collect(out_dir, described)
+    shown = shown_of(results, kinds_in(results)[0])[0]
+    cells = [_scaled(row, shown.factor) for row in summary if row["metric"] == shown.metric and row["mean"] is not None]
     if not cells:
         raise RunFileError(f"{out_dir}: no run that counts has a value for a figure; `manet report` names the runs")
     keys = _keys(cells)
-    described = drawing.description(out_dir)
     units = described.get("units", {})
     cells.sort(key=lambda row: [_rank(described, key, row[key]) for key in keys])
     places = _places(keys[0], cells)
@@ -51,12 +50,16 @@ def draw(out_dir: Path) -> list[Path]:
         if (rings := drawing.ring_suspects(axes[0], suspects)) is not None:
             rings.set_label("with a suspect run")
         _label(axes[0], keys[0], places, units)
-        axes[0].set_ylabel(LABELS.get(metric, metric))
+        axes[0].set_ylabel(shown.label + (f" ({shown.unit})" if shown.unit else ""))
         axes[0].set_ylim(bottom=0)
         if len(lines) > 1 or any(row["suspect"] for row in cells):
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
-        axes[0].figure.supxlabel(drawing.origin(out_dir, summary, metric), fontsize=6.5, color=style.GREY)
+        axes[0].figure.supxlabel(drawing.origin(out_dir, summary, shown.metric), fontsize=6.5, color=style.GREY)
     return written
+
+
+def _scaled(row: dict[str, Any], factor: float) -> dict[str, Any]:
+    return row | {key: None if row[key] is None else row[key] * factor for key in ("mean", "ci95")}
 
 
 def _keys(cells: list[dict[str, Any]]) -> list[str]:

@@ -2,7 +2,8 @@
 
 A panel for each TCP: a line for each run (opaque for the first seed), as the routing daemon of the flow's source reported its
 route; gaps are times without a route. Crosses are the rows of the paper's table 2 (Vegas). The title has the mean number of
-changes of the hop count, and of the route, in the measured time, with 95 % intervals.
+changes of the hop count, and of the route, in the measured time, with 95 % intervals, and the number of hop counts that the
+paper has.
 """
 
 from pathlib import Path
@@ -19,6 +20,7 @@ from analysis.tables import collect_runs, counts, mean_and_interval, read_summar
 AXES = ("flows", "tcp")  # of the experiment
 METRIC = "hop_changes"
 BASE = "newreno"
+PAPER = {"newreno": 26, "vegas": 8, "tcpap": 8}  # hop counts in the first 80 s: figure 8 and its text
 NS_PER_S = 1e9
 
 
@@ -31,6 +33,7 @@ def draw(out_dir: Path) -> list[Path]:
     with style.page(out_dir, "im_routes", height_in, nrows=max(1, len(tcps)), sharex=True, sharey=True) as (axes, written):
         for panel, tcp in zip(axes, tcps, strict=False):
             _draw_panel(panel, tcp, out_dir, [row for row in rows if row["tcp"] == tcp])
+        axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
         axes[-1].set_xlabel("time since the start of the walk (s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
     found = pairs(out_dir, AXES, "tcp", BASE, (METRIC, "route_changes", "acked_kbps"))
@@ -52,9 +55,12 @@ def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
     printed = load_reference("published", "internet-manet_hops_vegas")
     if printed is not None:
         points = [(float(row["time_s"]), float(row["hops"])) for row in printed.rows if float(row["time_s"]) <= end_s]
-        axes.plot(*zip(*points, strict=True), color=style.BLACK, marker=style.PUBLISHED.marker, linestyle="", markersize=4)
+        axes.plot(*zip(*points, strict=True), color=style.BLACK, marker=style.PUBLISHED.marker, linestyle="", markersize=4,
+                  label="table 2 of the paper (Vegas)")  # fmt: skip
     changes = (_mean(rows, METRIC), _mean(rows, "route_changes"))
-    axes.set_title(f"{mark.name}: {changes[0]} changes of the hop count, {changes[1]} of the route", fontsize=8)
+    paper = PAPER.get(tcp.partition("(")[0])
+    beside = "" if paper is None else f" (paper: {paper} hop counts)"
+    axes.set_title(f"{mark.name}: {changes[0]} changes of the hop count{beside}, {changes[1]} of the route", fontsize=8)
     axes.set(ylabel="hops", ylim=(0.5, 3.5), yticks=(1, 2, 3))
 
 

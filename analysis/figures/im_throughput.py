@@ -3,7 +3,8 @@ paper, figures 3, 7 and 9 to 12.
 
 A panel for each pattern of flows; within it the networks or uplinks (variants) side by side, and the TCPs in each. Means over
 seeds of the sum of all flows' acknowledged throughput, each flow over its own time, with 95 % intervals; crosses are the numbers
-that the paper prints. `pairs.csv` beside it has the differences of the TCPs, and of the variants, seed by seed.
+that the paper prints. Where the flows begin or end at different times, the sum may exceed the capacity of the path; the title of
+the panel says so. `pairs.csv` beside it has the differences of the TCPs, and of the variants, seed by seed.
 """
 
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.figures.general import SLANTED
 from analysis.pairs import pairs, write_pairs
-from analysis.tables import read_summary
+from analysis.rundir import RunDirectory
+from analysis.tables import collect_runs, read_summary
 
 AXES = ("flows", "tcp")  # of the experiment
 METRIC = "total_acked_kbps"
@@ -29,13 +32,17 @@ def draw(out_dir: Path) -> list[Path]:
     cells = [row for row in summary if row["metric"] == METRIC]
     patterns, tcps = (drawing.in_order(out_dir, (str(row[axis]) for row in cells), axis) for axis in AXES)
     variants = drawing.in_order(out_dir, (row["variant"] or "" for row in cells))
+    partly = {run["flows"] for run in collect_runs(out_dir, AXES) if _overlap_in_part(RunDirectory(out_dir / run["run_dir"]))}
     height_in = 1.0 + 1.35 * len(patterns)
     with style.page(out_dir, "im_throughput", height_in, nrows=len(patterns), sharex=True, sharey=True) as (axes, written):
         for panel, pattern in zip(axes, patterns, strict=True):
             _draw_panel(panel, [row for row in cells if row["flows"] == pattern], tcps, variants)
-            panel.set(title=pattern.replace("-", " "), ylabel="kbit/s")
+            panel.set(title=pattern.replace("-", " ") + (", each flow over its own time" if pattern in partly else ""))
+        axes[0].figure.supylabel("sum of the flows (kbit/s)", fontsize=8)
         axes[0].set_ylim(bottom=0)
-        axes[-1].set_xticks(range(len(variants)), [style.of_variant(variant).name for variant in variants])
+        names = [style.of_variant(variant).name for variant in variants]
+        slanted = {"rotation": 20, "ha": "right"} if sum(map(len, names)) > SLANTED else {}
+        axes[-1].set_xticks(range(len(variants)), names, **slanted)
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
@@ -43,6 +50,11 @@ def draw(out_dir: Path) -> list[Path]:
     for number, base in enumerate(variants[:-1]):
         found += pairs(out_dir, AXES, "variant", base, (METRIC,), variants[number + 1 :])
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
+
+
+def _overlap_in_part(run: RunDirectory) -> bool:
+    """Whether the flows begin or end at different times."""
+    return len({(flow.get("start", 0), flow.get("stop")) for flow in run.scenario.get("flows", ())}) > 1
 
 
 def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], variants: list[str]) -> None:

@@ -472,6 +472,19 @@ def test_im_throughput_draws_the_tcps_of_each_uplink_and_their_differences(tmp_p
     assert total["one-upload tcpap", "slow"] == -207.5
 
 
+def test_im_throughput_says_where_the_flows_of_a_sum_have_different_times(tmp_path):
+    together, apart = [{"start": 0}, {"start": 0}], [{"start": 0, "stop": 40}, {"start": 20}]
+    for pattern, flows in (("two-uploads", together), ("two-overlapping", apart)):
+        make_upload(tmp_path, pattern, "newreno", 1, 600.0)
+        (tmp_path / f"fast-flows{pattern}-tcpnewreno" / "seed-1" / "scenario.json").write_text(json.dumps({"flows": flows}))
+    described = UPLOADS | {"axes": {"flows": ["two-uploads", "two-overlapping"], "tcp": ["newreno"]}}
+    (tmp_path / "experiment.json").write_text(json.dumps(described))
+    write_tables(collect(tmp_path, described))
+    drawn = page(im_throughput.draw, tmp_path)
+    assert [panel.title for panel in drawn.panels] == ["two uploads", "two overlapping, each flow over its own time"]
+    assert "sum of the flows (kbit/s)" in drawn.words
+
+
 def test_wm_comparison_draws_each_metric_that_the_runs_have(tmp_path):
     for variant, service_s in (("aodv-ns2", 30.0), ("adv-30-30", 20.0)):
         for seed in (1, 2):
@@ -510,3 +523,5 @@ def test_im_routes_draws_the_hops_as_the_daemon_reported_them(tmp_path):
     hops = [point for point in steps.points if point[1] == point[1]]
     assert [y for _, y in hops] == [2, 1, 1]
     assert [x for x, _ in hops] == near([20.3, 31, 100])
+    assert "table 2 of the paper (Vegas)" in panel.named
+    assert "(paper: 26 hop counts)" in panel.title

@@ -41,7 +41,7 @@ def test_a_line_for_each_value_of_the_other_axes_with_intervals_at_the_points(tm
         "window 32 segments": [(150, 1310), (200, 1110)],
     }
     assert panel.named["window 4 segments"].half_widths == [pytest.approx(HALF_OF_20_APART, abs=0.01)] * 2
-    assert (panel.xlabel, panel.ylabel) == ("spacing (m)", "acknowledged (kbit/s)")
+    assert (panel.xlabel, panel.ylabel) == ("spacing (m)", "acknowledged throughput (kbit/s)")
     assert panel.ylim[0] == 0
     looks = {(one.colour, one.marker) for one in panel.series}
     assert len(looks) == 2

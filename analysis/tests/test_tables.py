@@ -87,7 +87,8 @@ def test_the_tables_say_under_which_profile_a_tcp_ran(tmp_path):
 def test_a_profile_that_all_runs_share_is_in_the_title(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1200.0)
     profiled(tmp_path, "ns2", "period")
-    assert _printed(result_table(collect(tmp_path, EXPERIMENT))).splitlines()[0] == "hv-fig1: acked, kbit/s, profile period"
+    title = _printed(result_table(collect(tmp_path, EXPERIMENT))).splitlines()[0]
+    assert title == "hv-fig1: acknowledged throughput, kbit/s, profile period"
 
 
 def test_a_profile_that_is_an_axis_has_one_column(tmp_path):
@@ -217,7 +218,7 @@ def test_each_of_several_flows_is_printed_and_the_title_identifies_flow_1(tmp_pa
     make_run(tmp_path, "", 1, 1, 400.0, flows={"flow2": second})
     make_run(tmp_path, "", 1, 2, 420.0, flows={"flow2": second})
     make_run(tmp_path, "", 1, 3, 900.0, verdict="void", flows={"flow2": second})
-    assert "acked, kbit/s, flow 1" in _printed(result_table(collect(tmp_path, EXPERIMENT)))
+    assert "acknowledged throughput, flow 1, kbit/s" in _printed(result_table(collect(tmp_path, EXPERIMENT)))
     rows = [line.replace("│", " ").split() for line in _printed(flows_table(collect(tmp_path, EXPERIMENT))).splitlines()]
     assert ["1", "flow2", "sta3", "to", "sta1", "delivered", "50"] in rows
     assert any(row[:2] == ["1", "flow1"] and row[-2:] == ["acked", "410"] for row in rows)
@@ -231,4 +232,93 @@ def test_without_a_rate_the_table_shows_the_metric_of_a_report():
 
 def test_a_single_flow_has_no_table_of_flows(tmp_path):
     make_run(tmp_path, "", 1, 1, 400.0)
+    assert flows_table(collect(tmp_path, EXPERIMENT)) is None
+
+
+def make_traffic(out_dir: Path, variant: str, flows: dict[str, dict], of_kinds: dict[str, dict] | None = None) -> None:
+    """A run of these flows alone."""
+    make_run(out_dir, variant, 1, 1, 0.0)
+    path = out_dir / f"{variant}-hops1" / "seed-1" / "metrics.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"flows": flows, "kinds": of_kinds or {}}))
+
+
+def words_of(out_dir: Path, **more: object) -> str:
+    """Printed text in one line, without the lines of the tables."""
+    text = _printed(result_table(collect(out_dir, {"name": "e", "axes": {"hops": [1]}, **more})))
+    assert max(map(len, text.splitlines())) <= 80
+    return " ".join("".join(" " if character in "│┃" else character for character in text).split())
+
+
+def test_a_cbr_flow_prints_its_delivery_in_percent_latency_and_jitter(tmp_path):
+    flow = {"traffic": "cbr", "delivered_bps": 1e5}
+    make_traffic(tmp_path, "", {"flow1": flow}, {"cbr": {"delivery": 0.915, "latency_ms": 12.34, "jitter_ms": 4.0}})
+    words = words_of(tmp_path)
+    assert words.startswith("e: delivered; latency; jitter (cbr)")
+    assert "delivered, % latency, ms jitter, ms" in words and "1 91.5 12.3 4 1 valid" in words
+
+
+def test_a_transfer_prints_its_completion_time_and_that_it_finished(tmp_path):
+    make_traffic(tmp_path, "", {"flow1": {"traffic": "transfer", "acked_bps": 1.3e5, "completion_s": 7.62, "finished": True}})
+    words = words_of(tmp_path)
+    assert words.startswith("e: completion time; finished (transfer)") and "1 7.62 100 1 valid" in words
+
+
+def test_web_sessions_print_times_throughput_and_how_many_of_all_finished(tmp_path):
+    figures = {"service_s": 0.695, "response_s": 0.05, "throughput_bps": 123e3, "finished_sessions": 1, "sessions": 2}
+    make_traffic(tmp_path, "", {name: {"traffic": "web"} for name in ("flow1", "flow2")}, {"web": figures})
+    words = words_of(tmp_path)
+    assert words.startswith("e: service time; response time; throughput; finished (web, all flows)")
+    assert "1 0.695 0.05 123 1 of 2 1 valid" in words
+
+
+@pytest.mark.parametrize(
+    ("flow", "title", "value"),
+    [({"exit_status": 3, "ended_by_run": False}, "exit status; ended by the run (command)", "1 3 0 1 valid"),
+     ({"exit_status": None, "ended_by_run": True}, "ended by the run, % of runs", "1 100 1 valid")],
+)  # fmt: skip
+def test_a_command_prints_its_exit_status_or_that_the_run_ended_it(tmp_path, flow, title, value):
+    make_traffic(tmp_path, "", {"flow1": {"traffic": "command", **flow}})
+    words = words_of(tmp_path)
+    assert words.startswith(f"e: {title}") and value in words
+
+
+def test_several_tcp_flows_print_their_sum_with_its_published_value(tmp_path):
+    """Flow 1 carried nothing; the two together what the paper prints."""
+    flows = {name: {"traffic": "bulk", "acked_bps": bps} for name, bps in (("flow1", 0.0), ("flow2", 536.01e3))}
+    make_traffic(tmp_path, "", flows)
+    run = tmp_path / "-hops1" / "seed-1" / "run.json"
+    axes = {"flows": "one-upload", "tcp": "newreno"}
+    run.write_text(json.dumps(json.loads(run.read_text()) | {"axes": axes}))
+    words = words_of(tmp_path, axes={"flows": ["one-upload"], "tcp": ["newreno"]}, published="im_chain5")
+    assert "sum of the flows, each over its own time (bulk)" in words and "0 536 536 1.00 1 valid" in words
+
+
+def test_each_traffic_kind_has_a_table_over_the_cells_that_have_it(tmp_path):
+    make_traffic(tmp_path, "a", {"flow1": {"traffic": "bulk", "acked_bps": 4e5}})
+    make_traffic(tmp_path, "b", {"flow1": {"traffic": "command", "exit_status": 0, "ended_by_run": False}})
+    make_run(tmp_path, "c", 1, 1, None, status="failed")
+    bulk, command = words_of(tmp_path).split("exit status; ended by the run (command)")
+    assert "1 a 400" in bulk and "1 b" not in bulk and "1 c 1 failed" in bulk
+    assert "1 b 0 0" in command and "1 a" not in command and "1 c" not in command
+
+
+def test_an_experiment_prints_the_metrics_that_it_names_before_those_of_its_traffic(tmp_path):
+    for seed, changes in ((1, 2), (2, 4)):
+        make_run(tmp_path, "", 1, seed, 400.0)
+        path = tmp_path / "-hops1" / f"seed-{seed}" / "metrics.json"
+        metrics = json.loads(path.read_text())
+        metrics["flows"]["flow1"]["hop_changes"] = changes
+        path.write_text(json.dumps(metrics))
+    words = words_of(tmp_path, shown=["hop_changes"])
+    assert words.startswith("e: hop changes; acknowledged throughput (bulk)")
+    assert "1 3 ±12.7 400 ±0 2 valid" in words  # 12.71 * sqrt(2) / sqrt(2)
+
+
+def test_a_flow_without_a_rate_has_no_row_among_the_flows(tmp_path):
+    command = {"traffic": "command", "exit_status": 0, "ended_by_run": False}
+    make_traffic(tmp_path, "", {"flow1": {"traffic": "bulk", "acked_bps": 4e5}, "flow2": command})
+    text = _printed(flows_table(collect(tmp_path, EXPERIMENT)))
+    assert "flow1" in text and "flow2" not in text
+    make_traffic(tmp_path, "b", {"flow1": command, "flow2": command})
+    (tmp_path / "-hops1" / "seed-1" / "metrics.json").unlink()
     assert flows_table(collect(tmp_path, EXPERIMENT)) is None

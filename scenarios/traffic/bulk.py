@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scenarios.models import STRICT
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program, received_bps
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, received_bps
 
 PROGRAMS = Path(__file__).with_name("programs")
 CLIENT = PROGRAMS / "iperf_client.py"
@@ -33,6 +33,10 @@ class Bulk(Kind[BulkKeys]):
     measured = "tcp"
     preamble_bytes = 37  # iperf3's cookie
     readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
+    shown = (
+        Shown("acked_kbps", "acknowledged throughput", "kbit/s"),
+        Shown("total_acked_kbps", "sum of the flows, each over its own time", "kbit/s"),
+    )
 
     def receiver(self, plan: FlowPlan[BulkKeys]) -> Program:
         """iperf3's server, restarted for each test."""

@@ -14,7 +14,18 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Seconds, Whole
-from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Program, Readiness, Report, python_program
+from scenarios.traffic.shared.kind import (
+    After,
+    FlowPlan,
+    Kind,
+    Listening,
+    Printed,
+    Program,
+    Readiness,
+    Report,
+    Shown,
+    python_program,
+)
 
 PROGRAM = Path(__file__).with_name("programs") / "command.py"
 FIELDS = ("source", "target", "port", "seconds")
@@ -82,6 +93,7 @@ class Command(Kind[CommandKeys]):
     measured = None
     readiness = After(0.0)
     own_metrics = {"exit_status": "1", "ended_by_run": "1"}  # noqa: RUF012
+    shown = (Shown("exit_status", "exit status", ""), Shown("ended_by_run", "ended by the run", "% of runs", 100.0))
 
     def readiness_of(self, keys: CommandKeys) -> Readiness:
         """By the key `ready_...`."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from scenarios.models import STRICT
 from scenarios.quantities import Bytes
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program, received_bps
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, received_bps
 
 PROGRAM = Path(__file__).with_name("programs") / "transfer.py"
 NS_PER_S = 1_000_000_000
@@ -36,6 +36,7 @@ class Transfer(Kind[TransferKeys]):
     readiness = Listening("tcp")
     drain_s = 2.0  # an unfinished transfer ends with packets on their way, which the receiver counts
     own_metrics = {"completion_s": "s", "finished": "1", "transferred_bytes": "bytes"}  # noqa: RUF012
+    shown = (Shown("completion_s", "completion time", "s"), Shown("finished", "finished", "% of runs", 100.0))
 
     def receiver(self, plan: FlowPlan[TransferKeys]) -> Program:
         """`transfer.py receive` on the flow's port."""

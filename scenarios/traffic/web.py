@@ -19,7 +19,7 @@ from scenarios.models import STRICT
 from scenarios.quantities import Whole
 from scenarios.traffic.shared import sessions
 from scenarios.traffic.shared.exchanges import MAX_CYCLES, distributions_of, drawn, is_path, presets, written
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program
 
 CLIENT = Path(__file__).with_name("programs") / "web_client.py"
 SERVER = Path(__file__).with_name("programs") / "web_server.py"
@@ -57,6 +57,12 @@ class Web(Kind[WebKeys]):
     programs = {NGINX: "nginx"}  # noqa: RUF012
     own_metrics = sessions.METRICS
     run_metrics = sessions.OF_RUN
+    shown = (
+        Shown("service_s", "service time", "s"),
+        Shown("response_s", "response time", "s"),
+        Shown("throughput_bps", "throughput", "kbit/s", 1e-3),
+        Shown("finished_sessions", "finished", "sessions", of="sessions"),
+    )
 
     def names_file(self, key: str, value: str) -> bool:
         """A name of data/web.toml is no path."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from scenarios.document import Document
+from scenarios.errors import did_you_mean, shortened
 from scenarios.models import STRICT, as_tuple
 from scenarios.refusal import validated
 from testbed.campaigns.expectations import Expected
@@ -33,6 +34,7 @@ class Tables(BaseModel):
     figure: str | None = None
     published: str | None = None
     ns2: str | None = None
+    shown: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()  # printed before the metrics of the traffic kinds
     expected: bool = False  # whether throughput is compared with the expected throughput of the movement (testbed/curves)
     scenario: dict[str, Any]
     flow_sets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
@@ -56,6 +58,7 @@ class Declaration:
         declaration = cls(document, validated(Tables, document.tables, document.refusal))
         declaration._check_variants()
         declaration._check_expectations()
+        declaration._check_shown()
         return declaration
 
     def _check_variants(self) -> None:
@@ -75,3 +78,13 @@ class Declaration:
             if unknown is not None:
                 text = f'there is no variant "{unknown}"; the variants are {", ".join(sorted(known))}'
                 raise self.document.refusal(("expect", "checks", index, "variants"), text)
+
+    def _check_shown(self) -> None:
+        if not self.tables.shown:
+            return
+        from analysis.tables import METRICS  # imports SciPy, which most experiments do not need here
+
+        for index, name in enumerate(self.tables.shown):
+            if name not in METRICS:
+                hint = did_you_mean(name, METRICS) or "use one of summary.csv (formats/results.md)"
+                raise self.document.refusal(("shown", index), f'there is no metric "{shortened(name)}"; {hint}')

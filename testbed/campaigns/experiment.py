@@ -44,6 +44,7 @@ class Experiment:
     cells: tuple[Cell, ...]
     expect: Expected
     expected: bool = False
+    shown: tuple[str, ...] = ()
 
     def to_json(self, resume: str = "") -> str:
         """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
@@ -53,6 +54,7 @@ class Experiment:
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
         text |= {
             "expected": self.expected,
+            "shown": list(self.shown),
             "axes": self.axes,
             "units": {axis: unit for axis in self.axes if (unit := unit_of(axis))},
             "variants": list(self.variants),
@@ -80,7 +82,7 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
         published=tables.published, ns2=tables.ns2, quick=request.quick, axes={axis.key: axis.values for axis in sweep.axes},
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
-        expect=tables.expect, expected=tables.expected,
+        expect=tables.expect, expected=tables.expected, shown=tables.shown,
     )  # fmt: skip
 
 

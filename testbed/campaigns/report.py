@@ -14,6 +14,7 @@ from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.figures import misfit
+from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
 
 if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
@@ -39,6 +40,7 @@ class Report:
         self.figures: list[Path] = []
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
+        self.outcome = ""  # expected, in words
         self.results: Results | None = None  # once `make` has collected them
         self.found = FoundRuns()
         self.endings: Counter[str] = Counter()  # of the existing runs: valid, suspect, void, failed, interrupted
@@ -69,6 +71,7 @@ class Report:
         ]
         expected = Expected.model_validate(self.description.get("expect", {}))
         profiles = {cell["variant"]: cell.get("profile", "period") for cell in self.description["cells"]}
+        self.outcome = " ".join((expected.outcome or "").split())
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
         self.comparisons = compare(checks, summary, list(self.description["axes"]), profiles)
         if any(row["mean"] is not None for row in summary):
@@ -165,6 +168,8 @@ class Report:
         flows = flows_table(self.results)
         if flows is not None:
             console.print(flows)
+        if self.outcome:
+            print(hanging("expected: ", self.outcome))
         for comparison in self.comparisons:
             print(f"expected  {comparison.line()}")
         kept = " (as it was: no run is left to make it of)" if self.kept_tables else ""

@@ -140,6 +140,8 @@ def test_set_narrows_an_axis_and_overrides_variants(experiment):
         ("seeds = 5", "seeds = 0", 'e.toml: line 16: key "full.seeds": 0 is out of range; give at least 1'),
         ('variants = ["near"]', 'variants = ["nah"]',
          'e.toml: line 23: key "expect.checks.0.variants": there is no variant "nah"; the variants are far, near'),
+        ('question = "?"\n', 'question = "?"\nshown = ["acked_kpbs"]\n',
+         'e.toml: line 3: key "shown.0": there is no metric "acked_kpbs"; did you mean "acked_kbps"?'),
     ],
 )  # fmt: skip
 def test_an_error_names_the_axis_variant_or_table_it_comes_from(experiment, old, new, wanted):

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from mobility.models import MODELS
-from scenarios.routing import PROTOCOLS
+from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.scenario import LAYOUT_KEYS
 from testbed import __main__ as manet
 from testbed import catalogue
@@ -33,7 +33,7 @@ def test_names_are_those_that_scenarios_take():
     names = {section.name: {entry.name for entry in section.entries()} for section in catalogue.SECTIONS}
     assert names["experiments"] == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
     assert names["topologies"] == set(LAYOUT_KEYS) == set(LAYOUTS)
-    assert names["routing"] == set(PROTOCOLS)
+    assert names["routing"] == {*PROTOCOLS, *PRESETS}
     assert names["mobility"] >= {*MODELS, "static", "file"}
     assert {"bulk", "cbr"} <= names["traffic"]
     assert {"two-ray", "shadowing"} <= names["propagation"]
@@ -47,6 +47,7 @@ def test_lines_come_from_the_definitions(capsys):
     assert "  dot11a-54m      802.11a at a fixed 54 Mbit/s in the 5 GHz band\n" in text
     assert "  chain      `hops` + 1 stations on a line, neighbours `spacing_m` apart\n" in text
     assert "  cross4            Two TCP connections that cross in the middle station of two four-hop chains\n" in text
+    assert "  adv-30-1    adv with buffer_tcp = 30, buffer_udp = 1\n" in text
     assert "  batmand     B.A.T.M.A.N. III by batmand, Debian's package of that name" in text
 
 

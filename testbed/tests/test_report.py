@@ -69,6 +69,12 @@ def test_people_get_the_table_the_files_and_the_verdict(results, capsys):
     assert f"capture   {results / 'all' / 'seed-1' / 'captures' / 'sta1.pcap'}" in lines
 
 
+def test_the_outcome_expected_beforehand_is_printed_below_the_table(results, capsys):
+    rewritten(results, expect={"outcome": "Vegas leads everywhere;\n  TCP-AP follows."})
+    assert manet.main(["report", str(results)]) == 0
+    assert "expected: Vegas leads everywhere; TCP-AP follows." in capsys.readouterr().out.splitlines()
+
+
 def test_a_flow_that_never_connected_is_a_remark_and_no_verdict(results, capsys):
     report = results / "all" / "seed-1" / "traffic" / "flow1.json"
     content = json.loads(report.read_text())

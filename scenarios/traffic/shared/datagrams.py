@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program, received_bps
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, received_bps
 
 DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
 Keys = TypeVar("Keys", bound=BaseModel)
@@ -40,6 +40,12 @@ class DatagramKind(Kind[Keys]):
     readiness = Listening("udp")
     drain_s = 2.0
     run_metrics = OF_RUN
+    shown = (
+        Shown("reaction_s", "time without deliveries", "s"),
+        Shown("delivery", "delivered", "%", 100.0),
+        Shown("latency_ms", "latency", "ms"),
+        Shown("jitter_ms", "jitter", "ms"),
+    )
 
     @abstractmethod
     def train(self, keys: Keys) -> Train:

@@ -62,6 +62,17 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A metric in the table that `manet run` prints: one of the kind's `run_metrics`, or a column of table.csv."""
+
+    metric: str
+    label: str
+    unit: str  # as printed, of the value times `factor`
+    factor: float = 1.0
+    of: str = ""  # the metric that is the whole, for `3 of 4`
+
+
+@dataclass(frozen=True)
 class Listening:
     """Ready when the receiver's namespace has a socket of this transport on the port (TCP: in state LISTEN)."""
 
@@ -116,6 +127,7 @@ class Kind(ABC, Generic[Keys]):
     programs: Mapping[str, str] = {}  # that a flow starts and setup.sh installs: name -> Debian package
     own_metrics: Mapping[str, str] = {}  # in addition to MEASURED, from the report: name -> unit
     run_metrics: Mapping[str, str] = {}  # over all flows of the kind in a run (`of_run`): name -> unit
+    shown: tuple[Shown, ...] = ()  # what `manet run` prints, the most important first; without any the first that there is
 
     @property
     def has_tcp(self) -> bool:
