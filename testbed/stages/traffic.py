@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from analysis.files import write_atomic
-from scenarios.flows import Flow
+from scenarios.flows import FIRST_PORT, Flow
 from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Readiness
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 
-FIRST_PORT = 5201  # iperf3's own; flow i uses FIRST_PORT + i - 1
 READY_DEADLINE_S = 20.0
 END_GRACE_S = 60.0  # for the last segments and iperf3's exchange of results over a slow path
 LISTEN = "0A"  # /proc/net/tcp: TCP_LISTEN

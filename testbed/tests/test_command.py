@@ -80,6 +80,31 @@ def test_wrong_keys_are_refused_by_name(tmp_path: Path, keys: dict, words: list[
     assert all(word in str(problem.value) for word in words), str(problem.value)
 
 
+@pytest.mark.parametrize(
+    ("flows", "key", "words"),
+    [
+        (['{ server = ["x"], ready_port = 9000 }', '{ server = ["x"], ready_port = 9000 }'], 1, "9000 of sta2 is flow1's"),
+        (['{ server = ["x"], ready_port = 5202 }', '{ traffic = "bulk" }'], 0, "5202 of sta2 is flow2's"),
+        (['{ traffic = "bulk" }', '{ server = ["x"], ready_port = 5201 }'], 1, "5201 of sta2 is flow1's"),
+    ],
+)
+def test_a_port_that_another_flow_has_at_the_station_is_refused(tmp_path: Path, flows: list[str], key: int, words: str) -> None:
+    path = tmp_path / "x.toml"
+    ends = 'from = "sta1", to = "sta2", '
+    command = 'traffic = "command", command = ["true"], '
+    entries = [each.replace("{ ", "{ " + ends + ("" if "traffic" in each else command)) for each in flows]
+    path.write_text("\n".join(["hops = 1", "flows = [", *(f"{each}," for each in entries), "]"]))
+    with pytest.raises(UsageError, match=rf'x.toml: line {3 + key}: key "flows.{key}.ready_port": port {words} already') as problem:
+        load_scenario(path)
+    assert "\n" not in str(problem.value)
+
+
+def test_equal_ports_at_different_stations_and_a_flow_s_own_port_are_accepted() -> None:
+    servers = {"server": ["x"], "ready_port": 5201}
+    flows = [flow(**servers), flow(**servers | {"from": "sta2", "to": "sta1"}), flow(server=["x"], ready_port=0)]
+    assert [each.ready_port for each in chain(flows=flows).flows] == [5201, 5201, 0]
+
+
 def test_a_missing_command_is_shown_with_an_example() -> None:
     with pytest.raises(ValueError, match=r'add command = \["ping", "-c", "10", "\{target\}"\]'):
         Flow.model_validate(ENDS)

@@ -166,6 +166,10 @@ class Kind(ABC, Generic[Keys]):
         size: int | None = getattr(keys, "bytes", None)
         return None if size is None else ("bytes", size)
 
+    def chosen_port(self, keys: Keys) -> tuple[str, int] | None:
+        """The key by which the user sets the port of the flow's server, and this port; None if it is the flow's own."""
+        return None
+
     def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The `run_metrics`, from the entries of the kind's flows in metrics.json."""
         return {}
