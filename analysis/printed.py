@@ -34,6 +34,8 @@ def result_table(results: Results) -> Group:
     _add_names(table, axes, with_variants)
     figures = [_figures(row) for row in cells]
     kept = [column for column in range(len(HEADINGS)) if column == 0 or any(row[column] for row in figures)]
+    if not any(map(any, figures)):  # the metric's name would promise a figure
+        kept, title = [], f"{description.name}: no figures{'' if any(map(counts, runs)) else ', as no run counts'}"
     for column in kept:
         table.add_column(HEADINGS[column], justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
@@ -47,7 +49,8 @@ def result_table(results: Results) -> Group:
 
 
 def flows_table(results: Results) -> Table | None:
-    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows."""
+    """A row for each flow of each cell with its mean rate over the runs that count. None if no run that counts
+    has several flows."""
     axes, runs = results.experiment.axes, results.rows
     if all(len(run["flow_metrics"]) < 2 for run in runs):
         return None
@@ -61,6 +64,8 @@ def flows_table(results: Results) -> Table | None:
             ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
             values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])
             values += [flow[f"{kind}_bps"] / 1e3] if flow.get(f"{kind}_bps") is not None else []
+    if not rows:
+        return None
     more = f"and {len(rows) - FLOW_ROWS} more: metrics.json of each run" if len(rows) > FLOW_ROWS else None
     table = Table(title="every flow, kbit/s", caption=more)
     _add_names(table, axes, with_variants)

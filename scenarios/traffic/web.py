@@ -53,6 +53,7 @@ class Web(Kind[WebKeys]):
     measured = "exchanges"
     readiness = Listening("tcp")
     drain_s = 2.0  # an unfinished session ends with packets on their way
+    records_at_once = True
     path_keys = ("distributions",)
     programs = {NGINX: "nginx"}  # noqa: RUF012
     own_metrics = sessions.METRICS

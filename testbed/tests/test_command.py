@@ -94,7 +94,8 @@ def test_a_port_that_another_flow_has_at_the_station_is_refused(tmp_path: Path, 
     command = 'traffic = "command", command = ["true"], '
     entries = [each.replace("{ ", "{ " + ends + ("" if "traffic" in each else command)) for each in flows]
     path.write_text("\n".join(["hops = 1", "flows = [", *(f"{each}," for each in entries), "]"]))
-    with pytest.raises(UsageError, match=rf'x.toml: line {3 + key}: key "flows.{key}.ready_port": port {words} already') as problem:
+    refusal = rf'x.toml: line {3 + key}: key "flows.{key}.ready_port": port {words} already'
+    with pytest.raises(UsageError, match=refusal) as problem:
         load_scenario(path)
     assert "\n" not in str(problem.value)
 
