@@ -30,7 +30,7 @@ DEFAULT_DISTRIBUTIONS = "1995"
 def _known(name: str) -> str:
     if not is_path(name) and name not in presets():
         listed = ", ".join(f'"{each}"' for each in presets())
-        hint = did_you_mean(name, presets()) or f"use one of {listed}, or the path of a file (./NAME.toml)"
+        hint = did_you_mean(name, presets()) or f"use one of {listed}, or the path of a file, with / or ending in .toml"
         raise ValueError(f'"{shortened(name)}" is not known; {hint}')
     return name
 

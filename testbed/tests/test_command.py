@@ -20,6 +20,7 @@ from scenarios.flows import Flow
 from scenarios.scenario import Scenario
 from scenarios.traffic import kind_named
 from scenarios.traffic.shared.kind import After, FlowPlan, Listening, Printed, Readiness
+from testbed import __main__ as manet
 from testbed.errors import RunError
 from testbed.host.processes import Processes
 from testbed.programs import BUILT
@@ -121,6 +122,18 @@ def test_the_scenario_s_json_gives_the_same_scenario() -> None:
 def test_a_program_that_does_not_exist_is_refused(key: str, word: str) -> None:
     with pytest.raises(UsageError, match=f'key "flows.1.{key}": "{word}" is .*; install it, or write its full path'):
         preflight.check_own_programs(chain(flows=[flow(), flow(**{key: [word]})]))
+
+
+def test_the_command_line_names_file_and_line_of_a_missing_program(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "x.toml"
+    ends = 'from = "sta1", to = "sta2"'
+    path.write_text(f'hops = 1\nflows = [\n{{ {ends} }},\n{{ {ends}, traffic = "command", command = ["no-such-program"] }}]\n')
+    assert manet.main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
+    missing = '"no-such-program" is not in PATH; install it, or write its full path'
+    assert capsys.readouterr().err == f'manet run: {path}: line 4: key "flows.1.command": {missing}\n'
+    flows = f"flows=[{{{ends},traffic='command',command=['n-s']}}]"
+    assert manet.main(["run", "chain5", "--set", flows, "--out", str(tmp_path / "out")]) == 2
+    assert '--set: key "flows.0.command": "n-s" is not in PATH' in capsys.readouterr().err
 
 
 def test_a_program_in_path_or_with_its_path_is_accepted() -> None:
