@@ -125,7 +125,7 @@ class Web(Kind[WebKeys]):
             return None
         lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
         done = f"{session['cycles_finished']} of {session['cycles_planned']} cycles"
-        return f"did not finish: {done} in {session['seconds']:g} s{lost}"
+        return f"did not finish: {done} in {round(session['seconds'], 1):g} s{lost}"
 
 
 KIND = Web()
