@@ -116,15 +116,16 @@ class LayersPart:
 
 
 def iperf_retransmissions(
-    flow: str, report: IperfReport, sender: SenderView, unsent: int = 0, layers: LayersPart | None = None
+    flow: str, report: IperfReport, sender: SenderView, unsent: int = 0, layers: LayersPart | None = None, off: int = 0
 ) -> Check:
     """The kernel's count lies between the retransmissions captured until the end of the test and all captured retransmissions.
 
     `unsent`: segments that the sender's routing daemon gave up because it had no route, or that were too big for its tunnel; the
     radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
     include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later ones
-    may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of
-    layers, but counts the retransmissions that they kept back.
+    may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers, but counts the
+    retransmissions that they kept back. `off`: at most so many were counted while the sender's radio was off, and are in no
+    capture.
     """
     layers = layers or LayersPart()
     if report.retransmissions is None and report.remark:
@@ -135,12 +136,13 @@ def iperf_retransmissions(
     first_ns = int(sender.segments.t_ns[0]) if sender.segments.t_ns.size else 0
     until_end = int((repeated < first_ns + round(report.test_s * 1e9)).sum())
     late = sender.segments.late
-    least, most = until_end - late - layers.probes - 1, len(repeated) + unsent + layers.kept_back + 1
+    least, most = until_end - late - layers.probes - 1, len(repeated) + unsent + layers.kept_back + off + 1
     ok = least <= report.retransmissions <= most
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
     detail += f"; {late} of them held until later ones had left" if late else ""
     detail += f"; {unsent} given up by the routing daemon" if unsent else ""
     detail += f"; {layers.probes} probes, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
+    detail += f"; up to {off} while the sender was off" if off else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 
 
@@ -159,9 +161,9 @@ def _bytes_until(packets: pl.DataFrame, limit_s: float) -> int:
     return int(packets.filter(pl.col("t_ns") / 1e9 <= limit_s)["payload_bytes"].sum())
 
 
-def report_without_error(flow: str, report: IperfReport) -> Check:
-    """iperf3's report must hold no error."""
-    return Check(f"{flow} iperf3-report", report.error is None, report.error or report.remark or "complete")
+def report_without_error(name: str, report: IperfReport) -> Check:
+    """The report must hold no error."""
+    return Check(name, report.error is None, report.error or report.remark or "complete")
 
 
 def window_covered(flow: str, report: IperfReport, needed_s: float) -> Check:

@@ -38,7 +38,7 @@ def read_report(path: Path) -> IperfReport:
     try:
         report = json.loads(path.read_text())
     except FileNotFoundError:
-        raise RunFileError(f"{path}: no iperf3 report; the flow did not end, see log/ of the run") from None
+        raise RunFileError(f"{path}: no report; the flow did not end, see log/ of the run") from None
     except ValueError as problem:
         raise RunFileError(f"{path}: not an iperf3 report ({problem}); was iperf3 killed while it wrote?") from None
     start, end = report.get("start", {}), report.get("end", {})

@@ -22,6 +22,7 @@ from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 
 NS_PER_S = 1_000_000_000
+TCP_RTO_MIN_S = 0.2  # TCP_RTO_MIN of net/tcp.h
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def measure_tcp(
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver, flow.kind.preamble_bytes))
         unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
-        found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, _layers_part(run, flow, connection, end_ns)))
+        layers, off = _layers_part(run, flow, connection, end_ns), _tries_while_off(run, flow, report, begin_ns)
+        found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, layers, off))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)
     rtt_ms = round_trip_times_ns(sender, begin_ns, end_ns) / 1e6
@@ -121,6 +123,23 @@ def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: 
     spans = [(begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in quiet]
     probes = len(rows.filter(rows["event"] == "probe"))
     return checks.LayersPart(probes, tuple((until_ns - begin_ns) / NS_PER_S for begin_ns, until_ns in spans))
+
+
+def _tries_while_off(run: RunDirectory, flow: Flow, report: IperfReport, begin_ns: int) -> int:
+    """Upper bound of the retransmissions that the kernel counted while the sender's radio was off, by the run's events: one for
+    each minimum RTO, whatever the backoff."""
+    off_ns, since_ns = 0, None
+    test_end_ns = begin_ns + round((report.test_s - run.window_s(flow)[0]) * NS_PER_S)
+    for row in [row for row in run.events if row["event"] in ("power", "cut") and row["station"] == flow.source]:
+        at_ns = run.epoch_ns + round(float(row["t_s"]) * NS_PER_S)
+        if row["detail"].startswith("off"):
+            since_ns = at_ns if since_ns is None else since_ns
+        elif since_ns is not None:
+            off_ns, since_ns = off_ns + at_ns - since_ns, None
+    off_ns += max(0, test_end_ns - since_ns) if since_ns is not None else 0
+    if off_ns == 0:
+        return 0
+    return int(off_ns / NS_PER_S / min(TCP_RTO_MIN_S, run.scenario.get("rto_min") or TCP_RTO_MIN_S)) + 1
 
 
 def _by_second(acked: Staircase, start_ns: int, end_ns: int) -> list[int]:

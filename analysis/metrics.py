@@ -25,6 +25,8 @@ from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
 LATE_S = 2.0
+FAULTS = ("power", "wire", "cut")  # events that stop a station or a wire
+NAMED_FAULTS = 6  # at most so many in the remark
 
 
 def analyse_run(run_dir: Path) -> dict[str, Any]:
@@ -38,6 +40,8 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
         metrics["fairness"] = shares
     if of_kinds := _of_kinds(flows):
         metrics["kinds"] = of_kinds
+    if happened := _happened(run):
+        remarks.append(happened)
     metrics["checks"] = [check.as_dict() for check in found]
     if remarks:
         metrics["remarks"] = remarks
@@ -98,6 +102,19 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
     return entry
+
+
+def _happened(run: RunDirectory) -> str | None:
+    """The executed events that stopped stations or wires, or let them go on, as one line: they explain silences and losses that
+    are no failure. None without any."""
+    rows = [row for row in run.events if row["event"] in FAULTS]
+    texts = [
+        f"{'wire ' if row['event'] == 'wire' else 'cut: ' if row['event'] == 'cut' else ''}{row['station']} {row['detail']}"
+        f" at {row['at_s']} s"
+        for row in rows[:NAMED_FAULTS]
+    ]
+    more = [f"and {len(rows) - NAMED_FAULTS} more in events.csv"] if len(rows) > NAMED_FAULTS else []
+    return f"events: {'; '.join(texts + more)}" if rows else None
 
 
 def _start_ns(flow: Flow, report: IperfReport | None, connected_ns: int | None) -> int | None:
@@ -161,7 +178,11 @@ def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: l
     entry = _reported(run, flow, report)
     if report is None or report.connection is None or entry["start_ns"] is None:
         return entry
+    begin_s, end_s = entry["window_s"]
+    entry["window_s"] = [begin_s, max(begin_s, min(end_s, report.test_s))]  # a run that failed ended earlier
     begin_ns, end_ns = (entry["start_ns"] + round(edge * NS_PER_S) for edge in entry["window_s"])
+    if begin_ns == end_ns:
+        return entry
     entry |= {"source_port": report.connection.source_port, "destination_port": report.connection.destination_port}
     return entry | MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
 
@@ -179,13 +200,14 @@ def _first_try_ns(report: IperfReport) -> int | None:
 
 
 def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | None:
-    """iperf3's report. Without it the captures still give all metrics except iperf3's own figures."""
+    """The flow's report. Without it the captures still give all metrics except its own figures."""
+    name = f"{flow.name} {'iperf3-report' if 'iperf3_bps' in flow.kind.metrics else 'report'}"
     try:
         report = run.report(flow)
     except AnalysisError as problem:
-        found.append(Check(f"{flow.name} iperf3-report", False, str(problem)))
+        found.append(Check(name, False, str(problem)))
         return None
-    found.append(checks.report_without_error(flow.name, report))
+    found.append(checks.report_without_error(name, report))
     return report
 
 

@@ -43,6 +43,9 @@ def _kind_table(results: Results, kind: str) -> list[Text | Table]:
     found = {(row["metric"], cell_of(row, description.axes)): row for row in results.summary}
     blocks = [_columns(one, [_metric(found, one, row, description.axes) for row in cells], len(shown) == 1) for one in shown]
     columns = [column for block in blocks for column in block]
+    empty = not any(text for _, texts in columns for text in texts)
+    if empty:
+        columns = []  # a metric's name would promise a figure
     for heading, _ in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
@@ -55,6 +58,8 @@ def _kind_table(results: Results, kind: str) -> list[Text | Table]:
     title = f"{description.name}: {'; '.join(one.label for one in shown)}"
     title += _unit(shown[0]) if len(shown) == 1 else f" ({kind}{', all flows' if _over_all(results, kind, shown) else ''})"
     title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
+    if empty:
+        title = f"{description.name}: no figures{'' if any(map(counts, results.rows)) else ', as no run counts'}"
     return [Text(title, style="italic"), table]
 
 
@@ -90,7 +95,7 @@ def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tupl
 
 
 def flows_table(results: Results) -> Table | None:
-    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows, or
+    """A row for each flow of each cell with its mean rate over the runs that count. None if no run that counts has several flows, or
     none a rate."""
     axes, runs = results.experiment.axes, results.rows
     if all(len(run["flow_metrics"]) < 2 for run in runs):

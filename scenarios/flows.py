@@ -22,6 +22,7 @@ from scenarios.traffic.shared.kind import Kind
 # In scenario.json every flow has these keys, in this order, null if its kind has none; other keys are written for their own kinds
 # only.
 ALWAYS_WRITTEN = ("rate", "bytes")
+FIRST_PORT = 5201  # iperf3's own; flow i has FIRST_PORT + i - 1
 if TYPE_CHECKING:  # the names of files are not known to a type checker
     KindName: TypeAlias = str
     KindOfDefaultFlows: TypeAlias = str
@@ -110,6 +111,11 @@ class Flow(_WithKeys):
     def largest_packet(self) -> tuple[str, int] | None:
         """The key that sets the size of the largest IP packet, and this size in bytes; None if TCP sets it, or a file."""
         return self.kind.largest_packet(self.own_keys())
+
+    @property
+    def chosen_port(self) -> tuple[str, int] | None:
+        """The key by which the user sets the port of the flow's server, and this port; None if it is the flow's own."""
+        return self.kind.chosen_port(self.own_keys())
 
     def own_keys(self) -> Any:
         """The kind's keys, as its own model."""

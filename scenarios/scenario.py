@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 import topologies
 from scenarios import owned
 from scenarios.events import Event, check_events
-from scenarios.flows import Flow, KindOfDefaultFlows
+from scenarios.flows import FIRST_PORT, Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
@@ -187,6 +187,7 @@ class Scenario(BaseModel):
             object.__setattr__(self, "flows", self._default_flows())
         self._check_wires()
         self._check_station_references()
+        self._check_ports()
         self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
         self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
@@ -401,6 +402,16 @@ class Scenario(BaseModel):
                         raise KeyProblem((*base, index, key), text)
                     if name not in known:
                         raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
+
+    def _check_ports(self) -> None:
+        """A flow would take another's server for its own. Every flow has a port of its own at its target, whether used or not."""
+        taken = {(flow.target, FIRST_PORT + index): index for index, flow in enumerate(self.flows)}
+        for index, flow in enumerate(self.flows):
+            key, port = flow.chosen_port or ("", FIRST_PORT + index)
+            other = taken.setdefault((flow.target, port), index)
+            if other != index:
+                text = f"port {port} of {flow.target} is flow{other + 1}'s already; give another port"
+                raise KeyProblem(("flows", index, key), text)
 
     def _check_options(self, option: str, wants: Callable[[Tcp], bool]) -> None:
         """SACK and ECN are sysctls of a station's whole namespace; a connection has them if both of its ends do."""

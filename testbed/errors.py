@@ -10,6 +10,15 @@ from scenarios.errors import did_you_mean as did_you_mean
 from scenarios.errors import shortened as shortened
 
 
+class KeyRefused(UsageError):
+    """A key of a checked scenario asks for what this machine lacks, was not allowed, or a program refuses. The command that read
+    the scenario's file words it again with the key's line."""
+
+    def __init__(self, name: str, scenario: object, path: tuple[str | int, ...], text: str) -> None:
+        super().__init__(f'{name}: key "{".".join(map(str, path))}": {text}')
+        self.scenario, self.path, self.text = scenario, path, text
+
+
 class RunError(ManetError):
     """Something failed after the run had started; what was captured until then is kept."""
 

@@ -199,6 +199,28 @@ def test_retransmissions_kept_back_by_a_layer_are_no_disagreement(run_dir):
         assert ("flow1 iperf3-retransmissions" not in _failed(analyse_run(run_dir))) == agrees
 
 
+def test_retransmissions_of_a_sender_that_was_switched_off_are_no_disagreement(run_dir):
+    """In 1 s without a radio up to 6 tries, which no capture has. 1 was captured, 1 may be a SYN."""
+    begin_s = int((run_dir / "tcp.csv").read_text().splitlines()[1].split(",")[0]) / 1e9 - make_fixtures.EPOCH_NS / 1e9
+    rows = [f"{begin_s + 1:.6f},1,power,sta1,off", f"{begin_s + 2:.6f},2,power,sta1,on"]
+    (run_dir / "events.csv").write_text("\n".join(["t_s,at_s,event,station,detail", *rows, ""]))
+    for counted, agrees in ((8, True), (9, False)):
+        _lie(run_dir / "traffic" / "flow1.json", "end", "sum_sent", "retransmits", value=counted)
+        metrics = analyse_run(run_dir)
+        assert ("flow1 iperf3-retransmissions" not in _failed(metrics)) == agrees
+        assert metrics["remarks"] == ["events: sta1 off at 1 s; sta1 on at 2 s"]
+
+
+def test_events_that_stop_stations_and_wires_are_one_remark(tmp_path):
+    rows = [
+        "1,1,wire,gw host1,stalled", "2,1.5,move,sta2,to 1 2", "3,2,link,sta1 sta2,error_rate 1", "4,2.5,wire,gw host1,goes on",
+        '5,3,cut,sta2,"off, next hop of sta1 to sta4"',
+    ]  # fmt: skip
+    (tmp_path / "events.csv").write_text("\n".join(["t_s,at_s,event,station,detail", *rows, ""]))
+    wire = "wire gw host1 stalled at 1 s; wire gw host1 goes on at 2.5 s"
+    assert analyse_run(tmp_path)["remarks"] == [f"events: {wire}; cut: sta2 off, next hop of sta1 to sta4 at 3 s"]
+
+
 def test_frames_missing_from_the_air_log_are_noticed(run_dir):
     lines = (run_dir / "air.csv").read_text().splitlines(keepends=True)
     gone = [number for number, line in enumerate(lines) if ",sta2,deliver," in line][60:65]

@@ -230,6 +230,17 @@ def test_without_a_rate_the_table_shows_the_metric_of_a_report():
     assert shown_metric([*rows, {"metric": "delivered_kbps", "mean": 5.0}]) == "delivered_kbps"
 
 
+def test_of_a_run_that_failed_no_metric_is_promised_and_no_empty_table_printed(tmp_path):
+    make_run(tmp_path, "hv", 1, 1, None, status="failed")
+    path = tmp_path / "hv-hops1" / "seed-1" / "metrics.json"
+    web = {"traffic": "web", "from": "sta1", "to": "sta2"}
+    path.write_text(json.dumps({"flows": {"flow1": web, "flow2": web}, "checks": []}))
+    results = collect(tmp_path, {"name": "hv-fig1", "axes": {"hops": [1]}})
+    assert _printed(result_table(results)).splitlines()[0] == "hv-fig1: no figures, as no run counts"
+    assert "1 failed" in _printed(result_table(results))
+    assert flows_table(results) is None
+
+
 def test_a_single_flow_has_no_table_of_flows(tmp_path):
     make_run(tmp_path, "", 1, 1, 400.0)
     assert flows_table(collect(tmp_path, EXPERIMENT)) is None

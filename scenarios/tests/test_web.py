@@ -151,7 +151,7 @@ def test_a_file_is_found_beside_the_scenario(tmp_path: Path) -> None:
     ("keys", "words"),
     [
         ('distributions = "1996"', ["flows.0.distributions", '"1996"', "1995"]),
-        ('distributions = "none"', ["flows.0.distributions", '"1995", "2020s"', "./NAME.toml"]),
+        ('distributions = "none"', ["flows.0.distributions", '"1995", "2020s"', "with / or ending in .toml"]),
         ('distributions = "./gone.toml"', ["flows.0.distributions", "there is no file", "gone.toml"]),
         ("cycles = 0", ["flows.0.cycles"]),
         ("scale = 0", ["flows.0.scale"]),

@@ -107,6 +107,10 @@ class Command(Kind[CommandKeys]):
         """The first word of each command line."""
         return {key: words[0] for key, words in keys if isinstance(words, tuple)}
 
+    def chosen_port(self, keys: CommandKeys) -> tuple[str, int] | None:
+        """By `ready_port`."""
+        return ("ready_port", keys.ready_port) if keys.ready_port else None
+
     def receiver(self, plan: FlowPlan[CommandKeys]) -> Program | None:
         """`command.py serve` with the server."""
         if plan.keys.server is None:

@@ -30,7 +30,7 @@ DEFAULT_DISTRIBUTIONS = "1995"
 def _known(name: str) -> str:
     if not is_path(name) and name not in presets():
         listed = ", ".join(f'"{each}"' for each in presets())
-        hint = did_you_mean(name, presets()) or f"use one of {listed}, or the path of a file (./NAME.toml)"
+        hint = did_you_mean(name, presets()) or f"use one of {listed}, or the path of a file, with / or ending in .toml"
         raise ValueError(f'"{shortened(name)}" is not known; {hint}')
     return name
 
@@ -53,6 +53,7 @@ class Web(Kind[WebKeys]):
     measured = "exchanges"
     readiness = Listening("tcp")
     drain_s = 2.0  # an unfinished session ends with packets on their way
+    records_at_once = True
     path_keys = ("distributions",)
     programs = {NGINX: "nginx"}  # noqa: RUF012
     own_metrics = sessions.METRICS
@@ -130,7 +131,7 @@ class Web(Kind[WebKeys]):
             return None
         lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
         done = f"{session['cycles_finished']} of {session['cycles_planned']} cycles"
-        return f"did not finish: {done} in {session['seconds']:g} s{lost}"
+        return f"did not finish: {done} in {round(session['seconds'], 1):g} s{lost}"
 
 
 KIND = Web()

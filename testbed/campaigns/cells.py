@@ -31,6 +31,7 @@ class Cell:
     variant: str
     axes: dict[str, Any]
     scenario: Scenario
+    keys: Keys | None = None  # of the scenario, if it was read from a file
 
 
 @dataclass(frozen=True)

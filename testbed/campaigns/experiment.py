@@ -71,7 +71,7 @@ def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
     if not document.is_experiment:
         return _single(document, request)
     sweep = Sweep.of(Declaration.of(document), request)
-    cells = tuple(Cell(draft.name, draft.variant, draft.axes, _scenario(draft.keys)) for draft in drafts_of(sweep))
+    cells = tuple(Cell(draft.name, draft.variant, draft.axes, _scenario(draft.keys), draft.keys) for draft in drafts_of(sweep))
     return _experiment(sweep, cells, request)
 
 
@@ -91,11 +91,12 @@ def _single(document: Document, request: Request) -> Experiment:
     keys = Keys.of_file(document)
     if request.variants:
         raise UsageError(f"--variant {request.variants[0]}: {document.name} has no variants; leave it out")
-    scenario = _scenario(keys.set(request.overrides))
+    keys = keys.set(request.overrides)
+    scenario = _scenario(keys)
     return Experiment(
         name=document.path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
         axes={}, variants=(), seeds=_seeds(document, 1, request.seeds or scenario.seeds),
-        cells=(Cell(ONLY_CELL, "", {}, scenario),), expect=Expected(),
+        cells=(Cell(ONLY_CELL, "", {}, scenario, keys),), expect=Expected(),
     )  # fmt: skip
 
 

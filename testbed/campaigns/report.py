@@ -234,7 +234,7 @@ class Report:
         if count["suspect"] + count["void"] == 1 and self.reason:
             void = late = self.reason
         return [
-            ("void", failed, count["failed"] > 0),
+            ("failed", failed, count["failed"] > 0),
             ("void", void, count["void"] > 0),
             ("void", changed, bool(self.found.left_out)),
             ("incomplete", unfinished, bool(self.missing or count["interrupted"])),

@@ -82,11 +82,17 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
+    from testbed.errors import KeyRefused
     from testbed.guests.virtual_time import max_guests
     from testbed.stages.kernel_tcp import period_notes
 
     seeds = range(1, experiment.seeds + 1)
-    runner = runner_for({name_of(experiment, cell): cell.scenario for cell in experiment.cells}, seeds, options, experiment.name)
+    named = {name_of(experiment, cell): cell.scenario for cell in experiment.cells}
+    try:
+        runner = runner_for(named, seeds, options, experiment.name)
+    except KeyRefused as problem:
+        keys = next((cell.keys for cell in experiment.cells if cell.scenario is problem.scenario), None)
+        raise (problem if keys is None else keys.refusal(problem.path, problem.text)) from None
     for note in period_notes(cell.scenario for cell in experiment.cells):
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda needed: measured_now(needed, options.jobs)) if experiment.expected else {}

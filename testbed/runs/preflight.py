@@ -15,7 +15,7 @@ from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
 from scenarios.tcp_names import table
-from testbed.errors import UsageError, shortened
+from testbed.errors import KeyRefused, UsageError, shortened
 from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
@@ -54,8 +54,8 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
     allow."""
     for scenario in scenarios:
         check_open_files(scenario)
-    if any(scenario.reaches_internet for scenario in scenarios):
-        require_uplink(allowed=allow_internet)
+    for scenario in scenarios:
+        _check_uplink(scenario, place, allowed=allow_internet)
     for protocol in sorted({scenario.routing.protocol for scenario in scenarios}):
         require_protocol(protocol, programs=programs)
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
@@ -65,6 +65,16 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         require_radios(stations)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
+
+
+def _check_uplink(scenario: Scenario, place: str, *, allowed: bool) -> None:
+    wire = next((index for index, wire in enumerate(scenario.wires) if wire.nat), None)
+    if wire is None:
+        return
+    try:
+        require_uplink(allowed=allowed)
+    except UsageError as problem:
+        raise KeyRefused(place, scenario, ("wires", wire, "nat"), str(problem)) from None
 
 
 def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Programs) -> None:
@@ -163,13 +173,13 @@ def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
     for index, flow in enumerate(scenario.flows):
         for program, package in flow.kind.programs.items():
             if shutil.which(program) is None:
-                text = f'key "flows.{index}.traffic": "{flow.traffic}" needs {program}, not found; apt-get install {package}'
-                raise UsageError(f"{name}: {text}")
+                text = f'"{flow.traffic}" needs {program}, not found; apt-get install {package}'
+                raise KeyRefused(name, scenario, ("flows", index, "traffic"), text)
         for key, program in flow.kind.own_programs(flow.own_keys()).items():
             if shutil.which(program) is None:
                 known = "no program at this path" if "/" in program else "not in PATH"
-                text = f'key "flows.{index}.{key}": "{shortened(program)}" is {known}; install it, or write its full path'
-                raise UsageError(f"{name}: {text}")
+                text = f'"{shortened(program)}" is {known}; install it, or write its full path'
+                raise KeyRefused(name, scenario, ("flows", index, key), text)
 
 
 def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
@@ -195,5 +205,10 @@ def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str =
         path = site.directory / "config.json"
         path.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=scenario.mtu, epoch_ns=0)))
         words = refusal(programs.daemon(protocol), "check", path)
-    if words is not None:
-        raise UsageError(f'{name}: key "routing": {words}')
+    if words is None:
+        return
+    words = words.removeprefix('key "options": ')
+    option, _, rest = words.partition(": ")
+    known = option in type(scenario.routing).model_fields
+    path, text = (("routing", option), rest) if known else (("routing",), words)
+    raise KeyRefused(name, scenario, path, text if ";" in text else f"{text}; correct it")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from scenarios.flows import FIRST_PORT
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import KERNEL, Tcp
@@ -21,7 +22,6 @@ from testbed.programs import ROOT
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet, WiredLink
 from testbed.stages.status import status_socket
-from testbed.stages.traffic import FIRST_PORT
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 READY_DEADLINE_S = 20.0

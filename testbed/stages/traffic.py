@@ -8,23 +8,24 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from analysis.files import write_atomic
-from scenarios.flows import Flow
+from scenarios.flows import FIRST_PORT, Flow
 from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Readiness
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 
-FIRST_PORT = 5201  # iperf3's own; flow i uses FIRST_PORT + i - 1
 READY_DEADLINE_S = 20.0
 END_GRACE_S = 60.0  # for the last segments and iperf3's exchange of results over a slow path
 LISTEN = "0A"  # /proc/net/tcp: TCP_LISTEN
-REMEDY = "the run's captures are kept; `manet cli` on this scenario lets you ping along the path"
+KEPT = "the run's captures and records are kept"
+REMEDY = f"{KEPT}; `manet cli` on this scenario lets you ping along the path"
+PROGRAM_REMEDY = f"{KEPT}; log/ has what it printed"  # its path is not the cause
 
 
 @dataclass
@@ -38,6 +39,7 @@ class RunningFlow:
     receiver: Child | None = None
     receiver_started: float = 0.0  # monotonic
     sender: Child | None = None
+    sender_started: float = 0.0  # monotonic
 
     @property
     def kind(self) -> Kind[Any]:
@@ -70,10 +72,19 @@ def run_flows(
             _start_receiver(flow, children)
         _wait_until_ready(flows, children)
         _send(site, flows, children, progress, begin)
-    finally:
-        children.stop([child for flow in flows for child in (flow.sender, flow.receiver) if child is not None])
+    except BaseException:
+        failed_s = time.monotonic()
+        _stop(flows, children)
+        for flow in flows:
+            _report_until(flow, failed_s)
+        raise
+    _stop(flows, children)
     for flow in flows:
         _finish(flow)
+
+
+def _stop(flows: list[RunningFlow], children: Processes) -> None:
+    children.stop([child for flow in flows for child in (flow.sender, flow.receiver) if child is not None])
 
 
 def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
@@ -106,7 +117,7 @@ def _start_receiver(flow: RunningFlow, children: Processes) -> None:
         return
     flow.receiver_started = time.monotonic()
     flow.receiver = children.start(
-        f"{flow.name}-receiver", program.argv, netns=flow.target.netns, remedy=REMEDY, explain=program.explain
+        f"{flow.name}-receiver", program.argv, netns=flow.target.netns, remedy=PROGRAM_REMEDY, explain=program.explain
     )
 
 
@@ -172,10 +183,22 @@ def _send(
 
 
 def _start_sender(flow: RunningFlow, children: Processes) -> None:
+    flow.sender_started = time.monotonic()
     program = flow.kind.sender(flow.plan, flow.receiver.pid if flow.receiver is not None else 0)
     flow.sender = children.start(
-        f"{flow.name}-sender", program.argv, netns=flow.source.netns, remedy=REMEDY, may_end=True, explain=program.explain
+        f"{flow.name}-sender", program.argv, netns=flow.source.netns, remedy=PROGRAM_REMEDY, may_end=True, explain=program.explain
     )
+
+
+def _report_until(flow: RunningFlow, failed_s: float) -> None:
+    """The report of what the flow's programs had recorded when the run failed, at the monotonic instant `failed_s`."""
+    if flow.sender is None or not flow.kind.records_at_once:
+        return
+    plan = replace(flow.plan, seconds=min(flow.plan.seconds, failed_s - flow.sender_started))
+    with suppress(OSError, LookupError):  # no record yet
+        report = flow.kind.report(plan)
+        if report is not None:
+            write_atomic(plan.report, report)
 
 
 def _finish(flow: RunningFlow) -> None:

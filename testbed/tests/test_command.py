@@ -20,6 +20,7 @@ from scenarios.flows import Flow
 from scenarios.scenario import Scenario
 from scenarios.traffic import kind_named
 from scenarios.traffic.shared.kind import After, FlowPlan, Listening, Printed, Readiness
+from testbed import __main__ as manet
 from testbed.errors import RunError
 from testbed.host.processes import Processes
 from testbed.programs import BUILT
@@ -80,6 +81,32 @@ def test_wrong_keys_are_refused_by_name(tmp_path: Path, keys: dict, words: list[
     assert all(word in str(problem.value) for word in words), str(problem.value)
 
 
+@pytest.mark.parametrize(
+    ("flows", "key", "words"),
+    [
+        (['{ server = ["x"], ready_port = 9000 }', '{ server = ["x"], ready_port = 9000 }'], 1, "9000 of sta2 is flow1's"),
+        (['{ server = ["x"], ready_port = 5202 }', '{ traffic = "bulk" }'], 0, "5202 of sta2 is flow2's"),
+        (['{ traffic = "bulk" }', '{ server = ["x"], ready_port = 5201 }'], 1, "5201 of sta2 is flow1's"),
+    ],
+)
+def test_a_port_that_another_flow_has_at_the_station_is_refused(tmp_path: Path, flows: list[str], key: int, words: str) -> None:
+    path = tmp_path / "x.toml"
+    ends = 'from = "sta1", to = "sta2", '
+    command = 'traffic = "command", command = ["true"], '
+    entries = [each.replace("{ ", "{ " + ends + ("" if "traffic" in each else command)) for each in flows]
+    path.write_text("\n".join(["hops = 1", "flows = [", *(f"{each}," for each in entries), "]"]))
+    refusal = rf'x.toml: line {3 + key}: key "flows.{key}.ready_port": port {words} already'
+    with pytest.raises(UsageError, match=refusal) as problem:
+        load_scenario(path)
+    assert "\n" not in str(problem.value)
+
+
+def test_equal_ports_at_different_stations_and_a_flow_s_own_port_are_accepted() -> None:
+    servers = {"server": ["x"], "ready_port": 5201}
+    flows = [flow(**servers), flow(**servers | {"from": "sta2", "to": "sta1"}), flow(server=["x"], ready_port=0)]
+    assert [each.ready_port for each in chain(flows=flows).flows] == [5201, 5201, 0]
+
+
 def test_a_missing_command_is_shown_with_an_example() -> None:
     with pytest.raises(ValueError, match=r'add command = \["ping", "-c", "10", "\{target\}"\]'):
         Flow.model_validate(ENDS)
@@ -95,6 +122,18 @@ def test_the_scenario_s_json_gives_the_same_scenario() -> None:
 def test_a_program_that_does_not_exist_is_refused(key: str, word: str) -> None:
     with pytest.raises(UsageError, match=f'key "flows.1.{key}": "{word}" is .*; install it, or write its full path'):
         preflight.check_own_programs(chain(flows=[flow(), flow(**{key: [word]})]))
+
+
+def test_the_command_line_names_file_and_line_of_a_missing_program(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "x.toml"
+    ends = 'from = "sta1", to = "sta2"'
+    path.write_text(f'hops = 1\nflows = [\n{{ {ends} }},\n{{ {ends}, traffic = "command", command = ["no-such-program"] }}]\n')
+    assert manet.main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
+    missing = '"no-such-program" is not in PATH; install it, or write its full path'
+    assert capsys.readouterr().err == f'manet run: {path}: line 4: key "flows.1.command": {missing}\n'
+    flows = f"flows=[{{{ends},traffic='command',command=['n-s']}}]"
+    assert manet.main(["run", "chain5", "--set", flows, "--out", str(tmp_path / "out")]) == 2
+    assert '--set: key "flows.0.command": "n-s" is not in PATH' in capsys.readouterr().err
 
 
 def test_a_program_in_path_or_with_its_path_is_accepted() -> None:

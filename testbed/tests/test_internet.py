@@ -50,7 +50,7 @@ print(run_scenario(Scenario.from_json(sys.argv[1]), 1, Path(sys.argv[2]), progre
 def test_without_permission_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
     scenario = chain(hops=2, wires=[WIRE])
     for start in (lambda: run_scenario(scenario, 1, tmp_path / "run"), lambda: open_prompt(scenario, directory=tmp_path / "run")):
-        with pytest.raises(UsageError, match=r"^wires\.nat: .*add --allow-internet if that is wanted"):
+        with pytest.raises(UsageError, match=r'^scenario: key "wires\.0\.nat": .*add --allow-internet if that is wanted'):
             start()
     assert not (tmp_path / "run").exists()
 
@@ -69,6 +69,7 @@ def test_the_command_line_refuses_it_before_anything_starts(tmp_path: Path) -> N
     )
     assert done.returncode != 0
     assert len(done.stderr.splitlines()) == 1 and "--allow-internet" in done.stderr, done.stderr
+    assert f'{path}: line 5: key "wires.0.nat": ' in done.stderr
 
 
 def test_a_machine_that_does_not_forward_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

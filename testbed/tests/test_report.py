@@ -158,7 +158,7 @@ def test_metrics_are_kept_unless_recalculation_is_requested(results):
         ({"valid": 3}, "valid (3 valid, 0 suspect, 0 void): the host kept up with the air in every run"),
         ({"valid": 2, "suspect": 1}, "suspect (2 valid, 1 suspect, 0 void): in some runs the host was late at times"),
         ({"valid": 2, "suspect": 1, "void": 1}, "void (2 valid, 1 suspect, 1 void): the host fell behind in some runs"),
-        ({"valid": 2, "failed": 1}, "void (2 valid, 0 suspect, 0 void, 1 failed): some runs failed; "),
+        ({"valid": 2, "failed": 1}, "failed (2 valid, 0 suspect, 0 void, 1 failed): some runs failed; "),
         ({"valid": 2, "interrupted": 1}, "incomplete (2 valid, 0 suspect, 0 void, 1 interrupted): runs are missing or"),
         ({}, "none (0 valid, 0 suspect, 0 void)"),
     ],
@@ -284,7 +284,7 @@ def test_missing_runs_of_the_experiment_are_named_with_the_next_command(results,
         "runs      2 of 8; missing: all seed 3 (interrupted), all seed 4, dsdv seeds 1 to 4; "
         "finish with ./manet run e --set hops=2 --out x --resume"
     ) in lines
-    assert lines[-1].startswith("verdict   void (1 valid, 0 suspect, 0 void, 1 failed, 1 interrupted, 5 missing; 1 void or")
+    assert lines[-1].startswith("verdict   failed (1 valid, 0 suspect, 0 void, 1 failed, 1 interrupted, 5 missing; 1 void or")
     assert [words[-2:] for line in lines if (words := line.strip("│ ").split())[:1] == ["dsdv"]] == [["│", "none"]]
     summary = (results / "summary.csv").read_text().splitlines()
     assert [line.split(",")[:3] for line in summary if line.startswith("dsdv,")] == [["dsdv", "period", "acked_kbps"]]

@@ -232,5 +232,13 @@ def test_options_that_only_the_daemon_can_check_are_refused_before_anything_star
     scenario = Scenario.model_validate({"hops": 1, "routing": "dsr"})
     check_routing(scenario, 1, BUILT)
     wrong = scenario.routing.model_copy(update={"max_hops": 0})  # past the checks of here
-    with pytest.raises(UsageError, match=r'^scenario: key "routing": .*max_hops is 0; give 1 to 60$'):
+    with pytest.raises(UsageError, match=r'^scenario: key "routing": dsr: max_hops is 0; give 1 to 60$'):
         check_routing(scenario.model_copy(update={"routing": wrong}), 1, BUILT)
+
+
+def test_options_that_the_daemon_refuses_are_named_once_with_a_remedy():
+    routing = {"protocol": "tora", "low_priority_min": 0.5, "low_priority_max": 0.2}
+    scenario = Scenario.model_validate({"hops": 1, "routing": routing})
+    refusal = r'^scenario: key "routing.low_priority_min": 0.5 s is more than low_priority_max = 0.2 s; correct it$'
+    with pytest.raises(UsageError, match=refusal):
+        check_routing(scenario, 1, BUILT)

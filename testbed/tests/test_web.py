@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -412,7 +413,8 @@ def test_a_client_that_leaves_for_good_and_one_without_a_path_are_no_failure(tmp
     assert (apart["service_s"], apart["session_bytes"], apart["throughput_bps"], apart["goodput_bps"]) == (6.0, 0, 0.0, 0.0)
     over_all = metrics["kinds"]["web"]
     assert (over_all["finished_sessions"], over_all["sessions"]) == (0, 2)
-    unfinished, never = metrics["remarks"]
+    unfinished, never, off = metrics["remarks"]
+    assert off == "events: sta1 off at 1.5 s"
     assert unfinished.startswith(f"flow1 from sta1 to sta2 did not finish: {left['cycles_finished']} of 500 cycles in 6 s")
     assert never.startswith("flow2 from sta3 to sta2 never connected")
 
@@ -434,5 +436,45 @@ def test_a_killed_end_fails_the_run_and_keeps_the_records(tmp_path: Path, word: 
     assert result.status == "failed" and "\n" not in result.error
     assert f"flow1-{end}" in result.error and said in result.error
     assert sessions.finished_requests(sessions.read_record(record))
+    assert "manet cli" not in result.error, "its path is not the cause"
     assert (tmp_path / "run" / "log" / "flow1-nginx" / "access.log").read_text()
     assert nothing_left(tmp_path / "run")
+
+    metrics = analyse_run(tmp_path / "run")
+    events, ended = sessions.read_record(record), metrics["flows"]["flow1"]
+    assert (ended["finished"], ended["cycles_planned"]) == (False, 1000)
+    assert ended["cycles_finished"] == len(sessions.of(events, "cycle")) > 0
+    assert ended["requests_finished"] == len(sessions.finished_requests(events))
+    assert 0 < ended["window_s"][1] < 30 and ended["goodput_bps"] > 0
+    assert 0 < ended["service_s"] <= ended["window_s"][1]
+    assert (metrics["kinds"]["web"]["finished_sessions"], metrics["kinds"]["web"]["sessions"]) == (0, 1)
+    assert not [check for check in metrics["checks"] if "iperf3" in check["name"]]
+    assert f"did not finish: {ended['cycles_finished']} of 1000 cycles in " in metrics["remarks"][0]
+
+
+def test_a_web_flow_without_a_report_has_no_check_of_iperf3(tmp_path: Path) -> None:
+    """Its run failed before it started."""
+    scenario = chain(flows=[{**ENDS, "start": 1}])
+    (tmp_path / "scenario.json").write_text(scenario.to_json())
+    failed = [check["name"] for check in analyse_run(tmp_path)["checks"] if not check["ok"]]
+    assert "flow1 report" in failed and not [name for name in failed if "iperf3" in name]
+
+
+def test_a_think_time_that_the_run_s_end_interrupts_is_no_service() -> None:
+    events = [{"event": "begin", "t_s": 0.0}, {"event": "cycle", "t_s": 2.0, "cycle": 1, "began_s": 0.0}]
+    assert sessions.outcome(events, planned=3, seconds=5.0)["service_s"] == 2.0
+    assert sessions.outcome(events, planned=1, seconds=5.0)["service_s"] == 5.0, "the last cycle is followed by no think time"
+
+
+@needs_nginx
+def test_a_request_that_the_end_of_the_client_interrupts_is_unfinished(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, 60, distributions=quick(tmp_path))
+    record = plan.report.with_name("flow1-requests.jsonl")
+    KIND.receiver(plan)  # draws the exchanges
+    with socket.create_server((plan.target, plan.port)), subprocess.Popen(KIND.sender(plan, 0).argv) as client:
+        wait_until(lambda: record.exists() and '"event": "issue"' in record.read_text(), "a request was issued")
+        time.sleep(0.3)
+        client.send_signal(signal.SIGTERM)
+    events = sessions.read_record(record)
+    assert [event["error"] for event in sessions.of(events, "request")] == ["unfinished"]
+    assert sessions.finished_requests(events) == []

@@ -214,14 +214,12 @@ class Session:
         """Request an object once, and record it; whether it arrived whole. TimeUp, recorded too."""
         self.record.write("issue", **attempt)
         attempt |= {"began_s": self.record.now(), "connection": None, "new": False, "sent_s": None, "sent_unix_s": None}
-        attempt |= {"request_bytes": one["request_bytes"], "status": None, "body_bytes": 0, "error": None}
+        attempt |= {"request_bytes": one["request_bytes"], "status": None, "body_bytes": 0, "error": "unfinished"}
         connection = None
         try:
             connection = self._connection(attempt)
             self._exchange(connection, one, attempt)
-        except TimeUp:
-            attempt["error"] = "unfinished"
-            raise
+            attempt["error"] = None
         except (OSError, http.client.HTTPException) as problem:
             attempt["error"] = str(problem) or type(problem).__name__
         finally:

@@ -123,6 +123,7 @@ class Kind(ABC, Generic[Keys]):
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
     drain_s: float = 0.0  # for packets in the stations' queues after the end of the last sender
+    records_at_once: bool = False  # its programs record each event at once: `report` has a failed run's, too
     path_keys: tuple[str, ...] = ()  # keys that hold the path of a file, relative to the scenario's file
     programs: Mapping[str, str] = {}  # that a flow starts and setup.sh installs: name -> Debian package
     own_metrics: Mapping[str, str] = {}  # in addition to MEASURED, from the report: name -> unit
@@ -177,6 +178,10 @@ class Kind(ABC, Generic[Keys]):
         """The key that sets the size of the largest IP packet, and this size in bytes; None if no key does."""
         size: int | None = getattr(keys, "bytes", None)
         return None if size is None else ("bytes", size)
+
+    def chosen_port(self, keys: Keys) -> tuple[str, int] | None:
+        """The key by which the user sets the port of the flow's server, and this port; None if it is the flow's own."""
+        return None
 
     def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The `run_metrics`, from the entries of the kind's flows in metrics.json."""

@@ -52,6 +52,9 @@ def outcome(events: Sequence[Mapping[str, Any]], planned: int, seconds: float) -
     finished = end is not None and bool(end["finished"])
     last_s = float(end["t_s"]) if end is not None and finished else seconds
     thought_s = sum(event["t_s"] - event["began_s"] for event in of(events, "think"))
+    cycles = of(events, "cycle")
+    if end is None and len(of(events, "think")) < len(cycles) < planned:  # ended from outside while it thought
+        thought_s += max(0.0, last_s - cycles[-1]["t_s"])
     service_s = max(0.0, last_s - thought_s)
     requests = of(events, "request")
     total = sum(event["reply_bytes"] for event in requests)
@@ -67,7 +70,7 @@ def outcome(events: Sequence[Mapping[str, Any]], planned: int, seconds: float) -
         "first_byte_s_mean": fmean(event["first_s"] - event["sent_s"] for event in answered) if answered else None,
         "throughput_bps": total * 8 / service_s if service_s > 0 else None,
         "session_bytes": total,
-        "cycles_finished": len(of(events, "cycle")),
+        "cycles_finished": len(cycles),
         "cycles_planned": planned,
         "cycles_answered": len(answered),
         "requests_finished": len(finished_requests(events)),
