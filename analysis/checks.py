@@ -122,8 +122,8 @@ def iperf_retransmissions(
 
     `unsent`: segments that the sender's routing daemon gave up because it had no route, or that were too big for its tunnel; the
     radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
-    include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later ones
-    may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers, but counts the
+    include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later
+    ones may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers, but counts the
     retransmissions that they kept back. `off`: at most so many were counted while the sender's radio was off, and are in no
     capture.
     """

@@ -62,9 +62,9 @@ class DatagramMetrics:
 def datagrams_of(
     sender: pl.DataFrame, receiver: pl.DataFrame, connection: Connection, schedule: Schedule | None = None
 ) -> pl.DataFrame:
-    """The datagrams of a flow in the order of writing: `number`, `bytes` of the IP packet, `written_ns`, `sent_ns` (null: it never
-    left the source), `received_ns` (null: lost). Without a schedule, only those in the sender's capture. Datagrams shorter than a
-    stamp (iperf3's greeting) are not data."""
+    """The datagrams of a flow in the order of writing: `number`, `bytes` of the IP packet, `written_ns`, `sent_ns` (null: it
+    never left the source), `received_ns` (null: lost). Without a schedule, only those in the sender's capture. Datagrams shorter
+    than a stamp (iperf3's greeting) are not data."""
     left, arrived = _datagrams(sender, connection), _datagrams(receiver, connection)
     both = left.select("stamp", pl.col("payload_bytes") + IP_UDP_BYTES, pl.col("t_ns").alias("sent_ns")).join(
         arrived.select("stamp", pl.col("t_ns").alias("received_ns")), on="stamp", how="left", maintain_order="left"

@@ -27,7 +27,7 @@ TCP_RTO_MIN_S = 0.2  # TCP_RTO_MIN of net/tcp.h
 
 @dataclass(frozen=True)
 class Measure:
-    """`of_flow`: the metrics of a flow with packets. `of_nothing`: the metrics other than rates that are known without packets."""
+    """`of_flow`: the metrics of a flow with packets. `of_nothing`: those other than rates that are known without packets."""
 
     of_flow: Callable[..., dict[str, Any]]
     of_nothing: Callable[[RunDirectory, Flow, IperfReport], dict[str, Any]]

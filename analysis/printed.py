@@ -95,8 +95,8 @@ def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tupl
 
 
 def flows_table(results: Results) -> Table | None:
-    """A row for each flow of each cell with its mean rate over the runs that count. None if no run that counts has several flows, or
-    none a rate."""
+    """A row for each flow of each cell with its mean rate over the runs that count. None if no run that counts has several flows,
+    or none a rate."""
     axes, runs = results.experiment.axes, results.rows
     if all(len(run["flow_metrics"]) < 2 for run in runs):
         return None

@@ -51,8 +51,8 @@ class Segments:
 
     @property
     def late(self) -> int:
-        """Number of `repeated` segments of which no byte was captured before: a routing daemon held them, and later ones left first;
-        or it gave up their first copy."""
+        """Number of `repeated` segments of which no byte was captured before: a routing daemon held them, and later ones left
+        first; or it gave up their first copy."""
         places = np.flatnonzero(self.repeated)
         return sum(not np.any((self.start[:at] < self.end[at]) & (self.end[:at] > self.start[at])) for at in places)
 

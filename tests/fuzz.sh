@@ -11,7 +11,7 @@ all=$(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' Cargo.toml)
 targets=${*:-$all}
 for target in $targets; do
     echo "$all" | grep -qx -- "$target" || {
-        echo "fuzz: there is no target $target; the targets are" $all >&2
+        echo "fuzz: there is no target $target; the targets are $(echo "$all" | tr '\n' ' ')" >&2
         exit 2
     }
 done

@@ -60,7 +60,7 @@ def test_all_metrics_follow_the_flow_to_the_other_gateway(run_dir: Path) -> None
     flow = metrics["flows"]["flow1"]
     assert flow["air_bps"] == flow["delivered_bps"] == 70 * 500 * 8 / 4
     assert flow["reaction_s"] == pytest.approx(11 * 0.05)
-    assert metrics["remarks"] == ["flow1 from sta1 to host1 went over sta2, from 4.01 s on over sta3"]
+    assert "flow1 from sta1 to host1 went over sta2, from 4.01 s on over sta3" in metrics["remarks"]
 
 
 def test_a_handover_is_a_change_of_route_even_if_the_daemon_saw_none(run_dir: Path) -> None:
@@ -88,4 +88,4 @@ def test_without_a_choice_there_is_nothing_to_say(run_dir: Path) -> None:
     (run_dir / "scenario.json").write_text(json.dumps({**scenario, "wires": scenario["wires"][:1]}))
     run = RunDirectory(run_dir)
     assert (gateways_used(run, run.flows[0]), gateways_remark(run, run.flows[0])) == ([], None)
-    assert "remarks" not in analyse_run(run_dir)
+    assert analyse_run(run_dir)["remarks"] == ["events: cut: sta2 off at 3.47 s"]

@@ -1,9 +1,9 @@
 """The default of `--jobs`: the number of parallel runs that this machine can run with valid verdicts.
 
-The cost of a run depends on its frames, stations and flows. On two loaded cores thirty moving stations with DSR and one flow at 2 Mbit/s
-took 0.05 of a core, and 0.15 with daemons that process all overheard frames (and a medium that woke more often). Eight runs of fifty
-moving stations with twenty flows each (ten web sessions, ten streams) used 1.4 cores, starts and stops included. The constants
-leave room for start and stop. Runs may use SHARE of the cores; above that lateness becomes visible.
+The cost of a run depends on its frames, stations and flows. On two loaded cores thirty moving stations with DSR and one flow at
+2 Mbit/s took 0.05 of a core, and 0.15 with daemons that process all overheard frames (and a medium that woke more often). Eight
+runs of fifty moving stations with twenty flows each (ten web sessions, ten streams) used 1.4 cores, starts and stops included.
+The constants leave room for start and stop. Runs may use SHARE of the cores; above that lateness becomes visible.
 A run in virtual time is a guest, whose one CPU uses a core and is never late: one per core. Inside a guest, whose emulated CPUs
 are ten to twenty times slower, at most one run per CPU.
 """

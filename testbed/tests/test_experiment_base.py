@@ -197,7 +197,7 @@ def test_a_flow_set_may_contain_sets_with_keys_next_to_them(experiment):
 def test_an_invalid_set_inside_of_a_set_is_reported_with_its_place(experiment, inner, wanted):
     text = NESTED.replace('{ set = "streams" }]', inner + "]").replace('flows = "pair"', 'flows = "both"')
     assert message(experiment, text).endswith(wanted)
-    assert "key \"flow_sets." in message(experiment, text)
+    assert 'key "flow_sets.' in message(experiment, text)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Re
 
 DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
 Keys = TypeVar("Keys", bound=BaseModel)
-# Over all flows of the kind in a run: the share of all written datagrams that arrived, the sum of the rates, the mean latency of all that
-# arrived, and the mean of the flows' jitters, each weighted by the datagrams that arrived.
+# Over all flows of the kind in a run: the share of all written datagrams that arrived, the sum of the rates, the mean latency of
+# all that arrived, and the mean of the flows' jitters, each weighted by the datagrams that arrived.
 OF_RUN = {"delivery": "1", "delivered_bps": "bit/s", "latency_ms": "ms", "jitter_ms": "ms"}
 
 
