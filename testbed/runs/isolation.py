@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.errors import UsageError
-from testbed.host import cgroup, descriptors
+from testbed.host import cgroup, descriptors, neighbours
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
 
@@ -115,6 +115,11 @@ class Isolated:
         if self.reach_outside:
             passed.append(os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
             arguments["outside"] = passed[-1]
+        neighbours.raise_limits()
+        counts = neighbours.open_counts()
+        if counts is not None:
+            passed.append(counts)
+            arguments["neighbours"] = counts
         inner += ["--module", self.module, "--arguments", json.dumps(arguments)]
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
@@ -247,9 +252,10 @@ def _kill_remaining() -> None:
 def _child_main(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
     descriptors.raise_limit()
-    outside = options.arguments.get("outside")
-    for descriptor in (options.lifeline, options.report, *(() if outside is None else (outside,))):
+    given = [options.arguments[name] for name in ("outside", "neighbours") if options.arguments.get(name) is not None]
+    for descriptor in (options.lifeline, options.report, *given):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
+    neighbours.count_with(options.arguments.get("neighbours"))
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()

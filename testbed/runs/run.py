@@ -25,13 +25,14 @@ from analysis.errors import AnalysisError
 from analysis.files import write_atomic
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
+from testbed.host import neighbours
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.record import RunRecord
-from testbed.runs.verdict import TrafficStart, add_programs, verdict_of
+from testbed.runs.verdict import NeighbourTable, TrafficStart, add_programs, verdict_of
 from testbed.runs.waits import Waits
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -298,6 +299,7 @@ def _stages(site: Site, report: Report) -> None:
     waits = Waits(site.cgroup)
     traffic_at_s = site.scenario.traffic_at
     begun: TrafficStart | None = None
+    refused: list[int | None] = []
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
@@ -326,6 +328,7 @@ def _stages(site: Site, report: Report) -> None:
                 if traffic_at_s is not None:
                     begun = TrafficStart(traffic_ns / 1e9 - traffic_at_s, len(network.net.hosts))
                 events.begin(start_s)
+                refused.append(neighbours.refused())
                 waits.begin()
 
             def under_way(fraction: float) -> None:
@@ -334,10 +337,17 @@ def _stages(site: Site, report: Report) -> None:
 
             traffic.run_flows(site, network.net, children, under_way, begin)
             waits.end()
+            refused.append(neighbours.refused())
         write_routes(network, protocol, "end")
         say("stop")
-    add_programs(site.directory, waits.summary, begun)
+    add_programs(site.directory, waits.summary, begun, _table(refused))
     record.update(capture_drops=captures.dropped())
+
+
+def _table(refused: list[int | None]) -> NeighbourTable | None:
+    """The table of neighbours during the traffic, from the counts at its begin and end."""
+    counts = [count for count in refused if count is not None]
+    return NeighbourTable(counts[-1] - counts[0]) if len(counts) == 2 else None
 
 
 def check_space(directory: Path) -> None:

@@ -14,6 +14,7 @@ VOID_REMEDY = "run it again on a quieter machine"
 # receivers, 15 to 40 ms each on a machine that keeps up (docs/verdict.md).
 SUSPECT_LATE_S = 0.1
 VOID_LATE_S = 0.5
+VOID_REFUSED = 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,23 @@ class TrafficStart:
         return {"late_s": round(self.late_s, 3), "thresholds": {"suspect_s": suspect_s, "void_s": void_s}}
 
 
+@dataclass(frozen=True)
+class NeighbourTable:
+    """Packets that were dropped during the traffic, on the whole machine, because the kernel's table of neighbours was full."""
+
+    refused: int
+
+    def judgement(self) -> tuple[str, list[str]]:
+        """As that of frames lost between hosts and medium: `suspect` from one on, `void` from VOID_REFUSED on."""
+        if not self.refused:
+            return "valid", []
+        reason = (
+            f"the kernel dropped {self.refused} packets because its table of neighbours was full: "
+            "raise net.ipv4.neigh.default.gc_thresh3 of the machine, or run fewer stations at a time"
+        )
+        return ("void" if self.refused >= VOID_REFUSED else "suspect"), [reason]
+
+
 def verdict_of(directory: Path) -> str | None:
     """`valid`, `suspect` or `void`; None if the medium has not written it."""
     try:
@@ -61,9 +79,11 @@ def reasons_of(directory: Path) -> list[str]:
         return []
 
 
-def add_programs(directory: Path, summary: WaitSummary, start: TrafficStart | None = None) -> None:
+def add_programs(
+    directory: Path, summary: WaitSummary, start: TrafficStart | None = None, table: NeighbourTable | None = None
+) -> None:
     """Add the judgement of the stations' programs to the medium's verdict.json; the worst of all becomes the verdict. `start` is
-    None without `traffic_at`."""
+    None without `traffic_at`, `table` where the kernel's counts cannot be read."""
     path = directory / "verdict.json"
     verdict = json.loads(path.read_text())
     verdict["programs"] = summary.report()
@@ -71,6 +91,9 @@ def add_programs(directory: Path, summary: WaitSummary, start: TrafficStart | No
     if start is not None:
         verdict["traffic_start"] = start.report()
         judgements.append(start.judgement())
+    if table is not None:
+        verdict["neighbours_refused"] = table.refused
+        judgements.append(table.judgement())
     for judged, reasons in judgements:
         verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
         verdict["reasons"] += reasons
