@@ -308,7 +308,8 @@ proptest! {
         (1..nodes).for_each(|i| air.link(i - 1, i));
         let settled = air.now + Duration::from_secs(60 + 28 * nodes as u64);
         let found = |air: &Air| (0..nodes).all(|i| air.gateway_of(i).is_some());
-        prop_assert!(air.run(settled, found));
+        air.run(settled, |_| false); // a gateway that is found before may be lost again
+        prop_assert!(found(&air));
         prop_assert!(!air.run(settled + Duration::from_secs(100), |air| !found(air)));
     }
 }
