@@ -34,6 +34,10 @@ class Schedule:
     interval_s: float
     count: int
 
+    def written_ns(self, number: int) -> int:
+        """The instant of datagram `number`."""
+        return self.first_ns + round(number * self.interval_s * 1e9)
+
 
 @dataclass(frozen=True)
 class DatagramMetrics:
@@ -81,7 +85,7 @@ def datagrams_of(
         return captured
     seen = set(captured["number"])
     unseen = [number for number in range(schedule.count) if number not in seen]
-    times_ns = [schedule.first_ns + round(number * schedule.interval_s * 1e9) for number in unseen]
+    times_ns = [schedule.written_ns(number) for number in unseen]
     never_left = pl.DataFrame({"number": unseen, "written_ns": times_ns}, schema={"number": pl.Int64, "written_ns": pl.Int64})
     return pl.concat([captured, never_left], how="diagonal").sort("number")
 

@@ -31,6 +31,7 @@ class Measure:
 
     of_flow: Callable[..., dict[str, Any]]
     of_nothing: Callable[[RunDirectory, Flow, IperfReport], dict[str, Any]]
+    on_time: bool = False  # its packets are written on time, whether they can leave or not
 
 
 def measure_tcp(
@@ -108,8 +109,10 @@ def datagrams_of_nothing(run: RunDirectory, flow: Flow, report: IperfReport) -> 
     """For a flow of which no datagram left its station: what was written in the window is lost."""
     begin_s, end_s = run.window_s(flow)
     schedule = schedule_of(run, flow, report)
-    written_s = [number * schedule.interval_s for number in range(schedule.count)] if schedule else []
-    sent = sum(begin_s <= at_s < end_s for at_s in written_s)
+    sent = 0
+    if schedule is not None:
+        begin_ns, end_ns = (schedule.first_ns + round(edge_s * NS_PER_S) for edge_s in (begin_s, end_s))
+        sent = sum(begin_ns <= schedule.written_ns(number) < end_ns for number in range(schedule.count))
     shares = {"delivery": 0.0, "loss": 1.0} if sent else {}
     return {"sent": sent, "silence_s": end_s - begin_s, **shares}
 
@@ -155,7 +158,7 @@ MEASURES = {
             "acked_bps_by_second": [0] * int(run.window_s(flow)[1]), "segments": 0, "retransmissions": 0,
         },
     ),
-    "datagrams": Measure(measure_datagrams, datagrams_of_nothing),
+    "datagrams": Measure(measure_datagrams, datagrams_of_nothing, on_time=True),
 }  # fmt: skip
 # of flows with any number of connections: by run, flow and window
 MEASURES_OF_MANY = {"exchanges": measure_exchanges}

@@ -25,7 +25,7 @@ from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
 LATE_S = 2.0
-FAULTS = ("power", "wire", "cut")  # events that stop a station or a wire
+FAULTS = {"power": "", "wire": "wire ", "cut": "cut: "}  # events that stop a station or a wire, and how a remark begins
 NAMED_FAULTS = 6  # at most so many in the remark
 
 
@@ -108,22 +108,19 @@ def _happened(run: RunDirectory) -> str | None:
     """The executed events that stopped stations or wires, or let them go on, as one line: they explain silences and losses that
     are no failure. None without any."""
     rows = [row for row in run.events if row["event"] in FAULTS]
-    texts = [
-        f"{'wire ' if row['event'] == 'wire' else 'cut: ' if row['event'] == 'cut' else ''}{row['station']} {row['detail']}"
-        f" at {row['at_s']} s"
-        for row in rows[:NAMED_FAULTS]
-    ]
+    texts = [f"{FAULTS[row['event']]}{row['station']} {row['detail']} at {row['at_s']} s" for row in rows[:NAMED_FAULTS]]
     more = [f"and {len(rows) - NAMED_FAULTS} more in events.csv"] if len(rows) > NAMED_FAULTS else []
     return f"events: {'; '.join(texts + more)}" if rows else None
 
 
 def _start_ns(flow: Flow, report: IperfReport | None, connected_ns: int | None) -> int | None:
     """Time of the flow's first packet. If the ends were apart at first (for more than LATE_S, longer than any handshake), time of
-    its first try; for datagrams always, since they are written on time whether they can leave or not."""
+    its first try; always for packets that are written on time."""
     if connected_ns is None or report is None or report.first_try_s is None:
         return connected_ns
     first_ns = round(report.first_try_s * NS_PER_S)
-    return first_ns if flow.kind.measured == "datagrams" or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
+    on_time = flow.kind.measured in MEASURES and MEASURES[flow.kind.measured].on_time
+    return first_ns if on_time or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
 def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:

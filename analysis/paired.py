@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.pairs import VARIANT, Pair, pairs
-from analysis.tables import read_summary
+from analysis.tables import collect_runs, read_summary
 
 METRIC = "acked_kbps"
 AXIS = "speed"
@@ -20,7 +20,7 @@ AXIS = "speed"
 
 def gains(out_dir: Path, base: str, variants: Sequence[str]) -> list[Pair]:
     """Each variant minus `base` (kbit/s) at each speed, by seed."""
-    return pairs(out_dir, (AXIS,), VARIANT, base, (METRIC,), variants)
+    return pairs(collect_runs(out_dir, (AXIS,)), (AXIS,), VARIANT, base, (METRIC,), variants)
 
 
 def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4.6) -> list[Path]:

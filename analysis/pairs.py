@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from analysis.files import atomic_file
-from analysis.tables import METRICS, collect_runs, counts, mean_and_interval
+from analysis.tables import METRICS, counts, mean_and_interval
 
 VARIANT = "variant"
 COLUMNS = (
@@ -59,13 +59,18 @@ class Pair:
 
 
 def pairs(
-    out_dir: Path, axes: Sequence[str], key: str, base: str, metrics: Iterable[str], compared: Sequence[str] | None = None
+    rows: Iterable[dict[str, Any]],
+    axes: Sequence[str],
+    key: str,
+    base: str,
+    metrics: Iterable[str],
+    compared: Sequence[str] | None = None,
 ) -> list[Pair]:
     """Every value of `key` (or only `compared`) with its value `base`, for each metric and each combination of the other keys.
-    `axes`: of the experiment. Only seeds that count in both cells enter."""
+    `rows`: of the runs (collect_runs), with the experiment's `axes`. Only seeds that count in both cells enter."""
     keys = [name for name in (*axes, VARIANT) if name != key]
     found: dict[tuple[str, ...], dict[str, dict[int, dict[str, Any]]]] = {}
-    for run in collect_runs(out_dir, axes):
+    for run in rows:
         if counts(run):
             where = tuple(str(run[name]) for name in keys)
             found.setdefault(where, {}).setdefault(str(run[key]), {})[run["seed"]] = run

@@ -77,8 +77,7 @@ def _metric(
     """The figures of a metric in a cell as they are printed: mean, interval, references, and the mean of the whole."""
     row = found.get((shown.metric, cell_of(cell, axes)), {})
     figures = {key: row.get(key) for key in ("mean", "ci95", "published", "ns2")}
-    scaled = {key: None if value is None else value * shown.factor for key, value in figures.items()}
-    return scaled | {"of": found.get((shown.of, cell_of(cell, axes)), {}).get("mean")}
+    return shown.scaled(figures) | {"of": found.get((shown.of, cell_of(cell, axes)), {}).get("mean")}
 
 
 def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tuple[str, list[str]]]:

@@ -32,7 +32,7 @@ def route_history(run: RunDirectory, flow: Flow) -> list[Taken] | None:
     station, other = (flow.target, flow.source) if flow.source in hosts else (flow.source, flow.target)
     if station in hosts or not notes_path(run.path, station).exists():
         return None
-    gateways = [wire.station for wire in run.wires if wire.host == other] or [other]
+    gateways = run.gateways_of(other)
     if station in gateways:
         return None
     notes, addresses = read_notes(run.path, station), [run.address(gateway) for gateway in gateways]

@@ -31,7 +31,11 @@ def draw(out_dir: Path) -> list[Path]:
     described = drawing.description(out_dir)
     results = collect(out_dir, described)
     shown = shown_of(results, kinds_in(results)[0])[0]
-    cells = [_scaled(row, shown.factor) for row in summary if row["metric"] == shown.metric and row["mean"] is not None]
+    cells = [
+        row | shown.scaled({key: row[key] for key in ("mean", "ci95")})
+        for row in summary
+        if row["metric"] == shown.metric and row["mean"] is not None
+    ]
     if not cells:
         raise RunFileError(f"{out_dir}: no run that counts has a value for a figure; `manet report` names the runs")
     keys = _keys(cells)
@@ -56,10 +60,6 @@ def draw(out_dir: Path) -> list[Path]:
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
         axes[0].figure.supxlabel(drawing.origin(out_dir, summary, shown.metric), fontsize=6.5, color=style.GREY)
     return written
-
-
-def _scaled(row: dict[str, Any], factor: float) -> dict[str, Any]:
-    return row | {key: None if row[key] is None else row[key] * factor for key in ("mean", "ci95")}
 
 
 def _keys(cells: list[dict[str, Any]]) -> list[str]:

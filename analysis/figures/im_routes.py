@@ -36,7 +36,7 @@ def draw(out_dir: Path) -> list[Path]:
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
         axes[-1].set_xlabel("time since the start of the walk (s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
-    found = pairs(out_dir, AXES, "tcp", BASE, (METRIC, "route_changes", "acked_kbps"))
+    found = pairs(rows, AXES, "tcp", BASE, (METRIC, "route_changes", "acked_kbps"))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

@@ -32,7 +32,9 @@ def draw(out_dir: Path) -> list[Path]:
     cells = [row for row in summary if row["metric"] == METRIC]
     patterns, tcps = (drawing.in_order(out_dir, (str(row[axis]) for row in cells), axis) for axis in AXES)
     variants = drawing.in_order(out_dir, (row["variant"] or "" for row in cells))
-    partly = {run["flows"] for run in collect_runs(out_dir, AXES) if _overlap_in_part(RunDirectory(out_dir / run["run_dir"]))}
+    runs = collect_runs(out_dir, AXES)
+    one_of_each = {run["flows"]: RunDirectory(out_dir / run["run_dir"]) for run in runs}  # a pattern is the same in all its runs
+    partly = {pattern for pattern, run in one_of_each.items() if _overlap_in_part(run)}
     height_in = 1.0 + 1.35 * len(patterns)
     with style.page(out_dir, "im_throughput", height_in, nrows=len(patterns), sharex=True, sharey=True) as (axes, written):
         for panel, pattern in zip(axes, patterns, strict=True):
@@ -46,9 +48,9 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
-    found = pairs(out_dir, AXES, "tcp", BASE, COMPARED)
+    found = pairs(runs, AXES, "tcp", BASE, COMPARED)
     for number, base in enumerate(variants[:-1]):
-        found += pairs(out_dir, AXES, "variant", base, (METRIC,), variants[number + 1 :])
+        found += pairs(runs, AXES, "variant", base, (METRIC,), variants[number + 1 :])
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

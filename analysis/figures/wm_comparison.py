@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.pairs import pairs, write_pairs
-from analysis.tables import read_summary
+from analysis.tables import collect_runs, read_summary
 
 AXES = ("tcp",)  # of the experiment
 FINISHED = "web_finished_sessions"
@@ -52,7 +52,8 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, shown[0] if shown else ""), fontsize=6.5, color=style.GREY)
-    found = [*pairs(out_dir, axes_of, "tcp", BASE_TCP, shown), *pairs(out_dir, axes_of, "variant", BASE_VARIANT, shown)]
+    runs = collect_runs(out_dir, axes_of)
+    found = [*pairs(runs, axes_of, "tcp", BASE_TCP, shown), *pairs(runs, axes_of, "variant", BASE_VARIANT, shown)]
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

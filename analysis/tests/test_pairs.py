@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.pairs import pairs, write_pairs
+from analysis.tables import collect_runs
 from analysis.tests.test_tables import make_run
 
 # Student's t for two degrees of freedom at 97.5 % times s / sqrt(3)
@@ -25,7 +26,7 @@ def out_dir(tmp_path: Path) -> Path:
 
 
 def test_effects_of_a_seed_cancel_in_the_difference(out_dir: Path) -> None:
-    (pair,) = pairs(out_dir, ("hops",), "variant", "old", ["acked_kbps"])
+    (pair,) = pairs(collect_runs(out_dir, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"])
     assert (pair.where, pair.compared, pair.base, pair.seeds) == ("1", "new", "old", 3)
     assert (pair.mean, pair.mean_base, pair.difference) == (220, 200, 20)
     assert pair.ci95 == pytest.approx(T_OF_THREE * 10, rel=1e-5)  # 24.8 around 20
@@ -36,7 +37,7 @@ def test_a_difference_beyond_its_interval_is_decided(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         make_run(tmp_path, "old", 1, seed, 100.0 * seed)
         make_run(tmp_path, "new", 1, seed, 100.0 * seed - 50 - seed)
-    (pair,) = pairs(tmp_path, ("hops",), "variant", "old", ["acked_kbps"])
+    (pair,) = pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"])
     assert (pair.difference, pair.outcome) == (-52, "less")
     assert pair.ci95 == pytest.approx(T_OF_THREE, rel=1e-5)
 
@@ -45,15 +46,17 @@ def test_other_keys_must_be_equal_and_one_seed_decides_nothing(tmp_path: Path) -
     for hops, kbps in ((1, 600.0), (2, 300.0)):
         make_run(tmp_path, "old", hops, 1, kbps)
     make_run(tmp_path, "new", 2, 1, 400.0)
-    found = pairs(tmp_path, ("hops",), "hops", "1", ["acked_kbps"])
+    found = pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "hops", "1", ["acked_kbps"])
     assert [(pair.where, pair.compared, pair.difference, pair.ci95, pair.outcome) for pair in found] == [
         ("old", "2", -300, None, "undecided")
     ]
-    assert pairs(tmp_path, ("hops",), "variant", "old", ["acked_kbps"], compared=["other"]) == []
+    assert pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"], compared=["other"]) == []
 
 
 def test_pairs_csv_has_a_row_for_each_with_its_unit(out_dir: Path) -> None:
-    path = write_pairs(out_dir / "pairs.csv", pairs(out_dir, ("hops",), "variant", "old", ["acked_kbps"]))
+    path = write_pairs(
+        out_dir / "pairs.csv", pairs(collect_runs(out_dir, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"])
+    )
     (row,) = csv.DictReader(path.open())
     assert (row["compared"], row["with"], row["unit"], row["difference"], row["outcome"]) == (
         "new", "old", "kbit/s", "20", "undecided",
@@ -68,5 +71,5 @@ def test_a_flow_of_an_axis_named_flows_does_not_hide_the_axis(tmp_path: Path) ->
         (folder / "run.json").write_text(json.dumps({"axes": {"flows": value}, "seed": 1, "status": "complete"}))
         (folder / "verdict.json").write_text('{"verdict": "valid"}')
         (folder / "metrics.json").write_text(json.dumps({"flows": {"flow1": {"acked_bps": 1e5 if value == "one" else 3e5}}}))
-    (pair,) = pairs(tmp_path, ("flows",), "flows", "one", ["acked_kbps"])
+    (pair,) = pairs(collect_runs(tmp_path, ("flows",)), ("flows",), "flows", "one", ["acked_kbps"])
     assert (pair.compared, pair.difference) == ("two", 200)

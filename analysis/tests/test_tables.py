@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,15 @@ def make_run(
         (folder / "metrics.json").write_text(json.dumps(metrics))
 
 
+@contextmanager
+def metrics_of(run_dir: Path) -> Iterator[dict]:
+    """The run's metrics, written back with what the block changes."""
+    path = run_dir / "metrics.json"
+    metrics = json.loads(path.read_text())
+    yield metrics
+    path.write_text(json.dumps(metrics))
+
+
 def _summary(out_dir: Path, metric: str = "acked_kbps") -> dict[tuple, dict]:
     return {(row["variant"], row["hops"]): row for row in read_summary(out_dir) if row["metric"] == metric}
 
@@ -53,11 +64,10 @@ def test_figures_over_all_flows_of_a_kind_have_columns(tmp_path):
     """Service times of 10 and 14 s in two runs, and one session of the second finished; without ACKs they are shown."""
     for seed, service_s in ((1, 10.0), (2, 14.0)):
         make_run(tmp_path, "ns2", 2, seed, 0.0)
-        path = tmp_path / "ns2-hops2" / f"seed-{seed}" / "metrics.json"
-        metrics = json.loads(path.read_text())
-        metrics["flows"]["flow1"]["acked_bps"] = None
-        metrics["kinds"] = {"web": {"service_s": service_s, "throughput_bps": None, "finished_sessions": seed - 1, "sessions": 2}}
-        path.write_text(json.dumps(metrics))
+        sessions = {"service_s": service_s, "throughput_bps": None, "finished_sessions": seed - 1, "sessions": 2}
+        with metrics_of(tmp_path / "ns2-hops2" / f"seed-{seed}") as metrics:
+            metrics["flows"]["flow1"]["acked_bps"] = None
+            metrics["kinds"] = {"web": sessions}
     write_tables(collect(tmp_path, EXPERIMENT))
     row = _summary(tmp_path, "web_service_s")["ns2", 2.0]
     assert (row["mean"], row["n"], row["unit"]) == (12.0, 2, "s")
@@ -249,8 +259,8 @@ def test_a_single_flow_has_no_table_of_flows(tmp_path):
 def make_traffic(out_dir: Path, variant: str, flows: dict[str, dict], of_kinds: dict[str, dict] | None = None) -> None:
     """A run of these flows alone."""
     make_run(out_dir, variant, 1, 1, 0.0)
-    path = out_dir / f"{variant}-hops1" / "seed-1" / "metrics.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"flows": flows, "kinds": of_kinds or {}}))
+    with metrics_of(out_dir / f"{variant}-hops1" / "seed-1") as metrics:
+        metrics |= {"flows": flows, "kinds": of_kinds or {}}
 
 
 def words_of(out_dir: Path, **more: object) -> str:
@@ -316,10 +326,8 @@ def test_each_traffic_kind_has_a_table_over_the_cells_that_have_it(tmp_path):
 def test_an_experiment_prints_the_metrics_that_it_names_before_those_of_its_traffic(tmp_path):
     for seed, changes in ((1, 2), (2, 4)):
         make_run(tmp_path, "", 1, seed, 400.0)
-        path = tmp_path / "-hops1" / f"seed-{seed}" / "metrics.json"
-        metrics = json.loads(path.read_text())
-        metrics["flows"]["flow1"]["hop_changes"] = changes
-        path.write_text(json.dumps(metrics))
+        with metrics_of(tmp_path / "-hops1" / f"seed-{seed}") as metrics:
+            metrics["flows"]["flow1"]["hop_changes"] = changes
     words = words_of(tmp_path, shown=["hop_changes"])
     assert words.startswith("e: hop changes; acknowledged throughput (bulk)")
     assert "1 3 ±12.7 400 ±0 2 valid" in words  # 12.71 * sqrt(2) / sqrt(2)

@@ -25,7 +25,7 @@ class Cbr(DatagramKind[CbrKeys]):
 
     def train(self, keys: CbrKeys) -> Train:
         """Trains of one datagram."""
-        return Train(every_s=keys.bytes * 8 / keys.rate, packets=1, packet_bytes=keys.bytes)
+        return Train(every_s=self.interval_s(keys.model_dump()), packets=1, packet_bytes=keys.bytes)
 
     def interval_s(self, keys: Mapping[str, Any]) -> float:
         """`bytes` at `rate`."""

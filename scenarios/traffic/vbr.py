@@ -107,9 +107,8 @@ class Vbr(DatagramKind[VbrKeys]):
 
     def train(self, keys: VbrKeys) -> Train:
         """Trains of one datagram; the size is the largest."""
-        assert keys.interval is not None
         largest = max(sizes_in(Path(keys.sizes))) if keys.sizes is not None else keys.distribution[3]
-        return Train(every_s=keys.interval, packets=1, packet_bytes=largest)
+        return Train(every_s=self.interval_s(keys.model_dump()), packets=1, packet_bytes=largest)
 
     def interval_s(self, keys: Mapping[str, Any]) -> float:
         """The key `interval`."""

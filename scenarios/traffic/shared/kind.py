@@ -71,6 +71,10 @@ class Shown:
     factor: float = 1.0
     of: str = ""  # the metric that is the whole, for `3 of 4`
 
+    def scaled(self, values: Mapping[str, float | None]) -> dict[str, float | None]:
+        """The values in `unit`."""
+        return {key: None if value is None else value * self.factor for key, value in values.items()}
+
 
 @dataclass(frozen=True)
 class Listening:
