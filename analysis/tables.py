@@ -209,7 +209,7 @@ def _profiles_of_cells(experiment: Experiment) -> dict[tuple[Any, ...], str]:
     """The profile of each cell that experiment.json describes in full."""
     described = [cell for cell in experiment.cells if all(axis in cell.get("axes", {}) for axis in experiment.axes)]
     return {
-        (*(_plain(cell["axes"][axis]) for axis in experiment.axes), cell.get("variant") or ""): cell.get("profile") or ""
+        (*(plain(cell["axes"][axis]) for axis in experiment.axes), cell.get("variant") or ""): cell.get("profile") or ""
         for cell in described
     }
 
@@ -248,7 +248,7 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     first = flows.get("flow1", {})
     failed = [check["name"].replace(" ", ":") for check in metrics.get("checks", []) if not check["ok"]]
     row = {"profile": scenario.get("profile") or ""}
-    row |= {axis: _plain(cell.get(axis, scenario.get(axis))) for axis in axes}
+    row |= {axis: plain(cell.get(axis, scenario.get(axis))) for axis in axes}
     row |= {"variant": run.get("variant") or "", "seed": run.get("seed"), "status": run.get("status", "")}
     row["host_late"] = bool(run.get("host_late"))
     row["verdict"] = _json(run_dir / "verdict.json").get("verdict", "")
@@ -310,8 +310,8 @@ def _number(text: str) -> float | str | None:
         return text
 
 
-def _plain(value: Any) -> Any:
-    """A table or list as value of an axis is shown as JSON, so that it fits a cell."""
+def plain(value: Any) -> Any:
+    """The value of an axis as a row has it: a table or list as JSON."""
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from analysis.decisions.question import VARIANT, Question
 from scenarios.document import Document
 from scenarios.errors import did_you_mean, shortened
 from scenarios.models import STRICT, as_tuple
 from scenarios.refusal import validated
+from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.expectations import Expected
 
 # entries of a folder of results other than cells, and of a cell other than seeds
@@ -43,6 +45,7 @@ class Tables(BaseModel):
     full: dict[str, Any] = Field(default_factory=dict)
     quick: dict[str, Any] = Field(default_factory=dict)
     expect: Expected = Expected()
+    questions: Annotated[tuple[Question, ...], BeforeValidator(as_tuple)] = ()  # what a campaign decides
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Declaration:
         declaration._check_variants()
         declaration._check_expectations()
         declaration._check_shown()
+        declaration._check_questions()
         return declaration
 
     def _check_variants(self) -> None:
@@ -82,9 +86,41 @@ class Declaration:
     def _check_shown(self) -> None:
         if not self.tables.shown:
             return
+        for index, name in enumerate(self.tables.shown):
+            self._check_metric(("shown", index), name)
+
+    def _check_metric(self, path: KeyPath, name: str) -> None:
         from analysis.tables import METRICS  # imports SciPy, which most experiments do not need here
 
-        for index, name in enumerate(self.tables.shown):
-            if name not in METRICS:
-                hint = did_you_mean(name, METRICS) or "use one of summary.csv (formats/results.md)"
-                raise self.document.refusal(("shown", index), f'there is no metric "{shortened(name)}"; {hint}')
+        if name not in METRICS:
+            hint = did_you_mean(name, METRICS) or "use one of summary.csv (formats/results.md)"
+            raise self.document.refusal(path, f'there is no metric "{shortened(name)}"; {hint}')
+
+    def _check_questions(self) -> None:
+        """Check that the metrics, values and axes of the questions exist at one of the sizes."""
+        values = self._values()
+        for index, question in enumerate(self.tables.questions):
+            path: KeyPath = ("questions", index)
+            self._check_metric((*path, "metric"), question.metric)
+            if question.reference is not None and getattr(self.tables, question.reference) is None:
+                text = f'the experiment names no table "{question.reference}"; add {question.reference} = NAME at the top'
+                raise self.document.refusal((*path, "reference"), text)
+            if question.key not in values:
+                text = f'"{shortened(question.key)}" is no axis; give one of {", ".join(values)}'
+                raise self.document.refusal((*path, "key"), text)
+            named = {"compared": (question.key, question.compared), "with": (question.key, question.base)}
+            places: list[tuple[KeyPath, str, Any]] = [((key,), *of) for key, of in named.items() if of[1] is not None]
+            places += [(("where", key), key, value) for key, value in question.where.items()]
+            for place, key, value in places:
+                if value not in values.get(key, ()):
+                    known = ", ".join(map(str, values[key])) if values.get(key) else "none"
+                    text = f'the experiment has no {key} "{shortened(str(value))}"; there are: {known}'
+                    raise self.document.refusal((*path, *place), text)
+
+    def _values(self) -> dict[str, list[Any]]:
+        """The values of each axis at any size, and the names of the variants."""
+        values: dict[str, list[Any]] = {key: list(given) for key, given in self.tables.axes.items()}
+        for size in (self.tables.full, self.tables.quick):
+            for key, given in (size.get("axes") or {}).items():
+                values.setdefault(key, []).extend(given)
+        return values | {VARIANT: [variant.name for variant in self.tables.variants]}

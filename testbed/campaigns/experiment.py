@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.decisions.question import MOST_PAIRS, Question
 from scenarios import toml_file
 from scenarios.definition import scenario_of
 from scenarios.document import Document
@@ -45,6 +46,8 @@ class Experiment:
     expect: Expected
     expected: bool = False
     shown: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    looks: tuple[int, int] = (1, MOST_PAIRS)  # seeds of the first look of a campaign, and the limit of seeds
 
     def to_json(self, resume: str = "") -> str:
         """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
@@ -62,7 +65,11 @@ class Experiment:
             "resume": resume,
             "cells": cells,
         }
-        return json.dumps(text | {"expect": self.expect.model_dump(mode="json")}, indent=1) + "\n"
+        text |= {"expect": self.expect.model_dump(mode="json")}
+        if self.questions:
+            asked = [question.model_dump(mode="json", by_alias=True, exclude_none=True) for question in self.questions]
+            text |= {"questions": asked, "looks": list(self.looks)}
+        return json.dumps(text, indent=1) + "\n"
 
 
 def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
@@ -82,7 +89,8 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
         published=tables.published, ns2=tables.ns2, quick=request.quick, axes={axis.key: axis.values for axis in sweep.axes},
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
-        expect=tables.expect, expected=tables.expected, shown=tables.shown,
+        expect=tables.expect, expected=tables.expected, shown=tables.shown, questions=tables.questions,
+        looks=(tables.quick.get("seeds", 1), tables.full.get("seeds", MOST_PAIRS)),
     )  # fmt: skip
 
 

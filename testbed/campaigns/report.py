@@ -17,7 +17,8 @@ from testbed.campaigns.figures import misfit
 from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
 
-if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
+if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
+    from analysis.decisions.answers import Answered
     from analysis.tables import Results
 
 FORMAT = "manet-answer/1"
@@ -40,6 +41,7 @@ class Report:
         self.figures: list[Path] = []
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
+        self.answers: list[Answered] = []
         self.outcome = ""  # expected, in words
         self.results: Results | None = None  # once `make` has collected them
         self.found = FoundRuns()
@@ -74,8 +76,18 @@ class Report:
         self.outcome = " ".join((expected.outcome or "").split())
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
         self.comparisons = compare(checks, summary, list(self.description["axes"]), profiles)
+        self.answers = self._answer(runs)
         if any(row["mean"] is not None for row in summary):
             self._draw()
+
+    def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
+        """The answers to the experiment's questions, written to answers.json; none without questions."""
+        from analysis.decisions.answers import answers_of, write_answers
+
+        found = answers_of(self.description, runs)
+        if found:
+            write_answers(self.directory, self.description["name"], found)
+        return found
 
     def _draw(self) -> None:
         """Draw the figure that the experiment names; without a name the general one, if there are several cells."""
@@ -172,6 +184,8 @@ class Report:
             print(hanging("expected: ", self.outcome))
         for comparison in self.comparisons:
             print(f"expected  {comparison.line()}")
+        for answer in self.answers:
+            print(hanging("answer    ", answer.line()))
         kept = " (as it was: no run is left to make it of)" if self.kept_tables else ""
         print(f"table     {self.directory / 'table.csv'}{kept}")
         print(f"summary   {self.directory / 'summary.csv'}{kept}")

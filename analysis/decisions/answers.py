@@ -1,0 +1,212 @@
+"""The answers to an experiment's questions from its runs (answers.json, formats/answers.md).
+
+An answer follows from the runs alone: the looks are replayed from the first one, so that a campaign that was interrupted answers
+as an undisturbed one. A question that a look has decided keeps its answer, whatever later seeds of its cells say.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from analysis.decisions.question import VARIANT, Question
+from analysis.decisions.rule import Answer, Outcome, Rule, answer
+from analysis.files import write_atomic
+from analysis.references import Reference, load_reference
+from analysis.tables import METRICS, counts, plain
+
+FORMAT = "manet-answers/1"
+FILE = "answers.json"
+FIRST_LOOK = 4  # seeds at the first look, at least: three degrees of freedom
+GROWTH = 1.5  # of the seeds from one look to the next
+HOLDS = {  # claim and outcome -> whether the claim holds
+    ("more", Outcome.MORE): True, ("more", Outcome.LESS): False,
+    ("less", Outcome.LESS): True, ("less", Outcome.MORE): False,
+    ("same", Outcome.SAME): True, ("same", Outcome.MORE): False, ("same", Outcome.LESS): False,
+}  # fmt: skip
+Row = Mapping[str, Any]
+
+
+def schedule(first: int, most: int) -> list[int]:
+    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`."""
+    looks = [min(max(first, FIRST_LOOK), most)]
+    while looks[-1] < most:
+        looks.append(min(most, max(looks[-1] + 1, round(looks[-1] * GROWTH))))
+    return looks
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in one place: the cells compared, each as the values of axes and variant. `base` is a cell, or the reference
+    value."""
+
+    question: Question
+    where: dict[str, Any]
+    compared: dict[str, Any]
+    base: dict[str, Any] | float
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The cells whose runs it needs."""
+        return [self.compared, self.base] if isinstance(self.base, dict) else [self.compared]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question with its answer at the last look. `seeds`: the seeds of the next look, None if there is none (decided, or at the
+    limit of seeds)."""
+
+    asked: Asked
+    most_pairs: int
+    answer: Answer
+    looks: list[int] = field(default_factory=list)
+    means: tuple[float, float] | None = None
+    seeds: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `does not hold`, `no difference that matters` or `undecided`."""
+        holds = HOLDS.get((self.asked.question.claim, self.answer.outcome))
+        return str(self.answer.outcome) if holds is None else "holds" if holds else "does not hold"
+
+    def line(self) -> str:
+        """One line: question, answer, difference with its interval, pairs, and what an open question would take."""
+        question, found = self.asked.question, self.answer
+        place = ", ".join(f"{key} {value}" for key, value in self.asked.where.items() if key != VARIANT or value)
+        text = f"{question.question}{f' ({place})' if place else ''}: {self.verdict}"
+        if found.mean is not None:
+            unit = METRICS[question.metric][0]
+            text += f"; {question.metric} {found.mean:+.3g} {unit} [{found.low:+.3g}, {found.high:+.3g}]"
+        text += f", {found.pairs} {'pair' if found.pairs == 1 else 'pairs'}"
+        return text + (f"; it would take about {found.needed}" if found.needed else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """An entry of answers.json."""
+        question, found = self.asked.question, asdict(self.answer)
+        reference = question.reference
+        compared = self.asked.compared.get(question.key) if question.compared is None else question.compared
+        return {
+            "question": question.question,
+            "claim": question.claim,
+            "metric": question.metric,
+            "unit": METRICS[question.metric][0],
+            "compared": compared,
+            "with": reference or question.base,
+            "key": None if reference else question.key,
+            "where": self.asked.where,
+            "matters": question.matters,
+            "confidence": question.confidence,
+            "most_pairs": self.most_pairs,
+            "outcome": str(self.answer.outcome),
+            "answer": self.verdict,
+            "pairs": found["pairs"],
+            "mean_compared": self.means[0] if self.means else None,
+            "mean_with": self.means[1] if self.means else None,
+            "difference": found["mean"],
+            "low": found["low"],
+            "high": found["high"],
+            "needed": found["needed"],
+            "looks": self.looks,
+        }
+
+
+def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answered]:
+    """The answers of an experiment (experiment.json) by its runs, the rows of table.csv."""
+    questions = [Question.model_validate(each) for each in description.get("questions", ())]
+    if not questions:
+        return []
+    axes = description["axes"]
+    cells = [
+        {axis: plain(cell["axes"].get(axis)) for axis in axes} | {VARIANT: cell["variant"] or ""} for cell in description["cells"]
+    ]
+    references = {kind: load_reference(kind, description.get(kind)) for kind in ("published", "ns2")}
+    return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references)]
+
+
+def asked(questions: Iterable[Question], cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:
+    """Each question in each place: `cells` have the values of all axes and `variant` of the experiment's cells. A question
+    without cells of its values is not asked."""
+    return [each for question in questions for each in _places(question, cells, references)]
+
+
+def _places(question: Question, cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:
+    found = []
+    for cell in cells:
+        if not question.applies(cell) or (question.compared is not None and cell.get(question.key) != question.compared):
+            continue
+        if question.reference is not None:
+            base = _reference_value(question, cell, references)
+            where = {key: value for key, value in cell.items() if value != ""}
+        else:
+            base = next((dict(other) for other in cells if other == {**cell, question.key: question.base}), None)
+            where = {key: value for key, value in cell.items() if key != question.key and value != ""}
+        if base is not None:
+            found.append(Asked(question, where, dict(cell), base))
+    return found
+
+
+def _reference_value(question: Question, cell: Row, references: Mapping[str, Reference | None]) -> float | None:
+    reference = references.get(question.reference or "")
+    return reference.value(question.metric, cell) if reference else None
+
+
+def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answered:
+    """The answer by the runs of table.csv (`rows`); `first` and `most`: seeds of the first look, and the limit without the
+    question's own."""
+    limit = each.question.most_pairs or most
+    rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge)
+    by_seed = [_ended(rows_of(cell, rows)) for cell in each.cells]
+    found, looks, means = Answer(Outcome.UNDECIDED, 0), [], None
+    for seeds in schedule(first, limit):
+        if not all(set(range(1, seeds + 1)) <= runs.keys() for runs in by_seed):
+            return Answered(each, limit, found, looks, means, seeds)
+        values = _values(each, by_seed, seeds)
+        if not values or (looks and len(values) <= looks[-1]):
+            continue  # all new runs are void
+        looks.append(len(values))
+        means = (fmean(one for one, _ in values), fmean(other for _, other in values))
+        found = answer(rule, looks, [one - other for one, other in values])
+        if found.outcome != Outcome.UNDECIDED:
+            break
+    return Answered(each, limit, found, looks, means)
+
+
+def rows_of(cell: Row, rows: Iterable[Row]) -> list[Row]:
+    """The runs of a cell."""
+    return [row for row in rows if all(row.get(key) == value for key, value in cell.items())]
+
+
+def _ended(rows: Iterable[Row]) -> dict[int, Row]:
+    return {row["seed"]: row for row in rows if row["status"] in ("complete", "failed")}
+
+
+def _values(each: Asked, by_seed: list[dict[int, Row]], seeds: int) -> list[tuple[float, float]]:
+    """Both values of each pair whose runs count; the reference stands in each pair."""
+    metric, found = each.question.metric, []
+    for seed in range(1, seeds + 1):
+        values = [runs[seed][metric] if counts(runs[seed]) else None for runs in by_seed]
+        if not isinstance(each.base, dict):
+            values.append(each.base)
+        if all(value is not None for value in values):
+            found.append((values[0], values[1]))
+    return found
+
+
+def write_answers(out_dir: Path, experiment: str, found: Iterable[Answered]) -> Path:
+    """Write answers.json; returns its path."""
+    path = out_dir / FILE
+    text = {"format": FORMAT, "experiment": experiment, "answers": [each.to_json() for each in found]}
+    write_atomic(path, json.dumps(text, indent=1) + "\n")
+    return path
+
+
+def cells_wanted(found: Iterable[Answered]) -> dict[tuple[tuple[str, Any], ...], int]:
+    """The seeds that each cell of an open question needs at its next look."""
+    wanted: dict[tuple[tuple[str, Any], ...], int] = {}
+    for each in found:
+        for cell in each.asked.cells if each.seeds else ():
+            key = tuple(cell.items())
+            wanted[key] = max(wanted.get(key, 0), each.seeds or 0)
+    return wanted

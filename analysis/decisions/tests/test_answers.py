@@ -1,0 +1,113 @@
+"""Answers from the runs of a folder: replayed looks, kept decisions, missing and void runs."""
+
+import json
+
+import pytest
+
+from analysis.decisions.answers import answered, answers_of, asked, cells_wanted, schedule, write_answers
+from analysis.decisions.question import Question
+
+CELLS = [{"speed": speed, "variant": variant} for variant in ("old", "new") for speed in (2, 20)]
+
+
+def question(**keys):
+    return Question.model_validate(
+        {
+            "question": "New carries more",
+            "claim": "more",
+            "metric": "acked_kbps",
+            "compared": "new",
+            "with": "old",
+            "matters": 5.0,
+        }
+        | keys
+    )
+
+
+def rows(values, cell, verdict="valid"):
+    """Runs of a cell, a seed for each value; None is a failed run."""
+    return [
+        cell | {"seed": seed, "status": "failed" if value is None else "complete", "verdict": "" if value is None else verdict}
+        | {"acked_kbps": value, "host_late": False}
+        for seed, value in enumerate(values, 1)
+    ]  # fmt: skip
+
+
+def of(old, new, **keys):
+    where = {"where": {"speed": 20}}
+    (one,) = asked([question(**where | keys)], CELLS, {})
+    runs = rows(old, {"speed": 20, "variant": "old"}) + rows(new, {"speed": 20, "variant": "new"})
+    return answered(one, runs, 4, 50)
+
+
+def test_looks_grow_by_half_up_to_the_limit():
+    assert schedule(1, 30) == [4, 6, 9, 14, 21, 30]
+    assert schedule(6, 50) == [6, 9, 14, 21, 32, 48, 50]
+    assert schedule(6, 3) == [3]
+
+
+def test_a_question_is_asked_in_each_place_where_both_cells_are():
+    both = asked([question()], CELLS, {})
+    assert [each.where for each in both] == [{"speed": 2}, {"speed": 20}]
+    assert both[0].cells == [{"speed": 2, "variant": "new"}, {"speed": 2, "variant": "old"}]
+    assert asked([question()], [cell for cell in CELLS if cell["variant"] == "new"], {}) == []
+    across = asked([question(key="speed", compared=20, **{"with": 2})], CELLS, {})
+    assert [each.where for each in across] == [{"variant": "old"}, {"variant": "new"}]
+
+
+def test_a_clear_difference_is_decided_at_the_first_look_and_later_seeds_do_not_change_it():
+    noise = [0.0, 1.0, -1.0, 0.5]
+    four = of([100 + each for each in noise], [200 + 2 * each for each in noise])
+    assert (four.verdict, four.looks, four.seeds) == ("holds", [4], None)
+    more = of([100 + each for each in noise] + [500.0] * 5, [200 + 2 * each for each in noise] + [0.0] * 5)
+    assert (more.verdict, more.answer) == (four.verdict, four.answer)
+
+
+def test_an_open_question_asks_for_the_seeds_of_its_next_look():
+    found = of([100.0, 300.0, 50.0, 220.0], [110.0, 250.0, 80.0, 230.0])
+    assert (found.verdict, found.looks, found.seeds) == ("undecided", [4], 6)
+    assert cells_wanted([found]) == {(("speed", 20), ("variant", "new")): 6, (("speed", 20), ("variant", "old")): 6}
+    assert "it would take about" in found.line()
+
+
+def test_a_look_waits_for_all_its_runs():
+    found = of([100.0, 101.0, 99.0], [200.0, 201.0, 199.0, 202.0])
+    assert (found.looks, found.seeds, found.answer.pairs) == ([], 4, 0)
+
+
+def test_a_failed_run_ends_its_seed_without_a_pair():
+    found = of([100.0, 101.0, 99.0, 100.5], [200.0, None, 199.5, 203.0])
+    assert (found.answer.pairs, found.looks) == (3, [3])
+
+
+def test_at_the_limit_a_question_stays_undecided():
+    values = [100.0, 300.0, 50.0, 220.0, 130.0, 90.0]
+    found = of(values, values[::-1], most_pairs=6)
+    assert (found.verdict, found.looks, found.seeds) == ("undecided", [4, 6], None)
+
+
+@pytest.mark.parametrize(
+    ("claim", "new", "verdict"),
+    [("more", 150, "holds"), ("less", 150, "does not hold"), ("same", 150, "does not hold"), ("same", 101, "holds"),
+     ("more", 101, "no difference that matters")],
+)  # fmt: skip
+def test_the_claim_decides_what_an_outcome_means(claim, new, verdict):
+    noise = [0.0, 0.3, -0.3, 0.2]
+    assert of([100 + each for each in noise], [new - each for each in noise], claim=claim).verdict == verdict
+
+
+def test_answers_follow_from_experiment_json_and_are_written(tmp_path):
+    cells = [
+        {"name": f"{cell['variant']}{cell['speed']}", "variant": cell["variant"], "axes": {"speed": cell["speed"]}}
+        for cell in CELLS
+    ]
+    asks = question(where={"speed": 20}).model_dump(mode="json", by_alias=True, exclude_none=True)
+    description = {"name": "e", "axes": {"speed": [2, 20]}, "cells": cells, "questions": [asks], "looks": [4, 50]}
+    runs = rows([100.0, 101.0, 99.0, 100.5], {"speed": 20, "variant": "old"})
+    runs += rows([200.0, 202.0, 199.5, 203.0], {"speed": 20, "variant": "new"})
+    found = answers_of(description, runs)
+    (entry,) = json.loads(write_answers(tmp_path, "e", found).read_text())["answers"]
+    assert (entry["answer"], entry["pairs"], entry["unit"], entry["with"]) == ("holds", 4, "kbit/s", "old")
+    assert entry["low"] < entry["difference"] < entry["high"]
+    assert (entry["mean_compared"], entry["where"], entry["looks"]) == (pytest.approx(201.125), {"speed": 20}, [4])
+    assert answers_of({**description, "questions": []}, runs) == []
