@@ -1,256 +1,51 @@
-"""Running an experiment: every cell and seed, several side by side, into one folder of results (formats/results.md).
+"""Running an experiment: every cell and seed into one folder of results (formats/results.md).
 
-A void run, or one whose host was late, is moved to `<cell>/void/` and rerun alone, up to RETRIES times. If the first two runs are
-void, the number of parallel runs is halved. At most one run per core starts up at a time: the start of thirty stations uses a
-whole core, which would make running runs void. A failed run does not stop the others; an unsuitable machine or a full disk does.
-Ctrl-C ends all runs and keeps their captures. `--resume` keeps complete runs of the same scenario and runs the others.
+Runs go side by side (testbed/campaigns/schedule.py). `--resume` keeps complete runs of the same scenario and runs the others.
 """
 
 import fcntl
-import json
 import os
-import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from analysis.files import read_object, write_atomic
-from analysis.found_runs import exclusion_reason
-from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
-from testbed.campaigns.remaining import Work
-from testbed.campaigns.side_by_side import usable_cores
-from testbed.campaigns.starts import STARTED, Start
-from testbed.errors import RunError, UsageError
-
-RETRIES = 2
-FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
-GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
-POLL_S = 0.2
-
-
-@dataclass(frozen=True)
-class Task:
-    """One run to do."""
-
-    cell: Cell
-    seed: int
-    directory: Path
-
-    @property
-    def name(self) -> str:
-        """Cell and seed, as messages name the run."""
-        return f"{self.cell.name} seed {self.seed}"
-
-
-@dataclass
-class Outcome:
-    """The outcome of a task; `voids` counts its void runs so far."""
-
-    task: Task
-    status: str  # complete | failed | interrupted | kept
-    verdict: str = ""
-    reason: str = ""
-    voids: int = 0
-    host_late: bool = False
-
-    @property
-    def should_rerun(self) -> bool:
-        """Whether a rerun may come out better: the run is void, or the host was late."""
-        if self.task.cell.scenario.clock == "virtual":
-            return False  # independent of the host: a rerun gives the same result
-        return self.host_late or (self.status == "complete" and self.verdict == "void")
-
-    def text(self) -> str:
-        """The outcome in words, for the progress line."""
-        if self.status in ("failed", "interrupted"):
-            return f"{'void' if self.host_late else self.status}: {self.reason}"
-        return (f"{self.status}, " if self.status == "kept" else "") + self.verdict
-
-
-class Ended(Protocol):
-    """A runner's result of a run (testbed.runs.run.RunResult)."""
-
-    status: str  # complete | failed | interrupted
-    verdict: str | None
-    error: str | None
-    host_late: bool
-
-
-# testbed.runs.run.run_scenario, or a stand-in for it in tests
-Runner = Callable[..., Ended]
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Emulated time and the host's time for it, without the runs that `--resume` kept."""
-
-    emulated_s: float
-    wall_s: float
-
-    def line(self) -> str:
-        """One line: emulated seconds, seconds of the host, and their ratio."""
-        rate = self.emulated_s / self.wall_s if self.wall_s else 0.0
-        return f"{self.emulated_s:.0f} s on the air in {self.wall_s:.0f} s: {rate:.1f} a second"
+from testbed.campaigns.schedule import Outcome, Pace, Runner, Schedule, Task, start_places
+from testbed.errors import UsageError
 
 
 @dataclass
 class Campaign:
-    """An experiment's runs and their outcomes."""
+    """An experiment's runs in its folder of results."""
 
     experiment: Experiment
     directory: Path
     jobs: int
     progress: Progress
     runner: Runner
-    again: str = ""  # the command that continues this campaign
-    outcomes: list[Outcome] = field(default_factory=list)
-    pace: Pace = Pace(0.0, 0.0)
-    stop: threading.Event = field(default_factory=threading.Event)
-    done: list[Outcome] = field(default_factory=list)  # in the order of their ends, with reruns
-    starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
+    again: str = ""  # the command that continues it
+    starts: threading.Semaphore = field(default_factory=start_places)
+    pace: Pace = field(default=Pace(0.0, 0.0), init=False)
 
     def run(self, resume: bool) -> list[Outcome]:
         """Run everything that is missing; returns the outcomes in the order of seeds and cells."""
-        with claimed(self.directory, self.experiment, resume, self.again), _ctrl_c_sets(self.stop):
-            tasks = list(self._tasks())
-            todo = [task for task in tasks if not (resume and self._keep(task))]
-            self.progress.expect([_work(task) for task in todo], self.jobs, usable_cores())
-            began = time.monotonic()
-            voids = self._side_by_side(todo, self.jobs)
-            for _ in range(RETRIES):
-                for outcome in voids:
-                    self._put_aside(outcome)
-                voids = self._side_by_side([outcome.task for outcome in voids], 1)
-            self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
-        order = {task.directory: number for number, task in enumerate(tasks)}
-        return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
-
-    def _tasks(self) -> Iterator[Task]:
-        """All cells at one seed before the next seed, so that a campaign cut short has every cell."""
-        for seed in range(1, self.experiment.seeds + 1):
-            for cell in self.experiment.cells:
-                yield Task(cell, seed, self.directory / cell.name / f"seed-{seed}")
-
-    def _keep(self, task: Task) -> bool:
-        if not is_complete(task):
-            return False
-        self.outcomes.append(Outcome(task, "kept", read_verdict(task.directory)))
-        return True
-
-    def _side_by_side(self, tasks: list[Task], jobs: int) -> list[Outcome]:
-        """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
-        waiting, running = list(tasks), set[Future[Outcome]]()
-        voids: list[Outcome] = []
-        with ThreadPoolExecutor(max(1, jobs), thread_name_prefix="run") as pool:
-            try:
-                while waiting or running:
-                    while waiting and len(running) < jobs:
-                        running.add(pool.submit(self._one, waiting.pop(0)))
-                    ended, running = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
-                    for future in ended:
-                        voids += self._record(future.result())
-                        jobs = self._fewer(jobs)
-                    if self.stop.is_set():
-                        raise KeyboardInterrupt
-            except BaseException:
-                self.stop.set()  # leaving the pool waits for the runs to end
-                if running:
-                    self.progress.note("ending the runs under way; --resume goes on from those that are complete")
-                raise
-        return voids
-
-    def _fewer(self, jobs: int) -> int:
-        """The number of parallel runs, halved if the first two runs are void."""
-        if jobs == 1 or len(self.done) != FIRST_VOIDS or not all(outcome.should_rerun for outcome in self.done):
-            return jobs
-        fewer = jobs // 2
-        self.progress.fewer(fewer, f"the first {FIRST_VOIDS} runs are void: {fewer} side by side from now on instead of {jobs}")
-        return fewer
-
-    def _one(self, task: Task) -> Outcome:
-        """One run, in a thread of the pool. The failure of a run is an outcome; other failures are exceptions."""
-        cell = task.cell
-        clear(task.directory)
-        with Start(self.starts, self.stop) as start:
-            self.progress.stage(task.name, "starts")
-
-            def report_stage(stage: str, fraction: float | None) -> None:
-                self.progress.stage(task.name, stage, fraction)
-                if stage in STARTED:
-                    start.release()
-
-            ended = self.runner(
-                cell.scenario,
-                task.seed,
-                task.directory,
-                progress=report_stage,
-                cancel=self.stop,
-                experiment=self.experiment.name,
-                cell=cell.name,
-                variant=cell.variant,
-                axes=cell.axes,
-            )
-        if ended.status == "complete":
-            return Outcome(task, "complete", ended.verdict or "void")
-        return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
-
-    def _record(self, outcome: Outcome) -> list[Outcome]:
-        """Record an outcome; returns it if it is void, for a rerun."""
-        before = next((o for o in self.outcomes if o.task == outcome.task), None)
-        if before is not None:
-            outcome.voids = before.voids
-            self.outcomes.remove(before)
-        self.outcomes.append(outcome)
-        self.done.append(outcome)
-        if outcome.should_rerun and outcome.voids < RETRIES:
-            self.progress.will_repeat(_work(outcome.task))
-        self.progress.finished(outcome.task.name, outcome.text())
-        if "disk full" in outcome.reason:
-            raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)
-        failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
-        if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
-            raise RunError(f"the first {len(failed)} runs failed, the last with: {outcome.reason}")
-        return [outcome] if outcome.should_rerun else []
-
-    def _put_aside(self, outcome: Outcome) -> None:
-        outcome.voids += 1
-        task = outcome.task
-        aside = self.directory / task.cell.name / "void"
-        aside.mkdir(exist_ok=True)
-        number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
-        task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
-        reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.rerun(_work(task), f"{reason}, rerun alone (the {kind} run is kept in {aside})")
+        schedule = Schedule(self.jobs, self.progress, self.runner, self.again, starts=self.starts)
+        with claimed(self.directory, self.experiment, resume, self.again):
+            outcomes = schedule.run(tasks_of(self.experiment, self.directory), resume)
+        self.pace = schedule.pace
+        return outcomes
 
 
-@contextmanager
-def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once.
-
-    An exception while the pool starts a thread would leave that thread and its run unattended.
-    """
-
-    def note(_number: int, _frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    taken = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
-    before = {number: signal.signal(number, note) for number in taken}
-    try:
-        yield
-        if stop.is_set():  # between two runs, or after the last
-            raise KeyboardInterrupt
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def tasks_of(experiment: Experiment, directory: Path) -> list[Task]:
+    """All cells at one seed before the next seed, so that a campaign cut short has every cell."""
+    seeds = range(1, experiment.seeds + 1)
+    return [
+        Task(experiment.name, cell, seed, directory / cell.name / f"seed-{seed}") for seed in seeds for cell in experiment.cells
+    ]
 
 
 @contextmanager
@@ -278,39 +73,6 @@ def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = 
         yield
     finally:
         os.close(descriptor)
-
-
-def is_complete(task: Task) -> bool:
-    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task."""
-    run, scenario = read_object(task.directory / "run.json"), read_object(task.directory / "scenario.json")
-    same = scenario == json.loads(task.cell.scenario.to_json())
-    if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
-        return False
-    return exclusion_reason(task.directory) is None
-
-
-def clear(directory: Path) -> None:
-    """Move an earlier, incomplete run to `void/`; it is never deleted."""
-    if directory.exists() and any(directory.iterdir()):
-        aside = directory.parent / "void"
-        aside.mkdir(exist_ok=True)
-        number = 1 + sum(1 for _ in aside.glob(f"{directory.name}-try-*"))
-        directory.rename(aside / f"{directory.name}-try-{number}")
-    directory.mkdir(parents=True, exist_ok=True)
-
-
-def read_verdict(directory: Path) -> str:
-    """The verdict of a run; `void` if the medium wrote none."""
-    return read_object(directory / "verdict.json").get("verdict", "void")
-
-
-def _work(task: Task) -> Work:
-    return Work.of(task.name, task.cell.scenario)
-
-
-def _emulated_s(task: Task) -> float:
-    """Emulated seconds by the medium's clock, of the last try."""
-    return read_object(task.directory / "verdict.json").get("model_ns", 0) / 1e9
 
 
 def _name_in(description: Path) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis import tables
-from testbed.campaigns.campaign import Campaign, Runner
+from testbed.campaigns.campaign import Campaign
+from testbed.campaigns.schedule import Runner
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.expectations import Expected
 from testbed.campaigns.experiment import Experiment
