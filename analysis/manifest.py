@@ -8,10 +8,11 @@ are made.
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.errors import RunFileError
-from analysis.files import UNFINISHED, write_atomic
+from analysis.files import UNFINISHED, read_object, write_atomic
 
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"
@@ -32,6 +33,25 @@ def enter(run_dir: Path, *names: str) -> None:
     """Enter files that the testbed made or changed later; a run without a manifest gets none."""
     if (run_dir / NAME).exists():
         _save(run_dir, dict(sorted((_files(run_dir) | {name: _entry(run_dir / name) for name in names}).items())))
+
+
+def drop(run_dir: Path, names: Iterable[str]) -> int:
+    """Delete files that the manifest lists, and keep their sizes and hashes in it, as `dropped`; returns the bytes.
+
+    The manifest is written first: a file that a crash leaves is deleted by the next call."""
+    files, dropped = _files(run_dir), dropped_files(run_dir)
+    gone = {name: files[name] for name in names if name in files}
+    if gone:
+        kept = {name: entry for name, entry in files.items() if name not in gone}
+        _save(run_dir, kept, dropped | gone)
+    for name in dropped | gone:
+        (run_dir / name).unlink(missing_ok=True)
+    return sum(entry["bytes"] for entry in gone.values())
+
+
+def dropped_files(run_dir: Path) -> dict[str, dict]:
+    """Size and hash of each file that a campaign's rule has deleted."""
+    return read_object(run_dir / NAME).get("dropped", {})
 
 
 def lists(run_dir: Path, name: str) -> bool:
@@ -105,8 +125,10 @@ def _state(path: Path) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def _save(run_dir: Path, files: dict[str, dict]) -> None:
-    write_atomic(run_dir / NAME, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
+def _save(run_dir: Path, files: dict[str, dict], dropped: dict[str, dict] | None = None) -> None:
+    text = {"format": FORMAT, "files": files}
+    dropped = dropped_files(run_dir) if dropped is None else dropped
+    write_atomic(run_dir / NAME, json.dumps(text | ({"dropped": dropped} if dropped else {}), indent=1) + "\n")
 
 
 def _files(run_dir: Path) -> dict[str, dict]:

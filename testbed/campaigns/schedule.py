@@ -22,6 +22,7 @@ from analysis.found_runs import exclusion_reason
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
+from testbed.campaigns.safe_load import SafeLoad
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError
@@ -116,6 +117,7 @@ class Schedule:
     stop: threading.Event = field(default_factory=threading.Event)
     done: list[Outcome] = field(default_factory=list)  # in the order of their ends, with reruns
     starts: threading.Semaphore = field(default_factory=start_places)
+    load: SafeLoad | None = None  # changes the number of parallel runs while they run; else `jobs` is fixed
 
     def run(self, tasks: Sequence[Task], resume: bool) -> list[Outcome]:
         """Carry out the tasks; with `resume` without those that are complete. Returns the outcomes in the order of the tasks."""
@@ -142,15 +144,21 @@ class Schedule:
         """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
         waiting, running = list(tasks), set[Future[Outcome]]()
         voids: list[Outcome] = []
-        with ThreadPoolExecutor(max(1, jobs), thread_name_prefix="run") as pool:
+        load = self.load if jobs > 1 else None  # reruns are alone
+        with ThreadPoolExecutor(max(jobs, load.most if load else 1), thread_name_prefix="run") as pool:
             try:
                 while waiting or running:
+                    jobs = load.look(len(running)) if load else jobs
                     while waiting and len(running) < jobs:
                         running.add(pool.submit(self._one, waiting.pop(0)))
                     ended, running = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
                     for future in ended:
-                        voids += self._record(future.result())
-                        jobs = self._fewer(jobs)
+                        outcome = future.result()
+                        voids += self._record(outcome)
+                        if load:
+                            load.ended(valid=not outcome.should_rerun and outcome.verdict != "suspect")
+                        else:
+                            jobs = self._fewer(jobs)
                     if self.stop.is_set():
                         raise KeyboardInterrupt
             except BaseException:

@@ -8,12 +8,12 @@ from typing import Any
 
 from analysis import tables
 from testbed.campaigns.campaign import Campaign
-from testbed.campaigns.schedule import Runner
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.expectations import Expected
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
+from testbed.campaigns.schedule import Runner
 from testbed.campaigns.side_by_side import default_jobs
 from testbed.curves.curve import DURATION_S, MAX_HOPS, SEEDS, Curve, store
 from testbed.errors import RunError

@@ -1,0 +1,57 @@
+"""A campaign's folder: held by one campaign at a time, and of one request."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import UsageError
+
+SAME = ("experiments", "size")
+
+
+@dataclass
+class Folder:
+    """The folder while its lock is held. Workers of this machine end their runs when it is free (worker.py)."""
+
+    directory: Path
+    descriptor: int
+
+    @classmethod
+    @contextmanager
+    def claimed(cls, directory: Path) -> "Iterator[Folder]":
+        """Hold the folder until the block ends. UsageError if another campaign does."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as problem:
+            raise UsageError(f"{directory}: {problem.strerror}; give another folder with --out") from None
+        folder = cls(directory, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield folder
+        except BlockingIOError:
+            raise UsageError(
+                f"{directory}: another campaign is under way there; wait for it, or give another folder with --out"
+            ) from None
+        finally:
+            folder.release()
+
+    def require_same(self, before: dict[str, Any], head: dict[str, Any]) -> None:
+        """UsageError if the folder holds something else than an earlier part of this campaign."""
+        if not before and any(self.directory.iterdir()):
+            raise UsageError(f"{self.directory}: holds other files and no campaign; give another folder with --out")
+        for key in SAME if before else ():
+            if before.get(key) != head[key]:
+                raise UsageError(
+                    f"{self.directory}: holds a campaign of other {key} ({before.get('command')}); give another folder with --out"
+                )
+
+    def release(self) -> None:
+        """Free the lock; a second call does nothing."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

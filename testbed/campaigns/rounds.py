@@ -1,0 +1,188 @@
+"""The rounds of a campaign over several experiments: which runs are wanted, in batches, until every question is answered.
+
+The first round has every cell with the seeds of its size; each later one the seeds that open questions need at their next look
+(analysis/decisions). What is wanted follows from the runs in the folders alone, so that a campaign that was killed goes on where
+it was. A run that stays void after its reruns, or fails, is not repeated; the report names it.
+"""
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.decisions.answers import Answered, answers_of, cells_wanted
+from analysis.decisions.question import VARIANT
+from analysis.files import read_object, write_atomic
+from analysis.tables import collect_runs, plain
+from testbed.campaigns.batch import Batch, split
+from testbed.campaigns.cells import Cell
+from testbed.campaigns.experiment import Experiment
+from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict
+from testbed.errors import RunError
+
+BATCHES = "batches"
+DONE = ".done.json"
+Workflow = Callable[[Path], None]  # carries out the batches in a folder
+
+
+@dataclass(frozen=True)
+class Member:
+    """An experiment of the campaign in its folder of results."""
+
+    experiment: Experiment
+    directory: Path
+
+    def answers(self) -> list[Answered]:
+        """The answers by the runs so far."""
+        if not self.experiment.questions:
+            return []
+        return answers_of(json.loads(self.experiment.to_json()), collect_runs(self.directory, tuple(self.experiment.axes)))
+
+    def wanted(self) -> list[Task]:
+        """The runs that the size and the open questions want and that have not ended, all cells at one seed before the next."""
+        seeds = {cell.name: self.experiment.seeds for cell in self.experiment.cells}
+        more = cells_wanted(self.answers())
+        for cell in self.experiment.cells:
+            seeds[cell.name] = max(seeds[cell.name], more.get(self._key(cell), 0))
+        tasks = [
+            Task(self.experiment.name, cell, seed, self.directory / cell.name / f"seed-{seed}")
+            for seed in range(1, max(seeds.values()) + 1)
+            for cell in self.experiment.cells
+            if seed <= seeds[cell.name]
+        ]
+        return [task for task in tasks if not has_ended(task)]
+
+    def _key(self, cell: Cell) -> tuple[tuple[str, Any], ...]:
+        values = {axis: plain(cell.axes.get(axis)) for axis in self.experiment.axes} | {VARIANT: cell.variant or ""}
+        return tuple(values.items())
+
+
+def has_ended(task: Task) -> bool:
+    """Whether the run is complete, or will not be repeated: it failed, or stayed void after its reruns."""
+    if is_complete(task):
+        return True
+    run = read_object(task.directory / "run.json")
+    if read_object(task.directory / "scenario.json") != json.loads(task.cell.scenario.to_json()):
+        return False
+    if run.get("status") == "failed" and not run.get("host_late"):
+        return True
+    void = run.get("host_late") or (run.get("status") == "complete" and read_verdict(task.directory) == "void")
+    tries = sum(1 for _ in (task.directory.parent / "void").glob(f"seed-{task.seed}-try-*"))
+    return bool(void) and (tries >= RETRIES or task.cell.scenario.clock == "virtual")
+
+
+@dataclass
+class Rounds:
+    """The rounds in `directory`; `request` is what the batches have in common."""
+
+    directory: Path
+    members: list[Member]
+    request: Batch
+    workflow: Workflow
+    say: Callable[[str], None]
+    batch_jobs: int = 8  # runs side by side, by which batches are cut
+    folders: list[Path] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Carry out rounds until nothing is wanted. RunError if a round brings nothing."""
+        for number in itertools.count(1):
+            folder = self.directory / BATCHES / f"round-{number}"
+            tasks: list[Task] = []
+            if not folder.exists():
+                tasks = [task for member in self.members for task in member.wanted()]
+                if not tasks:
+                    return
+                self._write(folder, tasks)
+            self.folders.append(folder)
+            if not is_done(folder):
+                self._say_round(number, folder)
+                self.workflow(folder)
+            left = [task.name for task in tasks if not has_ended(task)]
+            if tasks and len(left) == len(tasks):
+                raise RunError(
+                    f"round {number} brought no run to its end, the first of them {left[0]}; see its log, then start again"
+                )
+
+    def _write(self, folder: Path, tasks: list[Task]) -> None:
+        """The batches of a round: written aside, so that a round exists complete or not at all."""
+        aside = folder.with_name(f".{folder.name}")
+        aside.mkdir(parents=True, exist_ok=True)
+        for old in aside.iterdir():
+            old.unlink()
+        for number, part in enumerate(split(tasks, self.batch_jobs), 1):
+            common = self.request
+            Batch(part, common.jobs, common.captures, common.kernel, common.allow_internet).write(aside / f"batch-{number}.json")
+        aside.rename(folder)
+
+    def _say_round(self, number: int, folder: Path) -> None:
+        counts = [len(read_object(path)["runs"]) for path in batches_in(folder)]
+        batches = "1 batch" if len(counts) == 1 else f"{len(counts)} batches"
+        self.say(f"round {number}: {sum(counts)} runs in {batches}")
+
+
+def batches_in(folder: Path) -> list[Path]:
+    """The batches of a round, in order."""
+    return sorted(
+        (path for path in folder.glob("batch-*.json") if not path.name.endswith(DONE)), key=lambda path: _number(path.name)
+    )
+
+
+def is_done(folder: Path) -> bool:
+    """Whether every batch of the round has its record."""
+    return all(path.with_name(path.stem + DONE).exists() for path in batches_in(folder))
+
+
+def done_records(directory: Path) -> Iterator[dict[str, Any]]:
+    """The record of each batch that has ended (worker.py), with `round` and `batch`."""
+    for path in sorted(
+        (directory / BATCHES).glob(f"round-*/batch-*{DONE}"), key=lambda path: (_number(path.parent.name), _number(path.name))
+    ):
+        yield {"round": _number(path.parent.name), "batch": _number(path.name)} | read_object(path)
+
+
+def _number(name: str) -> int:
+    return int(name.split("-")[1].split(".")[0])
+
+
+def now() -> str:
+    """UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+
+
+def write_record(directory: Path, head: dict[str, Any], ended: bool) -> dict[str, Any]:
+    """campaign.json (formats/answers.md) from the batches that have ended; returns its content."""
+    records = list(done_records(directory))
+    runs = [run for record in records for run in record["runs"] if run["status"] != "kept"]
+    last = {(run["experiment"], run["cell"], run["seed"]): run for record in records for run in record["runs"]}
+    verdicts = {
+        kind: sum(run["verdict"] == kind and run["status"] != "failed" for run in last.values())
+        for kind in ("valid", "suspect", "void")
+    }
+    content = {"format": "manet-campaign/1"} | head | {
+        "ended": now() if ended else None,
+        "rounds": [_sum(number, list(group)) for number, group in itertools.groupby(records, key=lambda record: record["round"])],
+        "batches": [_line(record) for record in records],
+        "wall_s": round(sum(record["wall_s"] for record in records), 1),
+        "emulated_s": round(sum(record["emulated_s"] for record in records), 1),
+        "verdicts": verdicts | {"failed": sum(run["status"] == "failed" for run in last.values())},
+        "reruns": sum(run["voids"] for run in runs),
+        "dropped": {key: sum(record["dropped"][key] for record in records) for key in ("runs", "bytes")},
+    }  # fmt: skip
+    write_atomic(directory / "campaign.json", json.dumps(content, indent=1) + "\n")
+    return content
+
+
+def _sum(number: int, records: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"round": number, "batches": len(records), "runs": sum(len(record["runs"]) for record in records),
+            "wall_s": round(sum(record["wall_s"] for record in records), 1),
+            "emulated_s": round(sum(record["emulated_s"] for record in records), 1)}  # fmt: skip
+
+
+def _line(record: dict[str, Any]) -> dict[str, Any]:
+    keys = ("round", "batch", "host", "cores", "jobs", "wall_s", "emulated_s", "core_s", "timers_us")
+    return {key: record[key] for key in keys} | {
+        "runs": len(record["runs"]), "void": sum(run["verdict"] == "void" for run in record["runs"])
+    }  # fmt: skip

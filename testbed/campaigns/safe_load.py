@@ -1,0 +1,61 @@
+"""The number of parallel runs that this machine bears, measured while they run.
+
+It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine. Then the busy share of the cores
+decides: below LOW one more run, above HIGH one less. A run that is not `valid` lowers the number by a quarter, and no later look
+raises it to where it was. So a worker finds its own load, and the verdicts have the last word.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.campaigns.side_by_side import MAX_JOBS
+
+LOW, HIGH = 0.65, 0.85  # busy share of the cores
+LOOK_S = 8.0  # longer than the start of a run, which keeps a core busy
+STAT = Path("/proc/stat")
+# columns of the line `cpu` of /proc/stat (proc(5)); work of low priority (nice) makes no run late
+NICE, IDLE, IOWAIT = 1, 3, 4
+
+
+def cpu_times() -> tuple[float, float]:
+    """Ticks of all cores that were busy with work of normal priority, and all ticks, since the boot."""
+    ticks = [int(word) for word in STAT.read_text().split("\n", 1)[0].split()[1:9]]
+    return float(sum(ticks) - ticks[NICE] - ticks[IDLE] - ticks[IOWAIT]), float(sum(ticks))
+
+
+class SafeLoad:
+    """`jobs` parallel runs now, `most` at most; `looks` has the busy share and the jobs after each look. `read`: see cpu_times;
+    `now`: a monotonic clock, s."""
+
+    def __init__(
+        self,
+        jobs: int,
+        most: int = MAX_JOBS,
+        read: Callable[[], tuple[float, float]] = cpu_times,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.most, self._read, self._now = max(1, most), read, now
+        self.jobs = min(max(1, jobs), self.most)
+        self.looks: list[tuple[float, int]] = []
+        self._looked_s, self._before = now(), read()
+
+    def look(self, running: int) -> int:
+        """The jobs for now. With fewer `running` runs than jobs the busy share says nothing about more of them."""
+        if self._now() - self._looked_s < LOOK_S:
+            return self.jobs
+        ticks = self._read()
+        busy = (ticks[0] - self._before[0]) / max(1.0, ticks[1] - self._before[1])
+        self._looked_s, self._before = self._now(), ticks
+        if busy > HIGH:
+            self.jobs = max(1, self.jobs - 1)
+        elif busy < LOW and running >= self.jobs:
+            self.jobs = min(self.most, self.jobs + 1)
+        self.looks.append((round(busy, 3), self.jobs))
+        return self.jobs
+
+    def ended(self, valid: bool) -> None:
+        """A run has ended; one that is not valid lowers the load for good."""
+        if not valid:
+            self.most = max(1, self.jobs - 1)
+            self.jobs = max(1, self.jobs * 3 // 4)

@@ -1,0 +1,122 @@
+"""A worker of a campaign: checks its machine, finds its safe load, carries out a batch, measures its runs, applies the rule of
+the disk budget.
+
+What it did is in one file (DONE), written last. A worker that ends before leaves no such file; the next worker of the same batch
+keeps the runs that are complete.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from analysis.files import write_atomic
+from testbed.campaigns import batch as batches
+from testbed.campaigns import captures
+from testbed.campaigns.batch import Batch
+from testbed.campaigns.measuring import measure_runs
+from testbed.campaigns.progress import Progress
+from testbed.campaigns.safe_load import SafeLoad, cpu_times
+from testbed.campaigns.schedule import Outcome, Schedule
+from testbed.campaigns.side_by_side import MAX_JOBS, default_jobs, usable_cores
+from testbed.errors import UsageError
+from testbed.host.doctor import doctor, timer_lateness_us
+
+POLL_S = 1.0
+PERCENTILES = (50, 95, 100)
+Say = Callable[[str], None]
+
+
+def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> None:
+    """Carry out the batch in `path` and write `out`; ends early when no campaign holds the folder `driver`."""
+    from testbed.commands.run import runner_for
+    from testbed.guests.virtual_time import max_guests
+
+    require_fit_machine()
+    timers_us = timer_lateness_us()
+    scenarios = {task.name: task.cell.scenario for task in batch.tasks}
+    runner = runner_for(
+        scenarios, [task.seed for task in batch.tasks],
+        Namespace(kernel=batch.kernel, overrides=(), allow_internet=batch.allow_internet), path.name,
+    )  # fmt: skip
+    jobs = batch.jobs or default_jobs(scenarios.values(), max_guests())
+    adapts = batch.jobs is None and all(scenario.clock == "real" for scenario in scenarios.values())
+    load = SafeLoad(jobs, MAX_JOBS) if adapts else None
+    progress = Progress()
+    schedule = Schedule(jobs, progress, runner, f"start the campaign again: {path} goes on", load=load)
+    with batches.claimed(path, say), stopped_without(driver, schedule.stop):
+        before = cpu_times()
+        try:
+            outcomes = schedule.run(batch.tasks, resume=True)
+            busy_s = (cpu_times()[0] - before[0]) / os.sysconf("SC_CLK_TCK")
+            progress.note("measuring the captures")
+            errors = measure([outcome for outcome in outcomes if outcome.status in ("complete", "kept")])
+        finally:
+            progress.close()
+        dropped = [captures.apply(batch.captures, task.directory, task.seed) for task in batch.tasks]
+        done = {
+            "format": batches.DONE, "host": socket.gethostname(), "cores": usable_cores(),
+            "timers_us": {str(p): round(_percentile(timers_us, p), 1) for p in PERCENTILES},
+            "jobs": [jobs, max([count for _, count in load.looks], default=jobs)] if load else [jobs, jobs],
+            "load": load.looks if load else [], "core_s": round(busy_s, 1), "wall_s": round(schedule.pace.wall_s, 1),
+            "emulated_s": round(schedule.pace.emulated_s, 1), "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "dropped": {"runs": sum(size > 0 for size in dropped), "bytes": sum(dropped)},
+            "runs": [_entry(outcome, errors) for outcome in outcomes],
+        }  # fmt: skip
+        write_atomic(out, json.dumps(done, indent=1) + "\n")
+
+
+def require_fit_machine() -> None:
+    """`manet doctor`'s needed checks; UsageError with the first remedy."""
+    bad = next((check for check in doctor() if check.needed and not check.ok), None)
+    if bad is not None:
+        raise UsageError(f"{socket.gethostname()}: {bad.name}: {bad.detail}; {bad.remedy} (`manet doctor` shows all)")
+
+
+def measure(outcomes: list[Outcome]) -> dict[Path, str]:
+    """metrics.json of each run that has none yet; the errors by run."""
+    return measure_runs([o.task.directory for o in outcomes if not (o.task.directory / "metrics.json").exists()])
+
+
+@contextmanager
+def stopped_without(driver: Path | None, stop: threading.Event) -> Iterator[None]:
+    """Set `stop` when no process holds the lock of the folder `driver` any more: the campaign was killed."""
+    over = threading.Event()
+
+    def watch(descriptor: int) -> None:
+        while not over.wait(POLL_S):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            stop.set()
+
+    descriptor = os.open(driver, os.O_RDONLY) if driver is not None else -1
+    thread = threading.Thread(target=watch, args=(descriptor,), name="driver", daemon=True)
+    if driver is not None:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if driver is not None:
+            thread.join()
+            os.close(descriptor)
+
+
+def _percentile(values: list[float], percent: int) -> float:
+    return values[min(len(values) - 1, len(values) * percent // 100)]
+
+
+def _entry(outcome: Outcome, errors: dict[Path, str]) -> dict[str, Any]:
+    task, error = outcome.task, outcome.reason or errors.get(outcome.task.directory)
+    return {"experiment": task.experiment, "cell": task.cell.name, "seed": task.seed, "status": outcome.status,
+            "verdict": outcome.verdict, "voids": outcome.voids, "error": error or None}  # fmt: skip

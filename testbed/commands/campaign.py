@@ -1,0 +1,176 @@
+"""`manet campaign`: experiments with as many seeds as their questions need, on this machine or a cluster."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from testbed.commands.options import add_overrides, add_verb, folder, overrides, positive, results_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from testbed.campaigns.rounds import Member
+
+PAPERS = ("hv", "be", "rt", "im", "wm")
+EXAMPLES = """
+  ./manet campaign hv --quick       HV's experiments, until their questions are
+                                    decided; results in results/campaign-hv-quick
+  ./manet campaign all --quick      all five papers
+  ./manet campaign hv-fig12 rt-mobile --quick
+  ./manet campaign hv --cluster slurm --snakemake "--default-resources
+              slurm_partition=debug"
+
+The same command goes on after an end in the middle (docs/campaigns.md).
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "campaign", "run experiments until their questions are decided", EXAMPLES)
+    parser.add_argument(
+        "names", metavar="PAPER|NAME|FILE", nargs="+", help=f"a paper ({', '.join(PAPERS)}, or all), an experiment, a TOML file"
+    )
+    parser.add_argument("--quick", action="store_true", help="the quick size of each experiment")
+    parser.add_argument(
+        "--out", metavar="DIR", type=folder, help="the campaign's folder (default: results/campaign-NAME[-quick])"
+    )
+    add_overrides(parser)
+    parser.add_argument("--clock", choices=("real", "virtual"), help="virtual: runs in guests (docs/virtual-time.md)")
+    parser.add_argument("--kernel", metavar="NAME", help="kernel of those guests")
+    parser.add_argument("--seeds", metavar="N", type=positive, help="seeds of the first round instead of the size's number")
+    parser.add_argument(
+        "--most", metavar="N", type=positive, help="limit of seeds of each question instead of the full size's number"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
+    )
+    parser.add_argument("--cluster", choices=("slurm",), help="run batches as jobs of a cluster; its nodes share this folder")
+    parser.add_argument("--snakemake", metavar="OPTIONS", default="", help="more options of snakemake, in quotes")
+    parser.add_argument("--captures", choices=("all", "first", "none"), default="all",
+                        help="large files that stay once a run is measured: of all runs (default), of each cell's seed 1, of none")  # fmt: skip
+    parser.add_argument(
+        "--disk", metavar="GB", type=positive, help="delete large files of measured runs, the last first, above this"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the rounds and print the answers. The exit status: 1 if runs are void, failed or missing."""
+    import shlex
+
+    from analysis.files import read_object
+    from testbed.campaigns import captures
+    from testbed.campaigns.batch import Batch
+    from testbed.campaigns.folder import Folder
+    from testbed.campaigns.rounds import Rounds, now, write_record
+    from testbed.campaigns.side_by_side import default_jobs
+    from testbed.campaigns.snakemake import workflow
+
+    members = members_of(options)
+    directory = members[0].directory.parent
+    words = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
+    name = "-".join(options.names)
+    with Folder.claimed(directory) as claim:
+        before = read_object(directory / "campaign.json")
+        head: dict[str, Any] = {
+            "name": name, "command": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
+            "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),
+            "cluster": options.cluster,
+        }  # fmt: skip
+        claim.require_same(before, head)
+        lay_out_members(members, head["command"], options.jobs)
+        write_record(directory, head, ended=False)
+        scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
+        rounds = Rounds(
+            directory, members, Batch((), options.jobs, options.captures, options.kernel),
+            workflow(directory, options.cluster, options.snakemake, claim.release), say, options.jobs or default_jobs(scenarios),
+        )  # fmt: skip
+        try:
+            rounds.run()
+        finally:
+            record = write_record(directory, head, ended=False)
+        if options.disk:
+            runs = sorted(path.parent for path in directory.glob("*/*/seed-*/run.json"))
+            changed, size = captures.within(options.disk * 1e9, runs)
+            say(f"disk budget: the large files of {changed} runs deleted, {size / 1e9:.1f} GB (named in their manifest.json)")
+        complete = print_reports(members)
+        record = write_record(directory, head, ended=True)
+    print_summary(directory, record)
+    return 0 if complete else 1
+
+
+def members_of(options: argparse.Namespace) -> "list[Member]":
+    """The experiments, checked, each with its folder."""
+    from dataclasses import replace
+
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find, names
+    from testbed.campaigns.request import Request
+    from testbed.campaigns.rounds import Member
+
+    chosen: list[str] = []
+    for name in options.names:
+        papers = PAPERS if name == "all" else (name,) if name in PAPERS else ()
+        chosen += [known for paper in papers for known in names() if known.startswith(f"{paper}-")] if papers else [name]
+    quick = "-quick" if options.quick else ""
+    directory = options.out or results_folder() / f"campaign-{'-'.join(options.names)}{quick}".replace("/", "_")
+    request = Request(options.quick, overrides(options), (), options.seeds)
+    members = []
+    for name in dict.fromkeys(chosen):
+        experiment = load(find(name), request)
+        if options.most:
+            questions = tuple(question.model_copy(update={"most_pairs": options.most}) for question in experiment.questions)
+            experiment = replace(experiment, questions=questions)
+        members.append(Member(experiment, directory / experiment.name))
+    return members
+
+
+def lay_out_members(members: "list[Member]", command: str, jobs: int | None) -> None:
+    """Write experiment.json of each, and the chain curves that its analysis needs (measured first if they are missing)."""
+    from analysis.files import write_atomic
+    from testbed.commands.curve import measured_now
+    from testbed.curves.lay_out import curves_of, lay_out
+
+    for member in members:
+        member.directory.mkdir(parents=True, exist_ok=True)
+        write_atomic(member.directory / "experiment.json", member.experiment.to_json(command))
+        if member.experiment.expected:
+            lay_out(curves_of(member.experiment, lambda needed: measured_now(needed, jobs)), member.directory)
+
+
+def print_reports(members: "list[Member]") -> bool:
+    """Tables, figures and answers of each experiment; whether all are complete."""
+    from testbed.campaigns.report import Report
+
+    complete = True
+    for member in members:
+        report = Report(member.directory)
+        report.make()
+        print(f"\n{member.experiment.name}")
+        report.print()
+        complete = complete and report.is_complete
+    return complete
+
+
+def print_summary(directory: "Path", record: dict[str, Any]) -> None:
+    """The last lines: all answers, verdicts, pace."""
+    from analysis.files import read_object
+
+    answers = [
+        answer for name in record["experiments"] for answer in read_object(directory / name / "answers.json").get("answers", ())
+    ]
+    open_ones = sum(answer["answer"] == "undecided" for answer in answers)
+    verdicts = ", ".join(f"{number} {kind}" for kind, number in record["verdicts"].items() if number)
+    pace = record["emulated_s"] / record["wall_s"] if record["wall_s"] else 0.0
+    print(f"\nquestions {len(answers) - open_ones} of {len(answers)} decided" if answers else "\nquestions none")
+    print(f"verdicts  {verdicts}; {record['reruns']} reruns")
+    print(f"pace      {record['emulated_s']:.0f} s on the air in {record['wall_s']:.0f} s: {pace:.1f} a second")
+    print(f"campaign  {directory / 'campaign.json'}")
+
+
+def say(text: str) -> None:
+    """A line on standard error, where the progress is."""
+    print(f"manet campaign: {text}", file=sys.stderr, flush=True)
+
+
+def _jobs(text: str) -> int | None:
+    return None if text == "auto" else positive(text)

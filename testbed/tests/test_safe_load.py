@@ -1,0 +1,66 @@
+"""The load of a worker: more runs while the cores are idle, fewer when they are busy or a run is not valid."""
+
+from testbed.campaigns.safe_load import LOOK_S, SafeLoad, cpu_times
+
+
+class Machine:
+    """A clock and a counter of ticks, of which a share is busy."""
+
+    def __init__(self):
+        self.now_s, self.busy, self.total = 0.0, 0.0, 0.0
+
+    def pass_time(self, share, seconds=LOOK_S):
+        self.now_s += seconds
+        self.busy, self.total = self.busy + share * 100 * seconds, self.total + 100 * seconds
+
+    def load(self, jobs, most=20):
+        return SafeLoad(jobs, most, lambda: (self.busy, self.total), lambda: self.now_s)
+
+
+def test_idle_cores_take_one_more_run_at_each_look():
+    machine = Machine()
+    load = machine.load(4, most=6)
+    for expected in (5, 6, 6):
+        machine.pass_time(0.3)
+        assert load.look(load.jobs) == expected
+    assert load.looks == [(0.3, 5), (0.3, 6), (0.3, 6)]
+
+
+def test_busy_cores_take_one_less_but_never_none():
+    machine = Machine()
+    load = machine.load(2)
+    for expected in (1, 1):
+        machine.pass_time(0.95)
+        assert load.look(load.jobs) == expected
+
+
+def test_between_two_looks_nothing_changes():
+    machine = Machine()
+    load = machine.load(4)
+    machine.pass_time(0.1, LOOK_S / 2)
+    assert load.look(4) == 4
+
+
+def test_places_that_are_not_used_are_no_reason_for_more():
+    machine = Machine()
+    load = machine.load(4)
+    machine.pass_time(0.1)
+    assert load.look(2) == 4
+
+
+def test_a_run_that_is_not_valid_lowers_the_load_for_good():
+    machine = Machine()
+    load = machine.load(8)
+    load.ended(valid=True)
+    assert load.jobs == 8
+    load.ended(valid=False)
+    assert (load.jobs, load.most) == (6, 7)
+    for _ in range(5):
+        machine.pass_time(0.1)
+        load.look(load.jobs)
+    assert load.jobs == 7
+
+
+def test_the_machine_counts_busy_ticks_within_all_ticks():
+    busy, total = cpu_times()
+    assert 0 < busy < total
