@@ -17,7 +17,7 @@ from analysis.decisions.answers import Answered, answers_of, cells_wanted
 from analysis.decisions.question import VARIANT
 from analysis.files import read_object, write_atomic
 from analysis.tables import collect_runs, plain
-from testbed.campaigns.batch import Batch, split
+from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict
@@ -83,7 +83,8 @@ class Rounds:
     request: Batch
     workflow: Workflow
     say: Callable[[str], None]
-    batch_jobs: int = 8  # runs side by side, by which batches are cut
+    batch_jobs: int = 8  # runs side by side and wall time (s), by which batches are cut
+    batch_s: float = TARGET_S
     folders: list[Path] = field(default_factory=list)
 
     def run(self) -> None:
@@ -112,7 +113,7 @@ class Rounds:
         aside.mkdir(parents=True, exist_ok=True)
         for old in aside.iterdir():
             old.unlink()
-        for number, part in enumerate(split(tasks, self.batch_jobs), 1):
+        for number, part in enumerate(split(tasks, self.batch_jobs, self.batch_s), 1):
             common = self.request
             Batch(part, common.jobs, common.captures, common.kernel, common.allow_internet).write(aside / f"batch-{number}.json")
         aside.rename(folder)

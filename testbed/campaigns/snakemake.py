@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.campaigns.batch import TARGET_S
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.errors import RunError
 from testbed.programs import ROOT
@@ -16,20 +15,22 @@ SNAKEFILE = Path(__file__).parent / "workflow" / "Snakefile"
 CLUSTERS = ("slurm",)
 RETRIES = 2  # of a batch whose node went down
 NODES = 100  # jobs of a cluster at once
-MINUTES = round(6 * TARGET_S / 60)  # limit of a batch: slow nodes and reruns take longer than planned
+SLOWER = 6  # a batch may take so many times its planned time: slow nodes, reruns
 
 
-def workflow(directory: Path, cluster: str | None, options: str, release: Callable[[], None]) -> Callable[[Path], None]:
-    """Carries out the batches in a folder. `options`: more arguments of snakemake; `release` frees the campaign's lock, by which
-    workers of this machine learn that the campaign ends."""
-    return lambda folder: _run(command(folder, directory, cluster, options), directory, release)
+def workflow(
+    directory: Path, cluster: str | None, options: str, release: Callable[[], None], minutes: int
+) -> Callable[[Path], None]:
+    """Carries out the batches in a folder. `options`: more arguments of snakemake; `minutes`: the planned time of a batch;
+    `release` frees the campaign's lock, by which workers of this machine learn that the campaign ends."""
+    return lambda folder: _run(command(folder, directory, cluster, options, minutes), directory, release)
 
 
-def command(folder: Path, directory: Path, cluster: str | None, options: str) -> list[str]:
+def command(folder: Path, directory: Path, cluster: str | None, options: str, minutes: int) -> list[str]:
     """The command line of snakemake for one round."""
     config = {
-        "folder": folder.resolve(), "python": shlex.quote(sys.executable), "minutes": MINUTES,
-        "retries": RETRIES if cluster else 0,
+        "folder": folder.resolve(), "python": shlex.quote(sys.executable), "minutes": SLOWER * minutes,
+        "retries": RETRIES if cluster else 0, "threads": 1 if cluster else usable_cores(),
         "driver": "" if cluster else f"--driver {shlex.quote(str(directory.resolve()))}",
     }  # fmt: skip
     where = ["--cores", str(usable_cores())]
@@ -46,7 +47,7 @@ def command(folder: Path, directory: Path, cluster: str | None, options: str) ->
         ]
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(directory.resolve()), "--nolock",
-        "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "all", *where, *shlex.split(options),
+        "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "progress", "rules", "host", "reason", *where, *shlex.split(options),
         "--config", *(f"{key}={value}" for key, value in config.items()),
     ]  # fmt: skip
 

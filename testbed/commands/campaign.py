@@ -44,10 +44,15 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
     )
+    parser.add_argument(
+        "--batch", metavar="MINUTES", type=positive, default=10, help="wall time that a batch of runs aims at (default: 10)"
+    )
     parser.add_argument("--cluster", choices=("slurm",), help="run batches as jobs of a cluster; its nodes share this folder")
     parser.add_argument("--snakemake", metavar="OPTIONS", default="", help="more options of snakemake, in quotes")
-    parser.add_argument("--captures", choices=("all", "first", "none"), default="all",
-                        help="large files that stay once a run is measured: of all runs (default), of each cell's seed 1, of none")  # fmt: skip
+    parser.add_argument(
+        "--captures", choices=("all", "first", "none"), default="all",
+        help="large files that stay once a run is measured: of all runs (default), of each cell's seed 1, of none",
+    )  # fmt: skip
     parser.add_argument(
         "--disk", metavar="GB", type=positive, help="delete large files of measured runs, the last first, above this"
     )
@@ -82,7 +87,8 @@ def run(options: argparse.Namespace) -> int:
         scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
         rounds = Rounds(
             directory, members, Batch((), options.jobs, options.captures, options.kernel),
-            workflow(directory, options.cluster, options.snakemake, claim.release), say, options.jobs or default_jobs(scenarios),
+            workflow(directory, options.cluster, options.snakemake, claim.release, options.batch), say,
+            options.jobs or default_jobs(scenarios), 60.0 * options.batch,
         )  # fmt: skip
         try:
             rounds.run()

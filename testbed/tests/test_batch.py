@@ -1,0 +1,84 @@
+"""Batches: their file, how runs are cut into them, and who may work on one."""
+
+import io
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from testbed.campaigns.batch import Batch, claimed, split
+from testbed.campaigns.campaign import tasks_of
+from testbed.campaigns.experiment import load
+from testbed.errors import UsageError
+
+TEXT = 'question = "?"\n[scenario]\nhops = 1\nduration = 50\n[axes]\nhops = [1, 2]\n[full]\nseeds = 30\n'
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    (tmp_path / "e.toml").write_text(TEXT)
+    return tasks_of(load(tmp_path / "e.toml"), tmp_path / "out" / "e")
+
+
+def test_a_batch_is_read_as_it_was_written(tmp_path, tasks):
+    folder = tmp_path / "out" / "batches"
+    folder.mkdir(parents=True)
+    batch = Batch(tuple(tasks), 4, "first", "6.12", True)
+    batch.write(folder / "batch-1.json")
+    read = Batch.read(folder / "batch-1.json")
+    assert [(task.name, task.directory) for task in read.tasks] == [(task.name, task.directory) for task in tasks]
+    assert [task.cell.scenario for task in read.tasks] == [task.cell.scenario for task in tasks]
+    assert (read.jobs, read.captures, read.kernel, read.allow_internet) == (4, "first", "6.12", True)
+
+
+def test_a_campaign_that_was_moved_finds_its_runs(tmp_path, tasks):
+    folder = tmp_path / "out" / "batches"
+    folder.mkdir(parents=True)
+    Batch(tuple(tasks)).write(folder / "batch-1.json")
+    (tmp_path / "out").rename(tmp_path / "moved")
+    first = Batch.read(tmp_path / "moved" / "batches" / "batch-1.json").tasks[0]
+    assert first.directory == tmp_path / "moved" / "e" / "hops1" / "seed-1"
+
+
+def test_batches_last_about_as_long_as_asked_and_keep_the_order(tasks):
+    cut = split(tasks, jobs=2, target_s=600)  # 60 runs of 60 s, two side by side: 20 in ten minutes
+    assert [len(part) for part in cut] == [20, 20, 20]
+    assert [task for part in cut for task in part] == tasks
+    assert [len(part) for part in split(tasks[:3], jobs=1, target_s=1)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "manet-batch/1"}', '{"format": "manet-batch/2", "runs": []}', "nul"]
+)
+def test_a_file_that_is_no_batch_is_refused_in_one_line(tmp_path, text):
+    (tmp_path / "batch-1.json").write_text(text)
+    with pytest.raises(UsageError, match=r"batch-1\.json: is no batch"):
+        Batch.read(tmp_path / "batch-1.json")
+
+
+def test_a_scenario_of_another_version_is_refused(tmp_path, tasks):
+    path = tmp_path / "batch-1.json"
+    Batch(tuple(tasks[:1])).write(path)
+    content = json.loads(path.read_text())
+    content["runs"][0]["scenario"]["unheard_of"] = 1
+    path.write_text(json.dumps(content))
+    with pytest.raises(UsageError, match="start the campaign again"):
+        Batch.read(path)
+
+
+def test_a_second_worker_waits_for_the_first(tmp_path):
+    path = tmp_path / "batch-1.json"
+    path.write_text("{}")
+    said, entered = io.StringIO(), threading.Event()
+
+    def second(file: Path) -> None:
+        with claimed(file, said.write):
+            entered.set()
+
+    with claimed(path, said.write):
+        thread = threading.Thread(target=second, args=(path,))
+        thread.start()
+        assert not entered.wait(0.3)
+    thread.join(10)
+    assert entered.is_set() and "waiting" in said.getvalue()

@@ -1,0 +1,170 @@
+"""Rounds of a campaign with a stand-in for the workers: which runs are wanted, until the questions are answered."""
+
+import json
+
+import pytest
+
+from analysis import manifest
+from testbed.campaigns.batch import Batch
+from testbed.campaigns.experiment import load
+from testbed.campaigns.folder import Folder
+from testbed.campaigns.request import Request
+from testbed.campaigns.rounds import DONE, Member, Rounds, batches_in, has_ended, write_record
+from testbed.errors import RunError, UsageError
+
+TEXT = """question = "?"
+[scenario]
+hops = 1
+[axes]
+hops = [1, 2]
+[full]
+seeds = 14
+[quick]
+seeds = 2
+[[questions]]
+question = "Two hops carry less"
+claim = "less"
+metric = "acked_kbps"
+key = "hops"
+compared = 2
+with = 1
+matters = 10
+"""
+
+
+class Workers:
+    """Carry out batches at once; `kbps` gives the throughput of a cell and seed, or None for a run that fails."""
+
+    def __init__(self, kbps, die_after=None):
+        self.kbps, self.die_after = kbps, die_after
+        self.runs = []
+
+    def __call__(self, folder):
+        for path in batches_in(folder):
+            done = path.with_name(path.stem + DONE)
+            if done.exists():
+                continue
+            batch = Batch.read(path)
+            for task in batch.tasks:
+                if has_ended(task):
+                    continue
+                if self.die_after is not None and len(self.runs) >= self.die_after:
+                    raise KeyboardInterrupt
+                self.runs.append((task.cell.name, task.seed))
+                self._run(task)
+            runs = [{"experiment": t.experiment, "cell": t.cell.name, "seed": t.seed, "status": "complete", "verdict": "valid",
+                     "voids": 0} for t in batch.tasks]  # fmt: skip
+            record = {
+                "host": "here",
+                "cores": 2,
+                "jobs": [1, 1],
+                "wall_s": 2.0,
+                "emulated_s": 20.0,
+                "core_s": 1.0,
+                "timers_us": {},
+            }
+            done.write_text(json.dumps(record | {"runs": runs, "dropped": {"runs": 0, "bytes": 0}}))
+
+    def _run(self, task):
+        kbps = self.kbps(task.cell.axes["hops"], task.seed)
+        task.directory.mkdir(parents=True)
+        status = "failed" if kbps is None else "complete"
+        run = {"status": status, "seed": task.seed, "cell": task.cell.name, "axes": task.cell.axes, "id": task.name}
+        files = {"run.json": run, "verdict.json": {"verdict": "valid"}, "scenario.json": json.loads(task.cell.scenario.to_json())}
+        if kbps is not None:
+            files["metrics.json"] = {"flows": {"flow1": {"acked_bps": 1000 * kbps}}}
+        for name, content in files.items():
+            (task.directory / name).write_text(json.dumps(content))
+        manifest.write(task.directory)
+
+
+@pytest.fixture
+def rounds(tmp_path):
+    (tmp_path / "e.toml").write_text(TEXT)
+    out = tmp_path / "out"
+
+    def make(workers):
+        member = Member(load(tmp_path / "e.toml", Request(quick=True)), out / "e")
+        return Rounds(out, [member], Batch(()), workers, lambda _line: None)
+
+    make.out = out
+    return make
+
+
+def clear(hops, seed):
+    return 600 / hops + seed % 3
+
+
+def noisy(hops, seed):
+    return 600 + (100 if (seed + hops) % 2 else -100) + seed
+
+
+def test_a_clear_question_is_decided_at_its_first_look(rounds):
+    workers = Workers(clear)
+    rounds(workers).run()
+    assert sorted(workers.runs) == [(f"hops{hops}", seed) for hops in (1, 2) for seed in range(1, 5)]
+
+
+def test_an_open_question_gets_seeds_until_its_limit(rounds):
+    workers = Workers(noisy)
+    campaign = rounds(workers)
+    campaign.run()
+    assert [len(Batch.read(path).tasks) for folder in campaign.folders for path in batches_in(folder)] == [8, 4, 6, 10]
+    (answer,) = campaign.members[0].answers()
+    assert (answer.verdict, answer.looks, answer.seeds) == ("undecided", [4, 6, 9, 14], None)
+
+
+def test_a_killed_campaign_goes_on_and_ends_as_an_undisturbed_one(rounds):
+    first = Workers(noisy, die_after=11)
+    with pytest.raises(KeyboardInterrupt):
+        rounds(first).run()
+    second = Workers(noisy)
+    campaign = rounds(second)
+    campaign.run()
+    assert not set(first.runs) & set(second.runs)
+    assert len(first.runs) + len(second.runs) == 28
+    assert campaign.members[0].answers()[0].looks == [4, 6, 9, 14]
+
+
+def test_a_campaign_that_has_ended_runs_nothing(rounds):
+    rounds(Workers(clear)).run()
+    again = Workers(clear)
+    rounds(again).run()
+    assert again.runs == []
+
+
+def test_failed_runs_are_not_repeated_and_give_no_pair(rounds):
+    workers = Workers(lambda hops, seed: None if seed == 2 else clear(hops, seed))
+    campaign = rounds(workers)
+    campaign.run()
+    assert len(workers.runs) == len(set(workers.runs))
+    assert campaign.members[0].answers()[0].answer.pairs < max(seed for _, seed in workers.runs)
+
+
+def test_a_round_that_brings_nothing_ends_the_campaign_with_a_reason(rounds):
+    with pytest.raises(RunError, match="round 1 brought no run to its end"):
+        rounds(lambda folder: [path.with_name(path.stem + DONE).write_text("{}") for path in batches_in(folder)]).run()
+
+
+def test_the_record_adds_up_rounds_batches_and_verdicts(rounds):
+    rounds(Workers(noisy)).run()
+    head = {"name": "e", "command": "./manet campaign e", "experiments": ["e"], "size": "quick", "began": "now", "cluster": None}
+    record = write_record(rounds.out, head, ended=True)
+    assert [each["runs"] for each in record["rounds"]] == [8, 4, 6, 10]
+    assert (record["verdicts"]["valid"], record["wall_s"], record["emulated_s"]) == (28, 8.0, 80.0)
+    assert json.loads((rounds.out / "campaign.json").read_text()) == record
+
+
+def test_one_campaign_holds_a_folder_and_only_its_own(tmp_path):
+    out = tmp_path / "out"
+    with Folder.claimed(out) as folder:
+        with pytest.raises(UsageError, match="another campaign is under way"), Folder.claimed(out):
+            pass
+        folder.require_same({}, {"experiments": ["e"], "size": "quick"})
+        with pytest.raises(UsageError, match="other experiments"):
+            folder.require_same({"experiments": ["f"], "size": "quick"}, {"experiments": ["e"], "size": "quick"})
+    with Folder.claimed(out):
+        pass
+    (out / "notes.txt").write_text("mine")
+    with Folder.claimed(out) as folder, pytest.raises(UsageError, match="holds other files"):
+        folder.require_same({}, {"experiments": ["e"], "size": "quick"})

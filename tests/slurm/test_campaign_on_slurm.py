@@ -1,0 +1,93 @@
+"""A campaign on a real Slurm: a controller and two workers on this machine, one of which is killed in mid-batch."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.programs import ROOT
+from tests.slurm.cluster import NODES, Cluster, missing
+
+EXPERIMENT = """question = "?"
+[scenario]
+topology = "chain"
+hops = 1
+spacing = 200
+duration = 2
+[axes]
+hops = [1, 2]
+[[variants]]
+name = "reno"
+set = { tcp = "reno" }
+[[variants]]
+name = "cubic"
+set = { tcp = "cubic" }
+[full]
+seeds = 15
+"""
+RUNS = 60
+LIMIT_S = 600
+# this cluster keeps no accounts, hence squeue; the checks are frequent because the batches are short
+SNAKEMAKE = (
+    "--slurm-status-command squeue --slurm-no-account"
+    " --slurm-init-seconds-before-status-checks 3 --seconds-between-status-checks 3"
+)
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=f"{missing()} is not installed (apt-get install slurm-wlm munge)")
+
+
+@pytest.fixture
+def out(tmp_path):
+    (tmp_path / "two.toml").write_text(EXPERIMENT)
+    return tmp_path / "out"
+
+
+def start(cluster: Cluster, out: Path) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-P", "-m", "testbed", "campaign", str(out.parent / "two.toml"), "--out", str(out),
+            "--cluster", "slurm", "--jobs", "4", "--batch", "1", "--snakemake", SNAKEMAKE]  # fmt: skip
+    environment = cluster.environment | {"PYTHONPATH": str(ROOT)}
+    with (out.parent / "log").open("w") as log:
+        return subprocess.Popen(argv, env=environment, cwd=ROOT, stdout=log, stderr=log, text=True)
+
+
+def ended_runs(out: Path) -> dict[str, str]:
+    """The id of each complete run, by its place."""
+    found = {}
+    for path in out.glob("two/*/seed-*/run.json"):
+        run = json.loads(path.read_text())
+        if run.get("status") == "complete" and (path.parent / "manifest.json").exists():
+            found[str(path.parent.relative_to(out))] = run["id"]
+    return found
+
+
+def wait_for(condition, process: subprocess.Popen[str], log: Path) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tmp_path, out):
+    with Cluster(tmp_path / "slurm") as cluster:
+        campaign = start(cluster, out)
+        try:
+            wait_for(lambda: sorted(cluster.busy()) == list(NODES) and len(ended_runs(out)) >= 4, campaign, tmp_path / "log")
+            cluster.kill("w0")
+            before = ended_runs(out)
+            assert campaign.wait(LIMIT_S) == 0, (tmp_path / "log").read_text()
+        finally:
+            if campaign.poll() is None:
+                campaign.terminate()
+                campaign.wait(60)
+    after = ended_runs(out)
+    assert len(after) == RUNS
+    assert {place: after[place] for place in before} == before
+    record = json.loads((out / "campaign.json").read_text())
+    assert (record["cluster"], record["verdicts"]["failed"], record["ended"] is not None) == ("slurm", 0, True)
+    assert sum(batch["runs"] for batch in record["batches"]) == RUNS
