@@ -47,7 +47,8 @@ def command(folder: Path, directory: Path, cluster: str | None, options: str, mi
         ]
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(directory.resolve()), "--nolock",
-        "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "progress", "rules", "host", "reason", *where, *shlex.split(options),
+        "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "progress", "rules", "host", "reason",
+        *where, *shlex.split(options),
         "--config", *(f"{key}={value}" for key, value in config.items()),
     ]  # fmt: skip
 
