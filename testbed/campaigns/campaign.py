@@ -197,6 +197,7 @@ class Campaign:
                 variant=cell.variant,
                 axes=cell.axes,
             )
+        self._enter(task.directory)
         if ended.status == "complete":
             return Outcome(task, "complete", ended.verdict or "void")
         return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
@@ -219,13 +220,21 @@ class Campaign:
             raise RunError(f"the first {len(failed)} runs failed, the last with: {outcome.reason}")
         return [outcome] if outcome.should_rerun else []
 
+    def _enter(self, run_dir: Path) -> None:
+        """Enter an ended run into the result store; its metrics follow with the tables."""
+        from analysis.store.files import append  # only here: it imports SciPy and PyArrow
+
+        if (run_dir / "run.json").exists():
+            append(run_dir, self.directory)
+
     def _put_aside(self, outcome: Outcome) -> None:
         outcome.voids += 1
         task = outcome.task
         aside = self.directory / task.cell.name / "void"
         aside.mkdir(exist_ok=True)
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
-        task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
+        put = task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
+        self._enter(put)
         reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
         self.progress.rerun(_work(task), f"{reason}, rerun alone (the {kind} run is kept in {aside})")
 
