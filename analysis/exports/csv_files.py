@@ -21,8 +21,8 @@ def write_table(table: pa.Table, out: Path) -> None:
 
 
 def write_series(run: RunDirectory, out: Path) -> None:
-    """One row per flow, metric and instant, in seconds from the start of the traffic: throughput of the step that begins then, and
-    the samples of the sender's TCP."""
+    """One row per flow, metric and instant, in seconds from the start of the traffic: throughput of the step that begins
+    then, and the samples of the sender's TCP."""
     with atomic_file(out) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

@@ -1,8 +1,8 @@
 """A run as a data file of Flent (https://flent.org, "The data file format" of its manual; version 4 of the file).
 
-The file names Flent's test `tcp_nup`, whose plots find the series: `TCP upload::1` is flow 1, `TCP upload sum` and `TCP upload avg`
-are over all flows, in Mbit/s. The kernel's samples are in `raw_values`: `tcp_rtt` (smoothed RTT, ms) and `tcp_cwnd` (segments).
-There is no ping: Flent's series `Ping (ms) ICMP` is absent, and plots of it are empty.
+The file names Flent's test `tcp_nup`, whose plots find the series: `TCP upload::1` is flow 1, `TCP upload sum` and `TCP
+upload avg` are over all flows, in Mbit/s. The kernel's samples are in `raw_values`: `tcp_rtt` (smoothed RTT, ms) and `tcp_cwnd`
+(segments). There is no ping: Flent's series `Ping (ms) ICMP` is absent, and plots of it are empty.
 """
 
 import gzip
@@ -34,9 +34,10 @@ def data(run: RunDirectory) -> dict[str, Any]:
     series = flow_series(run)
     length = max(len(one.mbps) for one in series)
     names = [f"{SERIES}::{one.flow.name.removeprefix('flow')}" for one in series]
-    results = dict(zip(names, (_padded(one.mbps, length) for one in series), strict=True))
+    results: dict[str, list[float | None]] = {}
+    results |= zip(names, (_padded(one.mbps, length) for one in series), strict=True)
     sums = [sum(one.mbps[step] for one in series if step < len(one.mbps)) for step in range(length)]
-    results |= {f"{SERIES} sum": sums, f"{SERIES} avg": [value / len(series) for value in sums]}
+    results[f"{SERIES} sum"], results[f"{SERIES} avg"] = [*sums], [value / len(series) for value in sums]
     raw = {name: _raw(run, one) for name, one in zip(names, series, strict=True)}
     return {
         "version": VERSION,

@@ -1,5 +1,5 @@
-"""A run as a trace for Perfetto (https://ui.perfetto.dev): a track for each station, with its frames on the air and the segments in
-its queue as slices; arrows lead from station to station through the story of a segment; windows and RTTs are counters.
+"""A run as a trace for Perfetto (https://ui.perfetto.dev): a track for each station, with its frames on the air and the segments
+in its queue as slices; arrows lead from station to station through the story of a segment; windows and RTTs are counters.
 
 Times are model time (ns since the start of the medium).
 """
@@ -10,11 +10,11 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import IO, Any
 
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackDescriptor, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from analysis.files import atomic_file
-from analysis.journeys import FORWARDED, HELD, RESENT, SENT, Journey
+from analysis.journeys import ARRIVED, FORWARDED, HELD, RESENT, SENT, Journey
 from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
 
@@ -48,7 +48,7 @@ def _write(run: RunDirectory, file: IO[bytes]) -> None:
     arrows = {number: arrow for story in stories for number, arrow in _arrows_of_packets(story)}
     trace = _Trace(file)
     nodes = list(dict.fromkeys(entry.node for entry in run.captured))
-    own = {node: trace.track(node, order=number) for number, node in enumerate(nodes)}
+    own = {node: trace.track(node) for node in nodes}
     frames = _frames(run, arrows)
     for node in nodes:
         trace.slices(trace.track("air", own[node]), frames.get(node, []))
@@ -119,7 +119,7 @@ def _segments(story: Story, node: str) -> Iterator[Slice]:
                 yield Slice(
                     begin_ns, max(journey.steps[number + 1].t_ns - story.run.epoch_ns, begin_ns + 1), name, details, (arrow,)
                 )
-            elif last or step.kind not in WAITS:
+            elif last or step.kind not in (*WAITS, ARRIVED):
                 yield Slice(begin_ns, begin_ns + END_NS, f"{name} {step.kind}", details, (arrow,), ends=last)
 
 
@@ -142,16 +142,13 @@ class _Trace:
     def __init__(self, file: IO[bytes]) -> None:
         self._builder, self._tracks = StreamingTraceProtoBuilder(file), 0
 
-    def track(self, name: str, parent: int | None = None, *, order: int = 0, counter: str = "") -> int:
+    def track(self, name: str, parent: int | None = None, *, counter: str = "") -> int:
         """A new track; tracks of one name below one parent are shown as one."""
         self._tracks += 1
         packet = self._builder.create_packet()
         descriptor = packet.track_descriptor
         descriptor.uuid, descriptor.name = self._tracks, name
-        if parent is None:
-            descriptor.sibling_order_rank = order
-            descriptor.child_ordering = TrackDescriptor.EXPLICIT
-        else:
+        if parent is not None:
             descriptor.parent_uuid = parent
         if counter:
             descriptor.counter.unit_name = counter

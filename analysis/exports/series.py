@@ -17,8 +17,8 @@ STEP_S = 0.2  # Flent's own default
 
 @dataclass(frozen=True)
 class FlowSeries:
-    """A flow over time. `mbps[i]` is the throughput in [i, i+1) * STEP_S from the start of the traffic: acknowledged bytes of a TCP
-    flow, received ones (UDP payload) of a flow of datagrams. `samples` are rows of tcp.csv; none for datagrams."""
+    """A flow over time. `mbps[i]` is the throughput in [i, i+1) * STEP_S from the start of the traffic: acknowledged bytes of a
+    TCP flow, received ones (UDP payload) of a flow of datagrams. `samples` are rows of tcp.csv; none for datagrams."""
 
     flow: Flow
     mbps: list[float]

@@ -3,6 +3,6 @@
 
     from analysis.store.files import append, read, write
 
-`schema` declares the columns and reads those of other versions, `rows` makes the rows of runs, `files` writes and reads the files,
-`query` answers SQL (`manet sql`).
+`schema` declares the columns and reads those of other versions, `rows` makes the rows of runs, `files` writes and reads the
+files, `query` answers SQL (`manet sql`).
 """

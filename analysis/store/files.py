@@ -1,9 +1,9 @@
 """The files of the result store: one Parquet file per table, replaced as a whole, and before it one small file per ended run.
 
-A run that ends is entered by `append` into `.runs.pending/`, as a file with a name of its own: no lock, no file that two writers
-share, so processes on several machines can write at once. `merge` moves these rows into runs.parquet, under a lock; it replaces the
-file atomically before it removes what it has moved. A crash leaves a row in both places, and the readers below take the newest row
-of each run. `write` makes both tables again from the runs themselves (`manet run`, `manet report`).
+A run that ends is entered by `append` into `.runs.pending/`, as a file with a name of its own: no lock, no file that two
+writers share, so processes on several machines can write at once. `merge` moves these rows into runs.parquet, under a lock; it
+replaces the file atomically before it removes what it has moved. A crash leaves a row in both places, and the readers below take
+the newest row of each run. `write` makes both tables again from the runs themselves (`manet run`, `manet report`).
 
 A directory of small files as a Parquet dataset has no lock either, but no way to compact it without an instant at which a reader
 sees a run twice or not at all. With one file any tool reads a complete table in one line, at any time.
@@ -26,7 +26,7 @@ from analysis.files import atomic_file, read_object
 from analysis.found_runs import ASIDE
 from analysis.store import schema
 from analysis.store.rows import flow_rows, row_of, row_of_directory
-from analysis.tables import Results
+from analysis.tables import Results, run_row
 
 NAMES = {schema.RUNS: "runs.parquet", schema.FLOWS: "flows.parquet"}
 PENDING, LOCK = ".runs.pending", "lock"
@@ -47,7 +47,8 @@ def append(run_dir: Path, out_dir: Path | None = None) -> None:
             if last_try:
                 raise
     if len(_parts(out_dir)) >= MERGE_AT:
-        merge(out_dir)
+        with suppress(RunFileError):  # a damaged file: the rows stay pending, and the report writes it again
+            merge(out_dir)
 
 
 def merge(out_dir: Path) -> None:
@@ -63,7 +64,8 @@ def write(results: Results, since: datetime) -> None:
     them or gone; later ones are kept."""
     out_dir, axes, name = results.directory, results.experiment.axes, results.experiment.name
     rows = [row_of(row, out_dir, name, axes) for row in results.rows]
-    put_aside = [row_of_directory(run_dir, out_dir) for run_dir in _put_aside(out_dir)]
+    aside = (run_row(run_dir, out_dir, axes) for run_dir in _put_aside(out_dir))
+    put_aside = [row_of(row, out_dir, name, axes) for row in aside]
     units = _units(out_dir)
     _write(out_dir / NAMES[schema.FLOWS], schema.table_of((one for row in rows for one in flow_rows(row)), schema.FLOWS, units))
     with _locked(out_dir):
@@ -149,11 +151,11 @@ def _read(path: Path, form: str) -> pa.Table:
         with path.open("rb") as file:  # not by its name, from which pyarrow would guess columns
             return schema.current(pq.read_table(file), form)
     except (schema.ForeignFile, pa.ArrowException, UnicodeDecodeError, MemoryError) as problem:
-        why = str(problem).splitlines()[0] if isinstance(problem, schema.ForeignFile) else "is no Parquet file, or is cut short"
+        why = str(problem).splitlines()[0] if isinstance(problem, schema.ForeignFile) else "cannot be read as Parquet"
     except OSError as problem:
         if isinstance(problem, FileNotFoundError):
             raise
-        why = "is no Parquet file, or is cut short"  # pyarrow's word for a damaged page
+        why = "cannot be read as Parquet"  # pyarrow's word for a damaged page
     out_dir = path.parents[1] if path.parent.name == PENDING else path.parent
     raise RunFileError(f"{path}: {why}; remove it, and `./manet report {out_dir}` writes the store again")
 

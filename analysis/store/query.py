@@ -1,6 +1,7 @@
-"""SQL over result stores, by DuckDB in memory. A query can read the tables below and nothing else: no file, no network, no extension.
+"""SQL over result stores, by DuckDB in memory. A query can read the tables below and nothing else: no file, no network.
 
-Tables: `runs` and `flows` over all folders, one of the runs of each folder, named like it, and `columns` (table, name, unit, meaning).
+Tables: `runs` and `flows` over all folders; one of the runs of each folder, named like it, and like its experiment if no other
+folder has the same; `columns` with the type, unit and meaning of all columns.
 """
 
 import re
@@ -24,7 +25,7 @@ FIRST_LINE = re.compile(r"\s*\n\s*")
 
 
 def answer(query: str, folders: Iterable[Path]) -> pa.Table:
-    """The rows of a query over the stores in these folders. Raises QueryError, and RunFileError for a store that cannot be read."""
+    """The rows of a query over the stores in these folders. Raises QueryError, and RunFileError for a damaged store."""
     tables = tables_of(list(folders))
     with duckdb.connect(config={"memory_limit": MAX_MEMORY, "autoload_known_extensions": False}) as connection:
         for name, table in tables.items():

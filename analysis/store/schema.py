@@ -1,7 +1,7 @@
 """Columns of runs.parquet and flows.parquet (formats/store.md): name, type, unit and meaning, and tables of other versions.
 
-A version of the format only adds columns. A reader takes columns by name: one that a file lacks is empty, one that it does not know
-is kept. `FORMAT` gets a new number if a column changes its meaning; `current` then translates the older ones.
+A version of the format only adds columns. A reader takes columns by name: one that a file lacks is empty, one that it does not
+know is kept. The format gets a new number if a column changes its meaning; `current` then translates the older ones.
 """
 
 import re
@@ -116,7 +116,7 @@ def current(table: pa.Table, form: str) -> pa.Table:
 
 
 def joined(tables: list[pa.Table], form: str) -> pa.Table:
-    """All rows of `current` tables below one another. A column whose types differ holds floats, or texts if one is not a number."""
+    """All rows of `current` tables. A column whose types differ holds floats, or texts if one is not a number."""
     if not tables:
         return table_of([], form)
     fields: dict[str, pa.Field] = {}

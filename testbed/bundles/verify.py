@@ -1,8 +1,9 @@
 """Checking a bundle against its own manifest, also one from a hostile source.
 
-Nothing is unpacked to the disk. Members are read in chunks, none beyond the size that the manifest states, and the work is bounded by the
-size of the archive: deflate expands at most 1032 times (zlib's manual), and members may not overlap. The manifest is not signed: whoever changes
-the archive can change it too. `seal`, the SHA-256 of the manifest, identifies the contents; compare it with one from a trusted place.
+Nothing is unpacked to the disk. Members are read in chunks, none beyond the size that the manifest states, and the work is
+bounded by the size of the archive: deflate expands at most 1032 times (zlib's technical details), and members may not overlap.
+The manifest is not signed: whoever changes the archive can change it too. `seal`, the SHA-256 of the manifest, identifies the
+contents; compare it with one from a trusted place.
 """
 
 import hashlib
@@ -19,8 +20,8 @@ from testbed.bundles.archive import CHUNK, FORMAT, MANIFEST
 from testbed.errors import RunError, shortened
 
 MAX_MEMBERS = 1_000_000
-MAX_DIRECTORY_BYTES = 256 << 20  # of the archive's list of members, which is held in memory
-MAX_MANIFEST_BYTES = 256 << 20
+MAX_DIRECTORY_BYTES = 64 << 20  # of the archive's list of members; this and the manifest are held in memory
+MAX_MANIFEST_BYTES = 64 << 20  # some 400 000 files
 MAX_RATIO = 1032
 BROKEN = (
     zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeError, struct.error, ValueError,
@@ -64,7 +65,8 @@ def _verified(archive: zipfile.ZipFile, archive_bytes: int) -> Verified:
     if sum(member.compress_size for member in members) > archive_bytes:
         raise ValueError("its members overlap")
     content = _read_manifest(archive)
-    files, by_name = _files_of(content), {}
+    files = _files_of(content)
+    by_name: dict[str, zipfile.ZipInfo] = {}
     found = Verified(files=len(files), seal=hashlib.sha256(content).hexdigest())
     for member in members:
         if (why := _danger(member)) is not None:

@@ -1,4 +1,4 @@
-"""`manet bundle`: results and all that is needed to rerun them in one archive, and the check of such an archive (formats/bundle.md)."""
+"""`manet bundle`: results and all that is needed to rerun them in one archive, and its check (formats/bundle.md)."""
 
 import argparse
 from pathlib import Path

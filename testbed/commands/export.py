@@ -81,9 +81,7 @@ def _write_table(directory: Path, out: Path, flows: bool) -> None:
 
     folders = stores_below(directory)
     if not folders:
-        raise UsageError(
-            f"{directory}: no result store (runs.parquet) in it; `./manet report DIR` writes that of a folder of results"
-        )
+        raise UsageError(f"{directory}: no result store (runs.parquet); `./manet report DIR` writes that of a folder of results")
     write_table(read(folders, schema.FLOWS if flows else schema.RUNS), out)
 
 

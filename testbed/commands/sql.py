@@ -72,9 +72,7 @@ def _stores(given: list[Path]) -> list[Path]:
     for place in given or [results_folder()]:
         below = stores_below(place)
         if not below:
-            raise UsageError(
-                f"{place}: no result store (runs.parquet) in it; `./manet report DIR` writes that of a folder of results"
-            )
+            raise UsageError(f"{place}: no result store (runs.parquet); `./manet report DIR` writes that of a folder of results")
         found |= dict.fromkeys(below)
     return list(found)
 
