@@ -86,7 +86,7 @@ def test_a_table_of_another_kind_is_refused_by_name(tmp_path, table, text):
         files.read_folder(tmp_path)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_a_file_with_any_bytes_changed_is_a_table_or_an_error_of_one_line(tmp_path_factory, name, data):
     content = bytearray((CORPUS / f"{name}.parquet").read_bytes())

@@ -53,7 +53,9 @@ def verify(path: Path) -> Verified:
             _check_directory(file)
             with zipfile.ZipFile(file) as archive:
                 return _verified(archive, path.stat().st_size)
-    except (*BROKEN, MemoryError) as problem:
+    except (*BROKEN, OSError, MemoryError) as problem:
+        if isinstance(problem, OSError) and problem.filename is not None:
+            raise  # the file cannot be opened; without a name: the archive leads to a place that no file has
         why = str(problem) or type(problem).__name__
         raise RunError(f"{path}: is no bundle, or is cut short: {shortened(_plain(why))}") from None
 
