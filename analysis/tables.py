@@ -12,8 +12,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from scipy import special
-
 from analysis.errors import RunFileError
 from analysis.files import atomic_file
 from analysis.found_runs import find_runs
@@ -223,6 +221,8 @@ def shown_metric(summary: list[dict[str, Any]]) -> str:
 def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:
     """Mean, half width of the 95 % interval by Student's t (None for fewer than two values), and number of values."""
     present = [value for value in values if value is not None]
+    from scipy import special  # takes longer to import than all else here, and readers of tables do not need it
+
     if not present:
         return {"mean": None, "ci95": None, "n": 0}
     if len(present) == 1:

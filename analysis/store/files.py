@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.errors import RunFileError
-from analysis.files import atomic_file, read_object
+from analysis.files import atomic_file, read_object, write_atomic
 from analysis.found_runs import ASIDE
 from analysis.store import schema
-from analysis.store.rows import flow_rows, row_of, row_of_directory
+from analysis.store.rows import as_json, flow_rows, from_json, row_of, row_of_directory
 from analysis.tables import Results, run_row
 
 NAMES = {schema.RUNS: "runs.parquet", schema.FLOWS: "flows.parquet"}
@@ -36,12 +36,12 @@ MERGE_AT = 64  # pending rows at which `append` moves them
 def append(run_dir: Path, out_dir: Path | None = None) -> None:
     """Enter a run that has ended into the store of its folder of results (default: two folders up)."""
     out_dir = out_dir or run_dir.parents[1]
-    table = schema.table_of([row_of_directory(run_dir, out_dir)], schema.RUNS, _units(out_dir))
-    part = out_dir / PENDING / f"{time.time_ns()}-{os.getpid()}-{os.urandom(4).hex()}.parquet"
+    row = as_json(row_of_directory(run_dir, out_dir))
+    part = out_dir / PENDING / f"{time.time_ns()}-{os.getpid()}-{os.urandom(4).hex()}.json"
     for last_try in (False, False, True):
         part.parent.mkdir(exist_ok=True)
         try:
-            _write(part, table)
+            write_atomic(part, row)
             break
         except FileNotFoundError:  # another process has removed the empty folder meanwhile
             if last_try:
@@ -56,7 +56,7 @@ def merge(out_dir: Path) -> None:
     with _locked(out_dir, fcntl.LOCK_NB) as alone:
         parts = _parts(out_dir)
         if alone and parts:
-            _replace(out_dir, [*_whole(out_dir, schema.RUNS), *(_read(part, schema.RUNS) for part in parts)], parts)
+            _replace(out_dir, [*_whole(out_dir, schema.RUNS), _pending(out_dir, parts)], parts)
 
 
 def write(results: Results, since: datetime) -> None:
@@ -72,7 +72,7 @@ def write(results: Results, since: datetime) -> None:
         parts = _parts(out_dir)
         later = [part for part in parts if _time_of(part) >= since.timestamp() * 1e9]
         made = schema.table_of([*rows, *put_aside], schema.RUNS, units)
-        _replace(out_dir, [made, *(_read(part, schema.RUNS) for part in later)], parts)
+        _replace(out_dir, [made, _pending(out_dir, later)], parts)
 
 
 def read(folders: Path | Iterable[Path], form: str = schema.RUNS) -> pa.Table:
@@ -90,7 +90,7 @@ def read_folder(out_dir: Path, form: str = schema.RUNS) -> pa.Table:
     for _ in range(3):  # a merge between listing and reading removes a part, whose row is then in the whole file
         parts = _parts(out_dir) if form == schema.RUNS else []
         with suppress(FileNotFoundError):
-            pending = [_read(part, form) for part in parts]
+            pending = [_pending(out_dir, parts)] if parts else []
             tables = [*_whole(out_dir, form), *pending]
             break
     else:
@@ -145,19 +145,34 @@ def _whole(out_dir: Path, form: str) -> list[pa.Table]:
     return [_read(path, form)] if path.is_file() else []
 
 
+def _pending(out_dir: Path, parts: list[Path]) -> pa.Table:
+    """The rows of these parts. FileNotFoundError if another process has moved one meanwhile."""
+    rows = []
+    for part in parts:
+        try:
+            rows.append(from_json(part.read_text()))
+        except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
+            raise RunFileError(f"{part}: is no row of a run; remove it, and `./manet report {out_dir}` enters the run") from None
+    try:
+        return schema.table_of(rows, schema.RUNS, _units(out_dir))
+    except (TypeError, AttributeError, pa.ArrowException):
+        raise RunFileError(
+            f"{out_dir / PENDING}: holds rows of another kind; remove it, then `./manet report {out_dir}`"
+        ) from None
+
+
 def _read(path: Path, form: str) -> pa.Table:
     """A file of any version. FileNotFoundError if another process has removed it meanwhile."""
     try:
         with path.open("rb") as file:  # not by its name, from which pyarrow would guess columns
-            return schema.current(pq.read_table(file), form)
+            return schema.current(pq.read_table(file, use_threads=False), form)
     except (schema.ForeignFile, pa.ArrowException, UnicodeDecodeError, MemoryError) as problem:
         why = str(problem).splitlines()[0] if isinstance(problem, schema.ForeignFile) else "cannot be read as Parquet"
     except OSError as problem:
         if isinstance(problem, FileNotFoundError):
             raise
         why = "cannot be read as Parquet"  # pyarrow's word for a damaged page
-    out_dir = path.parents[1] if path.parent.name == PENDING else path.parent
-    raise RunFileError(f"{path}: {why}; remove it, and `./manet report {out_dir}` writes the store again")
+    raise RunFileError(f"{path}: {why}; remove it, and `./manet report {path.parent}` writes the store again")
 
 
 def _write(path: Path, table: pa.Table) -> None:
@@ -185,7 +200,7 @@ def _locked(out_dir: Path, mode: int = 0) -> Iterator[bool]:
 
 def _parts(out_dir: Path) -> list[Path]:
     """Pending rows, the oldest first."""
-    return sorted((out_dir / PENDING).glob("*.parquet"), key=_time_of)
+    return sorted((out_dir / PENDING).glob("*.json"), key=_time_of)
 
 
 def _time_of(part: Path) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 from analysis.doubt import doubt
 from analysis.files import read_object
 from analysis.found_runs import ASIDE
-from analysis.store.schema import OF_FLOWS
+from analysis.store.schema import GROUPS, OF_FLOWS, RUNS
 from analysis.tables import counts, ending, run_row
+
+TIMES = ("started", "ended", "written")
 
 
 def now() -> datetime:
@@ -57,12 +59,31 @@ def row_of(row: Mapping[str, Any], out_dir: Path, experiment: str, axes: tuple[s
     }
 
 
+def as_json(row: Mapping[str, Any]) -> str:
+    """A row of runs.parquet as text, until it is moved there."""
+    names = [field.name for group in GROUPS[RUNS] for field in group]
+    return json.dumps({"format": RUNS, "axes": row["axes"], "row": {name: row.get(name) for name in names}}, default=_as_text)
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """The row of `as_json`. Raises ValueError, KeyError, TypeError for another text."""
+    content = json.loads(text)
+    if content["format"] != RUNS:
+        raise ValueError(f'is no "{RUNS}"')
+    row: dict[str, Any] = {**content["row"], "axes": dict(content["axes"])}
+    return row | {name: _time(row.get(name)) for name in TIMES}
+
+
 def flow_rows(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows of flows.parquet of a run, from its row of runs.parquet."""
     for name, flow in row["flow_metrics"].items():
         ends = {"flow": name, "traffic": flow.get("traffic"), "source": flow.get("from"), "target": flow.get("to")}
         values = {metric: _scaled(flow.get(entry), divisor) for metric, (_, entry, divisor) in OF_FLOWS.items()}
         yield dict(row) | ends | values
+
+
+def _as_text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _scaled(value: Any, divisor: float) -> float | None:

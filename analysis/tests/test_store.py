@@ -131,7 +131,7 @@ def test_a_crash_between_replacing_and_removing_shows_no_run_twice(results, monk
         patched.setattr(Path, "unlink", crash)
         with pytest.raises(SystemExit):
             files.merge(results)
-    assert (results / "runs.parquet").exists() and list((results / files.PENDING).glob("*.parquet"))
+    assert (results / "runs.parquet").exists() and list((results / files.PENDING).glob("*.json"))
     assert len(files.read_folder(results)) == 1
     files.merge(results)
     assert len(pq.read_table(results / "runs.parquet")) == 1
@@ -213,3 +213,20 @@ def test_a_damaged_file_is_named_with_the_remedy(results, damage):
 def test_the_report_repairs_a_damaged_store(results):
     (results / "runs.parquet").write_bytes(b"PAR1")
     assert len(written(results)) == 4
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"format": "manet-runs/1", "axes": {}, "row": 1}', '{"format": "x"}'])
+def test_a_damaged_pending_row_is_named_with_the_remedy(results, text):
+    files.append(results / "ns2-hops2" / "seed-1")
+    (part,) = (results / files.PENDING).glob("*.json")
+    part.write_text(text)
+    with pytest.raises(RunFileError, match=r"json: is no row of a run; remove it"):
+        files.read_folder(results)
+
+
+def test_a_pending_row_of_other_types_is_named_with_the_remedy(results):
+    files.append(results / "ns2-hops2" / "seed-1")
+    (part,) = (results / files.PENDING).glob("*.json")
+    part.write_text(part.read_text().replace('"seed": 1', '"seed": "one"'))
+    with pytest.raises(RunFileError, match="holds rows of another kind; remove it"):
+        files.read_folder(results)
