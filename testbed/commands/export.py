@@ -14,7 +14,7 @@ EXAMPLES = """
                     results/hv-fig1.csv: all runs with all columns
   ./manet export results/chain5/all/seed-1 --format flent
                     for flent-gui: throughput, RTT and window of each flow
-  ./manet export results/chain5/all/seed-1 --format perfetto --out /tmp/run.pftrace
+  ./manet export results/chain5/all/seed-1 --format perfetto
                     for https://ui.perfetto.dev: frames, queues, segments
   ./manet export results/chain5/all/seed-1 --format pcapng --out /tmp/air.pcapng
                     the frames on the air, for Wireshark
