@@ -30,6 +30,7 @@ from analysis.tables import Results, run_row
 
 NAMES = {schema.RUNS: "runs.parquet", schema.FLOWS: "flows.parquet"}
 PENDING, LOCK = ".runs.pending", "lock"
+CAMPAIGN = "campaign.json"  # in a folder of several experiments' results
 MERGE_AT = 64  # pending rows at which `append` moves them
 
 
@@ -102,10 +103,12 @@ def read_folder(out_dir: Path, form: str = schema.RUNS) -> pa.Table:
 
 
 def stores_below(folder: Path) -> list[Path]:
-    """The folders with a store: `folder`, or those directly in it."""
+    """The folders with a store: `folder`, or those directly in it and in the campaigns' folders in it."""
     if is_store(folder):
         return [folder]
-    return sorted(path for path in folder.iterdir() if is_store(path)) if folder.is_dir() else []
+    inside = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    deeper = (stores_below(path) if (path / CAMPAIGN).is_file() else [path] for path in inside)
+    return [path for paths in deeper for path in paths if is_store(path)]
 
 
 def is_store(folder: Path) -> bool:

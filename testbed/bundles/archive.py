@@ -7,13 +7,13 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from analysis.files import atomic_file
 from analysis.manifest import entry_of
-from analysis.store.files import merge
+from analysis.store.files import PENDING, merge
 from testbed.bundles import crate
 from testbed.bundles.contents import Contents, contents_of
 from testbed.errors import UsageError
@@ -35,9 +35,12 @@ Origin:   provenance.json; checkout/ holds the lock files and the experiment; bu
 
 def write(directory: Path, out: Path, captures: bool, license_url: str | None = None) -> dict[str, Any]:
     """Write the bundle of a folder of results to `out`; returns its manifest. UsageError while the folder is in use."""
-    with _quiet(directory):
-        if (directory / ".runs.pending").is_dir():
-            merge(directory)
+    folders = sorted({directory, *(path.parent for path in directory.glob("*/experiment.json"))})
+    with ExitStack() as locks:
+        for folder in folders:
+            locks.enter_context(_quiet(folder))
+            if (folder / PENDING).is_dir():
+                merge(folder)
         contents = contents_of(directory, captures)
         contents.members["README.txt"] = _readme(directory, contents).encode()
         with atomic_file(out, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -21,6 +21,7 @@ from typing import Protocol
 
 from analysis.files import read_object, write_atomic
 from analysis.found_runs import exclusion_reason
+from analysis.store.files import append
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
@@ -222,8 +223,6 @@ class Campaign:
 
     def _enter(self, run_dir: Path) -> None:
         """Enter an ended run into the result store; its metrics follow with the tables."""
-        from analysis.store.files import append  # only here: it imports SciPy and PyArrow
-
         if (run_dir / "run.json").exists():
             append(run_dir, self.directory)
 

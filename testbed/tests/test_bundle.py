@@ -102,6 +102,17 @@ def test_a_link_is_left_out_and_not_followed(results, tmp_path_factory):  # noqa
     assert b"secret" not in b"".join(content(out).values())
 
 
+def test_a_campaign_is_bundled_with_all_its_experiments(results, tmp_path_factory):  # noqa: F811
+    campaign = tmp_path_factory.mktemp("campaigns") / "hv"
+    for name in ("hv-fig1", "hv-fig3"):
+        shutil.copytree(results, campaign / name)
+    (campaign / "campaign.json").write_text('{"format": "manet-campaign/1"}')
+    manifest = archive.write(campaign, campaign.parent / "hv.zip", captures=False)
+    assert {f"results/hv/{name}/all/seed-1/run.json" for name in ("hv-fig1", "hv-fig3")} <= manifest["files"].keys()
+    assert json.loads(content(campaign.parent / "hv.zip")["provenance.json"])["runs"] == 4  # two of them put aside
+    assert verify(campaign.parent / "hv.zip").ok
+
+
 def test_a_folder_that_is_being_written_is_refused(results, tmp_path_factory):  # noqa: F811
     descriptor = os.open(results, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)

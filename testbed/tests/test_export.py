@@ -78,7 +78,9 @@ def test_a_query_is_answered_as_table_csv_and_json(folder, capsys):
 
 def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_factory):
     above = tmp_path_factory.mktemp("above")
-    for name in ("first", "second"):
+    (above / "campaign").mkdir()
+    (above / "campaign" / "campaign.json").write_text("{}")
+    for name in ("first", "campaign/second"):
         (above / name).symlink_to(folder)
     assert manet.main(["sql", "select count(*) from runs", str(above), "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "4"
