@@ -167,8 +167,8 @@ def _pending(out_dir: Path, parts: list[Path]) -> pa.Table:
 def _read(path: Path, form: str) -> pa.Table:
     """A file of any version. FileNotFoundError if another process has removed it meanwhile."""
     try:
-        with path.open("rb") as file:  # not by its name, from which pyarrow would guess columns
-            return schema.current(pq.read_table(file, use_threads=False), form)
+        with path.open("rb") as file:  # not by read_table, which imports pandas and takes columns from the name
+            return schema.current(pq.ParquetFile(file).read(use_threads=False), form)
     except (schema.ForeignFile, pa.ArrowException, UnicodeDecodeError, MemoryError) as problem:
         why = str(problem).splitlines()[0] if isinstance(problem, schema.ForeignFile) else "cannot be read as Parquet"
     except OSError as problem:
