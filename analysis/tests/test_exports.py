@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
@@ -154,6 +154,7 @@ def test_times_of_a_trace_are_model_time(chain, trace):
     assert first == chain.traffic_ns - chain.epoch_ns == 2_000_000_000
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(1, 30)), max_size=40))
 def test_lanes_hold_all_slices_without_overlap_on_as_few_as_possible(given_slices):
     slices = [Slice(begin, begin + length, "") for begin, length in given_slices]
