@@ -15,6 +15,10 @@ class RunFileError(AnalysisError):
     """Another file of the run directory is missing or not in its format."""
 
 
+class QueryError(AnalysisError):
+    """A query of result stores is wrong, or asks for more than it may."""
+
+
 class DiskFullError(AnalysisError):
     """There is no room for a results file; its former content is unchanged. The caller adds the command that continues."""
 

@@ -26,13 +26,13 @@ _checked: dict[Path, tuple[tuple, str | None]] = {}  # results, valid while no f
 def write(run_dir: Path) -> None:
     """Enter all files that exist now."""
     paths = sorted(path for path in run_dir.rglob("*") if path.is_file() and not path.is_symlink() and _belongs(path))
-    _save(run_dir, {str(path.relative_to(run_dir)): _entry(path) for path in paths})
+    _save(run_dir, {str(path.relative_to(run_dir)): entry_of(path) for path in paths})
 
 
 def enter(run_dir: Path, *names: str) -> None:
     """Enter files that the testbed made or changed later; a run without a manifest gets none."""
     if (run_dir / NAME).exists():
-        _save(run_dir, dict(sorted((_files(run_dir) | {name: _entry(run_dir / name) for name in names}).items())))
+        _save(run_dir, dict(sorted((_files(run_dir) | {name: entry_of(run_dir / name) for name in names}).items())))
 
 
 def drop(run_dir: Path, names: Iterable[str]) -> int:
@@ -108,7 +108,8 @@ def _belongs(path: Path) -> bool:
     return path.name != NAME and path.suffix not in (*PICTURES, UNFINISHED)
 
 
-def _entry(path: Path) -> dict:
+def entry_of(path: Path) -> dict:
+    """Size and SHA-256 of a file."""
     return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
 
 

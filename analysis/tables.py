@@ -12,8 +12,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from scipy import special
-
 from analysis.errors import RunFileError
 from analysis.files import atomic_file
 from analysis.found_runs import find_runs
@@ -146,7 +144,7 @@ def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _rows(out_dir: Path, axes: tuple[str, ...], runs: Iterable[Path]) -> list[dict[str, Any]]:
-    rows = [_run_row(run_dir, out_dir, axes) for run_dir in runs]
+    rows = [run_row(run_dir, out_dir, axes) for run_dir in runs]
     return sorted(rows, key=lambda row: [_sortable(row[key]) for key in ("variant", *axes, "seed")])
 
 
@@ -223,6 +221,8 @@ def shown_metric(summary: list[dict[str, Any]]) -> str:
 def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:
     """Mean, half width of the 95 % interval by Student's t (None for fewer than two values), and number of values."""
     present = [value for value in values if value is not None]
+    from scipy import special  # takes longer to import than all else here, and readers of tables do not need it
+
     if not present:
         return {"mean": None, "ci95": None, "n": 0}
     if len(present) == 1:
@@ -240,7 +240,9 @@ def read_summary(out_dir: Path) -> list[dict[str, Any]]:
         return [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
 
 
-def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, Any]:
+def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, Any]:
+    """The row of table.csv of one run below `out_dir`, with its `flow_metrics`, `remarks` and `host_late`; metrics are None if it
+    was not measured yet."""
     run, scenario = _json(run_dir / "run.json"), _json(run_dir / "scenario.json")
     metrics = _json(run_dir / "metrics.json")
     cell = run.get("axes") or {}

@@ -14,7 +14,7 @@ from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.expectations import Expected
 
 # entries of a folder of results other than cells, and of a cell other than seeds
-RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv"}
+RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv", "runs.parquet", "flows.parquet"}
 FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 

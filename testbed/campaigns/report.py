@@ -52,9 +52,11 @@ class Report:
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
-        """Write metrics.json if it is missing or older than its run, table.csv, summary.csv and the figure."""
+        """Write metrics.json if it is missing or older than its run, table.csv, summary.csv, the result store and the figure."""
         from analysis import tables
+        from analysis.store import files, rows
 
+        began = rows.now()
         self._measure(analyse_again)
         # if every run was changed or lost files, the earlier tables are all that is left
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
@@ -62,6 +64,7 @@ class Report:
         runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
         if not self.kept_tables:
             tables.write_tables(self.results)
+            files.write(self.results, began)
         self.endings = Counter(tables.ending(run) for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void")]
         self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
@@ -152,6 +155,7 @@ class Report:
             "directory": str(self.directory),
             "table": str(self.directory / "table.csv"),
             "summary": str(self.directory / "summary.csv"),
+            "store": str(self.directory / "runs.parquet"),
             "figures": [str(path) for path in self.figures],
             "no_figure": self.no_figure,
             "capture": None if capture is None else str(capture),

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from analysis.files import read_object
 from analysis.found_runs import exclusion_reason
+from analysis.store.files import append
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
@@ -41,6 +42,11 @@ class Task:
     cell: Cell
     seed: int
     directory: Path  # <results>/<cell>/seed-<n>
+
+    @property
+    def results(self) -> Path:
+        """The experiment's folder of results."""
+        return self.directory.parent.parent
 
     @property
     def name(self) -> str:
@@ -199,6 +205,7 @@ class Schedule:
                 variant=cell.variant,
                 axes=cell.axes,
             )
+        _enter(task.directory, task.results)
         if ended.status == "complete":
             return Outcome(task, "complete", ended.verdict or "void")
         return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
@@ -227,7 +234,8 @@ class Schedule:
         aside = task.directory.parent / "void"
         aside.mkdir(exist_ok=True)
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
-        task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
+        put = task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
+        _enter(put, task.results)
         reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
         self.progress.rerun(_work(task), f"{reason}, rerun alone (the {kind} run is kept in {aside})")
 
@@ -277,6 +285,12 @@ def clear(directory: Path) -> None:
 def read_verdict(directory: Path) -> str:
     """The verdict of a run; `void` if the medium wrote none."""
     return read_object(directory / "verdict.json").get("verdict", "void")
+
+
+def _enter(run_dir: Path, results: Path) -> None:
+    """Enter an ended run into the result store; its metrics follow with the tables."""
+    if (run_dir / "run.json").exists():
+        append(run_dir, results)
 
 
 def _work(task: Task) -> Work:

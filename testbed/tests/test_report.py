@@ -54,8 +54,8 @@ def test_the_answer_for_programs_names_every_file(results, capsys):
 
 
 def test_a_report_reads_each_run_once(results, monkeypatch, capsys):
-    read, row = [], tables._run_row
-    monkeypatch.setattr(tables, "_run_row", lambda run_dir, *more: read.append(run_dir.name) or row(run_dir, *more))
+    read, row = [], tables.run_row
+    monkeypatch.setattr(tables, "run_row", lambda run_dir, *more: read.append(run_dir.name) or row(run_dir, *more))
     assert manet.main(["report", str(results)]) == 0
     assert read == ["seed-1"]
     assert "flow2" in capsys.readouterr().out  # a table of each flow was printed, too

@@ -1,0 +1,98 @@
+"""SQL over result stores, by DuckDB in memory. A query can read the tables below and nothing else: no file, no network.
+
+Tables: `runs` and `flows` over all folders; one of the runs of each folder, named like it, and like its experiment if no other
+folder has the same; `columns` with the type, unit and meaning of all columns.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from analysis.errors import QueryError
+from analysis.store import schema
+from analysis.store.files import NAMES, read
+
+RUNS, FLOWS, COLUMNS = "runs", "flows", "columns"
+MAX_MEMORY = "2GB"
+MAX_ROWS = 1_000_000  # of an answer, which is held in memory
+SETTINGS = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
+READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+FIRST_LINE = re.compile(r"\s*\n\s*")
+
+
+def answer(query: str, folders: Iterable[Path]) -> pa.Table:
+    """The rows of a query over the stores in these folders. Raises QueryError, and RunFileError for a damaged store."""
+    tables = tables_of(list(folders))
+    with duckdb.connect(config={"memory_limit": MAX_MEMORY, "autoload_known_extensions": False}) as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        for setting in SETTINGS:
+            connection.execute(f"SET {setting}")
+        try:
+            statements = connection.extract_statements(query)
+            if len(statements) != 1 or statements[0].type not in READS:
+                raise QueryError("the query is not one SELECT; give one statement that reads")
+            relation = connection.sql(query)
+            return _bounded(relation.to_arrow_reader() if relation is not None else None)
+        except duckdb.Error as problem:
+            raise QueryError(_one_line(str(problem), tables)) from None
+
+
+def _bounded(reader: pa.RecordBatchReader | None) -> pa.Table:
+    """All rows of an answer; QueryError for more than MAX_ROWS."""
+    if reader is None:
+        return pa.table({})
+    batches: list[pa.RecordBatch] = []
+    for batch in reader:
+        batches.append(batch)
+        if sum(len(one) for one in batches) > MAX_ROWS:
+            raise QueryError(f"the answer has more than {MAX_ROWS} rows; add a LIMIT, or read runs.parquet with DuckDB or polars")
+    return pa.Table.from_batches(batches, reader.schema)
+
+
+def tables_of(folders: list[Path]) -> dict[str, pa.Table]:
+    """Each table of a query by its name."""
+    runs = {folder: read(folder) for folder in folders}
+    flows = [read(folder, schema.FLOWS) for folder in folders if (folder / NAMES[schema.FLOWS]).is_file()]
+    tables = {RUNS: schema.joined(list(runs.values()), schema.RUNS), FLOWS: schema.joined(flows, schema.FLOWS)}
+    names = {folder: view_name(folder.resolve().name) for folder in folders}
+    experiments = {folder: view_name(str(table["experiment"][0])) for folder, table in runs.items() if len(table)}
+    own = Counter(names.values())
+    # a folder by its own name, else by that of its experiment, where no other has it: sizes of one experiment are never mixed
+    tables |= {names[folder]: table for folder, table in runs.items() if own[names[folder]] == 1 and names[folder] not in tables}
+    common = Counter(experiments.values())
+    tables |= {name: runs[folder] for folder, name in experiments.items() if common[name] == 1 and name not in tables}
+    return tables | {COLUMNS: _columns(tables)}
+
+
+def view_name(name: str) -> str:
+    """The name of a table: that of a folder or experiment with `_` for each character that SQL would want quoted."""
+    word = re.sub(r"\W", "_", name.lower())
+    return f"_{word}" if word[:1].isdigit() else word
+
+
+def _columns(tables: dict[str, pa.Table]) -> pa.Table:
+    given = [(name, field, field.metadata or {}) for name, table in tables.items() for field in table.schema]
+    return pa.table(
+        {
+            "table_name": [name for name, _, _ in given],
+            "column_name": [field.name for _, field, _ in given],
+            "column_type": [str(field.type) for _, field, _ in given],
+            "unit": [_text(more, b"unit") for _, _, more in given],
+            "about": [_text(more, b"about") for _, _, more in given],
+        }
+    )
+
+
+def _text(metadata: dict[bytes, bytes], key: bytes) -> str | None:
+    return metadata[key].decode(errors="replace") if key in metadata else None
+
+
+def _one_line(problem: str, tables: dict[str, pa.Table]) -> str:
+    """DuckDB's message without the query's line and its caret; for an unknown table the known ones."""
+    text = FIRST_LINE.sub(" ", problem.split("\nLINE ")[0]).strip()
+    return f"{text}; the tables are {', '.join(tables)}" if "Table with name" in text else text

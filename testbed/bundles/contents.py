@@ -1,0 +1,136 @@
+"""The files of a bundle: a folder of results, and from the checkout the lock files and the experiment's file.
+
+Lock files and experiment are those of the commit that the runs recorded, if git knows it, else those of the checkout.
+"""
+
+import json
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.files import UNFINISHED, read_object
+from testbed.campaigns import library
+from testbed.errors import UsageError
+from testbed.programs import ROOT
+
+CAPTURES, CAPTURED = "captures", (".pcap", ".pcapng")
+LOCKS = ("requirements.lock", "requirements.in", "Cargo.lock")
+MAX_BASES = 10  # files that an experiment's `base` may lead through
+
+
+@dataclass
+class Contents:
+    """Names in the archive, each with its file or its bytes; and the files of the folder that stay out, with the reason."""
+
+    name: str
+    runs: list[str] = field(default_factory=list)  # names of the runs' folders
+    members: dict[str, Path | bytes] = field(default_factory=dict)
+    left_out: dict[str, tuple[Path, str]] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    questions: list[str] = field(default_factory=list)
+
+
+def contents_of(directory: Path, captures: bool) -> Contents:
+    """All that belongs into the bundle of a folder of results, or of a campaign's folder. UsageError for another folder."""
+    described = [path for path in (directory / "experiment.json", directory / "campaign.json") if path.is_file()]
+    if not described:
+        raise UsageError(f"{directory}: holds neither experiment.json nor campaign.json; give a folder that `manet run` has made")
+    found = Contents(directory.resolve().name or "results")
+    for path in sorted(directory.rglob("*")):
+        _place(found, directory, path, captures)
+    experiments = [read_object(path) for path in _experiments(directory)]
+    found.questions = [str(one["question"]) for one in experiments if one.get("question")]
+    found.provenance = provenance(
+        [read_object(path) for path in found.members.values() if isinstance(path, Path) and path.name == "run.json"]
+    )
+    commit = _only(found.provenance["commits"])
+    for name in [*LOCKS, *(file for one in experiments for file in _definition(one))]:
+        content = _at(commit, name)
+        if content is not None:
+            found.members[f"checkout/{name}"] = content
+    found.members["provenance.json"] = (json.dumps(found.provenance, indent=1, sort_keys=True) + "\n").encode()
+    return found
+
+
+def provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The origins of the runs, as run.json records them: each distinct value once, sorted."""
+    started = sorted(run["started"] for run in runs if run.get("started"))
+    ended = sorted(run["ended"] for run in runs if run.get("ended"))
+    versions: dict[str, set[str]] = {}
+    for name, version in ((name, version) for run in runs for name, version in (run.get("versions") or {}).items()):
+        versions.setdefault(name, set()).add(str(version))
+    return {
+        "runs": len(runs),
+        "started": started[0] if started else None,
+        "ended": ended[-1] if ended else None,
+        "commits": _distinct(run.get("commit") for run in runs),
+        "kernels": _distinct(run.get("kernel") for run in runs),
+        "hosts": _distinct((run.get("host") or {}).get("name") for run in runs),
+        "seeds": sorted({run["seed"] for run in runs if isinstance(run.get("seed"), int)}),
+        "tcp": _distinct(tcp for run in runs for tcp in (run.get("tcp") or {}).values()),
+        "versions": {name: sorted(found) for name, found in sorted(versions.items())},
+    }
+
+
+def _place(found: Contents, directory: Path, path: Path, captures: bool) -> None:
+    """Sort one path below the folder into the bundle, or out of it."""
+    name = f"results/{found.name}/{path.relative_to(directory)}"
+    hidden = any(part.startswith(".") for part in path.relative_to(directory).parts)
+    if path.is_symlink():
+        found.left_out[name] = (path, "a symbolic link")
+    elif not name.isprintable():
+        raise UsageError(f"{path!r}: has characters in its name that an archive cannot hold; rename it")
+    elif not path.is_file() or hidden or path.suffix == UNFINISHED:
+        return
+    elif not captures and (path.parent.name == CAPTURES or path.suffix in CAPTURED):
+        found.left_out[name] = (path, "a capture; --captures includes it")
+    else:
+        found.members[name] = path
+        if path.name == "run.json":
+            found.runs.append(str(Path(name).parent))
+
+
+def _experiments(directory: Path) -> list[Path]:
+    return sorted(path for path in (directory / "experiment.json", *directory.glob("*/experiment.json")) if path.is_file())
+
+
+def _definition(experiment: dict[str, Any]) -> Iterator[str]:
+    """The experiment's file and those that it is based on, as paths in the checkout; none for a file elsewhere."""
+    words = shlex.split(str(experiment.get("resume") or ""))
+    name = words[2] if words[1:2] == ["run"] and len(words) > 2 else str(experiment.get("name"))
+    try:
+        path = library.find(name).resolve()
+    except UsageError:
+        return
+    for _ in range(MAX_BASES):
+        if not path.is_file() or not path.is_relative_to(ROOT):
+            return
+        yield str(path.relative_to(ROOT))
+        try:
+            base = tomllib.loads(path.read_text()).get("base")
+        except (ValueError, OSError):
+            return
+        if not isinstance(base, str):
+            return
+        path = (path.parent / base).resolve()
+
+
+def _at(commit: str | None, name: str) -> bytes | None:
+    """A file of the checkout at a commit, or as it is now if git does not know it there."""
+    if commit is not None:
+        shown = subprocess.run(["git", "-C", str(ROOT), "show", f"{commit.rstrip('+')}:{name}"], capture_output=True, check=False)
+        if shown.returncode == 0:
+            return shown.stdout
+    return (ROOT / name).read_bytes() if (ROOT / name).is_file() else None
+
+
+def _only(values: list[str]) -> str | None:
+    return values[0] if len(values) == 1 and values[0][:40].isalnum() else None
+
+
+def _distinct(values: Any) -> list[str]:
+    return sorted({str(value) for value in values if value})

@@ -1,0 +1,161 @@
+"""Checking a bundle against its own manifest, also one from a hostile source.
+
+Nothing is unpacked to the disk. Members are read in chunks, none beyond the size that the manifest states, and the work is
+bounded by the size of the archive: deflate expands at most 1032 times (zlib's technical details), and members may not overlap.
+The manifest is not signed: whoever changes the archive can change it too. `seal`, the SHA-256 of the manifest, identifies the
+contents; compare it with one from a trusted place.
+"""
+
+import hashlib
+import json
+import stat
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from testbed.bundles.archive import CHUNK, FORMAT, MANIFEST
+from testbed.errors import RunError, shortened
+
+MAX_MEMBERS = 1_000_000
+MAX_DIRECTORY_BYTES = 64 << 20  # of the archive's list of members; this and the manifest are held in memory
+MAX_MANIFEST_BYTES = 64 << 20  # some 400 000 files
+MAX_RATIO = 1032
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeError, struct.error, ValueError,
+    OverflowError, KeyError, IndexError,
+)  # fmt: skip
+
+
+@dataclass
+class Verified:
+    """Names of the members that differ from the manifest, and why the archive as a whole is unsafe."""
+
+    files: int = 0
+    seal: str = ""
+    changed: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    unsafe: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the archive is as it was bundled."""
+        return not (self.changed or self.missing or self.added or self.unsafe)
+
+
+def verify(path: Path) -> Verified:
+    """Compare every member with the manifest. RunError for a file that is no bundle at all."""
+    try:
+        with path.open("rb") as file:
+            _check_directory(file)
+            with zipfile.ZipFile(file) as archive:
+                return _verified(archive, path.stat().st_size)
+    except (*BROKEN, OSError, MemoryError) as problem:
+        if isinstance(problem, OSError) and problem.filename is not None:
+            raise  # the file cannot be opened; without a name: the archive leads to a place that no file has
+        why = str(problem) or type(problem).__name__
+        raise RunError(f"{path}: is no bundle, or is cut short: {shortened(_plain(why))}") from None
+
+
+def _verified(archive: zipfile.ZipFile, archive_bytes: int) -> Verified:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise ValueError(f"{len(members)} members, more than {MAX_MEMBERS}")
+    if sum(member.compress_size for member in members) > archive_bytes:
+        raise ValueError("its members overlap")
+    content = _read_manifest(archive)
+    files = _files_of(content)
+    by_name: dict[str, zipfile.ZipInfo] = {}
+    found = Verified(files=len(files), seal=hashlib.sha256(content).hexdigest())
+    for member in members:
+        if (why := _danger(member)) is not None:
+            found.unsafe.append(f"{_plain(member.filename)}: {why}")
+        elif member.filename in by_name:
+            found.unsafe.append(f"{_plain(member.filename)}: is there twice")
+        by_name.setdefault(member.filename, member)
+    found.missing = sorted(_plain(name) for name in files.keys() - by_name.keys())
+    found.added = sorted(_plain(name) for name in by_name.keys() - files.keys() - {MANIFEST})
+    found.changed = [_plain(name) for name in sorted(files) if name in by_name and not _same(archive, by_name[name], files[name])]
+    return found
+
+
+def _check_directory(file: Any) -> None:
+    """Refuse a list of members that would fill the memory. ZipFile's own function: a second reader of this record could be shown
+    another one."""
+    record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    if not record:
+        raise zipfile.BadZipFile("not a zip file")
+    if record[zipfile._ECD_SIZE] > MAX_DIRECTORY_BYTES:  # type: ignore[attr-defined]
+        raise ValueError("its list of members is too long")
+    file.seek(0)
+
+
+def _read_manifest(archive: zipfile.ZipFile) -> bytes:
+    try:
+        info = archive.getinfo(MANIFEST)
+    except KeyError:
+        raise ValueError(f"no {MANIFEST} in it") from None
+    _check_compression(info)
+    with archive.open(info) as file:
+        content = file.read(MAX_MANIFEST_BYTES + 1)
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise ValueError(f"{MANIFEST} is too large")
+    return content
+
+
+def _files_of(content: bytes) -> dict[str, dict[str, Any]]:
+    try:
+        manifest = json.loads(content)
+    except (ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or not isinstance(manifest.get("files"), dict):
+        raise ValueError(f'{MANIFEST} is no "{FORMAT}"')
+    for entry in manifest["files"].values():
+        if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str) or type(entry.get("bytes")) is not int:
+            raise ValueError(f"{MANIFEST} lists a file without size and sha256")
+    return manifest["files"]
+
+
+def _danger(member: zipfile.ZipInfo) -> str | None:
+    """Why an archiver should not unpack this member; None for a harmless one."""
+    name, parts = member.orig_filename, PurePosixPath(member.filename).parts
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if not name or name.startswith(("/", "\\")) or ".." in parts or "\\" in name or name[1:2] == ":":
+        return "leads out of the folder that it is unpacked to"
+    if any(ord(character) < 32 or ord(character) == 127 for character in name):
+        return "has control characters in its name"
+    if name.endswith("/") or kind not in (0, stat.S_IFREG):
+        return "is no plain file"
+    if member.file_size > MAX_RATIO * member.compress_size + CHUNK:
+        return "states a size that its data cannot have"
+    return None
+
+
+def _same(archive: zipfile.ZipFile, member: zipfile.ZipInfo, entry: dict[str, Any]) -> bool:
+    """Whether a member has the size and hash of its entry; one that cannot be read has not."""
+    if member.file_size != entry["bytes"]:
+        return False
+    digest, left = hashlib.sha256(), entry["bytes"]
+    try:
+        _check_compression(member)
+        with archive.open(member) as file:
+            while left >= 0 and (chunk := file.read(min(CHUNK, left + 1))):
+                digest.update(chunk)
+                left -= len(chunk)
+    except (*BROKEN, OSError):
+        return False
+    return left == 0 and digest.hexdigest() == entry["sha256"]
+
+
+def _check_compression(member: zipfile.ZipInfo) -> None:
+    """Refuse the methods that expand further, and that we never write."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise NotImplementedError("compressed by another method than deflate")
+
+
+def _plain(name: str) -> str:
+    """A name from the archive without the characters that a terminal would obey."""
+    return shortened("".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in name))

@@ -1,0 +1,104 @@
+"""`manet sql`: a query over the runs of experiments, from their result stores (formats/store.md)."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.commands.options import add_verb, folder, results_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXAMPLES = """
+  ./manet sql "select variant, hops, avg(acked_kbps), count(*)
+               from hv_fig1 where counts group by all order by all"
+                    the means of results/hv-fig1
+  ./manet sql "select * from columns where table_name = 'runs'"
+                    columns with unit and meaning
+  ./manet sql "select folder, ending, count(*) from runs group by all"
+                    how the runs of every experiment ended
+  ./manet sql "select experiment, seed, host from runs where ending = 'void'" \\
+              /tmp/odd-hops results --json
+
+Tables: runs and flows (of all folders), one of each folder's runs with its
+name and "_" for "-", and columns. A query reads nothing else and writes
+nothing. Put `where counts` before you take a mean: void runs have rows.
+"""
+
+
+MIN_COLUMN = 12  # characters of a column on a terminal, with its border
+UNLIMITED = 100_000  # characters of a line in a file or pipe
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "sql", "query the runs of experiments with SQL", EXAMPLES)
+    parser.add_argument("query", metavar="QUERY", help="a query in DuckDB's SQL")
+    parser.add_argument("folders", metavar="FOLDER", nargs="*", type=folder,
+                        help="a folder of results, or one that holds such folders (default: results)")  # fmt: skip
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print CSV")
+    form.add_argument("--json", action="store_true", help="print a JSON array with an object for each row")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answer the query on standard output."""
+    import csv
+    import json
+
+    from analysis.store.query import answer
+
+    table = answer(options.query, _stores(options.folders))
+    if options.json:
+        print(json.dumps([dict(zip(table.column_names, row, strict=True)) for row in _rows(table)], default=str, indent=1))
+    elif options.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(_rows(table))
+    elif table.column_names:
+        _print(table)
+    return 0
+
+
+def _stores(given: list[Path]) -> list[Path]:
+    """The folders with a store; UsageError for a named folder without one."""
+    from analysis.store.files import stores_below
+    from testbed.errors import UsageError
+
+    found: dict[Path, None] = {}
+    for place in given or [results_folder()]:
+        below = stores_below(place)
+        if not below:
+            raise UsageError(f"{place}: no result store (runs.parquet); `./manet report DIR` writes that of a folder of results")
+        found |= dict.fromkeys(below)
+    return list(found)
+
+
+def _rows(table: "pa.Table") -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True) if table.num_columns else iter(())
+
+
+def _print(table: "pa.Table") -> None:
+    """The rows as a table, as wide as the terminal; numbers to the right, with at most six digits."""
+    import pyarrow as pa
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table()
+    for field in table.schema:
+        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
+        shown.add_column(Text(field.name), justify="right" if number else "left", overflow="fold")
+    for row in _rows(table):
+        shown.add_row(*(Text(_text(value)) for value in row))
+    least = MIN_COLUMN * table.num_columns  # wider than a terminal if need be: no column disappears
+    Console(highlight=False, width=max(shutil.get_terminal_size().columns, least) if sys.stdout.isatty() else UNLIMITED).print(
+        shown
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,100 @@
+"""`manet export` and `manet sql`: files, output and errors of the commands."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.campaigns.report import Report
+from testbed.tests.test_report import results  # noqa: F401  (a fixture)
+
+
+@pytest.fixture
+def folder(results):  # noqa: F811
+    """The fixture's results with tables and store."""
+    Report(results).make()
+    return results
+
+
+@pytest.mark.parametrize(("form", "suffix"), [("csv", ".csv"), ("flent", ".flent.gz"), ("perfetto", ".pftrace")])
+def test_a_run_is_exported_beside_it(folder, capsys, form, suffix):
+    assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", form]) == 0
+    out = folder / "all" / f"seed-1{suffix}"
+    assert out.stat().st_size > 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"written   {out}"
+
+
+def test_the_air_is_exported_as_the_medium_recorded_it(folder, tmp_path_factory):
+    (folder / "all" / "seed-1" / "air.pcapng").write_bytes(b"frames")
+    out = tmp_path_factory.mktemp("out") / "air.pcapng"
+    assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 0
+    assert out.read_bytes() == b"frames"
+
+
+def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "runs.csv"
+    assert manet.main(["export", str(folder), "--format", "csv", "--out", str(out)]) == 0
+    rows = list(csv.DictReader(out.open()))
+    assert [row["run_dir"] for row in rows] == ["all/seed-1", "all/void/seed-1-try-1"]
+    assert manet.main(["export", str(folder), "--format", "csv", "--flows", "--out", str(out)]) == 0
+    assert [row["flow"] for row in csv.DictReader(out.open())] == ["flow1", "flow2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["{}/all/seed-1", "--format", "flent", "--out", "x.json"], "give one that ends in .flent.gz"),
+        (["{}/all/seed-1", "--format", "flent", "--out", "/nowhere/x.flent.gz"], "there is no folder /nowhere"),
+        (["{}/all/seed-1", "--format", "pcapng"], "air.pcapng: missing"),
+        (["{}/all/seed-1", "--format", "csv", "--flows"], "--flows: only the CSV of a folder of results has rows per flow"),
+        (["{}/all", "--format", "csv"], "no result store (runs.parquet); `./manet report DIR` writes"),
+        (["/nowhere", "--format", "perfetto"], "/nowhere: no such folder"),
+        (["{}", "--format", "xml"], "invalid choice: 'xml'"),
+    ],
+)
+def test_wrong_use_is_one_line_with_the_remedy(folder, capsys, arguments, text):
+    words = ["export", *(argument.format(folder) for argument in arguments)]
+    try:
+        status = manet.main(words)
+    except SystemExit as end:
+        status = end.code
+    error = capsys.readouterr().err
+    assert status in (1, 2) and text in error and len(error.splitlines()) == 1
+
+
+def test_a_query_is_answered_as_table_csv_and_json(folder, capsys):
+    query = "select seed, ending, aside from runs order by aside"
+    assert manet.main(["sql", query, str(folder), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["seed"], row["aside"]) for row in rows] == [(1, False), (1, True)]
+    assert manet.main(["sql", query, str(folder), "--csv"]) == 0
+    assert next(csv.reader(io.StringIO(capsys.readouterr().out))) == ["seed", "ending", "aside"]
+    assert manet.main(["sql", query, str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert "ending" in printed and "True" in printed
+
+
+def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_factory):
+    above = tmp_path_factory.mktemp("above")
+    (above / "campaign").mkdir()
+    (above / "campaign" / "campaign.json").write_text("{}")
+    for name in ("first", "campaign/second"):
+        (above / name).symlink_to(folder)
+    assert manet.main(["sql", "select count(*) from runs", str(above), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "4"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["selct", "{}"], 'manet sql: Parser Error: syntax error at or near "selct"'),
+        (["select 1", "/nowhere"], "manet sql: /nowhere: no result store (runs.parquet)"),
+        (["copy runs to 'x.csv'", "{}"], "manet sql: the query is not one SELECT"),
+    ],
+)
+def test_a_wrong_query_is_one_line(folder, capsys, arguments, text):
+    assert manet.main(["sql", *(argument.format(folder) for argument in arguments)]) in (1, 2)
+    error = capsys.readouterr().err
+    assert error.startswith(text) and len(error.splitlines()) == 1
