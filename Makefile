@@ -23,7 +23,7 @@ SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
 SCRIPTS = manet setup.sh .ci/run $(wildcard tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
-NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop fuzz soak
+NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm fuzz soak
 
 .PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
 	bench soak fuzz figures schema lock clean
@@ -89,6 +89,10 @@ nightly-provision:
 # Programs that are not installed are skipped and named: tests/interop/README.md.
 nightly-interop: build
 	./manet test --interop tests/interop
+
+nightly-slurm: build
+	command -v slurmctld >/dev/null || apt-get -qq -y --no-install-recommends install slurm-wlm munge </dev/null
+	./manet test tests/slurm
 
 nightly-fuzz: fuzz
 

@@ -1,7 +1,6 @@
 """A campaign on a real Slurm: a controller and two workers on this machine, one of which is killed in mid-batch."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -37,7 +36,12 @@ SNAKEMAKE = (
     " --slurm-init-seconds-before-status-checks 3 --seconds-between-status-checks 3"
 )
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=f"{missing()} is not installed (apt-get install slurm-wlm munge)")
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.alone("ends and starts daemons for three minutes"),
+    pytest.mark.skipif(missing() is not None, reason=f"{missing()} is not installed (apt-get install slurm-wlm munge)"),
+]
 
 
 @pytest.fixture
@@ -72,7 +76,6 @@ def wait_for(condition, process: subprocess.Popen[str], log: Path) -> None:
         time.sleep(0.2)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tmp_path, out):
     with Cluster(tmp_path / "slurm") as cluster:
         campaign = start(cluster, out)
