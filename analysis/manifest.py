@@ -16,7 +16,7 @@ from analysis.files import UNFINISHED, write_atomic
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"
 DERIVED = re.compile(r"metrics\.json|datagrams/[^/]+\.csv")  # calculated from the rest; recalculated if missing
-PICTURES = (".png", ".pdf")
+PICTURES = (".png", ".pdf", ".svg")
 NAMED_FILES = 3  # at most so many different files in one line
 
 _checked: dict[Path, tuple[tuple, str | None]] = {}  # results, valid while no file changes: a report checks several times

@@ -13,7 +13,7 @@ from testbed.campaigns.expectations import Expected
 
 # entries of a folder of results other than cells, and of a cell other than seeds
 RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv"}
-FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
+FILE_ENDINGS = (".csv", ".json", ".png", ".pdf", ".svg", ".html")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
