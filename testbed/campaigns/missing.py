@@ -46,8 +46,18 @@ def resume(directory: Path, description: dict[str, Any]) -> str:
     recorded = description.get("resume")
     if isinstance(recorded, str) and recorded:
         return recorded
-    words = ["./manet", "run", description["name"], *(["--quick"] if description.get("quick") else [])]
-    return shlex.join([*words, "--out", str(directory), "--resume"]) + " (and the --set it was run with)"
+    return shlex.join(_generic(directory, description)) + " (and the --set it was run with)"
+
+
+def recorded_words(directory: Path, description: dict[str, Any]) -> list[str]:
+    """The words of the same command, without a remark."""
+    recorded = description.get("resume")
+    return shlex.split(recorded) if isinstance(recorded, str) and recorded else _generic(directory, description)
+
+
+def _generic(directory: Path, description: dict[str, Any]) -> list[str]:
+    size = ["--quick"] if description.get("quick") else []
+    return ["./manet", "run", description["name"], *size, "--out", str(directory), "--resume"]
 
 
 def _seeds(seeds: list[int]) -> str:

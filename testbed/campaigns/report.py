@@ -38,6 +38,7 @@ class Report:
         except ValueError:
             raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to rewrite it") from None
         self.figures: list[Path] = []
+        self.caption = ""  # of the figures: the head of their module
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
         self.outcome = ""  # expected, in words
@@ -87,6 +88,7 @@ class Report:
             self.no_figure = f"{self.directory}: {wrong}"
             return
         figure = importlib.import_module(f"analysis.figures.{name}")
+        self.caption = " ".join((figure.__doc__ or "").split())
         try:
             self.figures = [Path(path) for path in figure.draw(self.directory)]
         except AnalysisError as problem:
