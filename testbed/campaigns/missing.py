@@ -14,14 +14,14 @@ NAMED_GROUPS = 8  # cells that the line names
 
 def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns) -> dict[tuple[str, int], bool]:
     """Cell and seed of each run of experiment.json that has not ended; True for an interrupted one."""
-    left_out = {directory / name for name in found.left_out}
+    left_out, runs = {directory / name for name in found.left_out}, set(found.runs)
     missing = {}
     for cell in description["cells"]:
         for seed in range(1, description.get("seeds", 0) + 1):
             run = directory / cell["name"] / f"seed-{seed}"
             if run in left_out:
                 continue
-            if run not in found.runs:
+            if run not in runs:
                 missing[cell["name"], seed] = False
             elif read_object(run / "run.json").get("status") == INTERRUPTED:
                 missing[cell["name"], seed] = True
