@@ -58,7 +58,7 @@ class Check:
 
 @dataclass(frozen=True)
 class ExperimentPart:
-    """An experiment on the page. `problem` replaces what could not be made; `verdict` is its first word, `verdict_line` the rest."""
+    """An experiment on the page. `problem` says what could not be made; `verdict` is one word, `verdict_line` its meaning."""
 
     anchor: str
     name: str
@@ -88,7 +88,6 @@ class PaperPart:
 
     anchor: str
     heading: str
-    reference: str
     experiments: tuple[ExperimentPart, ...]
 
 

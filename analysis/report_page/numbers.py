@@ -13,6 +13,7 @@ from analysis.tables import ENDINGS, METRICS, Results, cell_of, ending
 from scenarios.traffic.shared.kind import Shown
 
 REFERENCES = ("published", "ns2")
+LABELS = {"percent": "share of the expected throughput"}  # also shown; most figures of HV are of this
 HEADINGS = ("runs", "ours", "±95 %", "published", "ours / published", "ns-2.35", "ours / ns-2")
 
 
@@ -22,16 +23,17 @@ def number_tables(results: Results) -> tuple[NumberTable, ...]:
 
 
 def _metrics(results: Results) -> Iterator[tuple[Shown, str | None]]:
-    """The metrics that the experiment prints of each traffic kind, then others that a reference table has."""
+    """The metrics that the experiment prints of each traffic kind, then LABELS and others that a reference table has."""
     listed = set()
     for kind in kinds_in(results):
         for shown in shown_of(results, kind):
             listed.add(shown.metric)
             yield shown, kind
     compared = {row["metric"] for row in results.summary if any(row[key] is not None for key in REFERENCES)}
+    compared |= {row["metric"] for row in results.summary if row["mean"] is not None} & LABELS.keys()
     for metric, (unit, _, _) in METRICS.items():
         if metric in compared - listed:
-            yield Shown(metric, metric.replace("_", " "), unit), None
+            yield Shown(metric, LABELS.get(metric) or metric.replace("_", " "), unit), None
 
 
 def _table(results: Results, shown: Shown, kind: str | None) -> NumberTable | None:
@@ -75,7 +77,7 @@ def _text(value: float | None) -> str:
 
 
 def _name(key: str, value: Any) -> str:
-    return str(value) if key != "variant" else of_variant(value).name if not value else str(value)
+    return str(value) if value or key != "variant" else of_variant("").name
 
 
 def _endings(results: Results) -> defaultdict[tuple[Any, ...], str]:

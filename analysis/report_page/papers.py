@@ -5,20 +5,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper; `reference` is empty for experiments of no paper."""
+    """A paper; each of its experiments names its figures (`source`)."""
 
     code: str
     heading: str
-    reference: str = ""
 
 
 PAPERS = (
-    Paper("hv", "HV: TCP over mobile ad hoc networks", "G. Holland, N. Vaidya, Analysis of TCP performance over mobile ad hoc networks, MobiCom 1999"),
+    Paper("hv", "HV: TCP over mobile ad hoc networks"),
     Paper("be", "BE: TCP under bit errors"),
     Paper("rt", "RT: routing protocols and TCP variants"),
     Paper("im", "IM: TCP in Internet-connected MANETs"),
     Paper("wm", "WM: routing web and multimedia traffic"),
-)  # fmt: skip
+)
 OTHER = Paper("other", "Other experiments")
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from analysis.report_page.content import ExperimentPart, Figure, NamedRun, NumberTable, Page
 
 FORMAT = "manet-page/1"
+FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
 CAMPAIGN, EXPERIMENT = "campaign.json", "experiment.json"
 
 
@@ -29,7 +30,7 @@ class HtmlReport:
         self.path: Path | None = None  # of the page, once it is written
 
     def make(self, analyse_again: bool = False) -> Path:
-        """Make the tables and figures of every experiment and write the page; returns its path. UsageError without experiments."""
+        """Make tables and figures of every experiment and write the page; returns its path. UsageError without experiments."""
         from analysis.report_page.page import write_page
 
         parts = [self._part(folder, analyse_again) for folder in self._folders()]
@@ -89,7 +90,7 @@ class HtmlReport:
         assert report.results is not None, "make() comes first"
         description, anchor = report.description, _anchor(report.description["name"])
         answers = read_answers(report.directory)
-        forest = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
+        drawn = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
         verdict, _, line = report.verdict_line().partition(" ")
         words = {True: "pass", False: "FAIL", None: "none"}
         return ExperimentPart(
@@ -103,7 +104,7 @@ class HtmlReport:
             verdict_line=line,
             endings=tuple((kind, count) for kind, count in report.verdicts().items() if count),
             answers=answers,
-            forest=self._figure(forest[0], anchor, "Differences with their intervals; numbers as in the table") if forest else None,
+            forest=self._figure(drawn[0], f"{anchor}-answers", FOREST) if drawn else None,
             figures=self._figures(report, anchor),
             tables=number_tables(report.results),
             outcome=report.outcome,
@@ -138,7 +139,7 @@ class HtmlReport:
         return Page(
             title=f"Report: {name}",
             lead=_lead(campaign, parts),
-            papers=tuple(PaperPart(f"paper-{p.code}", p.heading, p.reference, members) for p, members in papers if members),
+            papers=tuple(PaperPart(f"paper-{p.code}", p.heading, members) for p, members in papers if members),
             pace=_pace(campaign),
             rounds=_rounds(campaign),
         )
