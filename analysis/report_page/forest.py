@@ -9,7 +9,7 @@ from analysis import style
 from analysis.report_page.answers import Answer
 
 NAME = "answers"
-LABEL_COLUMNS = 30
+LABEL_COLUMNS = 34
 LINEAR = 3  # times the smallest difference that matters; beyond, the axis is logarithmic if it must reach far
 FAR = 12
 COLOURS = {"good": style.BLUE, "bad": style.VERMILION, "even": style.BLACK, "open": style.GREY}
@@ -40,7 +40,7 @@ def draw(out_dir: Path, answers: Sequence[Answer]) -> list[Path]:
             label.set_parse_math(False)  # a name may have dollar signs
         panel.set_ylim(len(known) - 0.4, -0.6)
         panel.grid(axis="y", visible=False)
-        panel.set_xlabel("difference / smallest difference that matters (grey: does not matter)")
+        panel.set_xlabel("difference / smallest that matters (grey: does not matter)")
     return written
 
 

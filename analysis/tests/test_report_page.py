@@ -82,7 +82,7 @@ def test_the_forest_plot_has_each_interval_in_units_of_the_smallest_difference_t
     assert lines[1:] == [[(-0.24, 0), (2.08, 0)], [(-2, 1), (3, 1)]]
     assert [(one.points, one.filled) for one in panel.series if one.marker == "o"] == [([(1.16, 0)], True), ([(0.5, 1)], False)]
     assert [box.x for box in panel.boxes] == [(-1, 1)]
-    assert panel.yticks == ["1. elfn-2s minus reno, speed\n20", "3. elfn-2s minus reno, speed\n20"]
+    assert panel.yticks == ["1. elfn-2s minus reno, speed 20", "3. elfn-2s minus reno, speed 20"]
 
 
 def test_no_forest_plot_is_drawn_without_an_interval(tmp_path):

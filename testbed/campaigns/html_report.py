@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from analysis.report_page.content import ExperimentPart, Figure, NamedRun, NumberTable, Page
 
 FORMAT = "manet-page/1"
+LEFT_OUT, MISSING = "left out", "missing"
 FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
 CAMPAIGN, EXPERIMENT = "campaign.json", "experiment.json"
 
@@ -102,7 +103,7 @@ class HtmlReport:
             problem=report.no_figure or "",
             verdict=verdict,
             verdict_line=line,
-            endings=tuple((kind, count) for kind, count in report.verdicts().items() if count),
+            endings=_endings(report),
             answers=answers,
             forest=self._figure(drawn[0], f"{anchor}-answers", FOREST) if drawn else None,
             figures=self._figures(report, anchor),
@@ -149,8 +150,15 @@ def _anchor(name: str) -> str:
     return "x-" + "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
 
 
+def _endings(report: Report) -> tuple[tuple[str, int], ...]:
+    """(verdict, number of runs), with those left out and those that are missing."""
+    never = sum(not begun for begun in report.missing.values())
+    counted = report.verdicts() | {LEFT_OUT: len(report.found.left_out), MISSING: never}
+    return tuple((kind, count) for kind, count in counted.items() if count)
+
+
 def _lead(campaign: dict[str, Any], parts: "list[ExperimentPart]") -> str:
-    runs = sum(count for part in parts for _, count in part.endings)
+    runs = sum(count for part in parts for kind, count in part.endings if kind != MISSING)
     answers = sum(len(part.answers.answers) for part in parts)
     counted = [(len(parts), "experiment"), (runs, "run"), (answers, "question")]
     text = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counted if count)
@@ -199,6 +207,6 @@ def _doubtful(report: Report) -> "list[NamedRun]":
     rows = report.results.rows if report.results else []
     named = [(row["run_dir"], ending(row)) for row in rows if ending(row) != "valid"]
     found = [NamedRun(run, kind, doubt(report.directory / run) or "its files give no reason") for run, kind in named]
-    found += [NamedRun(run, "left out", reason) for run, reason in report.found.left_out.items()]
+    found += [NamedRun(run, LEFT_OUT, reason) for run, reason in report.found.left_out.items()]
     never = [cell_seed for cell_seed, begun in report.missing.items() if not begun]
-    return found + [NamedRun(f"{cell}/seed-{seed}", "missing", "was never run, or not to its end") for cell, seed in never]
+    return found + [NamedRun(f"{cell}/seed-{seed}", MISSING, "was never run, or not to its end") for cell, seed in never]
