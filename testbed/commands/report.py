@@ -8,7 +8,7 @@ from testbed.commands.options import add_verb
 EXAMPLES = """
   ./manet report results/hv-fig1
   ./manet report results/hv-fig1 --again --json
-  ./manet report --html results/hv          a campaign's page
+  ./manet report --html results     a page of every experiment in the folder
 """
 
 
