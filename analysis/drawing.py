@@ -44,9 +44,7 @@ def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
     name = experiment.get("name", out_dir.name)
     size = {True: " quick", False: " full"}.get(experiment.get("quick"), "")
     runs = collect_runs(out_dir, ())
-    files = (out_dir / run["run_dir"] / "scenario.json" for run in runs)
-    scenarios = [json.loads(file.read_text()) for file in files if file.exists()]
-    lengths = sorted({scenario["duration"] for scenario in scenarios if "duration" in scenario})
+    lengths = sorted({run["record"]["duration"] for run in runs} - {None})
     measured = f" of {span(lengths)} s" if lengths else ""
     seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
     listed = f" (seed{'s' if len(seeds) > 1 else ''} {span(seeds)})" if seeds else ""

@@ -5,7 +5,12 @@ figure, and are listed with the reason. Runs that were put aside (`<cell>/void/`
 """
 
 import json
+import os
 import re
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,13 +29,31 @@ class FoundRuns:
     not_checked: list[str] = field(default_factory=list)  # without a manifest: they count, but changes to them are not detected
 
 
+_known: ContextVar[Mapping[Path, FoundRuns]] = ContextVar("known", default={})  # noqa: B039 (never changed, only replaced)
+
+
+@contextmanager
+def known(out_dir: Path, found: FoundRuns) -> Iterator[None]:
+    """In this block the runs below `out_dir` are `found`: a report checks each file once, and its figures take the same runs."""
+    token = _known.set({**_known.get(), out_dir: found})
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
 def find_runs(out_dir: Path) -> FoundRuns:
-    """Every run below `out_dir`, in the order of cells and seeds."""
+    """Every run below `out_dir`, in the order of cells and seeds; the files are read in parallel."""
+    if out_dir in _known.get():
+        return _known.get()[out_dir]
     found, ids = FoundRuns(), dict[str, str]()
     below = (path.parent for path in out_dir.rglob("run.json") if ASIDE not in path.relative_to(out_dir).parts)
-    for run_dir in sorted(below, key=_in_order):
+    run_dirs = sorted(below, key=_in_order)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashlib and reading do not hold Python's lock
+        reasons = list(pool.map(exclusion_reason, run_dirs))
+    for run_dir, reason in zip(run_dirs, reasons, strict=True):
         name = str(run_dir.relative_to(out_dir))
-        why = exclusion_reason(run_dir) or _copied(run_dir, name, ids)
+        why = reason or _copied(run_dir, name, ids)
         if why is not None:
             found.left_out[name] = why
             continue

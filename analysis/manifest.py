@@ -7,6 +7,7 @@ are made.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,8 @@ from analysis.files import UNFINISHED, read_object, write_atomic
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"
 DERIVED = re.compile(r"metrics\.json|datagrams/[^/]+\.csv")  # calculated from the rest; recalculated if missing
-PICTURES = (".png", ".pdf")
+PICTURES = (".png", ".pdf", ".svg")
+READ_AT_ONCE = 1 << 20  # bytes; file_digest allocates a buffer for each file, most of which are small
 NAMED_FILES = 3  # at most so many different files in one line
 
 _checked: dict[Path, tuple[tuple, str | None]] = {}  # results, valid while no file changes: a report checks several times
@@ -77,7 +79,7 @@ def difference(run_dir: Path) -> str | None:
         files = _files(run_dir)
     except RunFileError as problem:
         return str(problem)
-    state = tuple(_state(run_dir / name) for name in (NAME, *files))
+    state = tuple(_state(f"{run_dir}/{name}") for name in (NAME, *files))
     known = _checked.get(run_dir)
     if known is None or known[0] != state:
         known = _checked[run_dir] = (state, _difference(run_dir, files))
@@ -114,13 +116,15 @@ def entry_of(path: Path) -> dict:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size <= READ_AT_ONCE:
+            return hashlib.sha256(file.read()).hexdigest()
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _state(path: Path) -> tuple[int, int] | None:
+def _state(path: str) -> tuple[int, int] | None:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 (a Path for each of many files takes as long as their stat)
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns

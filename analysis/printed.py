@@ -84,10 +84,10 @@ def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tupl
     """Headings and texts of the columns of a metric, without those that are empty in every row."""
     if alone:
         headings = ["ours", "±95 %"]
-        ours = [[_value(row), _rounded(row["ci95"])] for row in rows]
+        ours = [[_value(row), rounded(row["ci95"])] for row in rows]
     else:
         headings = [textwrap.fill(shown.label + _unit(shown), HEADING_COLUMNS, break_long_words=False)]
-        ours = [[_value(row) + (f" ±{_rounded(row['ci95'])}" if row["ci95"] is not None else "")] for row in rows]
+        ours = [[_value(row) + (f" ±{rounded(row['ci95'])}" if row["ci95"] is not None else "")] for row in rows]
     texts = [[*own, *_references(row)] for own, row in zip(ours, rows, strict=True)]
     columns = [(heading, [row[number] for row in texts]) for number, heading in enumerate([*headings, *REFERENCES])]
     return [column for number, column in enumerate(columns) if number == 0 or any(column[1])]
@@ -120,7 +120,7 @@ def flows_table(results: Results) -> Table | None:
         table.add_column(heading, overflow="fold")
     table.add_column("kbit/s", justify="right", no_wrap=True)
     for names, values in list(rows.items())[:FLOW_ROWS]:
-        table.add_row(*names, _rounded(fmean(values) if values else None))
+        table.add_row(*names, rounded(fmean(values) if values else None))
     return table
 
 
@@ -137,14 +137,14 @@ def _names(row: dict[str, Any], axes: tuple[str, ...], with_variants: bool) -> l
 
 def _value(row: dict[str, Any]) -> str:
     """The mean, or `3 of 4`; empty without one."""
-    whole = f" of {_rounded(row['of'])}" if row["of"] is not None else ""
-    return _rounded(row["mean"]) + (whole if row["mean"] is not None else "")
+    whole = f" of {rounded(row['of'])}" if row["of"] is not None else ""
+    return rounded(row["mean"]) + (whole if row["mean"] is not None else "")
 
 
 def _references(row: dict[str, Any]) -> list[str]:
     texts = []
     for reference in (row["published"], row["ns2"]):
-        texts += [_rounded(reference), f"{row['mean'] / reference:.2f}" if row["mean"] is not None and reference else ""]
+        texts += [rounded(reference), f"{row['mean'] / reference:.2f}" if row["mean"] is not None and reference else ""]
     return texts
 
 
@@ -177,7 +177,8 @@ def _caption(runs: list[dict[str, Any]]) -> str:
     return f"cross-checks failed in {len(failed)} of {counted} (metrics.json says why):\n{shown}"
 
 
-def _rounded(value: float | None) -> str:
+def rounded(value: float | None) -> str:
+    """A number as tables show it, with three digits or more; empty for None."""
     if value is None:
         return ""
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -112,7 +112,11 @@ SETTINGS = {
     "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,  # text stays text
+    "svg.fonttype": "none",
+    "svg.hashsalt": "manet",  # the same figure, the same ids
 }
+# The same figure, the same bytes: a file without the date at which it was written.
+FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 WIDTH_IN = 5.6
 
 
@@ -136,7 +140,8 @@ def page(
 ) -> Iterator[tuple[list[Axes], list[Path]]]:
     """Axes in one column to draw on (`options` as plt.subplots takes them), saved when the block ends.
 
-    Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print.
+    Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print, SVG for the
+    report's page.
     """
     written: list[Path] = []
     with plt.rc_context(SETTINGS):
@@ -144,10 +149,9 @@ def page(
         try:
             yield list(axes[:, 0]), written
             out_dir.mkdir(parents=True, exist_ok=True)
-            written += [out_dir / f"{name}.png", out_dir / f"{name}.pdf"]
-            with atomic_file(written[0], "wb") as file:
-                figure.savefig(file, format="png")
-            with atomic_file(written[1], "wb") as file:
-                figure.savefig(file, format="pdf", metadata={"CreationDate": None})  # the same figure, the same bytes
+            for kind, metadata in FORMATS.items():
+                written.append(out_dir / f"{name}.{kind}")
+                with atomic_file(written[-1], "wb") as file:
+                    figure.savefig(file, format=kind, metadata=metadata)
         finally:
             plt.close(figure)

@@ -106,8 +106,8 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`)
-    and whether its host was late; `summary` are those of summary.csv."""
+    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`),
+    whether its host was late, and its origin (`record`); `summary` are those of summary.csv."""
 
     directory: Path
     experiment: Experiment
@@ -266,7 +266,15 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
     row["run_dir"] = str(run_dir.relative_to(out_dir))
     row["flow_metrics"] = flows
     row["remarks"] = metrics.get("remarks", [])
+    row["record"] = _record(run, scenario)
     return row
+
+
+def _record(run: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
+    """The origin of a run: texts, empty where it did not get that far; `duration` in s and `versions` by program."""
+    texts = {key: run.get(key) or "" for key in ("commit", "kernel", "started", "ended")}
+    texts |= {"host": (run.get("host") or {}).get("name") or "", "clock": (run.get("clock") or {}).get("kind") or ""}
+    return texts | {"duration": scenario.get("duration"), "versions": run.get("versions") or {}}
 
 
 def _as_mapping(definition: Any, out_dir: Path) -> Mapping[str, Any]:

@@ -84,7 +84,7 @@ def test_a_percentage_of_nothing_is_none():
 def test_the_profile_of_a_pattern_is_drawn(tmp_path):
     profile = connectivity.links(files.read(PATTERNS / "p06.tcl")).hops("sta1", "sta2")
     drawn = page(draw_profile, profile, tmp_path / "p06.png", "p06", "note")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["p06.pdf", "p06.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p06.pdf", "p06.png", "p06.svg"]
     (panel,) = drawn.panels
     steps = [(round(begin_s, 4), round(end_s, 4), hops) for begin_s, end_s, hops in profile.steps()]
     level = [(one.x[0], one.x[1], one.y[0]) for one in panel.series if one.y[0] == one.y[1]]

@@ -74,10 +74,10 @@ def test_every_figure_has_a_caption_and_a_draw_function(name):
     assert callable(module.draw)
 
 
-def test_a_figure_is_a_png_and_a_pdf(campaign):
-    png, pdf = hv_fig1.draw(campaign)
-    assert [png.name, pdf.name] == ["hv_fig1.png", "hv_fig1.pdf"]
-    assert png.read_bytes().startswith(b"\x89PNG") and pdf.read_bytes().startswith(b"%PDF")
+def test_a_figure_is_a_png_a_pdf_and_an_svg(campaign):
+    png, pdf, svg = hv_fig1.draw(campaign)
+    assert [png.name, pdf.name, svg.name] == ["hv_fig1.png", "hv_fig1.pdf", "hv_fig1.svg"]
+    assert png.read_bytes().startswith(b"\x89PNG") and pdf.read_bytes().startswith(b"%PDF") and b"<svg" in svg.read_bytes()
 
 
 def test_hv_fig1_draws_measured_ns2_published_and_peer_values(campaign):
@@ -115,9 +115,9 @@ def test_hv_fig1_without_tables_names_the_first_command(tmp_path):
         hv_fig1.draw(tmp_path)
 
 
-def test_the_same_data_give_the_same_pdf(campaign):
-    first = hv_fig1.draw(campaign)[1].read_bytes()
-    assert hv_fig1.draw(campaign)[1].read_bytes() == first
+def test_the_same_data_give_the_same_files(campaign):
+    first = [path.read_bytes() for path in hv_fig1.draw(campaign)]
+    assert [path.read_bytes() for path in hv_fig1.draw(campaign)] == first
 
 
 def test_cwnd_draws_a_run_and_a_folder_of_runs(run_dir):

@@ -43,7 +43,7 @@ def story(tmp_path) -> Story:
 )
 def test_a_figure_is_a_png_and_a_pdf_with_the_requested_panels(story, tmp_path, what, labels):
     drawn = page(flow_plots.draw, story, what, tmp_path / "new" / "a.png")
-    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["a.pdf", "a.png"]
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["a.pdf", "a.png", "a.svg"]
     assert [panel.ylabel for panel in drawn.panels] == labels
     assert drawn.panels[-1].xlabel == "time since the start of the traffic (s)"
     assert {"cwnd", "ssthresh"} <= set(drawn.legend) or what == "packets"

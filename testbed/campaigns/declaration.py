@@ -14,8 +14,8 @@ from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.expectations import Expected
 
 # entries of a folder of results other than cells, and of a cell other than seeds
-RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv", "runs.parquet", "flows.parquet"}
-FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
+RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv", "runs.parquet", "flows.parquet", "answers.json"}
+FILE_ENDINGS = (".csv", ".json", ".png", ".pdf", ".svg", ".html")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 

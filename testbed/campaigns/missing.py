@@ -14,14 +14,14 @@ NAMED_GROUPS = 8  # cells that the line names
 
 def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns) -> dict[tuple[str, int], bool]:
     """Cell and seed of each run of experiment.json that has not ended; True for an interrupted one."""
-    left_out = {directory / name for name in found.left_out}
+    left_out, runs = {directory / name for name in found.left_out}, set(found.runs)
     missing = {}
     for cell in description["cells"]:
         for seed in range(1, description.get("seeds", 0) + 1):
             run = directory / cell["name"] / f"seed-{seed}"
             if run in left_out:
                 continue
-            if run not in found.runs:
+            if run not in runs:
                 missing[cell["name"], seed] = False
             elif read_object(run / "run.json").get("status") == INTERRUPTED:
                 missing[cell["name"], seed] = True
@@ -46,8 +46,18 @@ def resume(directory: Path, description: dict[str, Any]) -> str:
     recorded = description.get("resume")
     if isinstance(recorded, str) and recorded:
         return recorded
-    words = ["./manet", "run", description["name"], *(["--quick"] if description.get("quick") else [])]
-    return shlex.join([*words, "--out", str(directory), "--resume"]) + " (and the --set it was run with)"
+    return shlex.join(_generic(directory, description)) + " (and the --set it was run with)"
+
+
+def recorded_words(directory: Path, description: dict[str, Any]) -> list[str]:
+    """The words of the same command, without a remark."""
+    recorded = description.get("resume")
+    return shlex.split(recorded) if isinstance(recorded, str) and recorded else _generic(directory, description)
+
+
+def _generic(directory: Path, description: dict[str, Any]) -> list[str]:
+    size = ["--quick"] if description.get("quick") else []
+    return ["./manet", "run", description["name"], *size, "--out", str(directory), "--resume"]
 
 
 def _seeds(seeds: list[int]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.doubt import doubt
 from analysis.errors import AnalysisError
-from analysis.found_runs import FoundRuns, find_runs
+from analysis.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.figures import misfit
@@ -39,6 +39,7 @@ class Report:
         except ValueError:
             raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to rewrite it") from None
         self.figures: list[Path] = []
+        self.caption = ""  # of the figures: the head of their module
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
         self.answers: list[Answered] = []
@@ -102,8 +103,10 @@ class Report:
             self.no_figure = f"{self.directory}: {wrong}"
             return
         figure = importlib.import_module(f"analysis.figures.{name}")
+        self.caption = " ".join((figure.__doc__ or "").split())
         try:
-            self.figures = [Path(path) for path in figure.draw(self.directory)]
+            with known(self.directory, self.found):
+                self.figures = [Path(path) for path in figure.draw(self.directory)]
         except AnalysisError as problem:
             self.no_figure = f"figure {name}: {problem}"
 
@@ -112,14 +115,15 @@ class Report:
         from analysis.manifest import only_derived_differ
         from analysis.metrics import analyse_run
 
-        found = find_runs(self.directory)
-        for run in found.runs:
+        self.found = find_runs(self.directory)
+        for run in self.found.runs:
             if again or not _measured(run):
                 analyse_run(run)
-        for run in (self.directory / name for name in found.left_out) if again else ():
-            if only_derived_differ(run):
-                analyse_run(run)
-        self.found = find_runs(self.directory)
+        derived = [run for name in self.found.left_out if again and only_derived_differ(run := self.directory / name)]
+        for run in derived:
+            analyse_run(run)
+        if derived:
+            self.found = find_runs(self.directory)
 
     def verdicts(self) -> dict[str, int]:
         """The number of valid, suspect, void, failed and interrupted runs."""

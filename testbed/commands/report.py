@@ -1,4 +1,4 @@
-"""`manet report`: regenerate tables and figure of existing results."""
+"""`manet report`: regenerate tables and figure of existing results, or the page of a campaign."""
 
 import argparse
 from pathlib import Path
@@ -8,6 +8,7 @@ from testbed.commands.options import add_verb
 EXAMPLES = """
   ./manet report results/hv-fig1
   ./manet report results/hv-fig1 --again --json
+  ./manet report --html results     a page of every experiment in the folder
 """
 
 
@@ -16,24 +17,46 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
     parser.add_argument("--again", action="store_true", help="also measure the captures again")
+    parser.add_argument("--html", action="store_true", help="write the page report.html; DIR may also be a campaign's folder")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
     """Regenerate tables and figure. The exit status: 1 if the figure could not be drawn, or results are incomplete."""
-    import json
     import shlex
 
     from analysis.errors import DiskFullError
+
+    try:
+        return _page(options) if options.html else _report(options)
+    except DiskFullError as problem:
+        words = ["./manet", "report", *(["--html"] if options.html else []), str(options.directory)]
+        raise DiskFullError(problem.path, shlex.join(words)) from None
+
+
+def _report(options: argparse.Namespace) -> int:
+    import json
+
     from testbed.campaigns.report import Report
 
     report = Report(options.directory)
-    try:
-        report.make(analyse_again=options.again)
-    except DiskFullError as problem:
-        raise DiskFullError(problem.path, shlex.join(["./manet", "report", str(options.directory)])) from None
+    report.make(analyse_again=options.again)
     if options.json:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
     return 0 if report.is_complete else 1
+
+
+def _page(options: argparse.Namespace) -> int:
+    import json
+
+    from testbed.campaigns.html_report import HtmlReport
+
+    html = HtmlReport(options.directory)
+    html.make(analyse_again=options.again)
+    if options.json:
+        print(json.dumps(html.as_json(), indent=1))
+    else:
+        html.print()
+    return 0 if html.is_complete else 1

@@ -129,7 +129,7 @@ def test_an_experiment_without_a_figure_gets_the_general_one(results):
     rewritten(results, axes={"hops": [1, 2]}, cells=[{"name": name, "variant": "", "axes": {}} for name in ("all", "other")])
     report = Report(results)
     (panel,) = panels(report.make)
-    assert [path.name for path in report.figures] == ["general.png", "general.pdf"]
+    assert [path.name for path in report.figures] == ["general.png", "general.pdf", "general.svg"]
     metrics = json.loads((results / "all" / "seed-1" / "metrics.json").read_text())
     kbps = metrics["flows"]["flow1"]["acked_bps"] / 1e3
     assert [one.points for one in panel.series] == [[(1, pytest.approx(kbps)), (2, pytest.approx(kbps))]], "of the same run"

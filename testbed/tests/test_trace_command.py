@@ -75,16 +75,16 @@ def test_a_profile_is_drawn_on_request(tmp_path):
     steps = [(round(begin_s, 4), round(end_s, 4), hops) for begin_s, end_s, hops in profile.steps() if hops]
     assert [(one.x[0], one.x[1], one.y[0]) for one in panel.series if one.y[0] == one.y[1]] == steps
     assert panel.ylabel == "hops sta1 to sta2"
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["p06.pdf", "p06.png"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["p06.pdf", "p06.png", "p06.svg"]
 
 
 def test_a_picture_without_a_name_goes_into_the_current_folder_and_is_printed(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = output_of(capsys, P06, "--profile").splitlines()
-    assert lines[-2:] == ["written   profile.png", "written   profile.pdf"]
+    assert lines[-3:] == ["written   profile.png", "written   profile.pdf", "written   profile.svg"]
     assert manet.main(["map", P06]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "written   map.png"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.png", "profile.pdf", "profile.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.png", "profile.pdf", "profile.png", "profile.svg"]
 
 
 @pytest.mark.parametrize("arguments", [["map", P06, "--out"], ["plot", ".", "--out"], ["trace", P06, "--profile"]])

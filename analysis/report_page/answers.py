@@ -1,0 +1,95 @@
+"""The questions of an experiment with their answers and repeated intervals: answers.json (formats/answers.md)."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from analysis.errors import RunFileError
+
+NAME = "answers.json"
+FORMAT = "manet-answers/1"
+MINUS = "\N{MINUS SIGN}"
+OTHERS = {"published": "the published value", "ns2": "ns-2.35"}
+
+
+class Answer(BaseModel):
+    """A question with its answer. Means, `difference`, `low` and `high` are in `unit`; None with too few pairs."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+    question: str
+    claim: str
+    metric: str
+    unit: str
+    compared: str
+    matters: float
+    answer: str
+    outcome: str
+    pairs: int
+    base: str = Field("", alias="with")
+    where: dict[str, Any] = {}
+    most_pairs: int | None = None
+    mean_compared: float | None = None
+    mean_with: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    needed: int | None = None
+    looks: list[int] = []
+    wall_s: float | None = None
+    emulated_s: float | None = None
+
+    @property
+    def comparison(self) -> str:
+        """`elfn-2s minus reno, speed 20`."""
+        cell = "".join(f", {key} {value}" for key, value in self.where.items())
+        return f"{self.compared} minus {OTHERS.get(self.base, self.base)}{cell}"
+
+    @property
+    def interval(self) -> str:
+        """`5.8 [1.2, 10.4] %`; empty without a difference."""
+        if self.difference is None:
+            return ""
+        within = "" if self.low is None or self.high is None else f" [{_number(self.low)}, {_number(self.high)}]"
+        return f"{_number(self.difference)}{within} {self.unit}".strip()
+
+    @property
+    def means(self) -> str:
+        """`61 and 55.2 %`; empty without both."""
+        if self.mean_compared is None or self.mean_with is None:
+            return ""
+        return f"{_number(self.mean_compared)} and {_number(self.mean_with)} {self.unit}".strip()
+
+    @property
+    def tone(self) -> str:
+        """The class of its mark on the page."""
+        return {"holds": "good", "does not hold": "bad", "undecided": "open"}.get(self.answer, "even")
+
+
+class Answers(BaseModel):
+    """The answers of an experiment; empty without questions."""
+
+    model_config = ConfigDict(frozen=True)
+    confidence: float = 0.95
+    answers: list[Answer] = []
+
+
+class _File(Answers):
+    format: Literal["manet-answers/1"]
+
+
+def read_answers(directory: Path) -> Answers:
+    """The answers in a folder of results, none without the file; RunFileError if it has another format."""
+    path = directory / NAME
+    if not path.exists():
+        return Answers()
+    try:
+        return _File.model_validate_json(path.read_text())
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RunFileError(f"{path}: is no {FORMAT} ({where}: {first['msg']}); `manet campaign` writes it again") from None
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", MINUS)

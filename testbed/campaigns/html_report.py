@@ -1,0 +1,212 @@
+"""The page of a campaign or of one experiment: each folder's report (report.py) as parts of a page (analysis/report_page)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.doubt import doubt
+from analysis.errors import AnalysisError
+from analysis.files import read_object
+from testbed.campaigns import missing
+from testbed.campaigns.again import cell_commands
+from testbed.campaigns.report import Report
+from testbed.columns import hanging
+from testbed.errors import ManetError, UsageError, shortened
+
+if TYPE_CHECKING:
+    from analysis.report_page.content import ExperimentPart, Figure, NamedRun, NumberTable, Page
+
+FORMAT = "manet-page/1"
+LEFT_OUT, MISSING = "left out", "missing"
+FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
+CAMPAIGN, EXPERIMENT = "campaign.json", "experiment.json"
+
+
+class HtmlReport:
+    """The report on a folder: of one experiment, or of a campaign with a folder for each of its experiments."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.reports: list[Report] = []
+        self.problems: dict[str, str] = {}  # of experiments whose report could not be made, by folder
+        self.path: Path | None = None  # of the page, once it is written
+
+    def make(self, analyse_again: bool = False) -> Path:
+        """Make tables and figures of every experiment and write the page; returns its path. UsageError without experiments."""
+        from analysis.report_page.page import write_page
+
+        parts = [self._part(folder, analyse_again) for folder in self._folders()]
+        self.path = write_page(self.directory, self._page(parts))
+        return self.path
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every experiment's report is complete (Report.is_complete)."""
+        return not self.problems and all(report.is_complete for report in self.reports)
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer to `--json`: the page, each experiment's answer, and the experiments that could not be read."""
+        experiments = [report.as_json([]) for report in self.reports]
+        return {"format": FORMAT, "page": str(self.path), "experiments": experiments, "problems": self.problems}
+
+    def print(self) -> None:
+        """A line for each experiment and the page's path, on standard output."""
+        for report in self.reports:
+            print(hanging(f"{report.description['name']:<16}", report.verdict_line()))
+        for name, problem in self.problems.items():
+            print(hanging(f"{name:<16}", problem))
+        print(f"page      {self.path}")
+
+    def _folders(self) -> list[Path]:
+        """The experiments' folders, in the campaign's order, then by name."""
+        if (self.directory / EXPERIMENT).exists():
+            return [self.directory]
+        found = sorted(path.parent for path in self.directory.glob(f"*/{EXPERIMENT}"))
+        if not found:
+            text = "holds no experiment.json, nor folders with one; give a folder that `manet run` or `manet campaign` has made"
+            raise UsageError(f"{shortened(str(self.directory))}: {text}")
+        listed = [str(name) for name in read_object(self.directory / CAMPAIGN).get("experiments", [])]
+        return sorted(found, key=lambda folder: listed.index(folder.name) if folder.name in listed else len(listed))
+
+    def _part(self, folder: Path, analyse_again: bool) -> "ExperimentPart":
+        """An experiment on the page; one whose folder cannot be read is there with the reason."""
+        from analysis.report_page.content import ExperimentPart
+
+        try:
+            report = Report(folder)
+            report.make(analyse_again)
+            part = self._made(report)
+        except (AnalysisError, ManetError) as problem:
+            self.problems[folder.name] = str(problem)
+            return ExperimentPart(_anchor(folder.name), folder.name, problem=str(problem))
+        self.reports.append(report)
+        return part
+
+    def _made(self, report: Report) -> "ExperimentPart":
+        from analysis.report_page.answers import read_answers
+        from analysis.report_page.content import Check, ExperimentPart
+        from analysis.report_page.forest import draw
+        from analysis.report_page.numbers import number_tables
+        from analysis.report_page.provenance import provenance
+
+        assert report.results is not None, "make() comes first"
+        description, anchor = report.description, _anchor(report.description["name"])
+        answers = read_answers(report.directory)
+        drawn = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
+        verdict, _, line = report.verdict_line().partition(" ")
+        words = {True: "pass", False: "FAIL", None: "none"}
+        return ExperimentPart(
+            anchor=anchor,
+            name=description["name"],
+            question=description.get("question") or "",
+            source=description.get("source") or "",
+            size={True: "quick", False: "full"}.get(description.get("quick"), ""),
+            problem=report.no_figure or "",
+            verdict=verdict,
+            verdict_line=line,
+            endings=_endings(report),
+            answers=answers,
+            forest=self._figure(drawn[0], f"{anchor}-answers", FOREST) if drawn else None,
+            figures=self._figures(report, anchor),
+            tables=number_tables(report.results),
+            outcome=report.outcome,
+            checks=tuple(Check(words[one.ok], one.text, one.detail) for one in report.comparisons),
+            doubtful=tuple(_doubtful(report)),
+            remarks=tuple(f"{remark['run']}: {remark['remark']}" for remark in report.remarks()),
+            provenance=provenance(description, report.results),
+            resume=missing.resume(report.directory, description),
+            commands=tuple(cell_commands(report.directory, description)),
+        )
+
+    def _figures(self, report: Report, anchor: str) -> "tuple[Figure, ...]":
+        caption = report.caption
+        svgs = [path for path in report.figures if path.suffix == ".svg"]
+        return tuple(self._figure(svg, f"{anchor}-{number}", caption) for number, svg in enumerate(svgs, start=1))
+
+    def _figure(self, svg: Path, anchor: str, caption: str) -> "Figure":
+        from analysis.report_page.content import Figure
+        from analysis.report_page.inline_svg import inline_figure
+
+        files = [(kind.upper(), svg.with_suffix(f".{kind}")) for kind in ("pdf", "png")]
+        there = tuple((kind, str(path.relative_to(self.directory))) for kind, path in files if path.exists())
+        return Figure(inline_figure(svg, anchor, caption), caption, there)
+
+    def _page(self, parts: "list[ExperimentPart]") -> "Page":
+        from analysis.report_page.content import Page, PaperPart
+        from analysis.report_page.papers import OTHER, PAPERS, paper_of
+
+        campaign = read_object(self.directory / CAMPAIGN)
+        papers = [(paper, tuple(part for part in parts if paper_of(part.name) == paper)) for paper in (*PAPERS, OTHER)]
+        name = campaign.get("name") or (parts[0].name if len(parts) == 1 else self.directory.resolve().name)
+        return Page(
+            title=f"Report: {name}",
+            lead=_lead(campaign, parts),
+            papers=tuple(PaperPart(f"paper-{p.code}", p.heading, members) for p, members in papers if members),
+            pace=_pace(campaign),
+            rounds=_rounds(campaign),
+        )
+
+
+def _anchor(name: str) -> str:
+    return "x-" + "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
+
+
+def _endings(report: Report) -> tuple[tuple[str, int], ...]:
+    """(verdict, number of runs), with those left out and those that are missing."""
+    never = sum(not begun for begun in report.missing.values())
+    counted = report.verdicts() | {LEFT_OUT: len(report.found.left_out), MISSING: never}
+    return tuple((kind, count) for kind, count in counted.items() if count)
+
+
+def _lead(campaign: dict[str, Any], parts: "list[ExperimentPart]") -> str:
+    runs = sum(count for part in parts for kind, count in part.endings if kind != MISSING)
+    answers = sum(len(part.answers.answers) for part in parts)
+    counted = [(len(parts), "experiment"), (runs, "run"), (answers, "question")]
+    text = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counted if count)
+    size = f", {campaign['size']} size" if campaign.get("size") else ""
+    return f"{text}{size}. A testbed for TCP over mobile ad hoc networks: kernel TCP over an emulated 802.11 medium."
+
+
+def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """(label, value) of campaign.json; nothing without it."""
+    if not campaign:
+        return ()
+    wall_s, emulated_s = campaign.get("wall_s") or 0, campaign.get("emulated_s") or 0
+    pace = f" ({emulated_s / wall_s:.1f} emulated seconds a second)" if wall_s else ""
+    verdicts = ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items())
+    entries = {
+        "command": campaign.get("command"),
+        "began": campaign.get("began"),
+        "ended": campaign.get("ended") or "has not ended",
+        "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air{pace}",
+        "side by side": campaign.get("jobs"),
+        "cluster": campaign.get("cluster"),
+        "verdicts": verdicts,
+    }
+    return tuple((label, str(value)) for label, value in entries.items() if value)
+
+
+def _rounds(campaign: dict[str, Any]) -> "NumberTable | None":
+    from analysis.report_page.content import NumberTable
+
+    rounds = campaign.get("rounds") or []
+    headings = ("round", "experiment", "runs", "wall s", "emulated s", "void")
+    keys = ("round", "experiment", "runs", "wall_s", "emulated_s", "void")
+    rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in rounds)
+    return NumberTable("Rounds: batches of paired runs, each followed by a look at the data", headings, 2, rows) if rows else None
+
+
+def _plain(value: object) -> str:
+    return f"{value:.0f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _doubtful(report: Report) -> "list[NamedRun]":
+    """Every run that is not valid, was left out or is missing, with the reason."""
+    from analysis.report_page.content import NamedRun
+    from analysis.tables import ending
+
+    rows = report.results.rows if report.results else []
+    named = [(row["run_dir"], ending(row)) for row in rows if ending(row) != "valid"]
+    found = [NamedRun(run, kind, doubt(report.directory / run) or "its files give no reason") for run, kind in named]
+    found += [NamedRun(run, LEFT_OUT, reason) for run, reason in report.found.left_out.items()]
+    never = [cell_seed for cell_seed, begun in report.missing.items() if not begun]
+    return found + [NamedRun(f"{cell}/seed-{seed}", MISSING, "was never run, or not to its end") for cell, seed in never]
