@@ -2,7 +2,8 @@
 
 With `--against DIR`, another built checkout, both run in turn, so that the machine's own changes meet both. The total is exact:
 the kernel counts all processes that the command waited for. The share of each program is sampled from /proc, so that
-`short-lived` has the processes shorter than SAMPLE_S (`ip`, `mnexec`), and the ends of all others. Analysis, tables and figure are included, as in a campaign.
+`short-lived` has the processes shorter than SAMPLE_S (`ip`, `mnexec`), and the ends of all others. Analysis,
+tables and figure are included, as in a campaign.
 
 `PYTHONPATH=. .venv/bin/python -P -m tests.bench.pace [--against DIR] [--rounds N] [--duration S] [--jobs N]`
 """
