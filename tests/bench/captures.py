@@ -12,14 +12,14 @@ import sys
 import time
 from pathlib import Path
 
-from analysis.captures import table_of
 from testbed.errors import RunError
 from tests.bench import Table
 from tests.bench.runs import bench_folder
 
 FILE_BYTES = 1_000_000_000
 FLOWS = 20
-BLOCK_FRAMES = 6000
+SEGMENT = 1448  # bytes of payload
+_NUMBERS_AT = 14 + 20 + 4  # of sequence and acknowledgement numbers in a frame
 FIELDS = ("frame.time_epoch", "ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "ip.len", "tcp.seq_raw", "tcp.ack_raw")
 OURS = """
 import sys
@@ -60,36 +60,30 @@ def measure() -> Table:
 
 def write_capture(path: Path, size: int) -> int:
     """Write a pcap file of about `size` bytes; returns the number of its frames."""
-    block, frames = [], 0
-    for at in range(BLOCK_FRAMES):
-        flow, turn = at % FLOWS, at // FLOWS % 3
-        block.append(_acknowledgement(flow) if turn == 2 else _segment(flow, at))
-    assert set(table_of((0, frame) for frame in block[:60])["protocol"]) == {"tcp"}
+    ends = [(_frame(flow, 40_000 + flow, 5201, SEGMENT), _frame(flow + FLOWS, 5201, 40_000 + flow, 0)) for flow in range(FLOWS)]
+    frames, sent = 0, 0
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
         while file.tell() < size:
-            times = range(frames, frames + BLOCK_FRAMES)
-            lengths = [(t // 1_000_000, t % 1_000_000 * 1000, len(f), len(f)) for t, f in zip(times, block, strict=True)]
-            file.write(b"".join(struct.pack("<IIII", *head) + frame for head, frame in zip(lengths, block, strict=True)))
-            frames += BLOCK_FRAMES
+            # numbers wrap at 2^32, as TCP's do
+            first, second, end = ((sent + part * SEGMENT) % 2**32 for part in range(3))
+            for segment, acknowledgement in ends:
+                for frame, numbers in ((segment, (first, 1)), (segment, (second, 1)), (acknowledgement, (1, end))):
+                    struct.pack_into(">II", frame, _NUMBERS_AT, *numbers)
+                    head = struct.pack("<IIII", frames // 1_000_000, frames % 1_000_000 * 1000, len(frame), len(frame))
+                    file.write(head + frame)
+                    frames += 1
+            sent += 2 * SEGMENT
     return frames
 
 
-def _segment(flow: int, number: int) -> bytes:
-    return _frame(flow, 40_000 + flow, 5201, number * 1448, 1448)
-
-
-def _acknowledgement(flow: int) -> bytes:
-    return _frame(flow + FLOWS, 5201, 40_000 + flow, 1, 0)
-
-
-def _frame(sender: int, source_port: int, destination_port: int, sequence: int, payload: int) -> bytes:
+def _frame(sender: int, source_port: int, destination_port: int, payload: int) -> bytearray:
     one, other = sender % FLOWS, sender % FLOWS + 100
     source, destination = (one, other) if sender < FLOWS else (other, one)
-    tcp = struct.pack(">HHIIBBHHI", source_port, destination_port, sequence, 7, 0x80, 0x10, 500, 0, 0) + bytes(8) + bytes(payload)
+    tcp = struct.pack(">HHIIBBHHI", source_port, destination_port, 0, 0, 0x80, 0x10, 500, 0, 0) + bytes(8) + bytes(payload)
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64, 6, 0, bytes([10, 0, 0, source]),
                      bytes([10, 0, 0, destination]))  # fmt: skip
-    return bytes([2, 0, 0, 0, 0, destination, 2, 0, 0, 0, 0, source, 8, 0]) + ip + tcp
+    return bytearray(bytes([2, 0, 0, 0, 0, destination, 2, 0, 0, 0, 0, source, 8, 0]) + ip + tcp)
 
 
 def _timed(argv: list[str | Path], keep: bool = True) -> tuple[float, float, str]:
