@@ -1,27 +1,29 @@
 """A station's capture as a table of packets, one row per frame.
 
 Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet frames, as tcpdump
-writes them. dpkt decodes the headers. Frames cut at the snap length are fine if the transport header is kept, because lengths
-come from the IP header: 128 bytes are enough, plus the bytes that a routing protocol puts before it (testbed/stages/capture.py).
+writes them. numpy decodes the common frames by column (analysis/plain_frames.py), dpkt all others. Frames cut at the snap length
+are fine if the transport header is kept, because lengths come from the IP header: 128 bytes are enough, plus the bytes that a
+routing protocol puts before it (testbed/stages/capture.py).
 
 If a routing protocol encapsulated a packet (analysis/encapsulation.py), the row has the packet inside with its own end addresses;
 `ip_bytes` is the size on the air.
 
-tshark is not used: it needs 0.24 s to start and 22 us per packet, dpkt 8 us per packet in this process (20 000 TCP segments, one
-core). With two captures per run this is most of the analysis. A test compares the two.
+tshark is not used: it needs 0.24 s to start and 22 us per packet. A test compares the two; `make bench` compares their speed.
 
 Not supported: pcapng, IP fragments after the first (an MTU of 1500 bytes makes none here).
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import dpkt
+import numpy as np
 import polars as pl
 
 from analysis.encapsulation import BATMAN_ADV, Inside, inside_batman, inside_ip
 from analysis.errors import CaptureError
+from analysis.plain_frames import plain_frames
 
 SCHEMA = {
     "t_ns": pl.Int64,  # CLOCK_REALTIME
@@ -44,6 +46,8 @@ SCHEMA = {
     "quoted": pl.Binary,  # ICMP: what follows its 8 bytes of header, of an error the packet it is about
 }
 
+FRAMES_AT_ONCE = 500_000  # decoded together: bounds the memory for the columns of a long capture
+
 FIN, SYN, RST, ACK = dpkt.tcp.TH_FIN, dpkt.tcp.TH_SYN, dpkt.tcp.TH_RST, dpkt.tcp.TH_ACK
 
 # iperf3 opens every datagram with its sending time (8 bytes) and a counter (4 or 8): unique within a flow.
@@ -51,6 +55,7 @@ STAMP_BYTES = 12
 
 _FILE_HEADER_BYTES = 24
 _RECORD_HEADER_BYTES = 16
+_CAPTURED_AT = 8  # in the record's header, after seconds and fraction
 _LINKTYPE_ETHERNET = 1
 _ETHERNET_BYTES = 14
 _ICMP_BYTES = 8
@@ -64,8 +69,26 @@ _MAGICS = {  # magic as stored -> (byte order, nanoseconds of one fraction unit)
 
 
 def read_capture(path: Path) -> pl.DataFrame:
-    """All frames of a capture in file order, as SCHEMA says."""
-    return table_of(_records(path))
+    """All frames of a capture in file order, as SCHEMA says. An incomplete last record is an error, not an end."""
+    data, unit_ns, records = _records(path)
+    tables = [_table(data, unit_ns, records[at : at + FRAMES_AT_ONCE]) for at in range(0, len(records), FRAMES_AT_ONCE)]
+    return pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
+
+
+def _table(data: np.memmap, unit_ns: int, records: np.ndarray) -> pl.DataFrame:
+    """The frames of some records: the plain ones by column, the others one by one."""
+    t_ns = records[:, 0] * 1_000_000_000 + records[:, 1] * unit_ns
+    starts, lengths = records[:, 2], records[:, 3]
+    plain, rows = plain_frames(data, starts, lengths, STAMP_BYTES)
+    rows = rows.with_columns(t_ns=t_ns[plain])
+    missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in rows.columns]
+    rows = rows.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    if len(plain) == len(records):
+        return rows
+    other = np.setdiff1d(np.arange(len(records)), plain, assume_unique=True)
+    frames = (data[start : start + length].tobytes() for start, length in zip(starts[other], lengths[other], strict=True))
+    both = pl.concat([rows, table_of(zip(t_ns[other].tolist(), frames, strict=True))])
+    return both[np.argsort(np.concatenate([plain, other]), kind="stable")]
 
 
 def table_of(frames: Iterable[tuple[int, bytes]]) -> pl.DataFrame:
@@ -78,24 +101,29 @@ def table_of(frames: Iterable[tuple[int, bytes]]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=SCHEMA)
 
 
-def _records(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Time and captured bytes of each record; an incomplete last record is an error, not an end."""
+def _records(path: Path) -> tuple[np.memmap, int, np.ndarray]:
+    """The bytes of a file, nanoseconds of a fraction unit, and for each record seconds, fractions, first byte and captured bytes
+    of its frame."""
     try:
-        data = path.read_bytes()
+        if path.stat().st_size < _FILE_HEADER_BYTES:
+            _read_file_header(path, path.read_bytes())
+        data = np.memmap(path, np.uint8, "r")
     except FileNotFoundError:
         raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ of the run") from None
-    order, unit_ns = _read_file_header(path, data)
-    record_header = struct.Struct(order + "IIII")
-    offset = _FILE_HEADER_BYTES
-    while offset < len(data):
-        if offset + _RECORD_HEADER_BYTES > len(data):
-            raise _cut_short(path, offset)
-        seconds, fraction, captured, _ = record_header.unpack_from(data, offset)
-        offset += _RECORD_HEADER_BYTES
-        if offset + captured > len(data):
-            raise _cut_short(path, offset - _RECORD_HEADER_BYTES)
-        yield seconds * 1_000_000_000 + fraction * unit_ns, data[offset : offset + captured]
-        offset += captured
+    order, unit_ns = _read_file_header(path, data[:_FILE_HEADER_BYTES].tobytes())
+    lengths = struct.Struct(order + "I")
+    offsets, offset, end = [], _FILE_HEADER_BYTES, len(data)
+    captured_at, read = _CAPTURED_AT, lengths.unpack_from
+    with memoryview(data) as view:
+        while offset + _RECORD_HEADER_BYTES <= end:
+            offsets.append(offset)
+            offset += _RECORD_HEADER_BYTES + read(view, offset + captured_at)[0]
+    if offset != end:
+        # past the end: the last record's frame is cut; before it: its header is
+        raise _cut_short(path, offsets[-1] if offset > end else offset)
+    at = np.array(offsets, np.int64)
+    fields = data[at[:, None] + np.arange(_CAPTURED_AT + 4)].view(order + "u4").astype(np.int64)
+    return data, unit_ns, np.column_stack([fields[:, 0], fields[:, 1], at + _RECORD_HEADER_BYTES, fields[:, 2]])
 
 
 def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:

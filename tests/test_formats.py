@@ -95,6 +95,11 @@ def test_the_example_client_speaks_the_golden_messages(packet, says):
         with near, far:
             client.purge(near, says["neighbour"], says["token"])
             assert far.recv(client.MAX_LEN) == packet
+    elif says["type"] == "filter":
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with near, far:
+            client.select_overheard(near, says["program"])
+            assert far.recv(client.MAX_LEN) == packet
     else:
         decoded = client.decode(packet)
         assert {key: value.hex() if isinstance(value, bytes) else value for key, value in decoded.items()} == says

@@ -19,7 +19,7 @@ VERSION = 1
 HEADER = struct.Struct("<BBHI")  # version, type, reserved, body length
 MAX_LEN = 65536
 
-SUBSCRIBE, PURGE = 1, 2
+SUBSCRIBE, PURGE, FILTER = 1, 2, 3
 FAILED, PURGED, PURGE_DONE, OVERHEARD, DELIVERED, ERROR = 129, 130, 131, 132, 133, 255
 WANT_FAILURES, WANT_OVERHEARD, WANT_DELIVERED = 1, 2, 4
 REASONS = {1: "short retry limit", 2: "long retry limit"}
@@ -49,6 +49,11 @@ def connect(path: str, flags: int) -> socket.socket:
 def purge(connection: socket.socket, neighbour: str, token: int) -> None:
     """Request the queued frames for `neighbour`; PURGED and PURGE_DONE with this token follow."""
     connection.send(message(PURGE, mac_bytes(neighbour) + struct.pack("<HI", 0, token)))
+
+
+def select_overheard(connection: socket.socket, program: list[tuple[int, int, int, int]]) -> None:
+    """Receive only the overheard frames that a classic BPF program accepts; its instructions are (code, jt, jf, k)."""
+    connection.send(message(FILTER, b"".join(struct.pack("<HBBI", *instruction) for instruction in program)))
 
 
 def decode(packet: bytes) -> dict:

@@ -66,6 +66,11 @@ fn printed(message: &Repr) -> Value {
     match message {
         Repr::Subscribe { flags } => json!({"type": "subscribe", "flags": flags}),
         Repr::Purge { neighbour, token } => json!({"type": "purge", "neighbour": mac(neighbour), "token": token}),
+        Repr::Filter { program } => {
+            let le = |bytes: &[u8]| bytes.iter().rev().fold(0u32, |sum, byte| sum << 8 | u32::from(*byte));
+            let instruction = |i: &[u8]| json!([le(&i[..2]), i[2], i[3], le(&i[4..])]);
+            json!({"type": "filter", "program": program.chunks(8).map(instruction).collect::<Vec<_>>()})
+        }
         Repr::Failed { at_ns, neighbour, reason: why, frame } => json!({"type": "failed", "model_ns": at_ns,
             "neighbour": mac(neighbour), "reason": reason(*why), "frame": hex(frame)}),
         Repr::Purged { token, neighbour, frame } => {
@@ -85,7 +90,7 @@ fn printed(message: &Repr) -> Value {
 fn link_feedback_messages_are_the_golden_bytes_both_ways() {
     let text = read("feedback.txt");
     let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
-    assert_eq!(lines.len(), 9, "each of the eight types, and both reasons");
+    assert_eq!(lines.len(), 10, "each of the nine types, and both reasons");
     for line in lines {
         let (bytes, says) = line.split_at(line.find('{').unwrap());
         let digits: String = bytes.split_whitespace().collect();

@@ -3,12 +3,15 @@
 The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand.
 """
 
+import re
 import subprocess
 from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages.station import NamespaceHost
+
+_LOOPBACK = re.compile(r"^1: lo: .*\n(?: .*\n)*", re.MULTILINE)
 
 
 def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Path) -> None:
@@ -42,6 +45,17 @@ def try_batch(station: NamespaceHost, lines: list[str]) -> None:
 def ask(station: NamespaceHost, *words: str) -> str:
     """The output of `ip <words>` in a station."""
     return ask_within(station.netns, "ip", "-color=never", *words)
+
+
+def ask_several(station: NamespaceHost, *commands: str) -> list[str]:
+    """The output of each `ip <command>` in a station, of one process for all."""
+    # a line of its own between two outputs; every namespace has this device, and no route or neighbour begins so
+    separator = "link show lo"
+    argv, text = ["ip", "-color=never", "-force", "-batch", "-"], f"\n{separator}\n".join(commands) + "\n"
+    process = namespace.within(
+        station.netns, lambda: subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    )
+    return _LOOPBACK.split(process.stdout)
 
 
 def ask_within(netns: Path, *argv: str) -> str:

@@ -47,8 +47,8 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     its routing daemon, into routing/<name>.status.json."""
     folder = network.site.folder("routes")
     for station in network.net.hosts:
-        text = f"# at the {when} of the traffic\n{iproute.ask(station, 'route', 'show', 'table', 'all')}"
-        text += f"# neighbours\n{iproute.ask(station, 'neighbour', 'show')}"
+        table, neighbours = iproute.ask_several(station, "route show table all", "neighbour show")
+        text = f"# at the {when} of the traffic\n{table}# neighbours\n{neighbours}"
         with (folder / f"{station.name}.txt").open("a") as file:
             file.write(text)
     for name, status in protocol.status().items():

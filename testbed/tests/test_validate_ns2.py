@@ -65,4 +65,4 @@ def test_ns2_gives_the_stored_row_again(table):
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed (apt-get install ns2)")
 def test_a_scenario_refuses_an_unknown_key(tmp_path):
     with pytest.raises(Exception, match="colour: unknown key"):
-        ns2._call_ns("one_hop", {"colour": "blue"}, str(tmp_path))
+        ns2.call_ns("one_hop", {"colour": "blue"}, str(tmp_path))

@@ -201,7 +201,7 @@ def _run(run: Run) -> Row:
         arguments = dict(run.arguments, seed=run.columns["seed"])
         if run.counts_frames:
             arguments |= {"mac_trace": 1, "trace_file": trace}
-        result = _call_ns(run.scenario, arguments, folder)
+        result = call_ns(run.scenario, arguments, folder)
         row = {name: str(value) for name, value in run.columns.items()}
         row["throughput_kbps"] = result["kbps"]
         if run.counts_frames:
@@ -221,7 +221,8 @@ def _first_sender_kbps(packets_per_sender: str, columns: dict[str, object]) -> f
     return packets * int(columns["ip_bytes"]) * 8 / int(columns["measured_s"]) / 1000
 
 
-def _call_ns(scenario: str, arguments: dict[str, object], folder: str) -> Row:
+def call_ns(scenario: str, arguments: dict[str, object], folder: str) -> Row:
+    """The result that a scenario of ns-2 prints; `folder` takes its files. Raises RunError."""
     command = ["ns", str(FOLDER / f"{scenario}.tcl"), *(f"{name}={value}" for name, value in arguments.items())]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=folder, check=False)

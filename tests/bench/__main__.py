@@ -11,11 +11,27 @@ from rich.console import Console
 from rich.table import Table as Drawn
 
 from testbed.errors import ManetError
-from tests.bench import Table, cpu_share, lateness, launcher, medium_speed, oracle, radios, routing, stations, tcp_cost
+from tests.bench import (
+    Table,
+    beside_ns2,
+    captures,
+    cpu_share,
+    lateness,
+    launcher,
+    medium_speed,
+    oracle,
+    pace,
+    radios,
+    routing,
+    stations,
+    tcp_cost,
+)
 
 QUESTIONS = {
     "medium": medium_speed.measure,
+    "ns2": beside_ns2.measure,
     "cpu": cpu_share.measure,
+    "pace": pace.measure,
     "lateness": lateness.measure,
     "stations": stations.measure,
     "radios": radios.measure,
@@ -23,6 +39,7 @@ QUESTIONS = {
     "routing": routing.measure,
     "tcp": tcp_cost.measure,
     "oracle": oracle.measure,
+    "captures": captures.measure,
 }
 
 
@@ -40,7 +57,7 @@ def main() -> int:
     try:
         for name in options.questions or QUESTIONS:
             tables.append(QUESTIONS[name]())
-            _draw(console, tables[-1])
+            draw(console, tables[-1])
     except ManetError as problem:
         print(f"bench: {problem}", file=sys.stderr)
         return problem.exit_status
@@ -51,7 +68,7 @@ def main() -> int:
     return 0
 
 
-def _draw(console: Console, table: Table) -> None:
+def draw(console: Console, table: Table) -> None:
     drawn = Drawn(title=table.title, caption=f"aim: {table.aim}", title_justify="left", caption_justify="left")
     for column in table.columns:
         drawn.add_column(column, justify="right")

@@ -64,6 +64,27 @@ def test_frames_for_others_are_overheard_on_request(hosts, start, tmp_path):
     assert requests == [{"station": 2, "on": True}, {"station": 2, "on": False}]
 
 
+def test_a_filter_selects_the_overheard_frames(hosts, start, tmp_path):
+    stations = hosts(3)
+    daemon = start(configuration(stations, spacing_m=100.0))
+    address(stations)
+    connection = client.connect(str(tmp_path / "feedback" / "sta3.sock"), client.WANT_OVERHEARD)
+    connection.settimeout(DEADLINE_S)
+    # the last two bytes of the IPv4 source, behind 14 bytes of Ethernet and 14 of IPv4
+    from_sta2 = [(0x28, 0, 0, 28), (0x15, 0, 1, 0x0002), (0x06, 0, 0, 1), (0x06, 0, 0, 0)]
+    client.select_overheard(connection, from_sta2)
+    assert pings_answered(stations[0], "10.0.0.2") == 5
+    client.select_overheard(connection, [(0x99, 0, 0, 0)])  # refused: the earlier one stays
+    received = []
+    for message in client.receive(connection):
+        received.append(message)
+        if message["type"] == "error":
+            break
+    assert {m["transmitter"] for m in received[:-1]} == {"02:00:00:00:00:02"}
+    assert len(received) >= 5
+    assert daemon.stop() == (0, "")
+
+
 def test_a_client_that_never_reads_does_not_stall_the_medium(hosts, start, tmp_path):
     stations = hosts(2)
     daemon = start(configuration(stations, 10.0, radio=str(RADIO.with_name("dot11g-54m.toml"))))

@@ -8,6 +8,7 @@ use crate::token::Token;
 use crate::DaemonError;
 use manet_engine::real_time::Watcher;
 use manet_medium::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
+use manet_medium::wire::frame_filter::Program;
 use manet_medium::wire::MacAddress;
 use manet_medium::StationId;
 use nix::errno::Errno;
@@ -29,9 +30,21 @@ struct Client {
     socket: OwnedFd,
     station: StationId,
     flags: u32,
+    /// The overheard frames that it receives; `None`: all.
+    filter: Option<Program>,
     waiting: VecDeque<Vec<u8>>,
     /// Whether epoll reports that the socket is writable.
     awaits_writable: bool,
+}
+
+impl Client {
+    /// Whether the client's filter lets a message pass.
+    fn wants(&self, message: &Repr) -> bool {
+        match (message, &self.filter) {
+            (Repr::Overheard { frame, .. }, Some(filter)) => filter.accepts(frame),
+            _ => true,
+        }
+    }
 }
 
 /// The link-feedback sockets of all stations and their clients.
@@ -102,7 +115,8 @@ impl Feedback {
             self.next_client = id.wrapping_add(1);
             let station = StationId(listener as u16);
             let waiting = VecDeque::new();
-            self.clients.insert(id, Client { socket, station, flags: 0, waiting, awaits_writable: false });
+            let client = Client { socket, station, flags: 0, filter: None, waiting, awaits_writable: false };
+            self.clients.insert(id, client);
             self.of_station[usize::from(station.0)].push(id);
         }
     }
@@ -137,13 +151,15 @@ impl Feedback {
             };
             match Repr::parse(&buffer[..length]) {
                 Ok(Repr::Subscribe { flags }) => client.flags = flags,
+                // parse has checked the program
+                Ok(Repr::Filter { program }) => client.filter = Program::parse(program).unwrap_or(None),
                 Ok(Repr::Purge { neighbour, token }) => {
                     let ours = self.next_purge;
                     self.next_purge = ours.wrapping_add(1);
                     self.purges.insert(ours, (id, token));
                     purges.push(Purge { station, neighbour, token: ours });
                 }
-                Ok(_) => self.send_to(id, &Repr::Error { text: "only SUBSCRIBE and PURGE go to the medium" }),
+                Ok(_) => self.send_to(id, &Repr::Error { text: "only SUBSCRIBE, PURGE and FILTER go to the medium" }),
                 Err(e) => self.send_to(id, &Repr::Error { text: e.0 }),
             }
         }
@@ -167,7 +183,8 @@ impl Feedback {
         // a client found closed is removed from the list: the next one takes its place
         let mut at = 0;
         while let Some(id) = self.of_station[station].get(at).copied() {
-            if self.clients[&id].flags & flag != 0 {
+            let client = &self.clients[&id];
+            if client.flags & flag != 0 && client.wants(message) {
                 self.send_to(id, message);
             }
             at += usize::from(self.of_station[station].get(at) == Some(&id));

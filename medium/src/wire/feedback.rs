@@ -8,6 +8,7 @@
 //! ```
 //! Integers are little-endian; one message is one SEQPACKET packet, so the body length must fit it exactly.
 
+use super::frame_filter::Program;
 use super::{array, check_len, MacAddress, Malformed, Result};
 
 /// Version of the protocol.
@@ -27,6 +28,7 @@ pub const DELIVERED: u32 = 4;
 mod kind {
     pub const SUBSCRIBE: u8 = 1;
     pub const PURGE: u8 = 2;
+    pub const FILTER: u8 = 3;
     pub const FAILED: u8 = 129;
     pub const PURGED: u8 = 130;
     pub const PURGE_DONE: u8 = 131;
@@ -35,7 +37,7 @@ mod kind {
     pub const ERROR: u8 = 255;
 }
 
-/// A message. The first two kinds go to the medium, the others come from it.
+/// A message. The first three kinds go to the medium, the others come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr<'a> {
     /// Selects the messages that the client receives.
@@ -49,6 +51,11 @@ pub enum Repr<'a> {
         neighbour: MacAddress,
         /// Returned in the answers.
         token: u32,
+    },
+    /// Selects the overheard frames that the client receives.
+    Filter {
+        /// The instructions of a [`Program`]; empty: all frames.
+        program: &'a [u8],
     },
     /// A frame reached a retry limit.
     Failed {
@@ -182,6 +189,10 @@ impl<'a> Repr<'a> {
                 m.zero(6)?;
                 Repr::Purge { neighbour: m.mac(0), token: m.u32(8) }
             }
+            kind::FILTER => {
+                Program::parse(m.body)?;
+                Repr::Filter { program: m.body }
+            }
             kind::FAILED => {
                 let frame = m.frame(16)?;
                 Repr::Failed { at_ns: m.u64(0), neighbour: m.mac(8), reason: m.u16(14), frame }
@@ -208,7 +219,7 @@ impl<'a> Repr<'a> {
             kind::ERROR => {
                 Repr::Error { text: std::str::from_utf8(m.body).map_err(|_| Malformed("text that is not UTF-8"))? }
             }
-            _ => return Err(Malformed("unknown type; 1 SUBSCRIBE and 2 PURGE go to the medium")),
+            _ => return Err(Malformed("unknown type; 1 SUBSCRIBE, 2 PURGE and 3 FILTER go to the medium")),
         })
     }
 
@@ -216,6 +227,7 @@ impl<'a> Repr<'a> {
         match self {
             Repr::Subscribe { .. } => kind::SUBSCRIBE,
             Repr::Purge { .. } => kind::PURGE,
+            Repr::Filter { .. } => kind::FILTER,
             Repr::Failed { .. } => kind::FAILED,
             Repr::Purged { .. } => kind::PURGED,
             Repr::PurgeDone { .. } => kind::PURGE_DONE,
@@ -231,6 +243,7 @@ impl<'a> Repr<'a> {
             + match self {
                 Repr::Subscribe { .. } => 4,
                 Repr::Purge { .. } => 12,
+                Repr::Filter { program } => program.len(),
                 Repr::Failed { frame, .. } => 20 + frame.len(),
                 Repr::Purged { frame, .. } => 16 + frame.len(),
                 Repr::PurgeDone { .. } => 8,
@@ -257,6 +270,7 @@ impl<'a> Repr<'a> {
                 w.put(&[0, 0]);
                 w.put(&token.to_le_bytes());
             }
+            Repr::Filter { program } => w.put(program),
             Repr::Failed { at_ns, neighbour, reason, frame } => {
                 w.put(&at_ns.to_le_bytes());
                 w.put(&neighbour);
@@ -328,11 +342,12 @@ mod tests {
 
     const N: MacAddress = [2, 0, 0, 0, 0, 9];
 
-    /// Written out by hand after formats/sockets.md; medium/examples/link_feedback_client.py writes the first two.
+    /// Written out by hand after formats/sockets.md; medium/examples/link_feedback_client.py writes the first three.
     fn golden() -> Vec<(Vec<u8>, Repr<'static>)> {
         vec![
             (vec![1, 1, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0], Repr::Subscribe { flags: FAILURES | DELIVERED }),
             (vec![1, 2, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0, 0, 7, 0, 0, 0], Repr::Purge { neighbour: N, token: 7 }),
+            (vec![1, 3, 0, 0, 8, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0], Repr::Filter { program: &[6, 0, 0, 0, 1, 0, 0, 0] }),
             (
                 vec![1, 129, 0, 0, 22, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 1, 0, 2, 0, 0, 0, 0xaa, 0xbb],
                 Repr::Failed { at_ns: 513, neighbour: N, reason: 1, frame: &[0xaa, 0xbb] },
@@ -396,6 +411,7 @@ mod tests {
             for repr in [
                 Repr::Subscribe { flags },
                 Repr::Purge { neighbour: a, token },
+                Repr::Filter { program: &[6, 0, 0, 0, a[0], 0, 0, 0] },
                 Repr::Failed { at_ns, neighbour: a, reason, frame },
                 Repr::Purged { token, neighbour: a, frame },
                 Repr::PurgeDone { token, count },

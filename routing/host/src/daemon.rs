@@ -184,14 +184,15 @@ impl<P: Protocol> Daemon<P> {
         Ok(())
     }
 
-    /// Updates the kernel's filter of overheard frames if the machine changed it.
+    /// Updates the medium's filter of overheard frames if the machine changed it.
     fn update_overheard_filter(&mut self) {
         let machine = &self.driver.timeline().machine().machine;
         let version = machine.overheard_version();
         if version != self.overheard_version {
-            self.overheard_version = version;
             let Outlet { feedback, counters, .. } = &mut self.outlet;
-            feedback.set_overheard_filter(&machine.overheard_filter(), counters);
+            if feedback.set_overheard_filter(&machine.overheard_filter(), counters) {
+                self.overheard_version = version;
+            }
         }
     }
 

@@ -4,14 +4,13 @@
 //! Machines of design A know neighbours by their IPv4 addresses; the kernel's neighbour table maps MAC addresses to them.
 //! Only IPv4 packets count as failures: a lost ARP reply breaks no link.
 
-use crate::attach::attach;
 use crate::config::{Config, FeedbackSource};
 use crate::error::{HostError, Result};
 use crate::frames;
 use crate::kernel::Kernel;
 use crate::nl80211::Nl80211;
 use manet_engine::real_time::Watcher;
-use manet_routing::packet::filter::{Step, To};
+use manet_routing::packet::filter::{compile, Instruction, Step};
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Carrier, Counters, Input, Mac, Node};
 use nix::errno::Errno;
@@ -33,9 +32,6 @@ const STATIONS: usize = 1024;
 const FAILURES: u32 = 1;
 const OVERHEARD: u32 = 2;
 const DELIVERED: u32 = 4;
-/// Type of an `overheard` message, and offset of its frame in bytes.
-const OVERHEARD_KIND: u32 = 132;
-const OVERHEARD_FRAME: u32 = 32;
 
 /// A message of the medium (formats/sockets.md). Frames are Ethernet frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,14 +125,16 @@ impl Feedback {
         }
     }
 
-    /// From now on the kernel drops the overheard frames that `filter` drops
-    /// ([`manet_routing::Protocol::overheard_filter`])
-    /// without waking the daemon.
-    pub fn set_overheard_filter(&self, filter: &[Step], counters: &mut Counters) {
-        let Source::Medium(socket) = &self.source else { return };
-        if attach(socket, &of_messages(filter), u32::MAX).is_err() {
+    /// From now on the medium sends no overheard frames that `filter` drops ([`manet_routing::Protocol::overheard_filter`]):
+    /// it knows them before any system call. Returns whether the medium gets the filter.
+    pub fn set_overheard_filter(&self, filter: &[Step], counters: &mut Counters) -> bool {
+        let Source::Medium(socket) = &self.source else { return true };
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let sent = send(socket.as_raw_fd(), &filter_message(filter), flags).is_ok();
+        if !sent {
             counters.count("filter-refused");
         }
+        sent
     }
 
     /// Whether the source must be polled ([`Self::poll`]).
@@ -265,14 +263,15 @@ fn flags(frames: bool, feedback: bool, deliveries: bool) -> u32 {
     }
 }
 
-/// Applies `filter` to the frame of an `overheard` message; all other messages pass.
-fn of_messages(filter: &[Step]) -> Vec<Step> {
-    if filter.is_empty() {
-        return Vec::new();
+/// The message FILTER of a program; no steps accept all frames.
+fn filter_message(filter: &[Step]) -> Vec<u8> {
+    let program = if filter.is_empty() { Vec::new() } else { compile(filter, 1) };
+    let mut message = vec![1, 3, 0, 0];
+    message.extend((8 * program.len() as u32).to_le_bytes());
+    for Instruction { code, jt, jf, k } in program {
+        message.extend([&code.to_le_bytes()[..], &[jt, jf], &k.to_le_bytes()].concat());
     }
-    let mut steps = vec![Step::LoadByte(1), Step::Equal(OVERHEARD_KIND, To::Next, To::Accept)];
-    steps.extend(filter.iter().map(|step| step.moved(OVERHEARD_FRAME)));
-    steps
+    message
 }
 
 fn subscribe(path: &Path, flags: u32) -> Result<OwnedFd> {
@@ -362,9 +361,9 @@ mod tests {
     fn the_golden_messages_of_the_medium_are_understood() {
         let mut understood = 0;
         for (bytes, says) in golden() {
-            // the first two types are sent to the medium
+            // these types are sent to the medium
             let Some(message) = parse(&bytes) else {
-                assert!(says["type"] == "subscribe" || says["type"] == "purge", "{says}");
+                assert!(["subscribe", "purge", "filter"].iter().any(|kind| says["type"] == *kind), "{says}");
                 continue;
             };
             understood += 1;
@@ -406,29 +405,12 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_applies_to_the_frames_of_overheard_messages_only() {
-        use manet_routing::packet::filter::run;
-        use nix::sys::socket::socketpair;
-        // accepts frames of IPv4
-        let filter = [Step::LoadHalf(12), Step::Equal(0x800, To::Accept, To::Drop)];
-        let overheard = |ethertype: [u8; 2]| {
-            let body = [[0; 20].as_slice(), &14u32.to_le_bytes(), &[0; 12], &ethertype].concat();
-            [[1, 132, 0, 0].as_slice(), &(body.len() as u32).to_le_bytes(), &body].concat()
-        };
-        let others = golden().into_iter().filter(|(_, says)| says["type"] != "overheard").map(|(bytes, _)| bytes);
-        let mut messages: Vec<(Vec<u8>, bool)> = others.map(|bytes| (bytes, true)).collect();
-        messages.extend([(overheard([8, 0]), true), (overheard([8, 6]), false)]);
-        let kind = SockFlag::SOCK_NONBLOCK;
-        let (ours, medium) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, kind).unwrap();
-        attach(&ours, &of_messages(&filter), u32::MAX).unwrap();
-        for (message, passes) in messages {
-            assert_eq!(run(&of_messages(&filter), &message, 0, 0) > 0, passes, "{message:?}");
-            assert!(run(&of_messages(&[]), &message, 0, 0) > 0, "{message:?}");
-            // the kernel decides alike, and the sender gets no error
-            assert_eq!(send(medium.as_raw_fd(), &message, MsgFlags::empty()), Ok(message.len()));
-            let got = recv(ours.as_raw_fd(), &mut [0; 4096], MsgFlags::empty());
-            assert_eq!(got, if passes { Ok(message.len()) } else { Err(Errno::EAGAIN) }, "{message:?}");
-        }
+    fn a_filter_is_sent_in_the_bytes_of_the_golden_message() {
+        use manet_routing::packet::filter::To;
+        let (golden, _) = golden().into_iter().find(|(_, says)| says["type"] == "filter").unwrap();
+        let ipv4 = [Step::LoadHalf(12), Step::Equal(0x800, To::Accept, To::Drop)];
+        assert_eq!(filter_message(&ipv4), golden);
+        assert_eq!(filter_message(&[]), [1, 3, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -114,8 +114,7 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     }
 
     /// Design B: a filter that drops overheard frames without effect on the machine's present state and outputs, so that
-    /// the
-    /// kernel does not wake the daemon for them. Offsets count from the start of the Ethernet frame. Empty: accepts all.
+    /// the medium does not send them. Offsets count from the start of the Ethernet frame. Empty: accepts all.
     fn overheard_filter(&self) -> Vec<Step> {
         Vec::new()
     }

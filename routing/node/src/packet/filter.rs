@@ -1,5 +1,5 @@
-//! Classic BPF programs that the kernel runs for a socket (Linux Documentation/networking/filter.rst), as data. The host
-//! attaches them to a socket (`host::attach`); [`run`] is for tests.
+//! Classic BPF programs (Linux Documentation/networking/filter.rst) as data. The kernel runs them for a socket
+//! (`host::attach`), the medium for overheard frames (formats/sockets.md); [`run`] is for tests.
 
 /// The target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +39,6 @@ pub enum Step {
     AtLeast(u32, To, To),
     /// Jumps by whether accumulator and constant share a bit: target if true, target if false.
     AnyBit(u32, To, To),
-}
-
-impl Step {
-    /// The same step for a packet that begins `by` bytes later.
-    pub fn moved(self, by: u32) -> Self {
-        match self {
-            Step::LoadWord(at) => Step::LoadWord(at + by),
-            Step::LoadHalf(at) => Step::LoadHalf(at + by),
-            Step::LoadByte(at) => Step::LoadByte(at + by),
-            Step::LoadHalfIndexed(at) => Step::LoadHalfIndexed(at + by),
-            other => other,
-        }
-    }
 }
 
 /// Offset of the EtherType (SKF_AD_OFF + SKF_AD_PROTOCOL of linux/filter.h).
