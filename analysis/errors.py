@@ -26,3 +26,7 @@ class DiskFullError(AnalysisError):
         text = f"{path}: disk full; free space on this disk (results need not be deleted)"
         super().__init__(f"{text}, then {again}" if again else text)
         self.path = path
+
+    def __reduce__(self) -> tuple[type["DiskFullError"], tuple[Path]]:
+        """From another process it comes as it was, without the caller's command."""
+        return DiskFullError, (self.path,)

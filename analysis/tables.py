@@ -241,7 +241,7 @@ def read_summary(out_dir: Path) -> list[dict[str, Any]]:
 
 
 def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, Any]:
-    """The row of table.csv of one run below `out_dir`, with its `flow_metrics`, `remarks` and `host_late`; metrics are None if it
+    """The row of table.csv of one run below `out_dir`, with `flow_metrics`, `remarks`, `host_late`, `emulated_s`; metrics are None if it
     was not measured yet."""
     run, scenario = _json(run_dir / "run.json"), _json(run_dir / "scenario.json")
     metrics = _json(run_dir / "metrics.json")
@@ -253,7 +253,8 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
     row |= {axis: plain(cell.get(axis, scenario.get(axis))) for axis in axes}
     row |= {"variant": run.get("variant") or "", "seed": run.get("seed"), "status": run.get("status", "")}
     row["host_late"] = bool(run.get("host_late"))
-    row["verdict"] = _json(run_dir / "verdict.json").get("verdict", "")
+    verdict = _json(run_dir / "verdict.json")
+    row["verdict"], row["emulated_s"] = verdict.get("verdict", ""), verdict.get("model_ns", 0) / 1e9
     row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
     for name, (_, entry, divisor) in SUM_METRICS.items():
         present = [flow[entry] for flow in flows.values() if flow.get(entry) is not None]

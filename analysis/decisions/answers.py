@@ -64,6 +64,7 @@ class Answered:
     looks: list[int] = field(default_factory=list)
     means: tuple[float, float] | None = None
     seeds: int | None = None
+    emulated_s: float = 0.0  # of the runs up to the last look
 
     @property
     def verdict(self) -> str:
@@ -109,6 +110,7 @@ class Answered:
             "high": found["high"],
             "needed": found["needed"],
             "looks": self.looks,
+            "emulated_s": round(self.emulated_s, 1),
         }
 
 
@@ -158,19 +160,20 @@ def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answere
     limit = each.question.most_pairs or most
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge)
     by_seed = [_ended(rows_of(cell, rows)) for cell in each.cells]
-    found, looks, means = Answer(Outcome.UNDECIDED, 0), [], None
+    found, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), [], None, 0.0
     for seeds in schedule(first, limit):
         if not all(set(range(1, seeds + 1)) <= runs.keys() for runs in by_seed):
-            return Answered(each, limit, found, looks, means, seeds)
+            return Answered(each, limit, found, looks, means, seeds, emulated_s)
         values = _values(each, by_seed, seeds)
         if not values or (looks and len(values) <= looks[-1]):
             continue  # all new runs are void
         looks.append(len(values))
+        emulated_s = sum(run.get("emulated_s", 0.0) for runs in by_seed for seed, run in runs.items() if seed <= seeds)
         means = (fmean(one for one, _ in values), fmean(other for _, other in values))
         found = answer(rule, looks, [one - other for one, other in values])
         if found.outcome != Outcome.UNDECIDED:
             break
-    return Answered(each, limit, found, looks, means)
+    return Answered(each, limit, found, looks, means, None, emulated_s)
 
 
 def rows_of(cell: Row, rows: Iterable[Row]) -> list[Row]:

@@ -1,9 +1,9 @@
 """The questions of an experiment with their answers and repeated intervals: answers.json (formats/answers.md)."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from analysis.errors import RunFileError
 
@@ -11,6 +11,8 @@ NAME = "answers.json"
 FORMAT = "manet-answers/1"
 MINUS = "\N{MINUS SIGN}"
 OTHERS = {"published": "the published value", "ns2": "ns-2.35"}
+
+Text = Annotated[str, BeforeValidator(lambda value: f"{value:g}" if isinstance(value, float) else str(value))]  # of an axis
 
 
 class Answer(BaseModel):
@@ -21,12 +23,13 @@ class Answer(BaseModel):
     claim: str
     metric: str
     unit: str
-    compared: str
+    compared: Text
     matters: float
     answer: str
     outcome: str
     pairs: int
-    base: str = Field("", alias="with")
+    base: Text = Field("", alias="with")
+    key: str | None = None
     where: dict[str, Any] = {}
     most_pairs: int | None = None
     mean_compared: float | None = None
@@ -41,9 +44,10 @@ class Answer(BaseModel):
 
     @property
     def comparison(self) -> str:
-        """`elfn-2s minus reno, speed 20`."""
+        """`elfn-2s minus reno, speed 20`; `speed 30 minus 2`."""
+        axis = f"{self.key} " if self.key not in (None, "variant") else ""
         cell = "".join(f", {key} {value}" for key, value in self.where.items())
-        return f"{self.compared} minus {OTHERS.get(self.base, self.base)}{cell}"
+        return f"{axis}{self.compared} minus {OTHERS.get(self.base, self.base)}{cell}"
 
     @property
     def interval(self) -> str:
@@ -72,6 +76,16 @@ class Answers(BaseModel):
     model_config = ConfigDict(frozen=True)
     confidence: float = 0.95
     answers: list[Answer] = []
+
+    def timed(self, pace: float | None) -> "Answers":
+        """With the wall time of each answer at `pace` emulated seconds a second, where the file gives none."""
+        if pace is None:
+            return self
+        timed = [
+            each.model_copy(update={"wall_s": each.emulated_s / pace}) if each.wall_s is None and each.emulated_s else each
+            for each in self.answers
+        ]
+        return self.model_copy(update={"answers": timed})
 
 
 class _File(Answers):

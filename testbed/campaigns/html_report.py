@@ -56,6 +56,11 @@ class HtmlReport:
             print(hanging(f"{name:<16}", problem))
         print(f"page      {self.path}")
 
+    def _pace(self) -> float | None:
+        """The campaign's emulated seconds a second; None without a campaign."""
+        campaign = read_object(self.directory / CAMPAIGN)
+        return campaign["emulated_s"] / campaign["wall_s"] if campaign.get("wall_s") and campaign.get("emulated_s") else None
+
     def _folders(self) -> list[Path]:
         """The experiments' folders, in the campaign's order, then by name."""
         if (self.directory / EXPERIMENT).exists():
@@ -90,7 +95,7 @@ class HtmlReport:
 
         assert report.results is not None, "make() comes first"
         description, anchor = report.description, _anchor(report.description["name"])
-        answers = read_answers(report.directory)
+        answers = read_answers(report.directory).timed(self._pace())
         drawn = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
         verdict, _, line = report.verdict_line().partition(" ")
         words = {True: "pass", False: "FAIL", None: "none"}

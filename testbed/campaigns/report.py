@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.doubt import doubt
-from analysis.errors import AnalysisError
+from analysis.errors import AnalysisError, RunFileError
 from analysis.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.figures import misfit
+from testbed.campaigns.measuring import measure_runs
 from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
 
@@ -112,16 +113,14 @@ class Report:
 
     def _measure(self, again: bool) -> None:
         """Write metrics.json of every run that counts; with `again` also of runs whose metrics.json alone was changed."""
-        from analysis.manifest import only_derived_differ
-        from analysis.metrics import analyse_run
+        from analysis.manifest import dropped_files, only_derived_differ
 
         self.found = find_runs(self.directory)
-        for run in self.found.runs:
-            if again or not _measured(run):
-                analyse_run(run)
+        todo = [run for run in self.found.runs if (again and not dropped_files(run)) or not _measured(run)]
         derived = [run for name in self.found.left_out if again and only_derived_differ(run := self.directory / name)]
-        for run in derived:
-            analyse_run(run)
+        errors = measure_runs([*todo, *derived])
+        if errors:
+            raise RunFileError(next(iter(errors.values())))
         if derived:
             self.found = find_runs(self.directory)
 

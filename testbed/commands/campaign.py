@@ -1,6 +1,7 @@
 """`manet campaign`: experiments with as many seeds as their questions need, on this machine or a cluster."""
 
 import argparse
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from testbed.commands.options import add_overrides, add_verb, folder, overrides,
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.rounds import Member
 
 PAPERS = ("hv", "be", "rt", "im", "wm")
@@ -45,7 +47,11 @@ def add(verbs: argparse._SubParsersAction) -> None:
         "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
     )
     parser.add_argument(
-        "--batch", metavar="MINUTES", type=positive, default=10, help="wall time that a batch of runs aims at (default: 10)"
+        "--batch",
+        metavar="MINUTES",
+        type=positive,
+        default=10,
+        help="wall time that a batch of a cluster aims at (default: 10); here a round is one batch",
     )
     parser.add_argument("--cluster", choices=("slurm",), help="run batches as jobs of a cluster; its nodes share this folder")
     parser.add_argument("--snakemake", metavar="OPTIONS", default="", help="more options of snakemake, in quotes")
@@ -66,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns import captures
     from testbed.campaigns.batch import Batch
     from testbed.campaigns.folder import Folder
+    from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.rounds import Rounds, now, write_record
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.campaigns.snakemake import workflow
@@ -88,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         rounds = Rounds(
             directory, members, Batch((), options.jobs, options.captures, options.kernel),
             workflow(directory, options.cluster, options.snakemake, claim.release, options.batch), say,
-            options.jobs or default_jobs(scenarios), 60.0 * options.batch,
+            options.jobs or default_jobs(scenarios), 60.0 * options.batch if options.cluster else math.inf,
         )  # fmt: skip
         try:
             rounds.run()
@@ -98,10 +105,13 @@ def run(options: argparse.Namespace) -> int:
             runs = sorted(path.parent for path in directory.glob("*/*/seed-*/run.json"))
             changed, size = captures.within(options.disk * 1e9, runs)
             say(f"disk budget: the large files of {changed} runs deleted, {size / 1e9:.1f} GB (named in their manifest.json)")
-        complete = print_reports(members)
         record = write_record(directory, head, ended=True)
+        say("writing tables, figures and the page")
+        page = HtmlReport(directory)
+        page.make()
+    print_answers(page)
     print_summary(directory, record)
-    return 0 if complete else 1
+    return 0 if page.is_complete else 1
 
 
 def members_of(options: argparse.Namespace) -> "list[Member]":
@@ -143,18 +153,16 @@ def lay_out_members(members: "list[Member]", command: str, jobs: int | None) -> 
             lay_out(curves_of(member.experiment, lambda needed: measured_now(needed, jobs)), member.directory)
 
 
-def print_reports(members: "list[Member]") -> bool:
-    """Tables, figures and answers of each experiment; whether all are complete."""
-    from testbed.campaigns.report import Report
+def print_answers(page: "HtmlReport") -> None:
+    """Each experiment's verdict and answers; its tables and figures are on the page."""
+    from testbed.columns import hanging
 
-    complete = True
-    for member in members:
-        report = Report(member.directory)
-        report.make()
-        print(f"\n{member.experiment.name}")
-        report.print()
-        complete = complete and report.is_complete
-    return complete
+    for report in page.reports:
+        print(f"\n{report.description['name']}: {report.verdict_line()}")
+        for answer in report.answers:
+            print(hanging("answer    ", answer.line()))
+    for name, problem in page.problems.items():
+        print(f"\n{name}: {problem}")
 
 
 def print_summary(directory: "Path", record: dict[str, Any]) -> None:
@@ -170,7 +178,7 @@ def print_summary(directory: "Path", record: dict[str, Any]) -> None:
     print(f"\nquestions {len(answers) - open_ones} of {len(answers)} decided" if answers else "\nquestions none")
     print(f"verdicts  {verdicts}; {record['reruns']} reruns")
     print(f"pace      {record['emulated_s']:.0f} s on the air in {record['wall_s']:.0f} s: {pace:.1f} a second")
-    print(f"campaign  {directory / 'campaign.json'}")
+    print(f"page      {directory / 'report.html'}")
 
 
 def say(text: str) -> None:
