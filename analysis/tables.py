@@ -241,8 +241,8 @@ def read_summary(out_dir: Path) -> list[dict[str, Any]]:
 
 
 def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, Any]:
-    """The row of table.csv of one run below `out_dir`, with `flow_metrics`, `remarks`, `host_late`, `emulated_s`; metrics are None if it
-    was not measured yet."""
+    """The row of table.csv of one run below `out_dir`, with `flow_metrics`, `remarks`, `host_late` and `emulated_s`; metrics are
+    None if it was not measured yet."""
     run, scenario = _json(run_dir / "run.json"), _json(run_dir / "scenario.json")
     metrics = _json(run_dir / "metrics.json")
     cell = run.get("axes") or {}

@@ -116,8 +116,22 @@ class Cluster:
 
     def kill(self, node: str) -> None:
         """End a worker with everything that it started, at once, as a loss of power does."""
-        _kill_tree(self.daemons[node].pid)
+        _kill_tree(self.daemons[node].pid, *self._steps(node))
         self.daemons[node].wait()
+
+    def _steps(self, node: str) -> list[int]:
+        """The processes of a worker's jobs. A step's own daemon leaves the tree of slurmd; it is known by its files."""
+        spool, name = str(self.folder / f"spool-{node}"), f"SLURMD_NODENAME={node}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    links = [str(link.readlink()) for link in (entry / "cwd", *(entry / "fd").iterdir())]
+                    if name in (entry / "environ").read_bytes().split(b"\0") or any(link.startswith(spool) for link in links):
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
 
     def busy(self) -> list[str]:
         """The nodes with a running job."""
@@ -147,8 +161,8 @@ def _free_ports(number: int) -> list[int]:
     return ports
 
 
-def _kill_tree(pid: int) -> None:
-    """SIGKILL for a process and all that descend from it, the children first found."""
+def _kill_tree(*pids: int) -> None:
+    """SIGKILL for processes and all that descend from them."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -157,7 +171,7 @@ def _kill_tree(pid: int) -> None:
             except (OSError, ValueError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(entry.name))
-    doomed, found = [pid], [pid]
+    doomed, found = [*pids], [*pids]
     while doomed:
         doomed = [child for each in doomed for child in children.get(each, ())]
         found += doomed

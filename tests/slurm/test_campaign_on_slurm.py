@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.campaigns.rounds import done_records
 from testbed.programs import ROOT
 from tests.slurm.cluster import NODES, Cluster, missing
 
@@ -94,3 +95,5 @@ def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tm
     record = json.loads((out / "campaign.json").read_text())
     assert (record["cluster"], record["verdicts"]["failed"], record["ended"] is not None) == ("slurm", 0, True)
     assert sum(batch["runs"] for batch in record["batches"]) == RUNS
+    kept = [run for record in done_records(out) for run in record["runs"] if run["status"] == "kept"]
+    assert 0 < len(kept) < RUNS / 3  # of the batch that another worker took over: some runs, not all
