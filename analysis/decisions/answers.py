@@ -138,6 +138,7 @@ def _places(question: Question, cells: Sequence[Row], references: Mapping[str, R
     for cell in cells:
         if not question.applies(cell) or (question.compared is not None and cell.get(question.key) != question.compared):
             continue
+        base: dict[str, Any] | float | None
         if question.reference is not None:
             base = _reference_value(question, cell, references)
             where = {key: value for key, value in cell.items() if value != ""}
@@ -160,7 +161,7 @@ def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answere
     limit = each.question.most_pairs or most
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge)
     by_seed = [_ended(rows_of(cell, rows)) for cell in each.cells]
-    found, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), [], None, 0.0
+    found, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0
     for seeds in schedule(first, limit):
         if not all(set(range(1, seeds + 1)) <= runs.keys() for runs in by_seed):
             return Answered(each, limit, found, looks, means, seeds, emulated_s)
@@ -187,13 +188,13 @@ def _ended(rows: Iterable[Row]) -> dict[int, Row]:
 
 def _values(each: Asked, by_seed: list[dict[int, Row]], seeds: int) -> list[tuple[float, float]]:
     """Both values of each pair whose runs count; the reference stands in each pair."""
-    metric, found = each.question.metric, []
+    metric = each.question.metric
+    found = list[tuple[float, float]]()
     for seed in range(1, seeds + 1):
-        values = [runs[seed][metric] if counts(runs[seed]) else None for runs in by_seed]
-        if not isinstance(each.base, dict):
-            values.append(each.base)
-        if all(value is not None for value in values):
-            found.append((values[0], values[1]))
+        compared, *others = [runs[seed][metric] if counts(runs[seed]) else None for runs in by_seed]
+        base = each.base if isinstance(each.base, float) else others[0]
+        if compared is not None and base is not None:
+            found.append((compared, base))
     return found
 
 

@@ -12,7 +12,7 @@ EXAMPLES = """
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "batch", "carry out one batch of a campaign (`manet campaign` calls it)", EXAMPLES)
     parser.add_argument("batch", metavar="FILE", type=Path, help="a batch that `manet campaign` has written")

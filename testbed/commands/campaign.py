@@ -26,7 +26,7 @@ The same command goes on after an end in the middle (docs/campaigns.md).
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "campaign", "run experiments until their questions are decided", EXAMPLES)
     parser.add_argument(
