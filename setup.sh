@@ -24,7 +24,7 @@ unset MAKEFLAGS MAKELEVEL PYTHONHOME PYTHONPATH VIRTUAL_ENV GIT_DIR GIT_WORK_TRE
 
 readonly RUST_MINOR_NEEDED=85 # 1.85: edition and resolver of Cargo.toml; the version in Debian 13
 readonly SYSTEM_MB_NEEDED=2000 # measured on fresh root file systems, see docs/validation.md
-readonly CHECKOUT_MB_NEEDED=1500
+readonly CHECKOUT_MB_NEEDED=2200
 readonly LOCK_PATIENCE_S=900
 
 # The requirements, each with its Debian package: `command NAME PACKAGE` or `file GLOB PACKAGE`.
