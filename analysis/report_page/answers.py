@@ -46,8 +46,12 @@ class Answer(BaseModel):
     def comparison(self) -> str:
         """`elfn-2s minus reno, speed 20`; `speed 30 minus 2`."""
         axis = f"{self.key} " if self.key not in (None, "variant") else ""
-        cell = "".join(f", {key} {value}" for key, value in self.where.items())
-        return f"{axis}{self.compared} minus {OTHERS.get(self.base, self.base)}{cell}"
+        return ", ".join(filter(None, (f"{axis}{self.compared} minus {OTHERS.get(self.base, self.base)}", self.place)))
+
+    @property
+    def place(self) -> str:
+        """`speed 20`: the other axes and the variant."""
+        return ", ".join(f"{key} {value}" for key, value in self.where.items())
 
     @property
     def interval(self) -> str:

@@ -1,29 +1,66 @@
-"""metrics.json of many runs, in as many processes as there are cores."""
+"""metrics.json of many runs, in as many processes as there are cores.
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+The processes are of this module (`python -m`), not of multiprocessing: that would import the program of a caller, who may be a
+notebook or a script without `if __name__ == "__main__"`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from testbed.campaigns.side_by_side import usable_cores
+from testbed.programs import ROOT
 
 IN_PROCESS = 2  # so few runs are not worth the start of a process, which takes a second
 
 
-def measure_runs(runs: Iterable[Path], done: Callable[[Path], None] = lambda _run: None) -> dict[Path, str]:
-    """Analyse the runs; returns the error of each that could not be analysed. `done` is called after each."""
-    runs, errors = list(runs), {}
+def measure_runs(runs: Iterable[Path]) -> dict[Path, str]:
+    """Analyse the runs; returns the error of each that could not be analysed. DiskFullError if there is no room."""
+    runs = list(runs)
     if len(runs) <= IN_PROCESS:
-        for run in runs:
-            errors[run] = _measure(run)
-            done(run)
+        found = {run: _measure(run) for run in runs}
     else:
-        with ProcessPoolExecutor(min(len(runs), usable_cores()), mp_context=get_context("forkserver")) as pool:
-            found = {pool.submit(_measure, run): run for run in runs}
-            for future in as_completed(found):
-                errors[found[future]] = future.result()
-                done(found[future])
-    return {run: error for run, error in errors.items() if error}
+        waiting: SimpleQueue[Path] = SimpleQueue()
+        for run in runs:
+            waiting.put(run)
+        found, processes = {}, min(len(runs), usable_cores())
+        with ThreadPoolExecutor(processes) as pool:
+            for part in [pool.submit(_in_a_process, waiting) for _ in range(processes)]:
+                found |= part.result()
+    return {run: error for run, error in found.items() if error}
+
+
+def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
+    """Let one process measure runs until none is waiting."""
+    from analysis.errors import DiskFullError
+
+    found: dict[Path, str] = {}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+    argv = [sys.executable, "-P", "-m", "testbed.campaigns.measuring"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdin is not None and process.stdout is not None
+        with suppress(Empty):
+            while True:
+                run = waiting.get_nowait()
+                with suppress(BrokenPipeError):
+                    process.stdin.write(f"{json.dumps(str(run.absolute()))}\n")
+                    process.stdin.flush()
+                answer = process.stdout.readline()
+                if not answer:
+                    found[run] = f"{run}: the process that measured it ended; see the lines above"
+                    break
+                found[run] = json.loads(answer)["error"]
+                if json.loads(answer)["disk_full"]:
+                    raise DiskFullError(Path(json.loads(answer)["disk_full"]))
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    return found
 
 
 def _measure(run: Path) -> str:
@@ -38,3 +75,20 @@ def _measure(run: Path) -> str:
     except (AnalysisError, OSError) as problem:
         return str(problem)
     return ""
+
+
+def main() -> None:
+    """Measure the runs named on standard input, a JSON string on each line; answer with a line of JSON for each."""
+    from analysis.errors import DiskFullError
+
+    for line in sys.stdin:
+        answer = {"error": "", "disk_full": ""}
+        try:
+            answer["error"] = _measure(Path(json.loads(line)))
+        except DiskFullError as problem:
+            answer["disk_full"] = str(problem.path)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

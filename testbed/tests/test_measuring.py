@@ -1,0 +1,34 @@
+"""Measuring many runs in several processes."""
+
+import subprocess
+import sys
+
+from testbed.campaigns.measuring import measure_runs
+from testbed.programs import ROOT
+
+PROGRAM = """
+from pathlib import Path
+from testbed.campaigns.measuring import measure_runs
+for run, error in sorted(measure_runs([Path(f"none-{n}") for n in range(4)]).items()):
+    print(run, bool(error))
+"""
+
+
+def test_each_run_is_measured_and_what_cannot_be_has_its_error(tmp_path):
+    runs = [tmp_path / f"seed-{number}" for number in range(1, 5)]
+    for run in runs:
+        run.mkdir()
+        (run / "run.json").write_text("{}")
+    absent = tmp_path / "seed-9"
+    errors = measure_runs([*runs, absent])
+    assert list(errors) == [absent] and "\n" not in errors[absent]
+    assert all((run / "metrics.json").exists() for run in runs)
+
+
+def test_a_program_without_a_guard_may_measure(tmp_path):
+    (tmp_path / "script.py").write_text(PROGRAM)
+    argv = [sys.executable, "-P", str(tmp_path / "script.py")]
+    done = subprocess.run(
+        argv, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["none-0", "True", "none-1", "True", "none-2", "True", "none-3", "True"], done.stderr
