@@ -20,7 +20,7 @@ MAX_JOBS = 64
 RUN_CORES = 0.044  # a saturated channel at REFERENCE_BPS
 STATION_CORES = 0.001
 FLOW_CORES = 0.003  # programs and packets of each flow after the first
-LISTENING_CORES = 0.0025  # added for a DSR daemon that processes all overheard frames (routing/dsr/src/dull.rs)
+LISTENING_CORES = 0.0025  # added for a DSR daemon that processes all overheard frames (routing/dsr/src/overheard_filter.rs)
 REFERENCE_BPS = 2e6
 RADIOS = ROOT / "medium" / "radios"
 
