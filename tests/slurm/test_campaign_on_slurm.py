@@ -89,6 +89,13 @@ def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tm
             if campaign.poll() is None:
                 campaign.terminate()
                 campaign.wait(60)
+            # what the killed worker's runs left: records and control groups, as after a loss of power
+            subprocess.run(
+                [sys.executable, "-P", "-m", "testbed", "clean"],
+                cwd=ROOT,
+                env=cluster.environment | {"PYTHONPATH": str(ROOT)},
+                check=True,
+            )
     after = ended_runs(out)
     assert len(after) == RUNS
     assert {place: after[place] for place in before} == before
