@@ -3,11 +3,11 @@
 A *series* is one metric on one machine and kernel, against one reference program. The value of a night is the median of its
 repetitions: one number a night, so that what differs between nights (load, temperature, memory layout) is in the spread.
 
-- Series with noise: tonight's value against the prediction interval of Student's t for one further value, mean +- t s sqrt(1 + 1/n)
-  of the n earlier values (Hahn and Meeker, *Statistical Intervals*, 1991, section 4.8).
-- Exact series, in virtual time with fixed seeds: a night without a change repeats the last one to the bit. If it does not, Welch's t
-  test compares tonight's repetitions with those of the last night, because a new order of random numbers is no change of what is
-  measured.
+- Series with noise: tonight's value against the prediction interval of Student's t for one further value,
+  mean +- t s sqrt(1 + 1/n) of the n earlier values (Hahn and Meeker, *Statistical Intervals*, 1991, section 4.8).
+- Exact series, in virtual time with fixed seeds: a night without a change repeats the last one to the bit. If it does not,
+  Welch's t test compares tonight's repetitions with those of the last night, because a new order of random
+  numbers is no change of what is measured.
 
 The error of a month of NIGHTS_OF_MONTH nights, ALARMS_OF_MONTH, is divided among its nights, a night's among its parts (both
 Bonferroni), a part's among its series by Holm's step-down procedure (*A simple sequentially rejective multiple test procedure*,
@@ -50,7 +50,8 @@ class Night:
 
 @dataclass(frozen=True)
 class Series:
-    """A metric with its nights, the last one tonight's. `relevant`: the smallest change that matters, as a share of the old value."""
+    """A metric with its nights, the last one tonight's. `relevant`: the smallest change that matters, as a share of
+    the old value."""
 
     part: str
     metric: str

@@ -1,5 +1,5 @@
-"""The page of trends: a small chart per watched series, nights from left to right, alarms marked. One HTML file without scripts and
-without anything from elsewhere."""
+"""The page of trends: a small chart per watched series, nights from left to right, alarms marked. One HTML file without
+scripts and without anything from elsewhere."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -41,7 +41,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
                         help="replace a key of the campaign's scenarios; may be repeated")  # fmt: skip
     parser.add_argument("--only", metavar="PATTERN", help="checks of the part validation, as of `manet validate --only`")
     parser.add_argument("--repetitions", metavar="N", type=positive, default=15, help="of the part speed (default: 15)")
-    parser.add_argument("--accept", metavar="METRIC", action="append", help="run nothing: the newest night begins this series anew")
+    parser.add_argument(
+        "--accept", metavar="METRIC", action="append", help="run nothing: the newest night begins this series anew"
+    )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML")
     parser.add_argument("--page", action="store_true", help="write the trends as DIR/index.html")
     parser.add_argument("--json", action="store_true", help="print the night as one JSON object")

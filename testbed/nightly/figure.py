@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Figure:
-    """A metric with its repetitions. `relevant`: the smallest change that matters, as a share; None: recorded, not watched.
-    `exact`: unchanged code repeats each value to the bit. `runs`: where each repetition is, or its seed. `kernel`: of the guest."""
+    """A metric with its repetitions. `relevant`: the smallest change that matters, as a share; None: recorded, not
+    watched. `exact`: unchanged code repeats each value to the bit. `runs`: where each repetition is, or its
+    seed. `kernel`: of the guest."""
 
     metric: str
     unit: str

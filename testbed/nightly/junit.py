@@ -1,5 +1,6 @@
 """JUnit XML of a night, for other systems: a suite for each part, a case for each watched figure and each failure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -24,11 +25,11 @@ def write(night: Night, path: Path) -> None:
         if part.skipped:
             suite.add_testcase(_case(name, name, [Skipped(part.skipped)]))
         document.add_testsuite(suite)
-    document.update_statistics()
-    write_atomic(path, document.tostring().decode())
+    document.update_statistics()  # type: ignore[no-untyped-call]
+    write_atomic(path, document.tostring().decode())  # type: ignore[no-untyped-call]
 
 
-def _case(name: str, suite: str, results: list[Failure | Error | Skipped]) -> TestCase:
+def _case(name: str, suite: str, results: Sequence[Failure | Error | Skipped]) -> TestCase:
     case = TestCase(name, f"nightly.{suite}")
-    case.result = results
+    case.result = list(results)
     return case

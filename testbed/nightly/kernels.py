@@ -24,6 +24,8 @@ def figures(history: Path, night: str) -> Part:
         words = ["--set", f"duration={DURATION_S}", "--clock", "virtual", "--kernel", name, "--out", str(out)]
         done = subprocess.run([*MANET, "run", SCENARIO, *words], cwd=ROOT, stdout=sys.stderr, check=False)
         if done.returncode != 0:
-            part.failures.append(f"kernels/{name}: `manet run {SCENARIO} --clock virtual --kernel {name}` ended with {done.returncode}")
+            part.failures.append(
+                f"kernels/{name}: `manet run {SCENARIO} --clock virtual --kernel {name}` ended with {done.returncode}"
+            )
         part.figures += of_folder(out, history, f"kernels/{name}", unpacked.release).figures
     return part

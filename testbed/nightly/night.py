@@ -42,7 +42,7 @@ class Night:
 def run(history: Path, jobs: Mapping[str, Callable[[str], Part]]) -> Night:
     """Run each part, called with the night's name; judge its figures and enter them into the history."""
     date = datetime.now(UTC)
-    name = date.strftime("%Y%m%d-%H%M%S")
+    name = _name(date)
     parts = {part: _part(part, partial(job, name)) for part, job in jobs.items()}
     before = table.read(history).to_pylist()
     head = _head(name, date, before)
@@ -50,6 +50,10 @@ def run(history: Path, jobs: Mapping[str, Callable[[str], Part]]) -> Night:
     verdicts = judged(before, rows)
     table.append(history, rows)
     return Night(name, date, head["commits"], parts, verdicts)
+
+
+def _name(date: datetime) -> str:
+    return date.strftime("%Y%m%d-%H%M%S")
 
 
 def rows_of(part: str, outcome: Part, head: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """Part `speed`: the medium's processor time for a simulated second, as a ratio to a fixed reference program.
 
-The reference is the medium's program of the history's first night, kept in the history. Both simulate the same configuration by
-turns (reference first in one pair, second in the next), and a repetition is the ratio of a pair's processor times. What slows both
-down, such as other work on the machine or its temperature, cancels out. A reference that cannot run the workload any more, or that
+The reference is the medium's program of the history's first night, kept in the history. Both simulate the same configuration
+by turns (reference first in one pair, second in the next); a repetition is the ratio of a pair's processor times. What slows
+both down, such as other work on the machine or its temperature, cancels out. A reference that cannot run the workload any more, or that
 is removed, is replaced by tonight's program: the series begin anew.
 """
 
@@ -50,13 +50,13 @@ def figures(history: Path, repetitions: int = REPETITIONS, medium: Path = BUILT.
         configurations = {name: _written(Path(folder) / f"{name}.json", layout) for name, layout in WORKLOADS.items()}
         reference = _reference(history, medium, configurations.values())
         digest = hashlib.sha256(reference.read_bytes()).hexdigest()[:12]
-        programs = [_copied(program, Path(folder) / name) for program, name in ((medium, "medium-1"), (reference, "medium-2"))]
+        ours, theirs = _copied(medium, Path(folder) / "medium-1"), _copied(reference, Path(folder) / "medium-2")
         part = Part()
         for name, path in configurations.items():
-            pairs = _pairs(path, *programs, repetitions)
+            pairs = _pairs(path, ours, theirs, repetitions)
             simulated_s = WORKLOADS[name].warmup_s + WORKLOADS[name].measured_s
-            ratios = tuple(ours / theirs for ours, theirs in pairs)
-            costs = tuple(ours / simulated_s for ours, _ in pairs)
+            ratios = tuple(cost / base for cost, base in pairs)
+            costs = tuple(cost / simulated_s for cost, _ in pairs)
             part.figures.append(Figure(f"speed/{name}/cpu-ratio", "of reference", ratios, RELEVANT, reference=digest))
             part.figures.append(Figure(f"speed/{name}/cpu", "CPU s per simulated s", costs, None, reference=digest))
     return part

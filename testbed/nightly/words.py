@@ -1,5 +1,6 @@
 """A night in words and as JSON."""
 
+from math import isfinite
 from typing import Any
 
 from analysis.nights.change import FEWEST, Verdict
@@ -47,9 +48,14 @@ def as_json(night: Night) -> dict[str, Any]:
         "figures": [
             {
                 "part": one.series.part, "metric": one.series.metric, "unit": one.series.unit, "old": one.old, "new": one.new,
-                "change": one.change, "p": one.p, "nights": one.nights, "alarm": one.alarm, "commits": one.commits,
+                "change": _finite(one.change), "p": one.p, "nights": one.nights, "alarm": one.alarm, "commits": one.commits,
                 "runs": list(one.series.tonight.runs),
             }
             for one in night.verdicts
         ],
     }  # fmt: skip
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON has no infinity, the change from 0."""
+    return number if number is not None and isfinite(number) else None
