@@ -1,9 +1,9 @@
 """Part `speed`: the medium's processor time for a simulated second, as a ratio to a fixed reference program.
 
-The reference is the medium's program of the history's first night, kept in the history. Both simulate the same configuration
-by turns (reference first in one pair, second in the next); a repetition is the ratio of a pair's processor times. What slows
-both down, such as other work on the machine or its temperature, cancels out. A reference that cannot run the workload any more, or that
-is removed, is replaced by tonight's program: the series begin anew.
+The reference is the medium's program of the history's first night, kept in the history. Both simulate the same configuration by
+turns (reference first in one pair, second in the next); a repetition is the ratio of a pair's processor times. What slows both
+down, such as other work on the machine or its temperature, cancels out. A reference that cannot run the workload any more, or
+that is removed, is replaced by tonight's program: the series begin anew.
 """
 
 import hashlib
