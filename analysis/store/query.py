@@ -1,6 +1,7 @@
 """SQL over result stores, by DuckDB in memory. A query can read the tables below and nothing else: no file, no network.
 
-Tables: `runs` and `flows` over all folders; one of the runs of each folder, named like it, and like its experiment if no other
+Tables: `runs` and `flows` over all folders; `nights` over all histories of `manet nightly`;
+one of the runs of each folder, named like it, and like its experiment if no other
 folder has the same; `columns` with the type, unit and meaning of all columns.
 """
 
@@ -13,10 +14,11 @@ import duckdb
 import pyarrow as pa
 
 from analysis.errors import QueryError
+from analysis.nights import table as nights
 from analysis.store import schema
 from analysis.store.files import NAMES, read
 
-RUNS, FLOWS, COLUMNS = "runs", "flows", "columns"
+RUNS, FLOWS, NIGHTS, COLUMNS = "runs", "flows", "nights", "columns"
 MAX_MEMORY = "2GB"
 MAX_ROWS = 1_000_000  # of an answer, which is held in memory
 SETTINGS = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
@@ -24,9 +26,11 @@ READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 FIRST_LINE = re.compile(r"\s*\n\s*")
 
 
-def answer(query: str, folders: Iterable[Path]) -> pa.Table:
-    """The rows of a query over the stores in these folders. Raises QueryError, and RunFileError for a damaged store."""
-    tables = tables_of(list(folders))
+def answer(query: str, folders: Iterable[Path], histories: Iterable[Path] = ()) -> pa.Table:
+    """The rows of a query over the stores in these folders, and the histories of nights.
+
+    Raises QueryError, and RunFileError for a damaged store."""
+    tables = tables_of(list(folders), list(histories))
     with duckdb.connect(config={"memory_limit": MAX_MEMORY, "autoload_known_extensions": False}) as connection:
         for name, table in tables.items():
             connection.register(name, table)
@@ -54,11 +58,13 @@ def _bounded(reader: pa.RecordBatchReader | None) -> pa.Table:
     return pa.Table.from_batches(batches, reader.schema)
 
 
-def tables_of(folders: list[Path]) -> dict[str, pa.Table]:
+def tables_of(folders: list[Path], histories: Iterable[Path] = ()) -> dict[str, pa.Table]:
     """Each table of a query by its name."""
     runs = {folder: read(folder) for folder in folders}
     flows = [read(folder, schema.FLOWS) for folder in folders if (folder / NAMES[schema.FLOWS]).is_file()]
     tables = {RUNS: schema.joined(list(runs.values()), schema.RUNS), FLOWS: schema.joined(flows, schema.FLOWS)}
+    if of_nights := [nights.read(history) for history in histories]:
+        tables[NIGHTS] = pa.concat_tables(of_nights)
     names = {folder: view_name(folder.resolve().name) for folder in folders}
     experiments = {folder: view_name(str(table["experiment"][0])) for folder, table in runs.items() if len(table)}
     own = Counter(names.values())

@@ -6,5 +6,5 @@ A verb imports what it needs when it runs, so that `./manet --help` is fast.
 VERBS = (
     "demo", "list", "test", "run", "campaign", "batch", "replay", "report", "sql", "bundle", "export",
     "cli", "script", "map", "routes", "trace", "curve", "story", "plot", "tcp",
-    "validate", "schema", "doctor", "vm", "clean",
+    "validate", "nightly", "schema", "doctor", "vm", "clean",
 )  # fmt: skip

@@ -23,7 +23,7 @@ EXAMPLES = """
   ./manet sql "select experiment, seed, host from runs where ending = 'void'" \\
               /tmp/odd-hops results --json
 
-Tables: runs and flows (of all folders), one of each folder's runs with its
+Tables: runs and flows (of all folders), nights (of `manet nightly`), one of each folder's runs with its
 name and "_" for "-", and columns. A query reads nothing else and writes
 nothing. Put `where counts` before you take a mean: void runs have rows.
 """
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
     from analysis.store.query import answer
 
-    table = answer(options.query, _stores(options.folders))
+    table = answer(options.query, *_stores(options.folders))
     if options.json:
         print(json.dumps([dict(zip(table.column_names, row, strict=True)) for row in _rows(table)], default=str, indent=1))
     elif options.csv:
@@ -63,18 +63,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stores(given: list[Path]) -> list[Path]:
-    """The folders with a store; UsageError for a named folder without one."""
+def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:
+    """The folders with a store, and those with a history of nights; UsageError for a named folder without one."""
+    from analysis.nights.table import histories_below
     from analysis.store.files import stores_below
     from testbed.errors import UsageError
 
     found: dict[Path, None] = {}
+    histories: dict[Path, None] = {}
     for place in given or [results_folder()]:
         below = stores_below(place)
-        if not below:
+        nights = histories_below(place)
+        if not below and not nights:
             raise UsageError(f"{place}: no result store (runs.parquet); `./manet report DIR` writes that of a folder of results")
         found |= dict.fromkeys(below)
-    return list(found)
+        histories |= dict.fromkeys(nights)
+    return list(found), list(histories)
 
 
 def _rows(table: "pa.Table") -> Iterator[tuple[Any, ...]]:

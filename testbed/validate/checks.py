@@ -68,16 +68,22 @@ def cases(pattern: str | None = None) -> list[Case]:
 
 def evaluate(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> list[Check]:
     """Simulate every case with every seed and compare; `progress(done, total)` after each simulation."""
+    return [compare(case, values) for case, values in measure(chosen, progress)]
+
+
+def measure(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> list[tuple[Case, list[float]]]:
+    """Each case with its metric under each of SEEDS; `progress(done, total)` after each simulation."""
     jobs = [(case.layout, seed) for case in chosen for seed in SEEDS]
     results = simulate.run_all(jobs, progress)
     return [
-        _compare(case, results[first : first + len(SEEDS)])
+        (case, [case.metric(result) for result in results[first : first + len(SEEDS)]])
         for case, first in zip(chosen, range(0, len(jobs), len(SEEDS)), strict=True)
     ]
 
 
-def _compare(case: Case, results: Sequence[Result]) -> Check:
-    measured = fmean(case.metric(result) for result in results)
+def compare(case: Case, values: Sequence[float]) -> Check:
+    """The check of a case with these values of its metric."""
+    measured = fmean(values)
     error = (measured - case.reference) / case.reference
     return Check(case.name, measured, case.reference, case.source, case.tolerance, abs(error) <= case.tolerance, case.unit, error)
 

@@ -1,0 +1,119 @@
+"""Part `speed`: the medium's processor time for a simulated second, as a ratio to a fixed reference program.
+
+The reference is the medium's program of the history's first night, kept in the history. Both simulate the same configuration by
+turns (reference first in one pair, second in the next); a repetition is the ratio of a pair's processor times. What slows both
+down, such as other work on the machine or its temperature, cancels out. A reference that cannot run the workload any more, or
+that is removed, is replaced by tonight's program: the series begin anew.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from testbed.errors import RunError, UsageError
+from testbed.nightly.figure import Figure, Part
+from testbed.programs import BUILT
+from testbed.validate import simulate
+from testbed.validate.simulate import Layout
+
+REPETITIONS = 15
+RELEVANT = 0.03
+SEED = 1
+TIMEOUT_S = 300
+REFERENCE = Path("reference") / "manet-medium"
+CIRCLE = 30  # senders around one receiver
+HOPS = 10
+# about a third of a second of work each on the machine of docs/validation.md
+WORKLOADS = {
+    "circle30": Layout(
+        "ns2-dsss-2m", simulate.circle(CIRCLE, 10.0), [simulate.saturated(i, 0) for i in range(1, CIRCLE + 1)],
+        measured_s=200.0, warmup_s=1.0,
+    ),
+    "chain10": Layout(
+        "dot11g-54m", [(20.0 * i, 1.0) for i in range(HOPS + 1)], [simulate.cbr(range(HOPS + 1), 2_000_000)],
+        measured_s=60.0, warmup_s=1.0,
+    ),
+}  # fmt: skip
+
+
+def figures(history: Path, repetitions: int = REPETITIONS, medium: Path = BUILT.medium) -> Part:
+    """The ratio of each workload, and the processor time itself, which is recorded and not watched."""
+    if not medium.exists():
+        raise UsageError(f"{medium}: not found; build it with ./setup.sh")
+    with tempfile.TemporaryDirectory(prefix="manet-nightly-") as folder:
+        configurations = {name: _written(Path(folder) / f"{name}.json", layout) for name, layout in WORKLOADS.items()}
+        reference = _reference(history, medium, configurations.values())
+        digest = hashlib.sha256(reference.read_bytes()).hexdigest()[:12]
+        ours, theirs = _copied(medium, Path(folder) / "medium-1"), _copied(reference, Path(folder) / "medium-2")
+        part = Part()
+        for name, path in configurations.items():
+            pairs = _pairs(path, ours, theirs, repetitions)
+            simulated_s = WORKLOADS[name].warmup_s + WORKLOADS[name].measured_s
+            ratios = tuple(cost / base for cost, base in pairs)
+            costs = tuple(cost / simulated_s for cost, _ in pairs)
+            part.figures.append(Figure(f"speed/{name}/cpu-ratio", "of reference", ratios, RELEVANT, reference=digest))
+            part.figures.append(Figure(f"speed/{name}/cpu", "CPU s per simulated s", costs, None, reference=digest))
+    return part
+
+
+def _pairs(path: Path, medium: Path, reference: Path, repetitions: int) -> list[tuple[float, float]]:
+    """Processor times in s of medium and reference, by turns."""
+    found = []
+    for number in range(repetitions):
+        if number % 2:
+            ours = _cpu_s(medium, path)
+            theirs = _cpu_s(reference, path)
+        else:
+            theirs = _cpu_s(reference, path)
+            ours = _cpu_s(medium, path)
+        found.append((ours, theirs))
+    return found
+
+
+def _reference(history: Path, medium: Path, paths: Iterable[Path]) -> Path:
+    """The reference program, replaced if it cannot run these workloads."""
+    kept = history / REFERENCE
+    try:
+        for path in paths:
+            _cpu_s(kept, path)
+    except (OSError, RunError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_name(f".{kept.name}.{os.getpid()}")
+        shutil.copy2(medium, part)
+        part.replace(kept)
+    return kept
+
+
+def _copied(program: Path, place: Path) -> Path:
+    """A copy under names of the same length in the same file system: both begin with the same stack and page cache."""
+    shutil.copy2(program, place)
+    return place
+
+
+def _written(path: Path, layout: Layout) -> Path:
+    path.write_text(json.dumps(simulate.medium_json(layout, SEED)))
+    return path
+
+
+def _cpu_s(program: Path, path: Path) -> float:
+    """Processor time in s of one simulation, user and system. RunError if it fails."""
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen([str(program), "sim", str(path)], stdout=subprocess.DEVNULL, stderr=words)
+        watchdog = threading.Timer(TIMEOUT_S, process.kill)
+        watchdog.start()
+        try:
+            _, status, used = os.wait4(process.pid, 0)  # of this child alone, in us; os.times() counts in steps of 10 ms
+        finally:
+            watchdog.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        words.seek(0)
+        said = words.read().decode(errors="replace").strip().splitlines()
+    if process.returncode != 0:
+        raise RunError(f"{program.name} sim: exit {process.returncode}: {(said or ['no message'])[-1]}; rebuild with ./setup.sh")
+    return used.ru_utime + used.ru_stime
