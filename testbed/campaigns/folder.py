@@ -15,7 +15,7 @@ SAME = ("experiments", "size")
 
 @dataclass
 class Folder:
-    """The folder while its lock is held. Workers of this machine end their runs when it is free (worker.py)."""
+    """The folder while its lock is held. Workers of this machine end their runs when it is free (testbed/workers)."""
 
     directory: Path
     descriptor: int
@@ -47,7 +47,7 @@ class Folder:
         for key in SAME if before else ():
             if before.get(key) != head[key]:
                 raise UsageError(
-                    f"{self.directory}: holds a campaign of other {key} ({before.get('command')}); give another folder with --out"
+                    f"{self.directory}: holds a campaign of other {key} ({before.get('resume')}); give another folder with --out"
                 )
 
     def release(self) -> None:

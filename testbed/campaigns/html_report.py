@@ -179,7 +179,7 @@ def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     pace = f" ({emulated_s / wall_s:.1f} emulated seconds a second)" if wall_s else ""
     verdicts = ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items())
     entries = {
-        "command": campaign.get("command"),
+        "command to go on": campaign.get("resume"),
         "began": campaign.get("began"),
         "ended": campaign.get("ended") or "has not ended",
         "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air{pace}",

@@ -137,7 +137,7 @@ def is_done(folder: Path) -> bool:
 
 
 def done_records(directory: Path) -> Iterator[dict[str, Any]]:
-    """The record of each batch that has ended (worker.py), with `round` and `batch`."""
+    """The record of each batch that has ended (testbed/workers), with `round` and `batch`."""
     for path in sorted(
         (directory / BATCHES).glob(f"round-*/batch-*{DONE}"), key=lambda path: (_number(path.parent.name), _number(path.name))
     ):

@@ -23,7 +23,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry out the batch; its outcomes are in the file, so that a failed run is no failure of the worker."""
     from testbed.campaigns.batch import Batch
-    from testbed.campaigns.worker import work
+    from testbed.workers.worker import work
 
     def say(text: str) -> None:
         print(f"manet batch: {text}", file=sys.stderr, flush=True)

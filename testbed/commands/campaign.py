@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 PAPERS = ("hv", "be", "rt", "im", "wm")
 EXAMPLES = """
-  ./manet campaign hv --quick       HV's experiments, until their questions are
-                                    decided; results in results/campaign-hv-quick
+  ./manet campaign hv --quick       HV's experiments, until their questions
+                                    are decided: results/campaign-hv-quick
   ./manet campaign all --quick      all five papers
   ./manet campaign hv-fig12 rt-mobile --quick
   ./manet campaign hv --cluster slurm --snakemake "--default-resources
@@ -84,12 +84,12 @@ def run(options: argparse.Namespace) -> int:
     with Folder.claimed(directory) as claim:
         before = read_object(directory / "campaign.json")
         head: dict[str, Any] = {
-            "name": name, "command": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
+            "name": name, "resume": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
             "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),
             "cluster": options.cluster,
         }  # fmt: skip
         claim.require_same(before, head)
-        lay_out_members(members, head["command"], options.jobs)
+        lay_out_members(members, head["resume"], options.jobs)
         write_record(directory, head, ended=False)
         scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
         rounds = Rounds(

@@ -23,9 +23,9 @@ EXAMPLES = """
   ./manet sql "select experiment, seed, host from runs where ending = 'void'" \\
               /tmp/odd-hops results --json
 
-Tables: runs and flows (of all folders), nights (of `manet nightly`), one of each folder's runs with its
-name and "_" for "-", and columns. A query reads nothing else and writes
-nothing. Put `where counts` before you take a mean: void runs have rows.
+Tables: runs and flows (of all folders), nights (of `manet nightly`), one of
+each folder's runs with its name and "_" for "-", and columns. A query reads
+nothing else and writes nothing. Put `where counts` before you take a mean: void runs have rows.
 """
 
 

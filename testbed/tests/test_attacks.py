@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed import __main__ as manet
-from testbed.campaigns.campaign import Campaign
+from testbed.campaigns.schedule import Schedule
 from testbed.tests.attacks import ATTACKS, Attack
 
 MAX_ERROR_LENGTH = 1200
@@ -19,7 +19,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         raise AssertionError("this input was accepted")
 
     monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda *_args, **_options: None)
-    monkeypatch.setattr(Campaign, "_side_by_side", accepted)
+    monkeypatch.setattr(Schedule, "_side_by_side", accepted)
     monkeypatch.setattr("testbed.runs.run.run_scenario", accepted)
     monkeypatch.chdir(tmp_path)
 

@@ -18,7 +18,7 @@ EVIL = "</td><script>alert(1)</script>"
 CAMPAIGN = {
     "format": "manet-campaign/1",
     "name": "papers",
-    "command": "./manet campaign papers --quick",
+    "resume": "./manet campaign papers --quick",
     "began": "2026-11-23T21:00:00+00:00",
     "ended": None,
     "experiments": ["my-own", "hv-fig1"],

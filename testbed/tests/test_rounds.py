@@ -148,7 +148,7 @@ def test_a_round_that_brings_nothing_ends_the_campaign_with_a_reason(rounds):
 
 def test_the_record_adds_up_rounds_batches_and_verdicts(rounds):
     rounds(Workers(noisy)).run()
-    head = {"name": "e", "command": "./manet campaign e", "experiments": ["e"], "size": "quick", "began": "now", "cluster": None}
+    head = {"name": "e", "resume": "./manet campaign e", "experiments": ["e"], "size": "quick", "began": "now", "cluster": None}
     record = write_record(rounds.out, head, ended=True)
     assert [each["runs"] for each in record["rounds"]] == [8, 4, 6, 10]
     assert (record["verdicts"]["valid"], record["wall_s"], record["emulated_s"]) == (28, 8.0, 80.0)

@@ -1,0 +1,1 @@
+"""The worker of a campaign: one batch on this machine (docs/campaigns.md)."""
