@@ -25,7 +25,8 @@ EXAMPLES = """
 
 Tables: runs and flows (of all folders), nights (of `manet nightly`), one of
 each folder's runs with its name and "_" for "-", and columns. A query reads
-nothing else and writes nothing. Put `where counts` before you take a mean: void runs have rows.
+nothing else and writes nothing. Put `where counts` before you take a mean:
+void runs have rows.
 """
 
 
