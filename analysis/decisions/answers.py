@@ -59,7 +59,7 @@ class Answered:
     limit of seeds)."""
 
     asked: Asked
-    most_pairs: int
+    max_pairs: int
     answer: Answer
     looks: list[int] = field(default_factory=list)
     means: tuple[float, float] | None = None
@@ -99,7 +99,7 @@ class Answered:
             "where": self.asked.where,
             "matters": question.matters,
             "confidence": question.confidence,
-            "most_pairs": self.most_pairs,
+            "max_pairs": self.max_pairs,
             "outcome": str(self.answer.outcome),
             "answer": self.verdict,
             "pairs": found["pairs"],
@@ -158,7 +158,7 @@ def _reference_value(question: Question, cell: Row, references: Mapping[str, Ref
 def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answered:
     """The answer by the runs of table.csv (`rows`); `first` and `most`: seeds of the first look, and the limit without the
     question's own."""
-    limit = each.question.most_pairs or most
+    limit = each.question.max_pairs or most
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge)
     by_seed = [_ended(rows_of(cell, rows)) for cell in each.cells]
     found, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0

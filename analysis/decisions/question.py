@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, model_validator
 from scenarios.models import STRICT, KeyProblem
 
 VARIANT = "variant"
-MOST_PAIRS = 50  # without seeds of the full size
+MAX_PAIRS = 50  # without seeds of the full size
 
 
 class Question(BaseModel):
@@ -26,7 +26,7 @@ class Question(BaseModel):
     key: str = VARIANT
     where: dict[str, Any] = Field(default_factory=dict)
     matters: Annotated[float, Field(gt=0)]
-    most_pairs: Annotated[int, Field(ge=2, le=10_000)] | None = None
+    max_pairs: Annotated[int, Field(ge=2, le=10_000)] | None = None
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
 
     @model_validator(mode="after")

@@ -32,17 +32,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """`matters`: the smallest difference that matters, in the metric's unit, above 0. `most_pairs`: the limit, at least 2.
+    """`matters`: the smallest difference that matters, in the metric's unit, above 0. `max_pairs`: the limit, at least 2.
     `edge`: the difference beyond which the answer is `more` or `less`, from 0 to `matters`."""
 
     matters: float
-    most_pairs: int
+    max_pairs: int
     confidence: float = 0.95
     edge: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.matters > 0 and self.most_pairs >= 2 and 0 < self.confidence < 1 and 0 <= self.edge <= self.matters):
-            text = "a rule needs matters > 0, most_pairs >= 2, a confidence between 0 and 1 and an edge from 0 to matters"
+        if not (self.matters > 0 and self.max_pairs >= 2 and 0 < self.confidence < 1 and 0 <= self.edge <= self.matters):
+            text = "a rule needs matters > 0, max_pairs >= 2, a confidence between 0 and 1 and an edge from 0 to matters"
             raise ValueError(f"{text}, not {self}")
 
 
@@ -69,7 +69,7 @@ def answer(rule: Rule, looks: Sequence[int], differences: Sequence[float]) -> An
         raise ValueError(f"the last look is at {pairs} pairs, not {looks[-1] if looks else 'none'}")
     if pairs < 2:
         return Answer(Outcome.UNDECIDED, pairs)
-    bound = _bound(tuple(look for look in looks if look >= 2), rule.most_pairs, rule.confidence)
+    bound = _bound(tuple(look for look in looks if look >= 2), rule.max_pairs, rule.confidence)
     mean, spread = fmean(differences), stdev(differences)
     half = float(special.stdtrit(pairs - 1, special.ndtr(bound))) * spread / pairs**0.5 if spread else 0.0
     low, high = mean - half, mean + half
@@ -83,5 +83,5 @@ def answer(rule: Rule, looks: Sequence[int], differences: Sequence[float]) -> An
 
 
 @lru_cache(maxsize=4096)
-def _bound(looks: tuple[int, ...], most_pairs: int, confidence: float) -> float:
-    return boundaries([look / most_pairs for look in looks], linear(1 - confidence))[-1]
+def _bound(looks: tuple[int, ...], max_pairs: int, confidence: float) -> float:
+    return boundaries([look / max_pairs for look in looks], linear(1 - confidence))[-1]

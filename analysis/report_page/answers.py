@@ -31,7 +31,7 @@ class Answer(BaseModel):
     base: Text = Field("", alias="with")
     key: str | None = None
     where: dict[str, Any] = {}
-    most_pairs: int | None = None
+    max_pairs: int | None = None
     mean_compared: float | None = None
     mean_with: float | None = None
     difference: float | None = None

@@ -23,7 +23,7 @@ from analysis.tests.test_tables import EXPERIMENT, make_run
 
 HOLDS = {
     "question": "ELFN carries more than Reno", "claim": "more", "metric": "percent", "unit": "%", "compared": "elfn-2s",
-    "with": "reno", "key": "variant", "where": {"speed": 20}, "matters": 5.0, "most_pairs": 50, "outcome": "more",
+    "with": "reno", "key": "variant", "where": {"speed": 20}, "matters": 5.0, "max_pairs": 50, "outcome": "more",
     "answer": "holds", "pairs": 12, "mean_compared": 61.0, "mean_with": 55.2, "difference": 5.8, "low": -1.2, "high": 10.4,
     "needed": None, "looks": [4, 8, 12], "wall_s": 312.0, "emulated_s": 2880.0,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.decisions.question import MOST_PAIRS, Question
+from analysis.decisions.question import MAX_PAIRS, Question
 from scenarios import toml_file
 from scenarios.definition import scenario_of
 from scenarios.document import Document
@@ -47,7 +47,7 @@ class Experiment:
     expected: bool = False
     shown: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
-    looks: tuple[int, int] = (1, MOST_PAIRS)  # seeds of the first look of a campaign, and the limit of seeds
+    looks: tuple[int, int] = (1, MAX_PAIRS)  # seeds of the first look of a campaign, and the limit of seeds
 
     def to_json(self, resume: str = "") -> str:
         """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
@@ -90,7 +90,7 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
         expect=tables.expect, expected=tables.expected, shown=tables.shown, questions=tables.questions,
-        looks=(tables.quick.get("seeds", 1), tables.full.get("seeds", MOST_PAIRS)),
+        looks=(tables.quick.get("seeds", 1), tables.full.get("seeds", MAX_PAIRS)),
     )  # fmt: skip
 
 

@@ -53,6 +53,11 @@ class Task:
         """Cell and seed, as messages name the run."""
         return f"{self.cell.name} seed {self.seed}"
 
+    @property
+    def full_name(self) -> str:
+        """The same with the experiment, where runs of several are side by side."""
+        return f"{self.experiment}/{self.name}"
+
 
 @dataclass
 class Outcome:

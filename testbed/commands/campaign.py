@@ -41,7 +41,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--kernel", metavar="NAME", help="kernel of those guests")
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds of the first round instead of the size's number")
     parser.add_argument(
-        "--most", metavar="N", type=positive, help="limit of seeds of each question instead of the full size's number"
+        "--max-pairs", metavar="N", type=positive, help="limit of seeds of each question instead of the full size's number"
     )
     parser.add_argument(
         "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
@@ -133,8 +133,8 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
     members = []
     for name in dict.fromkeys(chosen):
         experiment = load(find(name), request)
-        if options.most:
-            questions = tuple(question.model_copy(update={"most_pairs": options.most}) for question in experiment.questions)
+        if options.max_pairs:
+            questions = tuple(question.model_copy(update={"max_pairs": options.max_pairs}) for question in experiment.questions)
             experiment = replace(experiment, questions=questions)
         members.append(Member(experiment, directory / experiment.name))
     return members

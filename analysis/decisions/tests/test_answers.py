@@ -82,7 +82,7 @@ def test_a_failed_run_ends_its_seed_without_a_pair():
 
 def test_at_the_limit_a_question_stays_undecided():
     values = [100.0, 300.0, 50.0, 220.0, 130.0, 90.0]
-    found = of(values, values[::-1], most_pairs=6)
+    found = of(values, values[::-1], max_pairs=6)
     assert (found.verdict, found.looks, found.seeds) == ("undecided", [4, 6], None)
 
 

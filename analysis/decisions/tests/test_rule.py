@@ -15,7 +15,7 @@ ALLOWED = 0.05 + 3 * (0.05 * 0.95 / CAMPAIGNS) ** 0.5
 def outcome_of(rule: Rule, differences: list[float]) -> Outcome:
     """The outcome of a campaign that stops at the first look which decides."""
     looks: list[int] = []
-    for seeds in schedule(4, rule.most_pairs):
+    for seeds in schedule(4, rule.max_pairs):
         looks.append(seeds)
         found = answer(rule, looks, differences[:seeds])
         if found.outcome != Outcome.UNDECIDED:
@@ -30,7 +30,7 @@ def share(outcomes: list[Outcome], *which: Outcome) -> float:
 def campaigns(rule: Rule, mean: float, draw: str) -> list[Outcome]:
     """Outcomes of simulated campaigns; the differences have a standard deviation of 1."""
     random = np.random.default_rng(7)
-    size = (CAMPAIGNS, rule.most_pairs)
+    size = (CAMPAIGNS, rule.max_pairs)
     noise = random.normal(size=size) if draw == "normal" else random.standard_t(3, size=size) / 3**0.5
     return [outcome_of(rule, row.tolist()) for row in mean + noise]
 
@@ -86,7 +86,7 @@ def test_fewer_than_two_pairs_decide_nothing():
     assert answer(Rule(1.0, MOST), [1], [100.0]).outcome == Outcome.UNDECIDED
 
 
-@pytest.mark.parametrize("wrong", [{"matters": 0.0}, {"most_pairs": 1}, {"confidence": 1.0}, {"edge": 2.0}])
+@pytest.mark.parametrize("wrong", [{"matters": 0.0}, {"max_pairs": 1}, {"confidence": 1.0}, {"edge": 2.0}])
 def test_a_rule_without_meaning_is_refused(wrong):
     with pytest.raises(ValueError, match="a rule needs"):
-        Rule(**({"matters": 1.0, "most_pairs": 10} | wrong))
+        Rule(**({"matters": 1.0, "max_pairs": 10} | wrong))
