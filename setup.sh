@@ -383,8 +383,10 @@ build_python() {
         fresh=(--ignore-installed)
     fi
     touch .venv/unfinished
+    # connection-pool, which Snakemake requires, has no wheel on the index; it is pure Python.
     step "installing Python packages" pip .venv/bin/python -m pip install --disable-pip-version-check --no-input \
-        --require-virtualenv --progress-bar off --only-binary :all: "${fresh[@]}" --require-hashes -r requirements.lock ||
+        --require-virtualenv --progress-bar off --only-binary :all: --no-binary connection-pool --use-pep517 \
+        "${fresh[@]}" --require-hashes -r requirements.lock ||
         fail "pip install failed: $(cause_of pip)"
     rm -f .venv/unfinished
     finished python "$key"
