@@ -27,6 +27,7 @@ class Answer(BaseModel):
     matters: float
     answer: str
     outcome: str
+    confidence: float = 0.95
     pairs: int
     base: Text = Field("", alias="with")
     key: str | None = None
@@ -78,8 +79,12 @@ class Answers(BaseModel):
     """The answers of an experiment; empty without questions."""
 
     model_config = ConfigDict(frozen=True)
-    confidence: float = 0.95
     answers: list[Answer] = []
+
+    @property
+    def confidence(self) -> float:
+        """The lowest of the answers' intervals, which all of them have at least."""
+        return min((each.confidence for each in self.answers), default=0.95)
 
     def timed(self, pace: float | None) -> "Answers":
         """With the wall time of each answer at `pace` emulated seconds a second, where the file gives none."""

@@ -7,7 +7,7 @@ side as the machine bears. A worker that was ended in mid-batch loses only the r
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,7 @@ def split(tasks: Sequence[Task], jobs: int, target_s: float = TARGET_S) -> list[
 
 
 @contextmanager
-def claimed(path: Path, say: Any) -> Iterator[None]:
+def claimed(path: Path, say: Callable[[str], object]) -> Iterator[None]:
     """The batch for this worker alone; waits for a worker that an earlier campaign left. (The kernel frees the lock of a worker
     that was killed.)"""
     with path.open() as file:

@@ -36,6 +36,16 @@ def measure_runs(runs: Iterable[Path]) -> dict[Path, str]:
     return {run: error for run, error in found.items() if error}
 
 
+def is_measured(run: Path) -> bool:
+    """Whether the run has a readable metrics.json that is not older than run.json."""
+    metrics = run / "metrics.json"
+    try:
+        json.loads(metrics.read_text())
+    except (OSError, ValueError):
+        return False
+    return metrics.stat().st_mtime >= (run / "run.json").stat().st_mtime
+
+
 def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
     """Let one process measure runs until none is waiting."""
     from analysis.errors import DiskFullError

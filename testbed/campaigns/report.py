@@ -14,7 +14,7 @@ from analysis.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.figures import misfit
-from testbed.campaigns.measuring import measure_runs
+from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
 
@@ -116,7 +116,7 @@ class Report:
         from analysis.manifest import dropped_files, only_derived_differ
 
         self.found = find_runs(self.directory)
-        todo = [run for run in self.found.runs if (again and not dropped_files(run)) or not _measured(run)]
+        todo = [run for run in self.found.runs if (again and not dropped_files(run)) or not is_measured(run)]
         derived = [run for name in self.found.left_out if again and only_derived_differ(run := self.directory / name)]
         errors = measure_runs([*todo, *derived])
         if errors:
@@ -269,13 +269,3 @@ class Report:
         more = len(self.doubtful) - NAMED_RUNS
         named = self.doubtful[:NAMED_RUNS] + ([f"and {more} more"] if more > 0 else [])
         return f" [{', '.join(named)}]" if named else ""
-
-
-def _measured(run: Path) -> bool:
-    """Whether the run has a readable metrics.json that is not older than run.json."""
-    metrics = run / "metrics.json"
-    try:
-        json.loads(metrics.read_text())
-    except (OSError, ValueError):
-        return False
-    return metrics.stat().st_mtime >= (run / "run.json").stat().st_mtime

@@ -25,18 +25,20 @@ def cpu_times() -> tuple[float, float]:
 
 
 class SafeLoad:
-    """`jobs` parallel runs now, `most` at most; `looks` has the busy share and the jobs after each look. `read`: see cpu_times;
-    `now`: a monotonic clock, s."""
+    """`jobs` parallel runs now, at most `max_jobs`; `looks` has the busy share and the jobs after each look.
+
+    `read`: see cpu_times. `now`: a monotonic clock, s.
+    """
 
     def __init__(
         self,
         jobs: int,
-        most: int = MAX_JOBS,
+        max_jobs: int = MAX_JOBS,
         read: Callable[[], tuple[float, float]] = cpu_times,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.most, self._read, self._now = max(1, most), read, now
-        self.jobs = min(max(1, jobs), self.most)
+        self.max_jobs, self._read, self._now = max(1, max_jobs), read, now
+        self.jobs = min(max(1, jobs), self.max_jobs)
         self.looks: list[tuple[float, int]] = []
         self._looked_s, self._before = now(), read()
 
@@ -50,12 +52,12 @@ class SafeLoad:
         if busy > HIGH:
             self.jobs = max(1, self.jobs - 1)
         elif busy < LOW and running >= self.jobs:
-            self.jobs = min(self.most, self.jobs + 1)
+            self.jobs = min(self.max_jobs, self.jobs + 1)
         self.looks.append((round(busy, 3), self.jobs))
         return self.jobs
 
     def ended(self, valid: bool) -> None:
         """A run has ended; one that is not valid lowers the load for good."""
         if not valid:
-            self.most = max(1, self.jobs - 1)
+            self.max_jobs = max(1, self.jobs - 1)
             self.jobs = max(1, self.jobs * 3 // 4)

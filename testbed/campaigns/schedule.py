@@ -156,7 +156,7 @@ class Schedule:
         waiting, running = list(tasks), set[Future[Outcome]]()
         voids: list[Outcome] = []
         load = self.load if jobs > 1 else None  # reruns are alone
-        with ThreadPoolExecutor(max(jobs, load.most if load else 1), thread_name_prefix="run") as pool:
+        with ThreadPoolExecutor(max(jobs, load.max_jobs if load else 1), thread_name_prefix="run") as pool:
             try:
                 while waiting or running:
                     jobs = load.look(len(running)) if load else jobs

@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             rounds.run()
         finally:
-            record = write_record(directory, head, ended=False)
+            write_record(directory, head, ended=False)
         if options.disk:
             runs = sorted(path.parent for path in directory.glob("*/*/seed-*/run.json"))
             changed, size = captures.within(options.disk * 1e9, runs)

@@ -54,7 +54,7 @@ def test_a_run_that_is_not_valid_lowers_the_load_for_good():
     load.ended(valid=True)
     assert load.jobs == 8
     load.ended(valid=False)
-    assert (load.jobs, load.most) == (6, 7)
+    assert (load.jobs, load.max_jobs) == (6, 7)
     for _ in range(5):
         machine.pass_time(0.1)
         load.look(load.jobs)
