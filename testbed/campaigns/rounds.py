@@ -7,9 +7,9 @@ it was. A run that stays void after its reruns, or fails, is not repeated; the r
 
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from analysis.tables import collect_runs, plain
 from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
-from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict
+from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict, tries
 from testbed.errors import RunError
 
 BATCHES = "batches"
@@ -70,8 +70,7 @@ def has_ended(task: Task) -> bool:
     if run.get("status") == "failed" and not run.get("host_late"):
         return True
     void = run.get("host_late") or (run.get("status") == "complete" and read_verdict(task.directory) == "void")
-    tries = sum(1 for _ in (task.directory.parent / "void").glob(f"seed-{task.seed}-try-*"))
-    return bool(void) and (tries >= RETRIES or task.cell.scenario.clock == "virtual")
+    return bool(void) and (tries(task.directory) >= RETRIES or task.cell.scenario.clock == "virtual")
 
 
 @dataclass
@@ -101,11 +100,9 @@ class Rounds:
             if not is_done(folder):
                 self._say_round(number, folder)
                 self.workflow(folder)
-            left = [task.name for task in tasks if not has_ended(task)]
-            if tasks and len(left) == len(tasks):
-                raise RunError(
-                    f"round {number} brought no run to its end, the first of them {left[0]}; see its log, then start again"
-                )
+            if tasks and not any(has_ended(task) for task in tasks):
+                text = f"round {number} brought no run to its end, the first of them {tasks[0].full_name}"
+                raise RunError(f"{text}; see its log, then start again")
 
     def _write(self, folder: Path, tasks: list[Task]) -> None:
         """The batches of a round: written aside, so that a round exists complete or not at all."""
@@ -149,8 +146,8 @@ def _number(name: str) -> int:
 
 
 def now() -> str:
-    """UTC, ISO 8601."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    """The time in UTC, ISO 8601, seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_record(directory: Path, head: dict[str, Any], ended: bool) -> dict[str, Any]:

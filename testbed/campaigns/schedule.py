@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -128,13 +129,14 @@ class Schedule:
     stop: threading.Event = field(default_factory=threading.Event)
     done: list[Outcome] = field(default_factory=list)  # in the order of their ends, with reruns
     starts: threading.Semaphore = field(default_factory=start_places)
+    name_of: Callable[[Task], str] = attrgetter("name")  # different for each task; `full_name` for tasks of several experiments
     load: SafeLoad | None = None  # changes the number of parallel runs while they run; else `jobs` is fixed
 
     def run(self, tasks: Sequence[Task], resume: bool) -> list[Outcome]:
         """Carry out the tasks; with `resume` without those that are complete. Returns the outcomes in the order of the tasks."""
         with _ctrl_c_sets(self.stop):
             todo = [task for task in tasks if not (resume and self._keep(task))]
-            self.progress.expect([_work(task) for task in todo], self.jobs, usable_cores())
+            self.progress.expect([self._work(task) for task in todo], self.jobs, usable_cores())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
             for _ in range(RETRIES):
@@ -192,10 +194,11 @@ class Schedule:
         cell = task.cell
         clear(task.directory)
         with Start(self.starts, self.stop) as start:
-            self.progress.stage(task.name, "starts")
+            name = self.name_of(task)
+            self.progress.stage(name, "starts")
 
             def report_stage(stage: str, fraction: float | None) -> None:
-                self.progress.stage(task.name, stage, fraction)
+                self.progress.stage(name, stage, fraction)
                 if stage in STARTED:
                     start.release()
 
@@ -224,8 +227,8 @@ class Schedule:
         self.outcomes.append(outcome)
         self.done.append(outcome)
         if outcome.should_rerun and outcome.voids < RETRIES:
-            self.progress.will_repeat(_work(outcome.task))
-        self.progress.finished(outcome.task.name, outcome.text())
+            self.progress.will_repeat(self._work(outcome.task))
+        self.progress.finished(self.name_of(outcome.task), outcome.text())
         if "disk full" in outcome.reason:
             raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)
         failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
@@ -236,13 +239,13 @@ class Schedule:
     def _put_aside(self, outcome: Outcome) -> None:
         outcome.voids += 1
         task = outcome.task
-        aside = task.directory.parent / "void"
-        aside.mkdir(exist_ok=True)
-        number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
-        put = task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
+        put = move_aside(task.directory)
         _enter(put, task.results)
         reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.rerun(_work(task), f"{reason}, rerun alone (the {kind} run is kept in {aside})")
+        self.progress.rerun(self._work(task), f"{reason}, rerun alone (the {kind} run is kept in {put.parent})")
+
+    def _work(self, task: Task) -> Work:
+        return Work.of(self.name_of(task), task.cell.scenario)
 
 
 @contextmanager
@@ -280,11 +283,20 @@ def is_complete(task: Task) -> bool:
 def clear(directory: Path) -> None:
     """Move an earlier, incomplete run to `void/`; it is never deleted."""
     if directory.exists() and any(directory.iterdir()):
-        aside = directory.parent / "void"
-        aside.mkdir(exist_ok=True)
-        number = 1 + sum(1 for _ in aside.glob(f"{directory.name}-try-*"))
-        directory.rename(aside / f"{directory.name}-try-{number}")
+        move_aside(directory)
     directory.mkdir(parents=True, exist_ok=True)
+
+
+def move_aside(directory: Path) -> Path:
+    """Move a run to `void/` of its cell, under the number of its try; returns its new place."""
+    aside = directory.parent / "void"
+    aside.mkdir(exist_ok=True)
+    return directory.rename(aside / f"{directory.name}-try-{tries(directory) + 1}")
+
+
+def tries(directory: Path) -> int:
+    """The number of earlier tries of a run in `void/`."""
+    return sum(1 for _ in (directory.parent / "void").glob(f"{directory.name}-try-*"))
 
 
 def read_verdict(directory: Path) -> str:
@@ -296,10 +308,6 @@ def _enter(run_dir: Path, results: Path) -> None:
     """Enter an ended run into the result store; its metrics follow with the tables."""
     if (run_dir / "run.json").exists():
         append(run_dir, results)
-
-
-def _work(task: Task) -> Work:
-    return Work.of(task.name, task.cell.scenario)
 
 
 def _emulated_s(task: Task) -> float:

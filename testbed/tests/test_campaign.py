@@ -4,16 +4,18 @@ import io
 import json
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from testbed import __main__ as manet
-from testbed.campaigns.campaign import Campaign, claimed
+from testbed.campaigns.campaign import Campaign, claimed, tasks_of
 from testbed.campaigns.experiment import load
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.request import Request
+from testbed.campaigns.schedule import Schedule
 from testbed.errors import RunError, UsageError
 
 TEXT = 'question = "?"\n[scenario]\nhops = 1\n[axes]\nhops = [1, 2]\n[full]\nseeds = 2\n'
@@ -102,6 +104,17 @@ def test_the_pace_is_model_time_over_host_time_without_kept_runs(campaign):
     again = campaign(FakeRuns(), jobs=4)
     again.run(resume=True)
     assert again.pace.emulated_s == 0
+
+
+def test_cells_of_equal_names_in_two_experiments_count_apart(campaign, tmp_path):
+    log, runs = io.StringIO(), FakeRuns()
+    one, two = (campaign(runs, out=tmp_path / name) for name in ("one", "two"))
+    tasks = tasks_of(one.experiment, one.directory)
+    tasks += [replace(task, experiment="two") for task in tasks_of(two.experiment, two.directory)]
+    Schedule(1, Progress(stream=log), runs, name_of=attrgetter("full_name")).run(tasks, resume=False)
+    printed = [line for line in log.getvalue().splitlines() if line.startswith("[")]
+    assert [line.split()[0] for line in printed] == [f"[{number}/8]" for number in range(1, 9)]
+    assert printed[-1] == "[8/8] two/hops2 seed 2: valid"
 
 
 def test_a_void_run_is_put_aside_and_rerun_alone(campaign):

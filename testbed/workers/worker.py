@@ -10,10 +10,10 @@ import json
 import os
 import socket
 import threading
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from analysis.files import write_atomic
 from testbed.campaigns import batch as batches
 from testbed.campaigns import captures
 from testbed.campaigns.batch import Batch
-from testbed.campaigns.measuring import measure_runs
+from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.campaigns.progress import Progress
+from testbed.campaigns.rounds import now
 from testbed.campaigns.safe_load import SafeLoad, cpu_times
 from testbed.campaigns.schedule import Outcome, Schedule
 from testbed.campaigns.side_by_side import MAX_JOBS, default_jobs, usable_cores
@@ -41,7 +42,7 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
 
     require_fit_machine()
     timers_us = timer_lateness_us()
-    scenarios = {task.name: task.cell.scenario for task in batch.tasks}
+    scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
     runner = runner_for(
         scenarios, [task.seed for task in batch.tasks],
         Namespace(kernel=batch.kernel, overrides=(), allow_internet=batch.allow_internet), path.name,
@@ -50,7 +51,9 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
     adapts = batch.jobs is None and all(scenario.clock == "real" for scenario in scenarios.values())
     load = SafeLoad(jobs, MAX_JOBS) if adapts else None
     progress = Progress()
-    schedule = Schedule(jobs, progress, runner, f"start the campaign again: {path} goes on", load=load)
+    schedule = Schedule(
+        jobs, progress, runner, f"start the campaign again: {path} goes on", name_of=attrgetter("full_name"), load=load
+    )
     with batches.claimed(path, say), stopped_without(driver, schedule.stop):
         before = cpu_times()
         try:
@@ -66,7 +69,7 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
             "timers_us": {str(p): round(_percentile(timers_us, p), 1) for p in PERCENTILES},
             "jobs": [jobs, max([count for _, count in load.looks], default=jobs)] if load else [jobs, jobs],
             "load": load.looks if load else [], "core_s": round(busy_s, 1), "wall_s": round(schedule.pace.wall_s, 1),
-            "emulated_s": round(schedule.pace.emulated_s, 1), "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "emulated_s": round(schedule.pace.emulated_s, 1), "ended": now(),
             "dropped": {"runs": sum(size > 0 for size in dropped), "bytes": sum(dropped)},
             "runs": [_entry(outcome, errors) for outcome in outcomes],
         }  # fmt: skip
@@ -82,7 +85,7 @@ def require_fit_machine() -> None:
 
 def measure(outcomes: list[Outcome]) -> dict[Path, str]:
     """metrics.json of each run that has none yet; the errors by run."""
-    return measure_runs([o.task.directory for o in outcomes if not (o.task.directory / "metrics.json").exists()])
+    return measure_runs([o.task.directory for o in outcomes if not is_measured(o.task.directory)])
 
 
 @contextmanager
