@@ -33,7 +33,7 @@ AGAIN_AFTER_S = 0.5
 CLOSING_S = 20.0  # for the exchange of results; then iperf3 is interrupted, and reports its figures
 CONNECT_DEADLINE_S = 30.0  # several SYN retransmissions of 3, 6, 12 s
 KILLED_AFTER_S = 20.0  # an hour's report is a few thousand lines, on a busy machine
-LOWEST_PRIORITY = 19
+PAUSE_S, WORK_S = 0.2, 0.02  # of an iperf3 that closes
 MIN_TEST_S = 1.0  # a test shorter than that is not begun
 LOOK_EVERY_S = 0.5
 NO_REPORT = "iperf3 wrote no report"
@@ -116,6 +116,7 @@ def _try(command: list[str], seconds: float) -> Try:
 
         def stop(_number: int, _frame: object) -> None:
             iperf.terminate()
+            iperf.send_signal(signal.SIGCONT)
             sys.exit(128 + signal.SIGTERM)
 
         signal.signal(signal.SIGTERM, stop)
@@ -137,26 +138,36 @@ def _attend(iperf: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool
     """Wait for its end; returns its output, whether it was interrupted (it did not begin to send, or did not end), and whether it
     sent."""
     began, connected, interrupt_at = time.monotonic(), None, seconds + CLOSING_S
+    closes_at = math.inf  # when it has sent for its time
     interrupted = sending = False
     while True:
+        closes = sending and not interrupted and time.monotonic() - began > closes_at
+        if closes:
+            _pause(iperf)
         try:
-            return iperf.communicate(timeout=LOOK_EVERY_S)[0], interrupted, sending
+            return iperf.communicate(timeout=WORK_S if closes else LOOK_EVERY_S)[0], interrupted, sending
         except subprocess.TimeoutExpired:
             passed = time.monotonic() - began
         if not sending:
             written = _written_bytes(iperf.pid)
             sending = written >= BLOCK_BYTES
+            closes_at = passed + math.ceil(seconds)
             connected = passed if written and connected is None else connected
             interrupt_at = seconds + CLOSING_S if sending or connected is None else min(interrupt_at, connected + SETUP_S)
-        if passed > seconds and not interrupted:
-            # iperf3 (3.12) asks select() without a pause while what it has sent is not through at its end, a core's whole time
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, iperf.pid, LOWEST_PRIORITY)
         if passed > interrupt_at:
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, iperf.pid, 0)  # it works again
             iperf.send_signal(signal.SIGINT if not interrupted else signal.SIGKILL)
             interrupted, interrupt_at = True, passed + KILLED_AFTER_S
+
+
+def _pause(iperf: subprocess.Popen[bytes]) -> None:
+    """Stop it for PAUSE_S; the kernel's TCP goes on.
+
+    While what it has sent is not through at its end, iperf3 (3.12) calls select() without a pause, with the whole of a core. The
+    exchange of results needs it a few times only.
+    """
+    iperf.send_signal(signal.SIGSTOP)
+    time.sleep(PAUSE_S)
+    iperf.send_signal(signal.SIGCONT)
 
 
 def _written_bytes(pid: int) -> int:
