@@ -1,8 +1,9 @@
 """The number of parallel runs that this machine bears, measured while they run.
 
 It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine. Then the busy share of the cores
-decides: below LOW one more run, above HIGH one less. A run that is not `valid` lowers the number by a quarter, and no later look
-raises it to where it was. So a worker finds its own load, and the verdicts have the last word.
+decides: below LOW one more run, above HIGH one less. A run that is not `valid` lowers the number by a quarter, and its limit to
+one less than it was; each REGAIN valid runs raise that limit by one again. So a worker finds its own load, the verdicts have the
+last word, and what disturbed the machine for a minute does not slow a campaign of hours.
 """
 
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from testbed.campaigns.side_by_side import MAX_JOBS
 
 LOW, HIGH = 0.65, 0.85  # busy share of the cores
+REGAIN = 10  # so that the search for the limit costs at most one run in ten
 LOOK_S = 8.0  # longer than the start of a run, which keeps a core busy
 STAT = Path("/proc/stat")
 # columns of the line `cpu` of /proc/stat (proc(5)); work of low priority (nice) makes no run late
@@ -25,9 +27,9 @@ def cpu_times() -> tuple[float, float]:
 
 
 class SafeLoad:
-    """`jobs` parallel runs now, at most `max_jobs`; `looks` has the busy share and the jobs after each look.
+    """`jobs` parallel runs now, at most `limit` for now and `max_jobs` ever.
 
-    `read`: see cpu_times. `now`: a monotonic clock, s.
+    `looks` has the busy share and the jobs after each look. `read`: see cpu_times. `now`: a monotonic clock, s.
     """
 
     def __init__(
@@ -38,7 +40,9 @@ class SafeLoad:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.max_jobs, self._read, self._now = max(1, max_jobs), read, now
-        self.jobs = min(max(1, jobs), self.max_jobs)
+        self.limit = self.max_jobs
+        self.jobs = min(max(1, jobs), self.limit)
+        self._valid = 0  # valid runs since the limit changed
         self.looks: list[tuple[float, int]] = []
         self._looked_s, self._before = now(), read()
 
@@ -52,12 +56,18 @@ class SafeLoad:
         if busy > HIGH:
             self.jobs = max(1, self.jobs - 1)
         elif busy < LOW and running >= self.jobs:
-            self.jobs = min(self.max_jobs, self.jobs + 1)
+            self.jobs = min(self.limit, self.jobs + 1)
         self.looks.append((round(busy, 3), self.jobs))
         return self.jobs
 
     def ended(self, valid: bool) -> None:
-        """A run has ended; one that is not valid lowers the load for good."""
+        """A run has ended."""
         if not valid:
-            self.max_jobs = max(1, self.jobs - 1)
+            self.limit = max(1, self.jobs - 1)
             self.jobs = max(1, self.jobs * 3 // 4)
+            self._valid = 0
+            return
+        self._valid += 1
+        if self._valid == REGAIN:
+            self.limit = min(self.max_jobs, self.limit + 1)
+            self._valid = 0

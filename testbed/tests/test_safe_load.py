@@ -1,6 +1,6 @@
 """The load of a worker: more runs while the cores are idle, fewer when they are busy or a run is not valid."""
 
-from testbed.campaigns.safe_load import LOOK_S, SafeLoad, cpu_times
+from testbed.campaigns.safe_load import LOOK_S, REGAIN, SafeLoad, cpu_times
 
 
 class Machine:
@@ -48,17 +48,34 @@ def test_places_that_are_not_used_are_no_reason_for_more():
     assert load.look(2) == 4
 
 
-def test_a_run_that_is_not_valid_lowers_the_load_for_good():
+def test_a_run_that_is_not_valid_lowers_the_load_until_ten_are_valid():
     machine = Machine()
     load = machine.load(8)
     load.ended(valid=True)
     assert load.jobs == 8
     load.ended(valid=False)
-    assert (load.jobs, load.max_jobs) == (6, 7)
+    assert load.jobs == 6
+    assert after_looks(machine, load) == 7
+    for expected in (7, 8, 9):
+        assert after_looks(machine, load) == expected
+        for _ in range(REGAIN):
+            load.ended(valid=True)
+
+
+def test_valid_runs_raise_the_load_no_further_than_asked():
+    machine = Machine()
+    load = machine.load(4, most=5)
+    for _ in range(5 * REGAIN):
+        load.ended(valid=True)
+    assert after_looks(machine, load) == 5
+
+
+def after_looks(machine, load):
+    """The jobs after so many looks at idle cores that the limit alone decides."""
     for _ in range(5):
         machine.pass_time(0.1)
         load.look(load.jobs)
-    assert load.jobs == 7
+    return load.jobs
 
 
 def test_the_machine_counts_busy_ticks_within_all_ticks():
