@@ -130,6 +130,13 @@ def test_an_experiment_that_cannot_be_read_is_named_and_the_others_are_there(tmp
     assert (list(report.problems), report.is_complete) == (["be-per"], False)
 
 
+def test_two_sizes_of_an_experiment_are_told_apart_on_one_page(tmp_path):
+    for folder in ("hv-fig1", "hv-fig1-quick"):
+        make_experiment(tmp_path / folder, "hv-fig1")
+    found = page_of(tmp_path)  # which checks that no id is there twice
+    assert "hv-fig1 (hv-fig1)" in found.text and "hv-fig1 (hv-fig1-quick)" in found.text
+
+
 def test_answers_of_another_format_are_a_problem_on_the_page(tmp_path):
     (make_experiment(tmp_path, "hv-fig1") / "answers.json").write_text("{}")
     assert "is no manet-answers/1" in page_of(tmp_path).text
