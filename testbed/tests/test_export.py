@@ -1,6 +1,7 @@
 """`manet export` and `manet sql`: files, output and errors of the commands."""
 
 import csv
+import errno
 import io
 import json
 
@@ -31,6 +32,20 @@ def test_the_air_is_exported_as_the_medium_recorded_it(folder, tmp_path_factory)
     out = tmp_path_factory.mktemp("out") / "air.pcapng"
     assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 0
     assert out.read_bytes() == b"frames"
+
+
+def test_an_export_of_the_air_that_fails_leaves_the_old_file(folder, tmp_path, monkeypatch, capsys):
+    (folder / "all" / "seed-1" / "air.pcapng").write_bytes(b"frames")
+    out = tmp_path / "air.pcapng"
+    out.write_bytes(b"old")
+
+    def full(_source, target):
+        target.write(b"fra")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 1
+    assert out.read_bytes() == b"old" and "air.pcapng" in capsys.readouterr().err
 
 
 def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
