@@ -91,6 +91,11 @@ def test_a_query_is_answered_as_table_csv_and_json(folder, capsys):
     assert "ending" in printed and "True" in printed
 
 
+def test_json_is_strict(folder, capsys):
+    assert manet.main(["sql", "select 'nan'::double a, '-inf'::double b, 1.5::double c", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"a": None, "b": None, "c": 1.5}]
+
+
 def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_factory):
     above = tmp_path_factory.mktemp("above")
     (above / "campaign").mkdir()
@@ -107,6 +112,8 @@ def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_fact
         (["selct", "{}"], 'manet sql: Parser Error: syntax error at or near "selct"'),
         (["select 1", "/nowhere"], "manet sql: /nowhere: no result store (runs.parquet)"),
         (["copy runs to 'x.csv'", "{}"], "manet sql: the query is not one SELECT"),
+        (["select '\udcff'", "{}"], "manet sql: the query is not UTF-8"),
+        (["select 1 x, 2 x", "{}", "--json"], 'manet sql: --json: two columns are called "x"; name one with AS'),
     ],
 )
 def test_a_wrong_query_is_one_line(folder, capsys, arguments, text):
