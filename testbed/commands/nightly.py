@@ -53,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the parts, judge and print. The exit status: 1 for a change or a failure."""
     import json
 
+    from testbed.errors import UsageError
     from testbed.nightly import junit, words
     from testbed.nightly.night import run as run_night
 
@@ -60,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
     if options.accept:
         return _accept(history, options.accept)
     history.mkdir(parents=True, exist_ok=True)
+    if options.junit and (options.junit.is_dir() or not options.junit.resolve().parent.is_dir()):
+        raise UsageError(f"{options.junit}: give a file in an existing folder with --junit")
     every = _jobs(options, history)
     night = run_night(history, {name: every[name] for name in options.parts})
     if options.junit:
