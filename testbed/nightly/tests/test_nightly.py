@@ -1,13 +1,14 @@
 """A night with made-up parts: its rows, its alarms, JUnit XML, and the verb's exit status."""
 
 import json
+import subprocess
 
 import pytest
 from junitparser import JUnitXml
 
 from testbed.__main__ import main
 from testbed.errors import RunError
-from testbed.nightly import junit, night, validation, words
+from testbed.nightly import campaign, junit, night, validation, words
 from testbed.nightly.figure import Figure, Part
 from testbed.validate import checks, simulate
 
@@ -71,6 +72,21 @@ def test_a_check_that_fails_is_a_failure_of_the_part(monkeypatch):
     part = validation.figures()
     assert part.failures == ["validation/x: 50 kbit/s, reference 100: -50.0%, allowed 5.0%"]
     assert part.figures[0].values == (50.0,) * 5
+
+
+def test_a_campaign_keeps_the_captures_of_one_seed_and_a_failed_one_names_its_verdicts(tmp_path, monkeypatch):
+    called = []
+
+    def manet(words, **_):
+        called.extend(words)
+        (tmp_path / "n1" / "campaign").mkdir(parents=True)
+        (tmp_path / "n1" / "campaign" / "campaign.json").write_text('{"verdicts": {"valid": 2, "void": 1}}')
+        return subprocess.CompletedProcess(words, 1)
+
+    monkeypatch.setattr(subprocess, "run", manet)
+    part = campaign.figures(tmp_path, "n1", ["tcp-chain"], ["--seeds", "2"])
+    assert " ".join(called).endswith(f"tcp-chain --quick --captures first --out {tmp_path}/n1/campaign --seeds 2")
+    assert part.failures == ["campaign: `manet campaign tcp-chain --quick` ended with 1: 2 valid, 1 void"]
 
 
 @pytest.mark.parametrize(("value", "status"), [(1.0, 0), (1.5, 1)])
