@@ -11,11 +11,9 @@ from analysis.errors import AnalysisError
 from analysis.nights import table
 from analysis.nights.change import Verdict, judge
 from testbed.errors import ManetError
-from testbed.nightly.figure import Part
+from testbed.nightly.figure import PARTS, Part
 from testbed.nightly.machine import machine
 from testbed.runs import metadata
-
-PARTS = ("validation", "campaign", "kernels", "speed")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from analysis.nights.change import ALARMS_OF_MONTH, FEWEST, MOST, NIGHTS_OF_MONTH, Night, Series, judge
+from analysis.nights.change import ALARMS_OF_MONTH, MAX_NIGHTS, MIN_NIGHTS, NIGHTS_OF_MONTH, Night, Series, judge
 
 # of night values and of repetitions: near those of the medium's speed (docs/validation.md)
 SPREAD, REPETITION_SPREAD = 0.008, 0.02
@@ -24,7 +24,7 @@ def series(nights, metric="speed/x/cpu-ratio", relevant=0.03, exact=False, part=
 
 def quiet_values(random, months):
     """Values of nights without a change, months x metrics x nights: a month, after the fewest nights that a test takes."""
-    shape = (months, METRICS, FEWEST + NIGHTS_OF_MONTH, 1)
+    shape = (months, METRICS, MIN_NIGHTS + NIGHTS_OF_MONTH, 1)
     levels = 1 + SPREAD * random.standard_normal(shape)
     repetitions = levels * (1 + REPETITION_SPREAD * random.standard_normal((*shape[:-1], REPETITIONS)))
     return np.median(repetitions, axis=-1)
@@ -35,7 +35,7 @@ def judged(values, relevant=0.0, month=ALARMS_OF_MONTH):
     histories = [[Night(str(number), "c", (float(value),)) for number, value in enumerate(row)] for row in values]
     return [
         any(one.alarm for one in judge([series(row[: last + 1], str(k), relevant) for k, row in enumerate(histories)], 1, month))
-        for last in range(FEWEST, values.shape[-1])
+        for last in range(MIN_NIGHTS, values.shape[-1])
     ]
 
 
@@ -43,8 +43,8 @@ def simulated(values, month=ALARMS_OF_MONTH):
     """Whether each night of each month has an alarm without a smallest change that matters, by the rule for all months at once:
     Holm's procedure rejects something if the least significance is at most the error by the number of metrics."""
     alarms = []
-    for last in range(FEWEST, values.shape[-1]):
-        earlier, tonight = values[..., max(0, last - MOST) : last], values[..., last]
+    for last in range(MIN_NIGHTS, values.shape[-1]):
+        earlier, tonight = values[..., max(0, last - MAX_NIGHTS) : last], values[..., last]
         nights = earlier.shape[-1]
         scale = earlier.std(axis=-1, ddof=1) * np.sqrt(1 + 1 / nights)
         limit = stats.t.isf(month / NIGHTS_OF_MONTH / METRICS / 2, nights - 1)

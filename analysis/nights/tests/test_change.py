@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.nights.change import FEWEST, NIGHTS_OF_MONTH, Night, holm, judge, relative
+from analysis.nights.change import MIN_NIGHTS, NIGHTS_OF_MONTH, Night, holm, judge, relative
 from analysis.nights.tests.nights import judged, months_with_an_alarm, noisy_night, quiet_values, series, simulated
 
 
@@ -61,7 +61,7 @@ def test_the_interval_is_of_nights_not_of_repetitions():
 
 
 def test_too_few_nights_are_not_tested():
-    _, nights = history(2, FEWEST)
+    _, nights = history(2, MIN_NIGHTS)
     (verdict,) = judge([series(nights)], 1)  # one of them is tonight's
     assert verdict.p is None and verdict.old is None and not verdict.alarm
 
