@@ -28,7 +28,7 @@ from scipy import stats
 
 NIGHTS_OF_MONTH = 30
 ALARMS_OF_MONTH = 0.05
-FEWEST, MOST = 5, 20  # earlier nights that a test takes
+MIN_NIGHTS, MAX_NIGHTS = 5, 20  # earlier nights that a test takes
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Series:
 
     @property
     def earlier(self) -> tuple[Night, ...]:
-        """The nights it is compared with: since the last baseline, without those of an alarm, at most MOST."""
+        """The nights it is compared with: since the last baseline, without those of an alarm, at most MAX_NIGHTS."""
         begin = max((number for number, night in enumerate(self.nights[:-1]) if night.baseline), default=0)
-        return tuple(night for night in self.nights[begin:-1] if not night.alarm)[-MOST:]
+        return tuple(night for night in self.nights[begin:-1] if not night.alarm)[-MAX_NIGHTS:]
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def significance(series: Series) -> float | None:
     earlier = series.earlier
     if series.exact:
         return _exact_significance(earlier[-1].values, series.tonight.values) if earlier else None
-    if len(earlier) < FEWEST:
+    if len(earlier) < MIN_NIGHTS:
         return None
     values = [night.value for night in earlier]
     spread = stdev(values) * sqrt(1 + 1 / len(values))

@@ -12,7 +12,7 @@ from analysis.nights.table import series_of
 
 TEMPLATE = "page.html.j2"
 WIDTH, HEIGHT, MARGIN = 220.0, 60.0, 6.0  # of a chart, in px
-MOST = 60  # nights shown
+SHOWN_NIGHTS = 60
 
 
 def rendered(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -29,7 +29,7 @@ def rendered(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def chart(series: Series) -> dict[str, Any]:
     """What the template draws of a series: the line and a point per night with its words, in px."""
-    nights = series.nights[-MOST:]
+    nights = series.nights[-SHOWN_NIGHTS:]
     values = [night.value for night in nights]
     low, high = min(values), max(values)
     middle, half = (low + high) / 2, max((high - low) / 2, abs(high) * series.relevant, 1e-12)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from analysis.errors import RunFileError
 from analysis.files import atomic_file
 from analysis.nights.change import Night, Series
+from analysis.store.files import UNREADABLE
 from analysis.store.schema import FORMAT, TIME, column
 
 NIGHTS = "manet-nights/1"
@@ -58,13 +59,13 @@ def read(history: Path) -> pa.Table:
     try:
         with path.open("rb") as file:
             found = pq.ParquetFile(file).read(use_threads=False)
+        if (found.schema.metadata or {}).get(FORMAT) == NIGHTS.encode():
+            return table_of(found.to_pylist())
     except FileNotFoundError:
         return table_of(())
-    except (pa.ArrowException, OSError):
+    except UNREADABLE:
         raise RunFileError(f"{path}: cannot be read as Parquet; move it away, and the history begins anew") from None
-    if (found.schema.metadata or {}).get(FORMAT) != NIGHTS.encode():
-        raise RunFileError(f'{path}: is no "{NIGHTS}"; move it away, and the history begins anew')
-    return table_of(found.to_pylist())
+    raise RunFileError(f'{path}: is no "{NIGHTS}"; move it away, and the history begins anew')
 
 
 def append(history: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -107,7 +107,7 @@ def read_answers(directory: Path) -> Answers:
     if not path.exists():
         return Answers()
     try:
-        return _File.model_validate_json(path.read_text())
+        return _File.model_validate_json(path.read_bytes())
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(map(str, first["loc"]))

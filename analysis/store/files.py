@@ -31,6 +31,7 @@ from analysis.tables import Results, run_row
 NAMES = {schema.RUNS: "runs.parquet", schema.FLOWS: "flows.parquet"}
 PENDING, LOCK = ".runs.pending", "lock"
 CAMPAIGN = "campaign.json"  # in a folder of several experiments' results
+UNREADABLE = (pa.ArrowException, UnicodeDecodeError, MemoryError, OSError)  # of damaged Parquet; OSError: of a damaged page
 MERGE_AT = 64  # pending rows at which `append` moves them
 
 
@@ -169,12 +170,10 @@ def _read(path: Path, form: str) -> pa.Table:
     try:
         with path.open("rb") as file:  # not by read_table, which imports pandas and takes columns from the name
             return schema.current(pq.ParquetFile(file).read(use_threads=False), form)
-    except (schema.ForeignFile, pa.ArrowException, UnicodeDecodeError, MemoryError) as problem:
+    except FileNotFoundError:
+        raise
+    except (schema.ForeignFile, *UNREADABLE) as problem:
         why = str(problem).splitlines()[0] if isinstance(problem, schema.ForeignFile) else "cannot be read as Parquet"
-    except OSError as problem:
-        if isinstance(problem, FileNotFoundError):
-            raise
-        why = "cannot be read as Parquet"  # pyarrow's word for a damaged page
     raise RunFileError(f"{path}: {why}; remove it, and `./manet report {path.parent}` writes the store again")
 
 

@@ -23,6 +23,7 @@ MAX_MEMORY = "2GB"
 MAX_ROWS = 1_000_000  # of an answer, which is held in memory
 SETTINGS = ("python_enable_replacements = false", "enable_external_access = false", "lock_configuration = true")
 READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+SURROGATE = re.compile("[\ud800-\udfff]")  # Python's stand-in for a byte of the command line that is not UTF-8
 FIRST_LINE = re.compile(r"\s*\n\s*")
 
 
@@ -30,6 +31,8 @@ def answer(query: str, folders: Iterable[Path], histories: Iterable[Path] = ()) 
     """The rows of a query over the stores in these folders, and the histories of nights.
 
     Raises QueryError, and RunFileError for a damaged store."""
+    if SURROGATE.search(query):
+        raise QueryError("the query is not UTF-8; correct the encoding of the terminal or file")
     tables = tables_of(list(folders), list(histories))
     with duckdb.connect(config={"memory_limit": MAX_MEMORY, "autoload_known_extensions": False}) as connection:
         for name, table in tables.items():

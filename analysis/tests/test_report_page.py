@@ -66,10 +66,10 @@ def test_a_folder_without_questions_has_no_answers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", '{"format": "manet-answers/2", "answers": []}', '{"format": "manet-answers/1", "answers": [{}]}']
+    "text", [b"{", b"\xff", b'{"format": "manet-answers/2", "answers": []}', b'{"format": "manet-answers/1", "answers": [{}]}']
 )
 def test_answers_of_another_format_are_an_error_that_names_the_file(tmp_path, text):
-    (tmp_path / "answers.json").write_text(text)
+    (tmp_path / "answers.json").write_bytes(text)
     with pytest.raises(RunFileError, match=r"answers\.json: is no manet-answers/1 \(.*`manet campaign` writes it again"):
         read_answers(tmp_path)
 

@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from analysis.files import atomic_file
+from analysis.files import atomic_file, read_object
 from analysis.manifest import entry_of
 from analysis.store.files import PENDING, merge
 from testbed.bundles import crate
-from testbed.bundles.contents import Contents, contents_of
+from testbed.bundles.contents import DESCRIPTIONS, Contents, contents_of
 from testbed.errors import UsageError
 
 MANIFEST, FORMAT = "bundle.json", "manet-bundle/1"
@@ -80,9 +80,8 @@ def _left_out(path: Path, why: str) -> dict[str, Any]:
 
 
 def _readme(directory: Path, contents: Contents) -> str:
-    description = directory / "experiment.json"
-    resume = json.loads(description.read_text()).get("resume", "") if description.is_file() else ""
-    return README.format(name=contents.name, resume=resume.removesuffix(" --resume"))
+    resume = next((found for name in DESCRIPTIONS if (found := read_object(directory / name).get("resume"))), "")
+    return README.format(name=contents.name, resume=str(resume).removesuffix(" --resume"))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from testbed.campaigns import library
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
+DESCRIPTIONS = ("experiment.json", "campaign.json")  # of a folder of results, of a campaign's folder
 CAPTURES, CAPTURED = "captures", (".pcap", ".pcapng")
 LOCKS = ("requirements.lock", "requirements.in", "Cargo.lock")
 MAX_BASES = 10  # files that an experiment's `base` may lead through
@@ -36,8 +37,7 @@ class Contents:
 
 def contents_of(directory: Path, captures: bool) -> Contents:
     """All that belongs into the bundle of a folder of results, or of a campaign's folder. UsageError for another folder."""
-    described = [path for path in (directory / "experiment.json", directory / "campaign.json") if path.is_file()]
-    if not described:
+    if not any((directory / name).is_file() for name in DESCRIPTIONS):
         raise UsageError(f"{directory}: holds neither experiment.json nor campaign.json; give a folder that `manet run` has made")
     found = Contents(directory.resolve().name or "results")
     for path in sorted(directory.rglob("*")):

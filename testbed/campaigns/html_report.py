@@ -1,5 +1,7 @@
 """The page of a campaign or of one experiment: each folder's report (report.py) as parts of a page (analysis/report_page)."""
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +36,9 @@ class HtmlReport:
         """Make tables and figures of every experiment and write the page; returns its path. UsageError without experiments."""
         from analysis.report_page.page import write_page
 
-        parts = [self._part(folder, analyse_again) for folder in self._folders()]
-        self.path = write_page(self.directory, self._page(parts))
+        folders = self._folders()
+        parts = [self._part(folder, analyse_again) for folder in folders]
+        self.path = write_page(self.directory, self._page(_with_folders(parts, folders)))
         return self.path
 
     @property
@@ -81,8 +84,9 @@ class HtmlReport:
             report.make(analyse_again)
             part = self._made(report)
         except (AnalysisError, ManetError) as problem:
-            self.problems[folder.name] = str(problem)
-            return ExperimentPart(_anchor(folder.name), folder.name, problem=str(problem))
+            name = folder.resolve().name
+            self.problems[name] = str(problem)
+            return ExperimentPart(_anchor(name), name, problem=str(problem))
         self.reports.append(report)
         return part
 
@@ -94,7 +98,7 @@ class HtmlReport:
         from analysis.report_page.provenance import provenance
 
         assert report.results is not None, "make() comes first"
-        description, anchor = report.description, _anchor(report.description["name"])
+        description, anchor = report.description, _anchor(report.directory.resolve().name)
         answers = read_answers(report.directory).timed(self._pace())
         drawn = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
         verdict, _, line = report.verdict_line().partition(" ")
@@ -149,6 +153,15 @@ class HtmlReport:
             pace=_pace(campaign),
             rounds=_rounds(campaign),
         )
+
+
+def _with_folders(parts: "list[ExperimentPart]", folders: list[Path]) -> "list[ExperimentPart]":
+    """The parts; those of one experiment, such as its two sizes, with their folders after the name."""
+    known = Counter(part.name for part in parts)
+    return [
+        replace(part, name=f"{part.name} ({folder.name})") if known[part.name] > 1 else part
+        for part, folder in zip(parts, folders, strict=True)
+    ]
 
 
 def _anchor(name: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
     from analysis.tables import Results
 
 FORMAT = "manet-answer/1"
+EXPERIMENT_FORMAT = "manet-experiment/1"
 GENERAL = "general"  # analysis/figures/general.py
 NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict, so many remarks
 
@@ -39,6 +40,8 @@ class Report:
             raise UsageError(f"{shortened(str(directory))}: {text}") from None
         except ValueError:
             raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to rewrite it") from None
+        if not isinstance(self.description, dict) or self.description.get("format") != EXPERIMENT_FORMAT:
+            raise UsageError(f'{directory}/experiment.json: is no "{EXPERIMENT_FORMAT}"; run again with --resume to rewrite it')
         self.figures: list[Path] = []
         self.caption = ""  # of the figures: the head of their module
         self.no_figure: str | None = None  # why the figure could not be drawn

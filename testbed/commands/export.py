@@ -89,6 +89,7 @@ def _write_run(recorded: "RunDirectory", form: str, out: Path) -> None:
     import shutil
 
     from analysis.exports import csv_files, flent
+    from analysis.files import atomic_file
 
     if form == "csv":
         csv_files.write_series(recorded, out)
@@ -99,7 +100,8 @@ def _write_run(recorded: "RunDirectory", form: str, out: Path) -> None:
 
         perfetto.write(recorded, out)
     else:
-        shutil.copyfile(_air_capture(recorded.path), out)
+        with _air_capture(recorded.path).open("rb") as capture, atomic_file(out, "wb") as file:
+            shutil.copyfileobj(capture, file)
 
 
 def _air_capture(run_dir: Path) -> Path:

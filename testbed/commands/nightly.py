@@ -4,12 +4,9 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from testbed.commands.options import add_verb, folder, positive, results_folder
-
-if TYPE_CHECKING:
-    from testbed.nightly.figure import Part
+from testbed.nightly.figure import PARTS, Part
 
 EXAMPLES = """
   ./manet nightly                     all parts; history in results/nightly
@@ -24,7 +21,6 @@ EXAMPLES = """
 
 Exit status: 0 no change, 1 a change beyond noise or a failed part, 2 usage.
 """
-NAMES = ("validation", "campaign", "kernels", "speed")
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,7 +28,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "nightly", "measure a night's figures and compare them with earlier nights", EXAMPLES)
     parser.add_argument("--history", metavar="DIR", type=folder, help="folder of the history (default: results/nightly)")
     parser.add_argument(
-        "--parts", metavar="NAME,...", type=_parts, default=NAMES, help=f"parts to run, of {', '.join(NAMES)} (default: all)"
+        "--parts", metavar="NAME,...", type=_parts, default=PARTS, help=f"parts to run, of {', '.join(PARTS)} (default: all)"
     )
     parser.add_argument("--campaign", metavar="NAME", action="append", help="an experiment of the campaign; may be repeated "
                         "(default: tcp-chain)")  # fmt: skip
@@ -53,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the parts, judge and print. The exit status: 1 for a change or a failure."""
     import json
 
+    from testbed.errors import UsageError
     from testbed.nightly import junit, words
     from testbed.nightly.night import run as run_night
 
@@ -60,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
     if options.accept:
         return _accept(history, options.accept)
     history.mkdir(parents=True, exist_ok=True)
+    if options.junit and (options.junit.is_dir() or not options.junit.resolve().parent.is_dir()):
+        raise UsageError(f"{options.junit}: give a file in an existing folder with --junit")
     every = _jobs(options, history)
     night = run_night(history, {name: every[name] for name in options.parts})
     if options.junit:
@@ -70,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if night.alarms or night.failures else 0
 
 
-def _jobs(options: argparse.Namespace, history: Path) -> "dict[str, Callable[[str], Part]]":
+def _jobs(options: argparse.Namespace, history: Path) -> dict[str, Callable[[str], Part]]:
     """Each part as a function of the night's name."""
     from testbed.nightly import campaign, kernels, speed, validation
 
@@ -109,6 +108,6 @@ def _write_page(history: Path) -> None:
 def _parts(text: str) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(text.split(",")))
     for name in chosen:
-        if name not in NAMES:
-            raise argparse.ArgumentTypeError(f'"{name}" is no part; use {", ".join(NAMES)}')
-    return tuple(name for name in NAMES if name in chosen)
+        if name not in PARTS:
+            raise argparse.ArgumentTypeError(f'"{name}" is no part; use {", ".join(PARTS)}')
+    return tuple(name for name in PARTS if name in chosen)

@@ -1,6 +1,7 @@
 """`manet sql`: a query over the runs of experiments, from their result stores (formats/store.md)."""
 
 import argparse
+import math
 import shutil
 import sys
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
     table = answer(options.query, *_stores(options.folders))
     if options.json:
-        print(json.dumps([dict(zip(table.column_names, row, strict=True)) for row in _rows(table)], default=str, indent=1))
+        print(json.dumps(_objects(table), default=str, indent=1))
     elif options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(table.column_names)
@@ -84,6 +85,20 @@ def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:
 
 def _rows(table: "pa.Table") -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True) if table.num_columns else iter(())
+
+
+def _objects(table: "pa.Table") -> list[dict[str, Any]]:
+    """The rows as JSON objects. JSON has no NaN and no infinity: such values are null. UsageError for columns of one name."""
+    from testbed.errors import UsageError
+
+    names = table.column_names
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f'--json: two columns are called "{twice[0]}"; name one with AS')
+    return [{name: _finite(value) for name, value in zip(names, row, strict=True)} for row in _rows(table)]
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _print(table: "pa.Table") -> None:

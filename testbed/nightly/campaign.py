@@ -20,9 +20,8 @@ MANET = (sys.executable, "-P", "-m", "testbed")
 def figures(history: Path, night: str, names: Sequence[str], more: Sequence[str] = ()) -> Part:
     """Run the campaign into the night's folder; `more`: further words for `manet campaign`."""
     out = history / night / "campaign"
-    done = subprocess.run(
-        [*MANET, "campaign", *names, "--quick", "--out", str(out), *more], cwd=ROOT, stdout=sys.stderr, check=False
-    )
+    words = ["--quick", "--captures", "first", "--out", str(out), *more]  # with all captures, months of nights fill a disk
+    done = subprocess.run([*MANET, "campaign", *names, *words], cwd=ROOT, stdout=sys.stderr, check=False)
     part = of_folder(out, history, "campaign")
     if done.returncode != 0:
         verdicts = read_object(out / "campaign.json").get("verdicts") or {}

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+PARTS = ("validation", "campaign", "kernels", "speed")
+
 
 @dataclass(frozen=True)
 class Figure:

@@ -11,11 +11,9 @@ from analysis.errors import AnalysisError
 from analysis.nights import table
 from analysis.nights.change import Verdict, judge
 from testbed.errors import ManetError
-from testbed.nightly.figure import Part
+from testbed.nightly.figure import PARTS, Part
 from testbed.nightly.machine import machine
 from testbed.runs import metadata
-
-PARTS = ("validation", "campaign", "kernels", "speed")
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ def run(history: Path, jobs: Mapping[str, Callable[[str], Part]]) -> Night:
     """Run each part, called with the night's name; judge its figures and enter them into the history."""
     date = datetime.now(UTC)
     name = _name(date)
+    before = table.read(history).to_pylist()  # first: a history that cannot be read would cost the night
     parts = {part: _part(part, partial(job, name)) for part, job in jobs.items()}
-    before = table.read(history).to_pylist()
     head = _head(name, date, before)
     rows = [row for part, outcome in parts.items() for row in rows_of(part, outcome, head)]
     verdicts = judged(before, rows)

@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import Any
 
-from analysis.nights.change import FEWEST, Verdict
+from analysis.nights.change import MIN_NIGHTS, Verdict
 from testbed.nightly.night import Night
 
 SHORT = 10  # digits of a commit in a line
@@ -16,7 +16,7 @@ def lines(night: Night) -> list[str]:
         watched = [one for one in night.verdicts if one.series.part == name]
         young = sum(one.p is None for one in watched)
         said = f"skipped: {part.skipped}" if part.skipped else f"{len(watched)} figures watched"
-        wait = f", {young} with too few earlier nights ({FEWEST} needed, exact ones 1)" if young else ""
+        wait = f", {young} with too few earlier nights ({MIN_NIGHTS} needed, exact ones 1)" if young else ""
         found.append(f"{name:<11}{said}{wait}")
     found += [f"failed     {failure}" for failure in night.failures]
     found += [f"changed    {alarm_line(verdict)}" for verdict in night.alarms]

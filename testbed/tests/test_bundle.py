@@ -106,11 +106,19 @@ def test_a_campaign_is_bundled_with_all_its_experiments(results, tmp_path_factor
     campaign = tmp_path_factory.mktemp("campaigns") / "hv"
     for name in ("hv-fig1", "hv-fig3"):
         shutil.copytree(results, campaign / name)
-    (campaign / "campaign.json").write_text('{"format": "manet-campaign/1"}')
+    (campaign / "campaign.json").write_text('{"format": "manet-campaign/1", "resume": "./manet campaign hv --quick"}')
     manifest = archive.write(campaign, campaign.parent / "hv.zip", captures=False)
     assert {f"results/hv/{name}/all/seed-1/run.json" for name in ("hv-fig1", "hv-fig3")} <= manifest["files"].keys()
     assert json.loads(content(campaign.parent / "hv.zip")["provenance.json"])["runs"] == 4  # two of them put aside
+    assert "\n          ./manet campaign hv --quick\n" in content(campaign.parent / "hv.zip")["README.txt"].decode()
     assert verify(campaign.parent / "hv.zip").ok
+
+
+def test_a_damaged_description_does_not_keep_results_out_of_a_bundle(results, tmp_path_factory):  # noqa: F811
+    (results / "experiment.json").write_text("[]")
+    out = tmp_path_factory.mktemp("out") / "e.zip"
+    archive.write(results, out, captures=False)
+    assert content(out)[f"results/{results.name}/experiment.json"] == b"[]"
 
 
 def test_a_folder_that_is_being_written_is_refused(results, tmp_path_factory):  # noqa: F811

@@ -1,6 +1,7 @@
 """`manet export` and `manet sql`: files, output and errors of the commands."""
 
 import csv
+import errno
 import io
 import json
 
@@ -31,6 +32,20 @@ def test_the_air_is_exported_as_the_medium_recorded_it(folder, tmp_path_factory)
     out = tmp_path_factory.mktemp("out") / "air.pcapng"
     assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 0
     assert out.read_bytes() == b"frames"
+
+
+def test_an_export_of_the_air_that_fails_leaves_the_old_file(folder, tmp_path, monkeypatch, capsys):
+    (folder / "all" / "seed-1" / "air.pcapng").write_bytes(b"frames")
+    out = tmp_path / "air.pcapng"
+    out.write_bytes(b"old")
+
+    def full(_source, target):
+        target.write(b"fra")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 1
+    assert out.read_bytes() == b"old" and "air.pcapng" in capsys.readouterr().err
 
 
 def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
@@ -76,6 +91,11 @@ def test_a_query_is_answered_as_table_csv_and_json(folder, capsys):
     assert "ending" in printed and "True" in printed
 
 
+def test_json_is_strict(folder, capsys):
+    assert manet.main(["sql", "select 'nan'::double a, '-inf'::double b, 1.5::double c", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"a": None, "b": None, "c": 1.5}]
+
+
 def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_factory):
     above = tmp_path_factory.mktemp("above")
     (above / "campaign").mkdir()
@@ -92,6 +112,8 @@ def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_fact
         (["selct", "{}"], 'manet sql: Parser Error: syntax error at or near "selct"'),
         (["select 1", "/nowhere"], "manet sql: /nowhere: no result store (runs.parquet)"),
         (["copy runs to 'x.csv'", "{}"], "manet sql: the query is not one SELECT"),
+        (["select '\udcff'", "{}"], "manet sql: the query is not UTF-8"),
+        (["select 1 x, 2 x", "{}", "--json"], 'manet sql: --json: two columns are called "x"; name one with AS'),
     ],
 )
 def test_a_wrong_query_is_one_line(folder, capsys, arguments, text):

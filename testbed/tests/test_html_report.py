@@ -121,13 +121,21 @@ def test_texts_of_an_experiment_are_escaped(tmp_path):
     assert found.text.count(EVIL) >= 5
 
 
-def test_an_experiment_that_cannot_be_read_is_named_and_the_others_are_there(tmp_path):
+@pytest.mark.parametrize(("content", "problem"), [("{", "is not JSON"), ("[]", 'is no "manet-experiment/1"')])
+def test_an_experiment_that_cannot_be_read_is_named_and_the_others_are_there(tmp_path, content, problem):
     make_experiment(tmp_path / "hv-fig1", "hv-fig1")
-    (make_experiment(tmp_path / "be-per", "be-per") / "experiment.json").write_text("{")
+    (make_experiment(tmp_path / "be-per", "be-per") / "experiment.json").write_text(content)
     report = HtmlReport(tmp_path)
     text = outline(report.make().read_text()).text
-    assert "is not JSON; run again with --resume" in text and "hv-fig1" in text
+    assert f"{problem}; run again with --resume" in text and "hv-fig1" in text
     assert (list(report.problems), report.is_complete) == (["be-per"], False)
+
+
+def test_two_sizes_of_an_experiment_are_told_apart_on_one_page(tmp_path):
+    for folder in ("hv-fig1", "hv-fig1-quick"):
+        make_experiment(tmp_path / folder, "hv-fig1")
+    found = page_of(tmp_path)  # which checks that no id is there twice
+    assert "hv-fig1 (hv-fig1)" in found.text and "hv-fig1 (hv-fig1-quick)" in found.text
 
 
 def test_answers_of_another_format_are_a_problem_on_the_page(tmp_path):

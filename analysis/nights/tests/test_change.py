@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.nights.change import FEWEST, Night, holm, judge, relative
-from analysis.nights.tests.nights import noisy_night, quiet_month, series
+from analysis.nights.change import MIN_NIGHTS, NIGHTS_OF_MONTH, Night, holm, judge, relative
+from analysis.nights.tests.nights import judged, months_with_an_alarm, noisy_night, quiet_values, series, simulated
 
 
 def history(seed, nights, **more):
@@ -14,14 +14,24 @@ def history(seed, nights, **more):
 
 
 def test_thirty_quiet_nights_raise_no_alarm():
-    assert quiet_month(0, relevant=0.03) == 0
+    (month,) = quiet_values(np.random.default_rng(0), 1)
+    assert judged(month, relevant=0.03) == [False] * NIGHTS_OF_MONTH
+
+
+def test_the_simulation_of_many_months_follows_the_programs_rule():
+    months = quiet_values(np.random.default_rng(1), 10)
+    often = 10.0  # errors of a month, so that there are alarms to compare
+    expected = [judged(month, month=often) for month in months]
+    assert simulated(months, month=often).tolist() == expected
+    assert 10 < np.sum(expected) < 290
 
 
 @pytest.mark.parametrize("month", [0.05, 0.5])
-def test_a_month_has_a_false_alarm_as_rarely_as_claimed(month):
-    months = [quiet_month(seed, month=month) > 0 for seed in range(60)]  # without a smallest change that matters
-    assert stats.binomtest(sum(months), len(months), month, alternative="greater").pvalue > 0.01
-    assert sum(months) > 0, "a test that never rejects says nothing"
+def test_a_month_has_a_false_alarm_as_often_as_claimed_and_not_far_less(month):
+    count = 20_000
+    alarms = months_with_an_alarm(count, month=month)  # without a smallest change that matters
+    assert stats.binomtest(alarms, count, month, alternative="greater").pvalue > 0.01
+    assert alarms > 0.75 * month * count, "independent nights: 0.049 and 0.39 of the months"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -51,7 +61,7 @@ def test_the_interval_is_of_nights_not_of_repetitions():
 
 
 def test_too_few_nights_are_not_tested():
-    _, nights = history(2, FEWEST)
+    _, nights = history(2, MIN_NIGHTS)
     (verdict,) = judge([series(nights)], 1)  # one of them is tonight's
     assert verdict.p is None and verdict.old is None and not verdict.alarm
 

@@ -1,6 +1,7 @@
 """nights.parquet, its series and its page."""
 
 from datetime import UTC, datetime
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,6 +52,25 @@ def test_a_missing_history_is_empty_and_a_foreign_file_is_refused(tmp_path):
     (tmp_path / table.NAME).write_text("no Parquet")
     with pytest.raises(RunFileError, match="cannot be read"):
         table.read(tmp_path)
+
+
+def test_a_history_of_other_types_or_with_any_damage_is_one_line(tmp_path):
+    other = pa.table({"night": [1]}).replace_schema_metadata({"format": table.NIGHTS})
+    pq.write_table(other, tmp_path / table.NAME)
+    with pytest.raises(RunFileError, match="cannot be read"):
+        table.read(tmp_path)
+    (tmp_path / table.NAME).unlink()
+    table.append(tmp_path, [row(1, 1.0)])
+    content = (tmp_path / table.NAME).read_bytes()
+    random = Random(1)
+    for _ in range(200):
+        damaged = bytearray(content)
+        damaged[random.randrange(len(content))] = random.randrange(256)
+        (tmp_path / table.NAME).write_bytes(damaged)
+        try:
+            table.read(tmp_path)
+        except RunFileError as problem:
+            assert len(str(problem).splitlines()) == 1
 
 
 def test_the_page_marks_alarms_and_needs_nothing_from_elsewhere():

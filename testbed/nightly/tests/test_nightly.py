@@ -1,13 +1,14 @@
 """A night with made-up parts: its rows, its alarms, JUnit XML, and the verb's exit status."""
 
 import json
+import subprocess
 
 import pytest
 from junitparser import JUnitXml
 
 from testbed.__main__ import main
 from testbed.errors import RunError
-from testbed.nightly import junit, night, validation, words
+from testbed.nightly import campaign, junit, night, validation, words
 from testbed.nightly.figure import Figure, Part
 from testbed.validate import checks, simulate
 
@@ -73,6 +74,21 @@ def test_a_check_that_fails_is_a_failure_of_the_part(monkeypatch):
     assert part.figures[0].values == (50.0,) * 5
 
 
+def test_a_campaign_keeps_the_captures_of_one_seed_and_a_failed_one_names_its_verdicts(tmp_path, monkeypatch):
+    called = []
+
+    def manet(words, **_):
+        called.extend(words)
+        (tmp_path / "n1" / "campaign").mkdir(parents=True)
+        (tmp_path / "n1" / "campaign" / "campaign.json").write_text('{"verdicts": {"valid": 2, "void": 1}}')
+        return subprocess.CompletedProcess(words, 1)
+
+    monkeypatch.setattr(subprocess, "run", manet)
+    part = campaign.figures(tmp_path, "n1", ["tcp-chain"], ["--seeds", "2"])
+    assert " ".join(called).endswith(f"tcp-chain --quick --captures first --out {tmp_path}/n1/campaign --seeds 2")
+    assert part.failures == ["campaign: `manet campaign tcp-chain --quick` ended with 1: 2 valid, 1 void"]
+
+
 @pytest.mark.parametrize(("value", "status"), [(1.0, 0), (1.5, 1)])
 def test_the_exit_status_says_whether_something_changed(history, monkeypatch, value, status):
     monkeypatch.setattr("testbed.commands.nightly._jobs", lambda *_: {"speed": speed(value)})
@@ -85,6 +101,20 @@ def test_an_unknown_part_or_metric_is_wrong_usage(history, capsys):
         main(["nightly", "--parts", "spead"])
     assert main(["nightly", "--history", str(history), "--accept", "speed/y"]) == 2
     assert "no such metric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damaged", ["history", "junit"])
+def test_what_cannot_be_read_or_written_is_named_before_the_night(history, monkeypatch, capsys, damaged):
+    def measured(_name):
+        raise AssertionError("hours of measuring")
+
+    monkeypatch.setattr("testbed.commands.nightly._jobs", lambda *_: {"speed": measured})
+    more = ["--junit", "/nowhere/n.xml"] if damaged == "junit" else []
+    if damaged == "history":
+        (history / "nights.parquet").write_text("no Parquet")
+    assert main(["nightly", "--history", str(history), "--parts", "speed", *more]) in (1, 2)
+    error = capsys.readouterr().err
+    assert ("/nowhere/n.xml: give a file" if more else "nights.parquet: cannot be read") in error and len(error.splitlines()) == 1
 
 
 def test_sql_reads_the_history(history, capsys):
