@@ -65,7 +65,9 @@ def lists(run_dir: Path, name: str) -> bool:
 
 
 def only_derived_differ(run_dir: Path) -> bool:
-    """Whether recalculated metrics would make the run complete."""
+    """Whether recalculated metrics would make the run complete; what was dropped is needed for them."""
+    if dropped_files(run_dir):
+        return False
     try:
         files = {name: entry for name, entry in _files(run_dir).items() if not DERIVED.fullmatch(name)}
     except RunFileError:
@@ -87,23 +89,24 @@ def difference(run_dir: Path) -> str | None:
 
 
 def _difference(run_dir: Path, files: dict[str, dict]) -> str | None:
-    found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry)) is not None]
+    remakes = not dropped_files(run_dir)
+    found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry, remakes)) is not None]
     more = [f"and {len(found) - NAMED_FILES} more"] if len(found) > NAMED_FILES else []
     return "; ".join([*found[:NAMED_FILES], *more]) or None
 
 
-def _compared(run_dir: Path, name: str, entry: dict) -> str | None:
+def _compared(run_dir: Path, name: str, entry: dict, remakes: bool) -> str | None:
+    """The difference of one file; a derived one may be missing if the run `remakes` it, which takes its captures."""
     path = run_dir / name
+    derived = DERIVED.fullmatch(name) is not None
     if not path.is_file():
-        return None if DERIVED.fullmatch(name) else f"{name} is missing"
+        return None if derived and remakes else f"{name} is missing"
     size = path.stat().st_size
-    if size != entry["bytes"]:
-        return f"{name} has {size} bytes instead of {entry['bytes']}" if not DERIVED.fullmatch(name) else _changed(name)
-    return None if _sha256(path) == entry["sha256"] else _changed(name)
-
-
-def _changed(name: str) -> str:
-    return f"{name} was changed" + ("; `manet report --again` recalculates it" if DERIVED.fullmatch(name) else "")
+    if size != entry["bytes"] and not derived:
+        return f"{name} has {size} bytes instead of {entry['bytes']}"
+    if size == entry["bytes"] and _sha256(path) == entry["sha256"]:
+        return None
+    return f"{name} was changed" + ("; `manet report --again` recalculates it" if derived and remakes else "")
 
 
 def _belongs(path: Path) -> bool:

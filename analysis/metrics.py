@@ -12,7 +12,7 @@ from analysis import checks, datagrams, manifest
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
-from analysis.errors import AnalysisError
+from analysis.errors import AnalysisError, RunFileError
 from analysis.fairness import fairness
 from analysis.files import write_atomic
 from analysis.gateways import gateways_remark
@@ -30,8 +30,11 @@ NAMED_FAULTS = 6  # at most so many in the remark
 
 
 def analyse_run(run_dir: Path) -> dict[str, Any]:
-    """Measure a run and write its metrics.json; returns the content."""
+    """Measure a run and write its metrics.json; returns the content. RunFileError if its captures were dropped after an earlier
+    measurement."""
     run = RunDirectory(Path(run_dir))
+    if dropped := manifest.dropped_files(run.path):
+        raise RunFileError(f"{run.path}: {next(iter(dropped))} was dropped after the measurement; run it again")
     found: list[Check] = []
     remarks: list[str] = []
     flows = {flow.name: _analyse_flow(run, flow, found, remarks) for flow in _flows(run, found)}

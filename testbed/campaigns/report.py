@@ -119,7 +119,7 @@ class Report:
         from analysis.manifest import dropped_files, only_derived_differ
 
         self.found = find_runs(self.directory)
-        todo = [run for run in self.found.runs if (again and not dropped_files(run)) or not is_measured(run)]
+        todo = [run for run in self.found.runs if (again or not is_measured(run)) and not dropped_files(run)]
         derived = [run for name in self.found.left_out if again and only_derived_differ(run := self.directory / name)]
         errors = measure_runs([*todo, *derived])
         if errors:

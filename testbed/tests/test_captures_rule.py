@@ -1,12 +1,16 @@
 """The disk budget: what is deleted is recorded, and the run still counts."""
 
 import json
+import os
 
 import pytest
 
 from analysis import manifest
-from analysis.found_runs import exclusion_reason
+from analysis.errors import RunFileError
+from analysis.found_runs import exclusion_reason, find_runs
+from analysis.metrics import analyse_run
 from testbed.campaigns import captures
+from testbed.campaigns.report import EXPERIMENT_FORMAT, Report
 
 
 @pytest.fixture
@@ -36,6 +40,28 @@ def test_dropped_files_are_in_the_record_and_the_run_counts(run):
     assert exclusion_reason(one) is None
     manifest.enter(one, "metrics.json")  # a later entry keeps what was dropped
     assert set(manifest.dropped_files(one)) == {"air.csv", "captures/sta1.pcap"}
+
+
+def test_a_run_without_its_captures_is_never_measured_again(run):
+    """A copy has other dates, and an unpacked bundle too."""
+    one = run(2)
+    captures.drop(one)
+    os.utime(one / "run.json")
+    assert find_runs(one.parent.parent).runs == [one]
+    (one.parent.parent / "experiment.json").write_text(json.dumps({"format": EXPERIMENT_FORMAT}))
+    Report(one.parent.parent)._measure(again=True)
+    assert (one / "metrics.json").read_text() == "{}"
+    with pytest.raises(RunFileError, match=r"air\.csv was dropped"):
+        analyse_run(one)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{ }")])
+def test_a_damaged_measurement_without_captures_is_left_out(run, damage):
+    one = run(2)
+    captures.drop(one)
+    damage(one / "metrics.json")
+    assert exclusion_reason(one) in ("metrics.json is missing", "metrics.json was changed")
+    assert not manifest.only_derived_differ(one)
 
 
 def test_a_crash_between_record_and_deletion_is_made_good(run):
