@@ -35,6 +35,8 @@ class Question(BaseModel):
             raise KeyProblem(("with",), 'needs one of with = VALUE and reference = "published" or "ns2"')
         if self.reference is None and self.compared is None:
             raise KeyProblem(("compared",), "is missing; name the value that is compared")
+        if self.reference is None and self.compared == self.base:
+            raise KeyProblem(("with",), f"is {self.base} as compared is; name two values of {self.key}")
         if self.key in self.where:
             raise KeyProblem(
                 ("where", self.key), f"is the key that is compared; leave it out, or compare by another key than {self.key}"

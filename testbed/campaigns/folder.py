@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.errors import UsageError
 
-SAME = ("experiments", "size")
+SAME = ("experiments", "size", "scenarios")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Folder:
         if not before and any(self.directory.iterdir()):
             raise UsageError(f"{self.directory}: holds other files and no campaign; give another folder with --out")
         for key in SAME if before else ():
-            if before.get(key) != head[key]:
+            if before.get(key, head[key]) != head[key]:
                 raise UsageError(
                     f"{self.directory}: holds a campaign of other {key} ({before.get('resume')}); give another folder with --out"
                 )

@@ -1,6 +1,7 @@
 """`manet campaign`: experiments with as many seeds as their questions need, on this machine or a cluster."""
 
 import argparse
+import hashlib
 import math
 import sys
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         head: dict[str, Any] = {
             "name": name, "resume": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
             "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),
-            "cluster": options.cluster,
+            "cluster": options.cluster, "scenarios": hash_of_scenarios(members),
         }  # fmt: skip
         claim.require_same(before, head)
         lay_out_members(members, head["resume"], options.jobs)
@@ -114,6 +115,15 @@ def run(options: argparse.Namespace) -> int:
     return 0 if page.is_complete else 1
 
 
+def hash_of_scenarios(members: "list[Member]") -> str:
+    """SHA-256 of the scenarios of all cells: a campaign goes on with the settings that it began with."""
+    digest = hashlib.sha256()
+    for member in members:
+        for cell in member.experiment.cells:
+            digest.update(f"{member.experiment.name}/{cell.name}\n{cell.scenario.to_json()}\n".encode())
+    return digest.hexdigest()
+
+
 def members_of(options: argparse.Namespace) -> "list[Member]":
     """The experiments, checked, each with its folder."""
     from dataclasses import replace
@@ -135,7 +145,8 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
         experiment = load(find(name), request)
         if options.max_pairs:
             questions = tuple(question.model_copy(update={"max_pairs": options.max_pairs}) for question in experiment.questions)
-            experiment = replace(experiment, questions=questions)
+            seeds = experiment.seeds if options.seeds else min(experiment.seeds, options.max_pairs)
+            experiment = replace(experiment, questions=questions, seeds=seeds)
         members.append(Member(experiment, directory / experiment.name))
     return members
 

@@ -1,5 +1,6 @@
 """Rounds of a campaign with a stand-in for the workers: which runs are wanted, until the questions are answered."""
 
+import argparse
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from testbed.campaigns.experiment import load
 from testbed.campaigns.folder import Folder
 from testbed.campaigns.request import Request
 from testbed.campaigns.rounds import DONE, Member, Rounds, batches_in, has_ended, write_record
+from testbed.commands import campaign
 from testbed.errors import RunError, UsageError
 
 TEXT = """question = "?"
@@ -163,8 +165,29 @@ def test_one_campaign_holds_a_folder_and_only_its_own(tmp_path):
         folder.require_same({}, {"experiments": ["e"], "size": "quick"})
         with pytest.raises(UsageError, match="other experiments"):
             folder.require_same({"experiments": ["f"], "size": "quick"}, {"experiments": ["e"], "size": "quick"})
+        begun = {"experiments": ["e"], "size": "quick", "scenarios": "a"}
+        with pytest.raises(UsageError, match="other scenarios"):
+            folder.require_same(begun, begun | {"scenarios": "b"})
+        folder.require_same({"experiments": ["e"], "size": "quick"}, begun)  # of a version that wrote no hash
     with Folder.claimed(out):
         pass
     (out / "notes.txt").write_text("mine")
     with Folder.claimed(out) as folder, pytest.raises(UsageError, match="holds other files"):
         folder.require_same({}, {"experiments": ["e"], "size": "quick"})
+
+
+def test_the_settings_of_a_campaign_change_its_hash_and_a_limit_of_pairs_its_seeds(tmp_path):
+    def members(*words):
+        parser = argparse.ArgumentParser()
+        campaign.add(parser.add_subparsers())
+        return campaign.members_of(parser.parse_args(["campaign", "hv-fig3", "--quick", "--out", str(tmp_path), *words]))
+
+    plain, fewer, other = members(), members("--max-pairs", "2"), members("--set", "duration=5")
+    assert plain[0].experiment.seeds > 2 == fewer[0].experiment.seeds
+    assert campaign.hash_of_scenarios(plain) == campaign.hash_of_scenarios(fewer) != campaign.hash_of_scenarios(other)
+
+
+def test_a_value_compared_with_itself_is_refused(tmp_path):
+    (tmp_path / "e.toml").write_text(TEXT.replace("with = 1", "with = 2"))
+    with pytest.raises(UsageError, match=r"with.*is 2 as compared is; name two values of hops"):
+        load(tmp_path / "e.toml", Request(quick=True))
