@@ -177,7 +177,7 @@ class Schedule:
             except BaseException:
                 self.stop.set()  # leaving the pool waits for the runs to end
                 if running:
-                    self.progress.note("ending the runs under way; --resume goes on from those that are complete")
+                    self.progress.note("ending the runs under way; those that are complete stay")
                 raise
         return voids
 

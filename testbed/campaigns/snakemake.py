@@ -55,7 +55,8 @@ def command(folder: Path, directory: Path, cluster: str | None, options: str, mi
 
 def _run(argv: list[str], directory: Path, release: Callable[[], None]) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
-    with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL) as process:
+    # a session of its own: Ctrl-C is for this program, which ends the workers in order
+    with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             status = process.wait()
         except KeyboardInterrupt:

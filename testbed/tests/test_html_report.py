@@ -167,6 +167,17 @@ def test_a_cell_is_run_again_with_the_campaigns_settings_and_its_own_axes(tmp_pa
     assert second.line == f"{start} 'hops=[2]' --variant ns2 --out {folder}-ns2-hops2"
 
 
+def test_a_cell_of_a_campaign_is_run_again_by_manet_run_outside_its_folder(tmp_path):
+    folder = make_experiment(tmp_path / "c" / "hv-fig1", "hv-fig1")
+    path = folder / "experiment.json"
+    description = json.loads(path.read_text())
+    description["resume"] = f"./manet campaign hv rt --quick --max-pairs 4 --set duration=5 --captures none --out {folder.parent}"
+    path.write_text(json.dumps(description))
+    first, _ = again.cell_commands(folder, description)
+    expected = "./manet run hv-fig1 --quick --set duration=5 --set 'hops=[1]' --variant ns2"
+    assert first.line == f"{expected} --out {tmp_path / 'c'}-hv-fig1-ns2-hops1"
+
+
 def test_each_run_is_checked_once_for_tables_and_figures(tmp_path, monkeypatch):
     folder = make_experiment(tmp_path, "hv-fig1")
     for run in folder.glob("*/seed-1"):
