@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,6 +58,8 @@ def _run(argv: list[str], directory: Path, release: Callable[[], None]) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
     # a session of its own: Ctrl-C is for this program, which ends the workers in order
     with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
         try:
             status = process.wait()
         except KeyboardInterrupt:
