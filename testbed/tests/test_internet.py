@@ -69,7 +69,7 @@ def test_the_command_line_refuses_it_before_anything_starts(tmp_path: Path) -> N
     )
     assert done.returncode != 0
     assert len(done.stderr.splitlines()) == 1 and "--allow-internet" in done.stderr, done.stderr
-    assert f'{path}: line 5: key "wires.0.nat": ' in done.stderr
+    assert 'x.toml: line 5: key "wires.0.nat": ' in done.stderr  # the path is relative where that is shorter
 
 
 def test_a_machine_that_does_not_forward_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
