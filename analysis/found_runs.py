@@ -42,13 +42,20 @@ def known(out_dir: Path, found: FoundRuns) -> Iterator[None]:
         _known.reset(token)
 
 
+def _folders_of_runs(out_dir: Path) -> Iterator[Path]:
+    """Without those put aside, and without hidden folders: the store's comes and goes while runs end."""
+    for folder, names, files in os.walk(out_dir):
+        names[:] = [name for name in names if name != ASIDE and not name.startswith(".")]
+        if "run.json" in files:
+            yield Path(folder)
+
+
 def find_runs(out_dir: Path) -> FoundRuns:
     """Every run below `out_dir`, in the order of cells and seeds; the files are read in parallel."""
     if out_dir in _known.get():
         return _known.get()[out_dir]
     found, ids = FoundRuns(), dict[str, str]()
-    below = (path.parent for path in out_dir.rglob("run.json") if ASIDE not in path.relative_to(out_dir).parts)
-    run_dirs = sorted(below, key=_in_order)
+    run_dirs = sorted(_folders_of_runs(out_dir), key=_in_order)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashlib and reading do not hold Python's lock
         reasons = list(pool.map(exclusion_reason, run_dirs))
     for run_dir, reason in zip(run_dirs, reasons, strict=True):

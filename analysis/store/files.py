@@ -186,17 +186,28 @@ def _write(path: Path, table: pa.Table) -> None:
 def _locked(out_dir: Path, mode: int = 0) -> Iterator[bool]:
     """Whether the store is this process's alone until the block ends; waits for that, but with LOCK_NB as `mode`. False where the
     file system has no locks."""
-    lock = out_dir / PENDING / LOCK
-    lock.parent.mkdir(exist_ok=True)
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor, alone = _lock(out_dir / PENDING / LOCK, mode)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | mode)
-            alone = os.fstat(descriptor).st_ino == lock.stat().st_ino  # else its last holder removed it meanwhile
-        except OSError:
-            alone = False
         yield alone
     finally:
+        os.close(descriptor)
+
+
+def _lock(lock: Path, mode: int) -> tuple[int, bool]:
+    """The open lock file, and whether it is held; opened again if its last holder removed it meanwhile."""
+    while True:
+        lock.parent.mkdir(exist_ok=True)
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | mode)
+        except OSError:
+            return descriptor, False
+        with suppress(FileNotFoundError):
+            if os.fstat(descriptor).st_ino == lock.stat().st_ino:
+                return descriptor, True
         os.close(descriptor)
 
 

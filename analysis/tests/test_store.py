@@ -2,6 +2,8 @@
 
 import json
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -100,6 +102,21 @@ def test_pending_rows_are_moved_when_there_are_many(tmp_path, monkeypatch):
         files.append(tmp_path / "ns2-hops2" / f"seed-{seed}")
     assert pq.read_table(tmp_path / "runs.parquet")["seed"].to_pylist() == [1, 2, 3]
     assert files.read_folder(tmp_path)["seed"].to_pylist() == [1, 2, 3, 4, 5]
+
+
+def test_a_writer_that_waited_holds_the_lock_file_that_the_next_one_opens(tmp_path):
+    """Its last holder removes the file, with the folder of the rows that it has moved."""
+
+    def hold():
+        with files._locked(tmp_path) as alone:
+            return alone, (tmp_path / files.PENDING / files.LOCK).exists()
+
+    with ThreadPoolExecutor(1) as pool:
+        with files._locked(tmp_path):
+            waiting = pool.submit(hold)
+            time.sleep(0.05)  # most likely it waits; if not, it finds no file and makes one
+            (tmp_path / files.PENDING / files.LOCK).unlink()
+        assert waiting.result(timeout=60) == (True, True)
 
 
 def test_many_writers_at_once_lose_and_repeat_no_row(tmp_path, monkeypatch):
