@@ -53,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         recorded = RunDirectory(ended(find_run(source)))
         out = _out(options, recorded.path.resolve())
+        _require_whole(recorded.path)
         if why := doubt(recorded.path):
             print(why)
         _write_run(recorded, options.format, out)
@@ -71,6 +72,20 @@ def _out(options: argparse.Namespace, source: Path) -> Path:
     if not out.resolve().parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.resolve().parent}; make it, or correct the path")
     return out
+
+
+def _require_whole(run_dir: Path) -> None:
+    """RunFileError for a run whose files differ from its manifest, or whose captures were dropped."""
+    from analysis import manifest
+    from analysis.errors import RunFileError
+
+    if not (run_dir / manifest.NAME).exists():
+        return
+    problem = manifest.difference(run_dir)
+    if problem and not manifest.only_derived_differ(run_dir):
+        raise RunFileError(f"{run_dir}: {problem}; run it again")
+    if dropped := manifest.dropped_files(run_dir):
+        raise RunFileError(f"{run_dir}: {next(iter(dropped))} was dropped (--captures or --disk of a campaign); run it again")
 
 
 def _write_table(directory: Path, out: Path, flows: bool) -> None:

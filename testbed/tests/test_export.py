@@ -4,11 +4,14 @@ import csv
 import errno
 import io
 import json
+import shutil
 
 import pytest
 
+from analysis import manifest
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
+from testbed.commands.export import SUFFIXES
 from testbed.tests.test_report import results  # noqa: F401  (a fixture)
 
 
@@ -46,6 +49,21 @@ def test_an_export_of_the_air_that_fails_leaves_the_old_file(folder, tmp_path, m
     monkeypatch.setattr("shutil.copyfileobj", full)
     assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 1
     assert out.read_bytes() == b"old" and "air.pcapng" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", sorted(SUFFIXES))
+def test_a_run_with_a_cut_or_dropped_file_is_refused_and_the_file_named(folder, tmp_path, capsys, form):
+    run = folder / "all" / "seed-1"
+    cut, less = shutil.copytree(run, tmp_path / "x" / "cut"), shutil.copytree(run, tmp_path / "x" / "less")
+    for one in (cut, less):
+        manifest.write(one)
+    (cut / "air.csv").write_bytes((cut / "air.csv").read_bytes()[:-20])
+    manifest.drop(less, ["air.csv"])
+    for one, text in ((cut, "air.csv has "), (less, "air.csv was dropped")):
+        assert manet.main(["export", str(one), "--format", form]) != 0
+        said = capsys.readouterr().err
+        assert len(said.splitlines()) == 1 and text in said
+    assert not list((tmp_path / "x").glob("*.*"))
 
 
 def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
