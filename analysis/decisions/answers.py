@@ -81,7 +81,8 @@ class Answered:
             unit = METRICS[question.metric][0]
             text += f"; {question.metric} {found.mean:+.3g} {unit} [{found.low:+.3g}, {found.high:+.3g}]"
         text += f", {found.pairs} {'pair' if found.pairs == 1 else 'pairs'}"
-        return text + (f"; it would take about {found.needed}" if found.needed else "")
+        text += f"; it would take about {found.needed}" if found.needed else ""
+        return text + (f"; its next look needs seeds 1 to {self.seeds} of each cell" if self.seeds else "")
 
     def to_json(self) -> dict[str, Any]:
         """An entry of answers.json."""
