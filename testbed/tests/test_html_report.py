@@ -1,6 +1,7 @@
 """The page of an experiment's folder and of a campaign's (`manet report --html`), from run directories with made-up metrics."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,20 @@ def test_the_answers_of_all_experiments_come_first(tmp_path):
     assert first < text.index("Is Reno-F faster?") < text.index("HV: TCP over mobile ad hoc networks", first)
     assert "5.8 [−1.2, 10.4] %" in text and "would take about 140 pairs" in text  # noqa: RUF001
     assert (tmp_path / "hv-fig1" / "answers.pdf").exists()
+
+
+def test_each_value_of_a_wide_table_has_its_heading_for_a_narrow_screen(tmp_path):
+    folder = make_experiment(tmp_path, "hv-fig1")
+    write_answers(folder, HOLDS, UNDECIDED)
+    HtmlReport(tmp_path).make()
+    text = (tmp_path / "report.html").read_text()
+    tables = re.findall(r'<table class="wide">(.*?)</table>', text, re.DOTALL)
+    assert len(tables) >= 3
+    for table in tables:
+        headings = [re.sub("<[^>]*>", "", one) for one in re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)]
+        for row in re.findall(r"<tr>(.*?)</tr>", table.partition("</thead>")[2], re.DOTALL):
+            cells = re.findall(r'<td data-label="([^"]*)"|<th scope="row"', row)
+            assert [cell or heading for cell, heading in zip(cells, headings, strict=True)] == headings
 
 
 def test_void_failed_missing_and_changed_runs_are_named_with_their_reasons(tmp_path):
