@@ -127,6 +127,7 @@ def hash_of_scenarios(members: "list[Member]") -> str:
 def members_of(options: argparse.Namespace) -> "list[Member]":
     """The experiments, checked, each with its folder."""
     from dataclasses import replace
+    from pathlib import Path
 
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find, names
@@ -138,7 +139,8 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
         papers = PAPERS if name == "all" else (name,) if name in PAPERS else ()
         chosen += [known for paper in papers for known in names() if known.startswith(f"{paper}-")] if papers else [name]
     quick = "-quick" if options.quick else ""
-    directory = options.out or results_folder() / f"campaign-{'-'.join(options.names)}{quick}".replace("/", "_")
+    named = "-".join(Path(name).stem if name.endswith(".toml") else name for name in options.names)
+    directory = options.out or results_folder() / f"campaign-{named}{quick}"
     request = Request(options.quick, overrides(options), (), options.seeds)
     members = []
     for name in dict.fromkeys(chosen):

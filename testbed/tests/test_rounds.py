@@ -187,6 +187,14 @@ def test_the_settings_of_a_campaign_change_its_hash_and_a_limit_of_pairs_its_see
     assert campaign.hash_of_scenarios(plain) == campaign.hash_of_scenarios(fewer) != campaign.hash_of_scenarios(other)
 
 
+def test_the_folder_of_a_file_has_its_name_without_its_path(tmp_path):
+    (tmp_path / "e.toml").write_text(TEXT)
+    parser = argparse.ArgumentParser()
+    campaign.add(parser.add_subparsers())
+    members = campaign.members_of(parser.parse_args(["campaign", str(tmp_path / "e.toml"), "--quick"]))
+    assert members[0].directory.parent.name == "campaign-e-quick"
+
+
 def test_a_value_compared_with_itself_is_refused(tmp_path):
     (tmp_path / "e.toml").write_text(TEXT.replace("with = 1", "with = 2"))
     with pytest.raises(UsageError, match=r"with.*is 2 as compared is; name two values of hops"):
