@@ -18,6 +18,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
+from analysis import manifest
 from analysis.files import read_object
 from analysis.found_runs import exclusion_reason
 from analysis.store.files import append
@@ -272,12 +273,15 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
 
 
 def is_complete(task: Task) -> bool:
-    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task."""
+    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task.
+
+    Without a manifest it is not: its worker was killed after run.json was written, and other files may be incomplete.
+    """
     run, scenario = read_object(task.directory / "run.json"), read_object(task.directory / "scenario.json")
     same = scenario == json.loads(task.cell.scenario.to_json())
     if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
         return False
-    return exclusion_reason(task.directory) is None
+    return (task.directory / manifest.NAME).exists() and exclusion_reason(task.directory) is None
 
 
 def clear(directory: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis import manifest
 from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed, tasks_of
 from testbed.campaigns.experiment import load
@@ -53,6 +54,8 @@ class FakeRuns:
         directory.joinpath("scenario.json").write_text(scenario.to_json())
         directory.joinpath("run.json").write_text(json.dumps({"status": ended.status, "experiment": experiment, "axes": axes}))
         directory.joinpath("verdict.json").write_text(json.dumps({"verdict": ended.verdict, "model_ns": 3_000_000_000}))
+        if not cancelled:
+            manifest.write(directory)
         return ended
 
 
@@ -240,6 +243,15 @@ def test_resume_runs_only_missing_or_changed_runs(campaign):
     changed = FakeRuns()
     campaign(changed, "window=4").run(resume=True)
     assert len(changed.calls) == 4
+
+
+def test_a_run_whose_worker_was_killed_before_its_manifest_is_repeated(campaign):
+    """run.json says complete before the manifest is written, last of all files."""
+    campaign(FakeRuns()).run(resume=False)
+    (campaign.out / "hops2" / "seed-1" / manifest.NAME).unlink()
+    again = FakeRuns()
+    campaign(again).run(resume=True)
+    assert again.calls == [("hops2", 1)]
 
 
 def test_resume_refuses_the_results_of_another_experiment(campaign, tmp_path):
