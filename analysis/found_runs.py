@@ -42,8 +42,11 @@ def known(out_dir: Path, found: FoundRuns) -> Iterator[None]:
         _known.reset(token)
 
 
-def _folders_of_runs(out_dir: Path) -> Iterator[Path]:
-    """Without those put aside, and without hidden folders: the store's comes and goes while runs end."""
+def folders_of_runs(out_dir: Path) -> Iterator[Path]:
+    """The runs below `out_dir` in any order, without those put aside.
+
+    Hidden folders are not entered: the store's comes and goes while runs end.
+    """
     for folder, names, files in os.walk(out_dir):
         names[:] = [name for name in names if name != ASIDE and not name.startswith(".")]
         if "run.json" in files:
@@ -55,7 +58,7 @@ def find_runs(out_dir: Path) -> FoundRuns:
     if out_dir in _known.get():
         return _known.get()[out_dir]
     found, ids = FoundRuns(), dict[str, str]()
-    run_dirs = sorted(_folders_of_runs(out_dir), key=_in_order)
+    run_dirs = sorted(folders_of_runs(out_dir), key=_in_order)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashlib and reading do not hold Python's lock
         reasons = list(pool.map(exclusion_reason, run_dirs))
     for run_dir, reason in zip(run_dirs, reasons, strict=True):

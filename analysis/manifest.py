@@ -28,20 +28,21 @@ _checked: dict[Path, tuple[tuple, str | None]] = {}  # results, valid while no f
 def write(run_dir: Path) -> None:
     """Enter all files that exist now."""
     paths = sorted(path for path in run_dir.rglob("*") if path.is_file() and not path.is_symlink() and _belongs(path))
-    _save(run_dir, {str(path.relative_to(run_dir)): entry_of(path) for path in paths})
+    _save(run_dir, {str(path.relative_to(run_dir)): entry_of(path) for path in paths}, dropped_files(run_dir))
 
 
 def enter(run_dir: Path, *names: str) -> None:
     """Enter files that the testbed made or changed later; a run without a manifest gets none."""
     if (run_dir / NAME).exists():
-        _save(run_dir, dict(sorted((_files(run_dir) | {name: entry_of(run_dir / name) for name in names}).items())))
+        files, dropped = _read(run_dir)
+        _save(run_dir, dict(sorted((files | {name: entry_of(run_dir / name) for name in names}).items())), dropped)
 
 
 def drop(run_dir: Path, names: Iterable[str]) -> int:
     """Delete files that the manifest lists, and keep their sizes and hashes in it, as `dropped`; returns the bytes.
 
     The manifest is written first: a file that a crash leaves is deleted by the next call."""
-    files, dropped = _files(run_dir), dropped_files(run_dir)
+    files, dropped = _read(run_dir)
     gone = {name: files[name] for name in names if name in files}
     if gone:
         kept = {name: entry for name, entry in files.items() if name not in gone}
@@ -59,37 +60,35 @@ def dropped_files(run_dir: Path) -> dict[str, dict]:
 def lists(run_dir: Path, name: str) -> bool:
     """Whether the manifest lists this file; False without a readable manifest."""
     try:
-        return name in _files(run_dir)
+        return name in _read(run_dir)[0]
     except RunFileError:
         return False
 
 
 def only_derived_differ(run_dir: Path) -> bool:
     """Whether recalculated metrics would make the run complete; what was dropped is needed for them."""
-    if dropped_files(run_dir):
-        return False
     try:
-        files = {name: entry for name, entry in _files(run_dir).items() if not DERIVED.fullmatch(name)}
+        files, dropped = _read(run_dir)
     except RunFileError:
         return False
-    return _difference(run_dir, files) is None
+    measured = {name: entry for name, entry in files.items() if not DERIVED.fullmatch(name)}
+    return not dropped and _difference(run_dir, measured, remakes=True) is None
 
 
 def difference(run_dir: Path) -> str | None:
     """Differences from the manifest, in one line; None without any."""
     try:
-        files = _files(run_dir)
+        files, dropped = _read(run_dir)
     except RunFileError as problem:
         return str(problem)
     state = tuple(_state(f"{run_dir}/{name}") for name in (NAME, *files))
     known = _checked.get(run_dir)
     if known is None or known[0] != state:
-        known = _checked[run_dir] = (state, _difference(run_dir, files))
+        known = _checked[run_dir] = (state, _difference(run_dir, files, remakes=not dropped))
     return known[1]
 
 
-def _difference(run_dir: Path, files: dict[str, dict]) -> str | None:
-    remakes = not dropped_files(run_dir)
+def _difference(run_dir: Path, files: dict[str, dict], remakes: bool) -> str | None:
     found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry, remakes)) is not None]
     more = [f"and {len(found) - NAMED_FILES} more"] if len(found) > NAMED_FILES else []
     return "; ".join([*found[:NAMED_FILES], *more]) or None
@@ -133,18 +132,18 @@ def _state(path: str) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def _save(run_dir: Path, files: dict[str, dict], dropped: dict[str, dict] | None = None) -> None:
+def _save(run_dir: Path, files: dict[str, dict], dropped: dict[str, dict]) -> None:
     text = {"format": FORMAT, "files": files}
-    dropped = dropped_files(run_dir) if dropped is None else dropped
     write_atomic(run_dir / NAME, json.dumps(text | ({"dropped": dropped} if dropped else {}), indent=1) + "\n")
 
 
-def _files(run_dir: Path) -> dict[str, dict]:
+def _read(run_dir: Path) -> tuple[dict[str, dict], dict[str, dict]]:
+    """The files and the dropped files; a RunFileError for a manifest that is none."""
     path = run_dir / NAME
     try:
         content = json.loads(path.read_text())
         if content["format"] == FORMAT and all({"bytes", "sha256"} <= entry.keys() for entry in content["files"].values()):
-            return content["files"]
+            return content["files"], content.get("dropped", {})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
     raise RunFileError(f'{NAME} is no "{FORMAT}"')

@@ -14,6 +14,7 @@ from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
 from analysis.errors import AnalysisError, RunFileError
+from analysis.found_runs import folders_of_runs
 from analysis.iperf import IperfReport, read_report
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
 from scenarios.traffic.shared.kind import Kind
@@ -71,7 +72,7 @@ def find_run(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise RunFileError(f"{path}: no such folder; name the directory of a run, results/NAME/CELL/seed-N")
-    found = sorted(file.parent for file in path.rglob("run.json") if "void" not in file.relative_to(path).parts)
+    found = sorted(folders_of_runs(path))
     if not found:
         raise RunFileError(f"{path}: no run in it (no run.json); name the directory of a run, results/NAME/CELL/seed-N")
     if len(found) > 1:

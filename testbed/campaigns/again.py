@@ -50,7 +50,8 @@ def _run_of_campaign(words: list[str], experiment: str) -> list[str]:
         if not word.startswith("-"):
             names.append(word)
         elif option in CAMPAIGN_OPTIONS:
-            value or next(rest, None)
+            if not value:
+                next(rest, None)
         else:
             options += [word, next(rest, "")] if word in VALUE_OPTIONS else [word]
     files = [name for name in names if name.endswith(".toml") and Path(name).stem == experiment]

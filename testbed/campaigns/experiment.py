@@ -25,6 +25,7 @@ from testbed.campaigns.request import FULL_SIZE, Request
 from testbed.campaigns.sweep import Sweep
 from testbed.errors import UsageError
 
+EXPERIMENT_FORMAT = "manet-experiment/1"
 MAX_RUNS = 100_000
 
 
@@ -53,7 +54,7 @@ class Experiment:
         """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
         the command that completes the results."""
         cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
-        text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
+        text = {"format": EXPERIMENT_FORMAT, "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
         text |= {
             "expected": self.expected,

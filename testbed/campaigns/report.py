@@ -13,6 +13,7 @@ from analysis.errors import AnalysisError, RunFileError
 from analysis.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
+from testbed.campaigns.experiment import EXPERIMENT_FORMAT
 from testbed.campaigns.figures import misfit
 from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.columns import hanging
@@ -23,7 +24,6 @@ if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
     from analysis.tables import Results
 
 FORMAT = "manet-answer/1"
-EXPERIMENT_FORMAT = "manet-experiment/1"
 GENERAL = "general"  # analysis/figures/general.py
 NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict, so many remarks
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import add_verb, folder, written
+from testbed.commands.options import NO_STORE, add_verb, folder, written
 
 if TYPE_CHECKING:
     from analysis.rundir import RunDirectory
@@ -96,7 +96,7 @@ def _write_table(directory: Path, out: Path, flows: bool) -> None:
 
     folders = stores_below(directory)
     if not folders:
-        raise UsageError(f"{directory}: no result store (runs.parquet); `./manet report DIR` writes that of a folder of results")
+        raise UsageError(f"{directory}: {NO_STORE}")
     write_table(read(folders, schema.FLOWS if flows else schema.RUNS), out)
 
 

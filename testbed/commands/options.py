@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+NO_STORE = "no result store (runs.parquet); `./manet report DIR` writes that of a folder of results"
 HELP_COLUMNS = 80  # of a line of help, on a terminal however wide; the examples are written for it
 
 

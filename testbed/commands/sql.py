@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_verb, folder, results_folder
+from testbed.commands.options import NO_STORE, add_verb, folder, results_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,7 +77,7 @@ def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:
         below = stores_below(place)
         nights = histories_below(place)
         if not below and not nights:
-            raise UsageError(f"{place}: no result store (runs.parquet); `./manet report DIR` writes that of a folder of results")
+            raise UsageError(f"{place}: {NO_STORE}")
         found |= dict.fromkeys(below)
         histories |= dict.fromkeys(nights)
     return list(found), list(histories)

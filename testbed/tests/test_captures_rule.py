@@ -10,7 +10,8 @@ from analysis.errors import RunFileError
 from analysis.found_runs import exclusion_reason, find_runs
 from analysis.metrics import analyse_run
 from testbed.campaigns import captures
-from testbed.campaigns.report import EXPERIMENT_FORMAT, Report
+from testbed.campaigns.experiment import EXPERIMENT_FORMAT
+from testbed.campaigns.report import Report
 
 
 @pytest.fixture
