@@ -2,8 +2,10 @@
 
 It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine. Then the busy share of the cores
 decides: below LOW one more run, above HIGH one less. A run that is not `valid` lowers the number by a quarter, and its limit to
-one less than it was; each REGAIN valid runs raise that limit by one again. So a worker finds its own load, the verdicts have the
-last word, and what disturbed the machine for a minute does not slow a campaign of hours.
+one less than it was. Runs that began before that do not lower it again: one disturbance spoils all that are under way, as one
+congested moment loses many segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it by one again,
+REGAIN at most. So a worker finds its own load, the verdicts have the last word, and what disturbed the machine for a minute does
+not slow a campaign of hours.
 """
 
 import time
@@ -43,6 +45,7 @@ class SafeLoad:
         self.limit = self.max_jobs
         self.jobs = min(max(1, jobs), self.limit)
         self._valid = 0  # valid runs since the limit changed
+        self._lowered_s = now()
         self.looks: list[tuple[float, int]] = []
         self._looked_s, self._before = now(), read()
 
@@ -60,14 +63,20 @@ class SafeLoad:
         self.looks.append((round(busy, 3), self.jobs))
         return self.jobs
 
-    def ended(self, valid: bool) -> None:
-        """A run has ended."""
+    def began(self) -> float:
+        """The time at which a run begins, for `ended`."""
+        return self._now()
+
+    def ended(self, valid: bool, began_s: float) -> None:
+        """A run has ended that began at `began_s`."""
         if not valid:
-            self.limit = max(1, self.jobs - 1)
-            self.jobs = max(1, self.jobs * 3 // 4)
+            if began_s >= self._lowered_s:
+                self.limit = max(1, self.jobs - 1)
+                self.jobs = max(1, self.jobs * 3 // 4)
+                self._lowered_s = self._now()
             self._valid = 0
             return
         self._valid += 1
-        if self._valid == REGAIN:
+        if self._valid >= min(REGAIN, self.limit):
             self.limit = min(self.max_jobs, self.limit + 1)
             self._valid = 0

@@ -156,7 +156,7 @@ class Schedule:
 
     def _side_by_side(self, tasks: list[Task], jobs: int) -> list[Outcome]:
         """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
-        waiting, running = list(tasks), set[Future[Outcome]]()
+        waiting, running = list(tasks), dict[Future[Outcome], float]()  # with the begin of each, by the load's clock
         voids: list[Outcome] = []
         load = self.load if jobs > 1 else None  # reruns are alone
         with ThreadPoolExecutor(max(jobs, load.max_jobs if load else 1), thread_name_prefix="run") as pool:
@@ -164,13 +164,14 @@ class Schedule:
                 while waiting or running:
                     jobs = load.look(len(running)) if load else jobs
                     while waiting and len(running) < jobs:
-                        running.add(pool.submit(self._one, waiting.pop(0)))
-                    ended, running = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
-                    for future in ended:
+                        began_s = load.began() if load else 0.0
+                        running[pool.submit(self._one, waiting.pop(0))] = began_s
+                    for future in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
+                        began_s = running.pop(future)
                         outcome = future.result()
                         voids += self._record(outcome)
                         if load:
-                            load.ended(valid=not outcome.should_rerun and outcome.verdict != "suspect")
+                            load.ended(not outcome.should_rerun and outcome.verdict != "suspect", began_s)
                         else:
                             jobs = self._fewer(jobs)
                     if self.stop.is_set():

@@ -48,25 +48,45 @@ def test_places_that_are_not_used_are_no_reason_for_more():
     assert load.look(2) == 4
 
 
-def test_a_run_that_is_not_valid_lowers_the_load_until_ten_are_valid():
+def test_a_run_that_is_not_valid_lowers_the_load_until_as_many_as_the_limit_are_valid():
     machine = Machine()
     load = machine.load(8)
-    load.ended(valid=True)
+    load.ended(True, load.began())
     assert load.jobs == 8
-    load.ended(valid=False)
+    load.ended(False, load.began())
     assert load.jobs == 6
-    assert after_looks(machine, load) == 7
     for expected in (7, 8, 9):
         assert after_looks(machine, load) == expected
-        for _ in range(REGAIN):
-            load.ended(valid=True)
+        for _ in range(expected):
+            load.ended(True, load.began())
+
+
+def test_the_runs_that_one_disturbance_spoils_lower_the_load_once():
+    machine = Machine()
+    load = machine.load(16)
+    began_s = [load.began() for _ in range(16)]
+    machine.pass_time(0.7)
+    for one in began_s[:5]:
+        load.ended(False, one)
+    assert (load.jobs, load.limit) == (12, 15)
+    load.ended(False, load.began())  # one that began after it
+    assert (load.jobs, load.limit) == (9, 11)
+
+
+def test_at_a_high_limit_ten_valid_runs_raise_it():
+    machine = Machine()
+    load = machine.load(30, most=40)
+    load.ended(False, load.began())
+    for _ in range(REGAIN):
+        load.ended(True, load.began())
+    assert load.limit == 30
 
 
 def test_valid_runs_raise_the_load_no_further_than_asked():
     machine = Machine()
     load = machine.load(4, most=5)
     for _ in range(5 * REGAIN):
-        load.ended(valid=True)
+        load.ended(True, load.began())
     assert after_looks(machine, load) == 5
 
 
