@@ -23,6 +23,7 @@ from tests.bench import (
     pace,
     radios,
     routing,
+    slurm,
     stations,
     tcp_cost,
 )
@@ -40,6 +41,7 @@ QUESTIONS = {
     "tcp": tcp_cost.measure,
     "oracle": oracle.measure,
     "captures": captures.measure,
+    "slurm": slurm.measure,
 }
 
 
