@@ -3,9 +3,10 @@
 It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine. Then the busy share of the cores
 decides: below LOW one more run, above HIGH one less. A run that is not `valid` lowers the number by a quarter, and its limit to
 one less than it was. Runs that began before that do not lower it again: one disturbance spoils all that are under way, as one
-congested moment loses many segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it by one again,
-REGAIN at most. So a worker finds its own load, the verdicts have the last word, and what disturbed the machine for a minute does
-not slow a campaign of hours.
+congested moment loses many segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it again, REGAIN
+at most: by one, then by twice as many each time. A disturbance while the number still rises would otherwise hold it there. So a
+worker finds its own load, the verdicts have the last word, and what disturbed the machine for a minute does not slow a campaign
+of hours.
 """
 
 import time
@@ -45,6 +46,7 @@ class SafeLoad:
         self.limit = self.max_jobs
         self.jobs = min(max(1, jobs), self.limit)
         self._valid = 0  # valid runs since the limit changed
+        self._raise = 1  # by which the limit rises next
         self._lowered_s = now()
         self.looks: list[tuple[float, int]] = []
         self._looked_s, self._before = now(), read()
@@ -74,9 +76,9 @@ class SafeLoad:
                 self.limit = max(1, self.jobs - 1)
                 self.jobs = max(1, self.jobs * 3 // 4)
                 self._lowered_s = self._now()
-            self._valid = 0
+            self._valid, self._raise = 0, 1
             return
         self._valid += 1
         if self._valid >= min(REGAIN, self.limit):
-            self.limit = min(self.max_jobs, self.limit + 1)
-            self._valid = 0
+            self.limit = min(self.max_jobs, self.limit + self._raise)
+            self._valid, self._raise = 0, 2 * self._raise

@@ -48,17 +48,22 @@ def test_places_that_are_not_used_are_no_reason_for_more():
     assert load.look(2) == 4
 
 
-def test_a_run_that_is_not_valid_lowers_the_load_until_as_many_as_the_limit_are_valid():
+def test_a_run_that_is_not_valid_lowers_the_load_and_valid_ones_raise_it_ever_faster():
     machine = Machine()
     load = machine.load(8)
     load.ended(True, load.began())
     assert load.jobs == 8
     load.ended(False, load.began())
     assert load.jobs == 6
-    for expected in (7, 8, 9):
+    for expected in (7, 8, 10, 14):
         assert after_looks(machine, load) == expected
-        for _ in range(expected):
+        for _ in range(min(expected, REGAIN)):
             load.ended(True, load.began())
+    load.ended(False, load.began())
+    limit = load.limit
+    for _ in range(REGAIN):
+        load.ended(True, load.began())
+    assert load.limit == limit + 1  # by one at first
 
 
 def test_the_runs_that_one_disturbance_spoils_lower_the_load_once():
