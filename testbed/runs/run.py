@@ -42,6 +42,7 @@ Progress = Callable[[str, float | None], None]
 # Below this much free space a run ends itself, while its files can still be completed.
 RESERVE_BYTES = 1 << 20
 ROOM = "free space elsewhere on this disk, or give a folder on another disk with --out"
+ROUTES_LEAD_S = 0.1  # per station: the routes are read so long before traffic_at, which takes a tenth of it on an idle machine
 KILLED = "the run's own process was killed, or ended unasked (log/run.log); what it had captured is kept; run it again"
 
 
@@ -310,16 +311,19 @@ def _stages(site: Site, report: Report) -> None:
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         protocol.before_traffic(say)
-        wait_for_traffic_at(site, network.medium, children)
-        write_routes(network, protocol, "start")
         epoch_ns = network.medium.ask("status")["epoch_ns"]
         record.update(
             epoch_ns=epoch_ns,
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
-        say("traffic", 0.0)
         with events_running(site, children, waits.starved) as events:
+
+            def ready() -> None:
+                wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))
+                write_routes(network, protocol, "start")
+                wait_for_traffic_at(site, network.medium, children)
+                say("traffic", 0.0)
 
             def begin(start_s: float) -> None:
                 nonlocal begun
@@ -335,7 +339,7 @@ def _stages(site: Site, report: Report) -> None:
                 waits.tick()
                 say("traffic", fraction)
 
-            traffic.run_flows(site, network.net, children, under_way, begin)
+            traffic.run_flows(site, network.net, children, under_way, begin, ready)
             waits.end()
             refused.append(neighbours.refused())
         write_routes(network, protocol, "end")

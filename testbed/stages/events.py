@@ -160,8 +160,8 @@ def _lateness_reason(status: dict) -> str | None:
     return f"the medium was up to {status.get('lateness', {}).get('max_us', 0) / 1000:.0f} ms late"
 
 
-def wait_for_traffic_at(site: Site, medium: Medium, children: Processes) -> None:
-    """Wait until the scenario's `traffic_at`, if it is set; HostLateError if it has passed."""
+def wait_for_traffic_at(site: Site, medium: Medium, children: Processes, early_s: float = 0.0) -> None:
+    """Wait until `early_s` before the scenario's `traffic_at`, if it is set; HostLateError if `traffic_at` has passed."""
     traffic_at_s = site.scenario.traffic_at
     if traffic_at_s is None:
         return
@@ -170,7 +170,7 @@ def wait_for_traffic_at(site: Site, medium: Medium, children: Processes) -> None
         raise HostLateError(
             f"the network was ready {-left_s:.1f} s after traffic_at = {traffic_at_s:g} s; give a later one, or leave it out"
         )
-    children.watch(until=time.monotonic() + left_s)
+    children.watch(until=time.monotonic() + left_s - early_s)
 
 
 def read_events(directory: Path) -> list[dict[str, str]]:

@@ -63,14 +63,16 @@ def run_flows(
     children: Processes,
     progress: Callable[[float], None],
     begin: Callable[[float], None] = lambda _start_s: None,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run all flows of the scenario to their end and leave their reports in `traffic/`; `begin` is called with the
-    monotonic instant from which their starts count. RunError if a flow fails."""
+    """Run all flows of the scenario to their end and leave their reports in `traffic/`. `ready` is called when all receivers
+    are ready, and may wait; `begin` with the monotonic instant from which the flows' starts count. RunError if a flow fails."""
     flows = _plan(site, net)
     try:
         for flow in flows:
             _start_receiver(flow, children)
         _wait_until_ready(flows, children)
+        ready()
         _send(site, flows, children, progress, begin)
     except BaseException:
         failed_s = time.monotonic()

@@ -8,6 +8,8 @@ import pytest
 
 from scenarios.events import Event
 from testbed.errors import HostLateError, RunError
+from testbed.programs import BUILT
+from testbed.runs.run import run_scenario
 from testbed.stages.events import carry_out, read_events, relay_in_use
 from testbed.tests.running import Background, air_rows, chain, needs_runs
 
@@ -116,6 +118,20 @@ def test_a_run_carries_its_events_out_on_time(tmp_path: Path) -> None:
     assert [t for t in heard if t < off_s] and [t for t in heard if t > on_s]
     with (run / "air.csv").open() as file:
         assert any(row["fate"] == "off" or row["fate"] == "weak" for row in csv.DictReader(file))
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+def test_receivers_are_ready_before_traffic_at(tmp_path: Path, host) -> None:
+    """The network is ready after about a second, the receiver three seconds later, still before 6 s."""
+    flow = {"from": "sta1", "to": "sta2", "traffic": "command", "command": ["true"], "server": ["sleep", "60"], "ready_after": 3}
+    result = run_scenario(chain(traffic_at=6, duration=1, flows=[flow]), 1, tmp_path / "run", programs=BUILT)
+    assert (result.status, result.error) == ("complete", None)
+    late_s = json.loads((tmp_path / "run" / "verdict.json").read_text())["traffic_start"]["late_s"]
+    if late_s > LATE_S:
+        host.void(f"the traffic began {late_s} s after traffic_at")
+    assert late_s >= 0
 
 
 @pytest.mark.root
