@@ -1,23 +1,26 @@
 """The number of parallel runs that this machine bears, measured while they run.
 
-It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine. Then the busy share of the cores
-decides: below LOW one more run, above HIGH one less. A run that is not `valid` lowers the number by a quarter, and its limit to
-one less than it was. Runs that began before that do not lower it again: one disturbance spoils all that are under way, as one
-congested moment loses many segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it again, REGAIN
-at most: by one, then by twice as many each time. A disturbance while the number still rises would otherwise hold it there. So a
-worker finds its own load, the verdicts have the last word, and what disturbed the machine for a minute does not slow a campaign
-of hours.
+It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine, or with what the worker's last
+batch found. Then the busy share of the cores decides: below LOW more runs, in proportion to the idle share below it, but at least
+one; above HIGH one less. A run that is not `valid` lowers the number by a quarter, and its limit to one less than it was. Runs
+that began before that do not lower it again: one disturbance spoils all that are under way, as one congested moment loses many
+segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it again, REGAIN at most: by one, then by
+twice as many each time. A disturbance while the number still rises would otherwise hold it there. So a worker finds its own
+load, the verdicts have the last word, and what disturbed the machine for a minute does not slow a campaign of hours.
 """
 
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 from testbed.campaigns.side_by_side import MAX_JOBS
 
 LOW, HIGH = 0.65, 0.85  # busy share of the cores
+GAIN = 0.5  # a run loads the cores fully only when its traffic begins, several looks after its start
 REGAIN = 10  # so that the search for the limit costs at most one run in ten
 LOOK_S = 8.0  # longer than the start of a run, which keeps a core busy
+MIN_LOOKS = 10  # a minute and a half: runs of the beginning have come to their traffic
 STAT = Path("/proc/stat")
 # columns of the line `cpu` of /proc/stat (proc(5)); work of low priority (nice) makes no run late
 NICE, IDLE, IOWAIT = 1, 3, 4
@@ -61,9 +64,14 @@ class SafeLoad:
         if busy > HIGH:
             self.jobs = max(1, self.jobs - 1)
         elif busy < LOW and running >= self.jobs:
-            self.jobs = min(self.limit, self.jobs + 1)
+            self.jobs = min(self.limit, self.jobs + max(1, round(GAIN * (LOW - busy) * self.jobs)))
         self.looks.append((round(busy, 3), self.jobs))
         return self.jobs
+
+    def found(self) -> int | None:
+        """The median number of runs in the second half of the looks; None with fewer than MIN_LOOKS."""
+        half = [jobs for _, jobs in self.looks[len(self.looks) // 2 :]]
+        return round(median(half)) if len(self.looks) >= MIN_LOOKS else None
 
     def began(self) -> float:
         """The time at which a run begins, for `ended`."""

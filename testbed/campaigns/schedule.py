@@ -1,9 +1,10 @@
 """Runs side by side, on this machine: their starts, outcomes and reruns.
 
-A void run, or one whose host was late, is moved to `<cell>/void/` and rerun alone, up to RETRIES times. If the first two runs are
-void, the number of parallel runs is halved. At most one run per core starts up at a time: the start of thirty stations uses a
-whole core, which would make running runs void. A failed run does not stop the others; an unsuitable machine or a full disk does.
-Ctrl-C ends all runs and keeps their captures.
+A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended: a second time next to few
+others (one in FEWER of the parallel runs), a third time alone. If the first two runs are void, the number of parallel runs is
+halved. At most one run per core starts up at a time: the start of thirty stations uses a whole core, which would make running
+runs void. A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their
+captures.
 """
 
 import json
@@ -31,6 +32,7 @@ from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError
 
 RETRIES = 2
+FEWER = 4
 FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
@@ -140,10 +142,10 @@ class Schedule:
             self.progress.expect([self._work(task) for task in todo], self.jobs, usable_cores())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
-            for _ in range(RETRIES):
+            for jobs in (max(1, self.jobs // FEWER), 1):
                 for outcome in voids:
-                    self._put_aside(outcome)
-                voids = self._side_by_side([outcome.task for outcome in voids], 1)
+                    self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs side by side")
+                voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
             self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
         order = {task.directory: number for number, task in enumerate(tasks)}
         return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
@@ -154,11 +156,11 @@ class Schedule:
         self.outcomes.append(Outcome(task, "kept", read_verdict(task.directory)))
         return True
 
-    def _side_by_side(self, tasks: list[Task], jobs: int) -> list[Outcome]:
+    def _side_by_side(self, tasks: list[Task], jobs: int, adapts: bool = True) -> list[Outcome]:
         """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
         waiting, running = list(tasks), dict[Future[Outcome], float]()  # with the begin of each, by the load's clock
         voids: list[Outcome] = []
-        load = self.load if jobs > 1 else None  # reruns are alone
+        load = self.load if adapts else None
         with ThreadPoolExecutor(max(jobs, load.max_jobs if load else 1), thread_name_prefix="run") as pool:
             try:
                 while waiting or running:
@@ -238,13 +240,13 @@ class Schedule:
             raise RunError(f"the first {len(failed)} runs failed, the last with: {outcome.reason}")
         return [outcome] if outcome.should_rerun else []
 
-    def _put_aside(self, outcome: Outcome) -> None:
+    def _put_aside(self, outcome: Outcome, how: str) -> None:
         outcome.voids += 1
         task = outcome.task
         put = move_aside(task.directory)
         _enter(put, task.results)
         reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.rerun(self._work(task), f"{reason}, rerun alone (the {kind} run is kept in {put.parent})")
+        self.progress.rerun(self._work(task), f"{reason}, rerun {how} (the {kind} run is kept in {put.parent})")
 
     def _work(self, task: Task) -> Work:
         return Work.of(self.name_of(task), task.cell.scenario)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 import threading
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from testbed.campaigns.batch import Batch, claimed, split
 from testbed.campaigns.campaign import tasks_of
 from testbed.campaigns.experiment import load
+from testbed.campaigns.rounds import DONE as DONE_NAME
 from testbed.errors import UsageError
+from testbed.workers.worker import found_share
 
 TEXT = 'question = "?"\n[scenario]\nhops = 1\nduration = 50\n[axes]\nhops = [1, 2]\n[full]\nseeds = 30\n'
 
@@ -82,3 +85,21 @@ def test_a_second_worker_waits_for_the_first(tmp_path):
         assert not entered.wait(0.3)
     thread.join(10)
     assert entered.is_set() and "waiting" in said.getvalue()
+
+
+def test_a_worker_begins_with_what_its_last_batch_found(tmp_path):
+    """24 runs where the default was 16: half as many again."""
+
+    def record(number, found, host):
+        folder = tmp_path / "batches" / f"round-{number}"
+        folder.mkdir(parents=True)
+        content = {"host": host, "default_jobs": 16, "found_jobs": found}
+        (folder / f"batch-1{DONE_NAME}").write_text(json.dumps(content))
+        return folder
+
+    assert found_share(tmp_path / "batches" / "round-1" / "batch-1.json") == 1.0
+    record(1, 8, socket.gethostname())
+    record(2, 24, socket.gethostname())
+    record(3, None, socket.gethostname())  # too short to find a number
+    folder = record(4, 64, "elsewhere")
+    assert found_share(folder / "batch-2.json") == 1.5

@@ -129,6 +129,20 @@ def test_a_void_run_is_put_aside_and_rerun_alone(campaign):
     assert "hops1 seed 1: void, rerun alone" in campaign.log.getvalue()
 
 
+def test_void_runs_are_rerun_next_to_few_others_and_alone_the_second_time(campaign):
+    plan = {("hops1", seed): [Ended(verdict="void")] * 2 for seed in (1, 2)}
+    runs, beside = FakeRuns(plan, hold_s=0.1), []
+
+    def runner(*arguments, **named):
+        beside.append(runs.at_once)
+        return runs(*arguments, **named)
+
+    outcomes = campaign(runner, "seeds=4", jobs=8).run(resume=False)
+    assert [outcome.voids for outcome in outcomes].count(2) == 2
+    assert (sorted(beside[8:10]), beside[10:]) == ([0, 1], [0, 0])
+    assert "hops1 seed 1: void, rerun with fewer runs side by side" in campaign.log.getvalue()
+
+
 def test_the_repetition_of_a_void_run_counts_as_soon_as_it_is_void(campaign):
     runs = FakeRuns({("hops1", 1): [Ended(verdict="void")]})
     campaign(runs, jobs=1).run(resume=False)

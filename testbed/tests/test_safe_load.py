@@ -1,6 +1,6 @@
 """The load of a worker: more runs while the cores are idle, fewer when they are busy or a run is not valid."""
 
-from testbed.campaigns.safe_load import LOOK_S, REGAIN, SafeLoad, cpu_times
+from testbed.campaigns.safe_load import LOOK_S, MIN_LOOKS, REGAIN, SafeLoad, cpu_times
 
 
 class Machine:
@@ -24,6 +24,27 @@ def test_idle_cores_take_one_more_run_at_each_look():
         machine.pass_time(0.3)
         assert load.look(load.jobs) == expected
     assert load.looks == [(0.3, 5), (0.3, 6), (0.3, 6)]
+
+
+def test_many_runs_on_idle_cores_get_more_at_once():
+    """Half of (65 % - 25 %) of 20 runs are 4 more, of (65 % - 60 %) of 24 one more."""
+    machine = Machine()
+    load = machine.load(20, most=64)
+    for share, expected in ((0.25, 24), (0.6, 25)):
+        machine.pass_time(share)
+        assert load.look(load.jobs) == expected
+
+
+def test_the_number_found_is_that_of_the_later_looks():
+    machine = Machine()
+    load = machine.load(4, most=64)
+    for _ in range(MIN_LOOKS - 1):
+        machine.pass_time(0.64)
+        load.look(load.jobs)
+    assert load.found() is None
+    machine.pass_time(0.7)
+    load.look(load.jobs)
+    assert load.found() == 12  # of the looks 10, 11, 12, 13, 13
 
 
 def test_busy_cores_take_one_less_but_never_none():

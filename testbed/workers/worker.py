@@ -23,7 +23,7 @@ from testbed.campaigns import captures
 from testbed.campaigns.batch import Batch
 from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.campaigns.progress import Progress
-from testbed.campaigns.rounds import now
+from testbed.campaigns.rounds import done_records, now
 from testbed.campaigns.safe_load import SafeLoad, cpu_times
 from testbed.campaigns.schedule import Outcome, Schedule
 from testbed.campaigns.side_by_side import MAX_JOBS, default_jobs, usable_cores
@@ -47,8 +47,9 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
         scenarios, [task.seed for task in batch.tasks],
         Namespace(kernel=batch.kernel, overrides=(), allow_internet=batch.allow_internet), path.name,
     )  # fmt: skip
-    jobs = batch.jobs or default_jobs(scenarios.values(), max_guests())
+    default = default_jobs(scenarios.values(), max_guests())
     adapts = batch.jobs is None and all(scenario.clock == "real" for scenario in scenarios.values())
+    jobs = batch.jobs or (min(MAX_JOBS, max(1, round(default * found_share(path)))) if adapts else default)
     load = SafeLoad(jobs, MAX_JOBS) if adapts else None
     progress = Progress()
     schedule = Schedule(
@@ -68,12 +69,22 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
             "format": batches.DONE, "host": socket.gethostname(), "cores": usable_cores(),
             "timers_us": {str(p): round(_percentile(timers_us, p), 1) for p in PERCENTILES},
             "jobs": [jobs, max([count for _, count in load.looks], default=jobs)] if load else [jobs, jobs],
-            "load": load.looks if load else [], "core_s": round(busy_s, 1), "wall_s": round(schedule.pace.wall_s, 1),
+            "load": load.looks if load else [], "default_jobs": default, "found_jobs": load.found() if load else None,
+            "core_s": round(busy_s, 1), "wall_s": round(schedule.pace.wall_s, 1),
             "emulated_s": round(schedule.pace.emulated_s, 1), "ended": now(),
             "dropped": {"runs": sum(size > 0 for size in dropped), "bytes": sum(dropped)},
             "runs": [_entry(outcome, errors) for outcome in outcomes],
         }  # fmt: skip
         write_atomic(out, json.dumps(done, indent=1) + "\n")
+
+
+def found_share(path: Path) -> float:
+    """The parallel runs that the newest batch of this machine found, as a share of its default; 1 without one. `path`: the batch
+    that begins. The share, since the default follows the cost of a batch's scenarios."""
+    here = socket.gethostname()
+    records = [record for record in done_records(path.resolve().parent.parent.parent) if record["host"] == here]
+    shares = [record["found_jobs"] / record["default_jobs"] for record in records if record.get("found_jobs")]
+    return float(shares[-1]) if shares else 1.0
 
 
 def require_fit_machine() -> None:
