@@ -1,4 +1,4 @@
-"""A campaign that is killed in the middle, with real runs: the same command goes on and repeats no finished run."""
+"""A campaign that is killed or reaches its time limit, with real runs: the same command goes on and repeats no finished run."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ LIMIT_S = 300
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 
-def start(folder: Path, log: Path) -> subprocess.Popen[bytes]:
+def start(folder: Path, log: Path, *more: str) -> subprocess.Popen[bytes]:
     argv = [
         sys.executable,
         "-P",
@@ -49,6 +49,7 @@ def start(folder: Path, log: Path) -> subprocess.Popen[bytes]:
         str(folder / "out"),
         "--jobs",
         "2",
+        *more,
     ]
     with log.open("wb") as file:
         return subprocess.Popen(argv, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=ROOT, stdout=file, stderr=file)
@@ -88,3 +89,22 @@ def test_a_killed_campaign_goes_on_without_repeating_a_finished_run(tmp_path):
     assert (answer["answer"], answer["pairs"]) == ("holds", 4)
     assert json.loads((out / "campaign.json").read_text())["ended"] is not None
     assert not list(out.rglob("*.unfinished"))
+
+
+def test_a_campaign_at_its_time_limit_ends_in_order_and_goes_on_without_one(tmp_path):
+    """The limit of 60 microseconds is reached before any run."""
+    (tmp_path / "two.toml").write_text(EXPERIMENT)
+    out = tmp_path / "out"
+    first = start(tmp_path, tmp_path / "first.log", "--time", "0.000001")
+    assert first.wait(LIMIT_S) == 0, (tmp_path / "first.log").read_text()
+    assert "limit     the time limit ended the campaign: 8 of 8 runs of round 1" in (tmp_path / "first.log").read_text()
+    (answer,) = json.loads((out / "two" / "answers.json").read_text())["answers"]
+    assert (answer["answer"], answer["pairs"]) == ("undecided", 0)
+    record = json.loads((out / "campaign.json").read_text())
+    assert record["ended"] is not None and record["time_limit"] == {"round": 1, "runs": 8, "not_started": 8}
+    assert (out / "report.html").exists() and not complete(out)
+    second = start(tmp_path, tmp_path / "second.log")
+    assert second.wait(LIMIT_S) == 0, (tmp_path / "second.log").read_text()
+    (answer,) = json.loads((out / "two" / "answers.json").read_text())["answers"]
+    assert (answer["answer"], answer["pairs"]) == ("holds", 4)
+    assert json.loads((out / "campaign.json").read_text())["time_limit"] is None

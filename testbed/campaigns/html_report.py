@@ -11,6 +11,7 @@ from analysis.files import read_object
 from testbed.campaigns import missing
 from testbed.campaigns.again import cell_commands
 from testbed.campaigns.report import Report
+from testbed.campaigns.time_limit import Cut
 from testbed.columns import hanging
 from testbed.errors import ManetError, UsageError, shortened
 
@@ -45,6 +46,11 @@ class HtmlReport:
     def is_complete(self) -> bool:
         """Whether every experiment's report is complete (Report.is_complete)."""
         return not self.problems and all(report.is_complete for report in self.reports)
+
+    @property
+    def has_bad_runs(self) -> bool:
+        """Whether an experiment has runs that do not count, or no report."""
+        return bool(self.problems) or any(report.has_bad_runs for report in self.reports)
 
     def as_json(self) -> dict[str, Any]:
         """The answer to `--json`: the page, each experiment's answer, and the experiments that could not be read."""
@@ -195,12 +201,17 @@ def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         "command to go on": campaign.get("resume"),
         "began": campaign.get("began"),
         "ended": campaign.get("ended") or "has not ended",
+        "time limit": _cut(campaign.get("time_limit")),
         "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air{pace}",
         "side by side": campaign.get("jobs"),
         "cluster": campaign.get("cluster"),
         "verdicts": verdicts,
     }
     return tuple((label, str(value)) for label, value in entries.items() if value)
+
+
+def _cut(found: dict[str, Any] | None) -> str | None:
+    return Cut(**found).line() if found else None
 
 
 def _rounds(campaign: dict[str, Any]) -> "NumberTable | None":

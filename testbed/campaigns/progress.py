@@ -80,6 +80,13 @@ class Progress:
             self.remaining.jobs = 1
             self._say(f"        {work.name}: {reason}")
 
+    def withdraw(self, names: Iterable[str], reason: str) -> None:
+        """These runs will not be started; print the reason."""
+        with self._lock:
+            withdrawn = [self.remaining.waiting.pop(name, None) for name in names]
+            self.total -= len(withdrawn)
+            self._say(f"        {reason}; {len(withdrawn)} are not started")
+
     def note(self, text: str) -> None:
         """Print a line without disturbing the progress line."""
         with self._lock:

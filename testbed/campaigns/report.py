@@ -136,8 +136,12 @@ class Report:
     @property
     def is_complete(self) -> bool:
         """Whether every run of the experiment exists and counts, and the figure was drawn: exit status 0."""
-        bad = self.endings["void"] + self.endings["failed"] + len(self.missing) + len(self.found.left_out)
-        return not bad and self.no_figure is None
+        return not self.has_bad_runs and not self.missing and self.no_figure is None
+
+    @property
+    def has_bad_runs(self) -> bool:
+        """Whether some of the runs do not count: void, failed or left out."""
+        return bool(self.endings["void"] + self.endings["failed"] + len(self.found.left_out))
 
     def put_aside(self) -> int:
         """The number of void or incomplete runs in `<cell>/void/`, which are in no table."""

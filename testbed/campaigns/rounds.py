@@ -2,7 +2,8 @@
 
 The first round has every cell with the seeds of its size; each later one the seeds that open questions need at their next look
 (analysis/decisions). What is wanted follows from the runs in the folders alone, so that a campaign that was killed goes on where
-it was. A run that stays void after its reruns, or fails, is not repeated; the report names it.
+it was. A run that stays void after its reruns, or fails, is not repeated; the report names it. The runs of a round are ordered by
+seed over all experiments, so that a round that the time limit ends is balanced.
 """
 
 import itertools
@@ -10,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict, tries
+from testbed.campaigns.time_limit import Cut, TimeLimit
 from testbed.errors import RunError
 
 BATCHES = "batches"
@@ -84,25 +87,36 @@ class Rounds:
     say: Callable[[str], None]
     batch_jobs: int = 8  # runs side by side and wall time (s), by which batches are cut
     batch_s: float = TARGET_S
+    limit: TimeLimit = field(default_factory=TimeLimit)
     folders: list[Path] = field(default_factory=list)
+    cut: Cut | None = None  # the round that the time limit ended
 
     def run(self) -> None:
-        """Carry out rounds until nothing is wanted. RunError if a round brings nothing."""
+        """Carry out rounds until nothing is wanted or the time limit is reached. RunError if a round brings nothing."""
         for number in itertools.count(1):
             folder = self.directory / BATCHES / f"round-{number}"
             tasks: list[Task] = []
             if not folder.exists():
-                tasks = [task for member in self.members for task in member.wanted()]
-                if not tasks:
+                tasks = sorted((task for member in self.members for task in member.wanted()), key=attrgetter("seed"))
+                if not tasks or self._is_cut(number, tasks):
                     return
                 self._write(folder, tasks)
             self.folders.append(folder)
             if not is_done(folder):
+                self.limit.write(folder)
                 self._say_round(number, folder)
                 self.workflow(folder)
+                if self._is_cut(number, [task for path in batches_in(folder) for task in Batch.read(path).tasks]):
+                    return
             if tasks and not any(has_ended(task) for task in tasks):
                 text = f"round {number} brought no run to its end, the first of them {tasks[0].full_name}"
                 raise RunError(f"{text}; see its log, then start again")
+
+    def _is_cut(self, number: int, tasks: list[Task]) -> bool:
+        """Whether the time limit ends the campaign with some of a round's `tasks` to do."""
+        left = sum(not has_ended(task) for task in tasks) if self.limit.is_reached else 0
+        self.cut = Cut(number, len(tasks), left) if left else None
+        return bool(left)
 
     def _write(self, folder: Path, tasks: list[Task]) -> None:
         """The batches of a round: written aside, so that a round exists complete or not at all."""

@@ -133,6 +133,8 @@ class Schedule:
     done: list[Outcome] = field(default_factory=list)  # in the order of their ends, with reruns
     starts: threading.Semaphore = field(default_factory=start_places)
     name_of: Callable[[Task], str] = attrgetter("name")  # different for each task; `full_name` for tasks of several experiments
+    may_start: Callable[[], bool] = lambda: True  # False: no further run is started, for good
+    not_started: list[Task] = field(default_factory=list)  # for that reason; they have no outcome
     load: SafeLoad | None = None  # changes the number of parallel runs while they run; else `jobs` is fixed
 
     def run(self, tasks: Sequence[Task], resume: bool) -> list[Outcome]:
@@ -146,6 +148,7 @@ class Schedule:
                 for outcome in voids:
                     self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs side by side")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
+            self._forget_not_started()
             self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
         order = {task.directory: number for number, task in enumerate(tasks)}
         return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
@@ -164,6 +167,8 @@ class Schedule:
         with ThreadPoolExecutor(max(jobs, load.max_jobs if load else 1), thread_name_prefix="run") as pool:
             try:
                 while waiting or running:
+                    if waiting and not self.may_start():
+                        self._leave(waiting)
                     jobs = load.look(len(running)) if load else jobs
                     while waiting and len(running) < jobs:
                         began_s = load.began() if load else 0.0
@@ -184,6 +189,17 @@ class Schedule:
                     self.progress.note("ending the runs under way; those that are complete stay")
                 raise
         return voids
+
+    def _leave(self, waiting: list[Task]) -> None:
+        """Empty `waiting`: its runs are not started."""
+        self.progress.withdraw([self.name_of(task) for task in waiting], "time limit: the runs under way are the last")
+        self.not_started += waiting
+        waiting.clear()
+
+    def _forget_not_started(self) -> None:
+        """Drop the outcome of each void run that was put aside and not rerun: as after an interruption, there is no such run."""
+        left = {task.directory for task in self.not_started}
+        self.outcomes = [outcome for outcome in self.outcomes if outcome.task.directory not in left]
 
     def _fewer(self, jobs: int) -> int:
         """The number of parallel runs, halved if the first two runs are void."""
@@ -246,7 +262,8 @@ class Schedule:
         put = move_aside(task.directory)
         _enter(put, task.results)
         reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.rerun(self._work(task), f"{reason}, rerun {how} (the {kind} run is kept in {put.parent})")
+        rerun = f"rerun {how}" if self.may_start() else "not rerun, by the time limit"
+        self.progress.rerun(self._work(task), f"{reason}, {rerun} (the {kind} run is kept in {put.parent})")
 
     def _work(self, task: Task) -> Work:
         return Work.of(self.name_of(task), task.cell.scenario)

@@ -6,7 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_overrides, add_verb, folder, overrides, positive, results_folder
+from testbed.commands.options import add_overrides, add_verb, duration_s, folder, overrides, positive, results_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +54,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         default=10,
         help="wall time that a batch of a cluster aims at (default: 10); here a round is one batch",
     )
+    parser.add_argument(
+        "--time", metavar="DURATION", type=duration_s, default=math.inf,
+        help="start no run after this wall time, such as 90m or 2h (a number alone: minutes); the same command goes on",
+    )  # fmt: skip
     parser.add_argument("--cluster", choices=("slurm",), help="run batches as jobs of a cluster; its nodes share this folder")
     parser.add_argument("--snakemake", metavar="OPTIONS", default="", help="more options of snakemake, in quotes")
     parser.add_argument(
@@ -66,8 +70,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the rounds and print the answers. The exit status: 1 if runs are void, failed or missing."""
+    """Run the rounds and print the answers. The exit status: 1 if runs are void or failed, or missing without a time limit."""
     import shlex
+    import time
 
     from analysis.files import read_object
     from testbed.campaigns import captures
@@ -77,7 +82,10 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.rounds import Rounds, now, write_record
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.campaigns.snakemake import workflow
+    from testbed.campaigns.time_limit import TimeLimit
+    from testbed.columns import hanging
 
+    limit = TimeLimit(time.time() + options.time)
     members = members_of(options)
     directory = members[0].directory.parent
     words = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
@@ -87,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         head: dict[str, Any] = {
             "name": name, "resume": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
             "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),
-            "cluster": options.cluster, "scenarios": hash_of_scenarios(members),
+            "cluster": options.cluster, "scenarios": hash_of_scenarios(members), "time_limit": None,
         }  # fmt: skip
         claim.require_same(before, head)
         lay_out_members(members, head["resume"], options.jobs)
@@ -96,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
         rounds = Rounds(
             directory, members, Batch((), options.jobs, options.captures, options.kernel),
             workflow(directory, options.cluster, options.snakemake, claim.release, options.batch), say,
-            options.jobs or default_jobs(scenarios), 60.0 * options.batch if options.cluster else math.inf,
+            options.jobs or default_jobs(scenarios), 60.0 * options.batch if options.cluster else math.inf, limit,
         )  # fmt: skip
         try:
             rounds.run()
@@ -106,12 +114,16 @@ def run(options: argparse.Namespace) -> int:
             runs = sorted(path.parent for path in directory.glob("*/*/seed-*/run.json"))
             changed, size = captures.within(options.disk * 1e9, runs)
             say(f"disk budget: the large files of {changed} runs deleted, {size / 1e9:.1f} GB (named in their manifest.json)")
+        head["time_limit"] = rounds.cut.to_json() if rounds.cut else None
         record = write_record(directory, head, ended=True)
         say("writing tables, figures and the page")
         page = HtmlReport(directory)
         page.make()
     print_answers(page)
     print_summary(directory, record)
+    if rounds.cut:
+        print(hanging("limit     ", rounds.cut.line()))
+        return 1 if page.has_bad_runs else 0
     return 0 if page.is_complete else 1
 
 

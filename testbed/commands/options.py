@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 NO_STORE = "no result store (runs.parquet); `./manet report DIR` writes that of a folder of results"
+DURATIONS = {"m": 60.0, "h": 3600.0}  # s
 HELP_COLUMNS = 80  # of a line of help, on a terminal however wide; the examples are written for it
 
 
@@ -63,6 +64,14 @@ def seconds(text: str) -> float:
     value = _number(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f'"{text}" is not a time in seconds, such as 12.5')
+    return value
+
+
+def duration_s(text: str) -> float:
+    """The type of an option: a duration above 0 in minutes, or with its unit, m or h; returns seconds."""
+    value = _number(text[:-1] if text[-1:] in DURATIONS else text) * DURATIONS.get(text[-1:], DURATIONS["m"])
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a duration such as 90m or 2h (a number alone: minutes)')
     return value
 
 

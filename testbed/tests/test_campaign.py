@@ -206,6 +206,35 @@ def test_a_run_that_stays_void_is_done_three_times_and_kept_as_void(campaign):
     assert (campaign.out / "hops2" / "seed-2" / "run.json").exists()
 
 
+def limited(campaign, runs, starts, jobs=1):
+    """A schedule whose time limit is reached once `starts` runs have begun, and its outcomes."""
+    made = campaign(runs, jobs=jobs)
+    schedule = Schedule(jobs, made.progress, runs, may_start=lambda: len(runs.calls) < starts)
+    return schedule, schedule.run(tasks_of(made.experiment, made.directory), resume=True)
+
+
+def test_after_the_time_limit_the_runs_under_way_end_and_no_other_starts(campaign):
+    runs = FakeRuns(hold_s=0.1)
+    schedule, outcomes = limited(campaign, runs, starts=1, jobs=2)
+    assert [(o.task.name, o.status) for o in outcomes] == [("hops1 seed 1", "complete"), ("hops2 seed 1", "complete")]
+    assert [task.name for task in schedule.not_started] == ["hops1 seed 2", "hops2 seed 2"]
+    assert len(runs.calls) == 2 and "[2/2] " in campaign.log.getvalue()
+    assert "time limit: the runs under way are the last; 2 are not started" in campaign.log.getvalue()
+
+
+def test_a_void_run_that_the_time_limit_keeps_from_its_rerun_is_missing(campaign):
+    """In its place it would count as ended, and a look would take place without its pair."""
+    runs = FakeRuns({("hops1", 2): [Ended(verdict="void")]})
+    schedule, outcomes = limited(campaign, runs, starts=4)
+    assert [task.name for task in schedule.not_started] == ["hops1 seed 2"]
+    assert [o.task.name for o in outcomes] == ["hops1 seed 1", "hops2 seed 1", "hops2 seed 2"]
+    assert not (campaign.out / "hops1" / "seed-2").exists()
+    assert "hops1 seed 2: void, not rerun, by the time limit" in campaign.log.getvalue()
+    again = FakeRuns()
+    _, outcomes = limited(campaign, again, starts=9)
+    assert again.calls == [("hops1", 2)] and len(outcomes) == 4
+
+
 def test_a_failed_run_does_not_stop_the_others(campaign):
     runs = FakeRuns({("hops1", 1): [Ended("failed", None, "sta2: its shell was killed; run it again")]})
     outcomes = campaign(runs).run(resume=False)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 
 import pytest
 
@@ -11,6 +12,7 @@ from testbed.campaigns.experiment import load
 from testbed.campaigns.folder import Folder
 from testbed.campaigns.request import Request
 from testbed.campaigns.rounds import DONE, Member, Rounds, batches_in, has_ended, write_record
+from testbed.campaigns.time_limit import Cut, TimeLimit
 from testbed.commands import campaign
 from testbed.errors import RunError, UsageError
 
@@ -47,8 +49,9 @@ class Workers:
             if done.exists():
                 continue
             batch = Batch.read(path)
+            limit = TimeLimit.of(folder, lambda: len(self.runs))
             for task in batch.tasks:
-                if has_ended(task):
+                if has_ended(task) or limit.is_reached:
                     continue
                 if self.die_after is not None and len(self.runs) >= self.die_after:
                     raise KeyboardInterrupt
@@ -85,9 +88,11 @@ def rounds(tmp_path):
     (tmp_path / "e.toml").write_text(TEXT)
     out = tmp_path / "out"
 
-    def make(workers):
-        member = Member(load(tmp_path / "e.toml", Request(quick=True)), out / "e")
-        return Rounds(out, [member], Batch(()), workers, lambda _line: None)
+    def make(workers, deadline=math.inf, names=("e",)):
+        """The clock of the time limit is the number of runs that have begun."""
+        members = [Member(load(tmp_path / "e.toml", Request(quick=True)), out / name) for name in names]
+        limit = TimeLimit(deadline, lambda: len(getattr(workers, "runs", ())))
+        return Rounds(out, members, Batch(()), workers, lambda _line: None, limit=limit)
 
     make.out = out
     return make
@@ -133,6 +138,72 @@ def test_a_campaign_that_has_ended_runs_nothing(rounds):
     again = Workers(clear)
     rounds(again).run()
     assert again.runs == []
+
+
+def test_a_time_limit_ends_the_campaign_in_order_and_the_next_call_ends_as_an_undisturbed_one(rounds):
+    first = Workers(noisy)
+    cut = rounds(first, deadline=11)  # in the second round, of 4 runs
+    cut.run()
+    assert (len(first.runs), cut.cut) == (11, Cut(round=2, runs=4, not_started=1))
+    (answer,) = cut.members[0].answers()
+    assert (answer.verdict, answer.looks, answer.seeds) == ("undecided", [4], 6)
+    assert answer.answer.needed > 4
+    second = Workers(noisy)
+    campaign = rounds(second)
+    campaign.run()
+    assert campaign.cut is None
+    assert sorted(first.runs + second.runs) == [(f"hops{hops}", seed) for hops in (1, 2) for seed in range(1, 15)]
+    assert campaign.members[0].answers()[0].looks == [4, 6, 9, 14]
+
+
+def test_a_look_takes_place_only_with_all_its_pairs(rounds):
+    """Five pairs are complete when the limit ends the round up to six. The next call would forget a look at them."""
+    campaign = rounds(Workers(noisy), deadline=10)
+    campaign.run()
+    assert campaign.members[0].answers()[0].looks == [4]
+
+
+def test_a_time_limit_between_two_rounds_starts_no_further_round(rounds):
+    campaign = rounds(Workers(noisy), deadline=8)
+    campaign.run()
+    assert campaign.cut == Cut(round=2, runs=4, not_started=4)
+    assert [folder.name for folder in campaign.folders] == ["round-1"]
+    assert campaign.cut.line().startswith("the time limit ended the campaign: 4 of 4 runs of round 2 were not started")
+
+
+def test_a_time_limit_after_the_last_run_ends_nothing(rounds):
+    campaign = rounds(Workers(clear), deadline=8)
+    campaign.run()
+    assert campaign.cut is None
+
+
+def test_the_limit_of_a_call_holds_for_the_round_that_an_earlier_call_left(rounds):
+    with pytest.raises(KeyboardInterrupt):
+        rounds(Workers(noisy, die_after=3)).run()
+    second = Workers(noisy)
+    rounds(second, deadline=2).run()
+    assert len(second.runs) == 2
+    third = Workers(noisy)
+    rounds(third).run()
+    assert len(third.runs) == 28 - 3 - 2
+
+
+def test_a_call_without_a_limit_goes_on_with_a_round_of_a_limited_one(rounds):
+    with pytest.raises(KeyboardInterrupt):
+        rounds(Workers(noisy, die_after=3), deadline=5).run()
+    second = Workers(noisy)
+    campaign = rounds(second)
+    campaign.run()
+    assert len(second.runs) == 28 - 3
+    assert len(campaign.folders) == 4
+
+
+def test_the_runs_of_a_round_are_ordered_by_seed_over_all_experiments(rounds):
+    campaign = rounds(Workers(clear), names=("e", "f"))
+    campaign.run()
+    first = Batch.read(batches_in(campaign.folders[0])[0]).tasks
+    places = [(task.seed, task.results.name, task.cell.name) for task in first]
+    assert places == [(seed, name, f"hops{hops}") for seed in range(1, 5) for name in ("e", "f") for hops in (1, 2)]
 
 
 def test_failed_runs_are_not_repeated_and_give_no_pair(rounds):
@@ -185,6 +256,22 @@ def test_the_settings_of_a_campaign_change_its_hash_and_a_limit_of_pairs_its_see
     plain, fewer, other = members(), members("--max-pairs", "2"), members("--set", "duration=5")
     assert plain[0].experiment.seeds > 2 == fewer[0].experiment.seeds
     assert campaign.hash_of_scenarios(plain) == campaign.hash_of_scenarios(fewer) != campaign.hash_of_scenarios(other)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90m", 5400), ("2h", 7200), ("45", 2700), ("0.5h", 1800)])
+def test_a_time_limit_is_in_minutes_or_names_its_unit(text, seconds):
+    parser = argparse.ArgumentParser()
+    campaign.add(parser.add_subparsers())
+    assert parser.parse_args(["campaign", "hv", "--time", text]).time == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "0", "-5", "2d", "inf", "nan", "1e999h"])
+def test_a_time_limit_that_is_no_duration_is_refused_with_an_example(text, capsys):
+    parser = argparse.ArgumentParser()
+    campaign.add(parser.add_subparsers())
+    with pytest.raises(SystemExit):
+        parser.parse_args(["campaign", "hv", f"--time={text}"])
+    assert f'"{text}" is not a duration such as 90m or 2h' in capsys.readouterr().err
 
 
 def test_the_folder_of_a_file_has_its_name_without_its_path(tmp_path):

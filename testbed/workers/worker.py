@@ -27,6 +27,7 @@ from testbed.campaigns.rounds import done_records, now
 from testbed.campaigns.safe_load import SafeLoad, cpu_times
 from testbed.campaigns.schedule import Outcome, Schedule
 from testbed.campaigns.side_by_side import MAX_JOBS, default_jobs, usable_cores
+from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
 from testbed.host.doctor import doctor, timer_lateness_us
 
@@ -53,8 +54,9 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
     load = SafeLoad(jobs, MAX_JOBS) if adapts else None
     progress = Progress()
     schedule = Schedule(
-        jobs, progress, runner, f"start the campaign again: {path} goes on", name_of=attrgetter("full_name"), load=load
-    )
+        jobs, progress, runner, f"start the campaign again: {path} goes on", name_of=attrgetter("full_name"), load=load,
+        may_start=lambda: not TimeLimit.of(path.parent).is_reached,
+    )  # fmt: skip
     with batches.claimed(path, say), stopped_without(driver, schedule.stop):
         before = cpu_times()
         try:
