@@ -1,18 +1,26 @@
 """Network settings of many namespaces at once, each by one batch of ip(8).
 
-The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand.
+The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand. A batch that has
+nothing but the settings that every station gets (`DIRECT`) needs no process: this one makes the requests of ip(8) itself.
 """
 
 import re
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.host import namespace, rtnetlink
 from testbed.stages.station import NamespaceHost
 
+DIRECT = {
+    re.compile(r"link set (\S+) up"): rtnetlink.set_up,
+    re.compile(r"link set (\S+) mtu (\d+)"): rtnetlink.set_mtu,
+    re.compile(r"link set (\S+) gso_max_segs (\d+)"): rtnetlink.set_gso_max_segs,
+    re.compile(r"address add ([0-9.]+)/(\d+) dev (\S+) noprefixroute"): rtnetlink.add_address,
+}
 END_INDEX, END_NAME = 2**31 - 1, "end-of-table"
 _LINK = re.compile(r"^(?:Deleted )?\d+: .*\n(?: .*\n)*", re.MULTILINE)
 _END_OF_TABLE = re.compile(rf"^{END_INDEX}: {END_NAME}: .*\n(?: .*\n)*", re.MULTILINE)
@@ -21,19 +29,25 @@ _END_OF_TABLE = re.compile(rf"^{END_INDEX}: {END_NAME}: .*\n(?: .*\n)*", re.MULT
 def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Path) -> None:
     """Run each station's lines (without the leading `ip`) in its namespace, all stations in parallel. RunError if one fails."""
     running = []
-    for station, lines in commands.items():
-        if lines:
-            batch = log_folder / f"{what}-{station.name}.ip"
-            batch.write_text("".join(f"{line}\n" for line in lines))
-            running.append((station, batch, namespace.within(station.netns, lambda batch=batch: _start(batch))))
     problems = []
+    for station, lines in commands.items():
+        if not lines:
+            continue
+        batch = log_folder / f"{what}-{station.name}.ip"
+        batch.write_text("".join(f"{line}\n" for line in lines))
+        requests = [_request_of(line) for line in lines]
+        if None in requests:
+            running.append((station, batch, namespace.within(station.netns, lambda batch=batch: _start(batch))))
+            continue
+        try:
+            namespace.within(station.netns, lambda requests=requests: [request() for request in requests])
+        except OSError as problem:
+            problems.append(_failure(what, station, batch, problem.strerror))
     for station, batch, process in running:
         _, errors = process.communicate()
         if process.returncode != 0:
             first = errors.decode(errors="replace").strip().splitlines()[:1]
-            problems.append(
-                f"{what} of {station.name}: ip -batch {batch}: {first[0] if first else 'failed'}; see the file's lines"
-            )
+            problems.append(_failure(what, station, batch, first[0] if first else "failed"))
     if problems:
         raise RunError(problems[0])
 
@@ -79,6 +93,18 @@ def ask_within(netns: Path, *argv: str) -> str:
     """The standard output of a program in a network namespace; its exit status is ignored."""
     process = namespace.within(netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
     return process.stdout
+
+
+def _request_of(line: str) -> Callable[[], None] | None:
+    """The request of a line, if it is one of `DIRECT`."""
+    for pattern, request in DIRECT.items():
+        if found := pattern.fullmatch(line):
+            return partial(request, *found.groups())
+    return None
+
+
+def _failure(what: str, station: NamespaceHost, batch: Path, words: str) -> str:
+    return f"{what} of {station.name}: ip -batch {batch}: {words}; see the file's lines"
 
 
 def _start(batch: Path) -> subprocess.Popen:

@@ -1,14 +1,16 @@
 """One process of ip(8) for the tables of several stations."""
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
+from testbed.errors import RunError
 from testbed.stages import iproute
 
 # Devices with other indices than in the other namespace, routes with the attributes that daemons set, neighbours in all states.
@@ -37,13 +39,18 @@ echo ready; exec sleep 60
 EMPTY = "echo ready; exec sleep 60"
 
 
+class Station(NamedTuple):
+    name: str
+    netns: Path
+
+
 @contextmanager
-def station(setup: str) -> Iterator[SimpleNamespace]:
+def station(setup: str) -> Iterator[Station]:
     """A namespace with these settings."""
     with subprocess.Popen(["unshare", "--net", "sh", "-c", setup], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "ready\n"
-            yield SimpleNamespace(name="sta", netns=Path(f"/proc/{process.pid}/ns/net"))
+            yield Station("sta", Path(f"/proc/{process.pid}/ns/net"))
         finally:
             process.kill()
 
@@ -64,5 +71,52 @@ def test_the_tables_of_several_stations_are_those_that_ip_shows_in_each():
         assert tables[0] == tables[2] == ("", "")
 
 
-def _shown(each: SimpleNamespace) -> tuple[str, str]:
+def _shown(each: Station) -> tuple[str, str]:
     return iproute.ask(each, "route", "show", "table", "all"), iproute.ask(each, "neighbour", "show")
+
+
+LINES = [
+    "link set lo up",
+    "link set d0 gso_max_segs 1",
+    "link set d0 mtu 1400",
+    "link set d0 up",
+    "address add 10.0.0.1/8 dev d0 noprefixroute",
+    "address add 192.168.1.1/30 dev d0 noprefixroute",
+]
+TAP = "ip tuntap add d0 mode tap; echo ready; exec sleep 60"
+
+
+@pytest.mark.root
+def test_a_batch_without_a_process_has_the_effect_of_ip(tmp_path: Path):
+    with station(TAP) as direct, station(TAP) as by_ip:
+        iproute.batches({direct: LINES}, "addresses", tmp_path)
+        assert (tmp_path / "addresses-sta.ip").read_text().splitlines() == LINES
+        iproute.ask_within(by_ip.netns, "ip", "-batch", str(tmp_path / "addresses-sta.ip"))
+        deadline = time.monotonic() + 10
+        while True:  # the kernel tells the carrier of a new device a moment later
+            settings = [_settings(each) for each in (direct, by_ip)]
+            if settings[0] == settings[1] or time.monotonic() > deadline:
+                break
+        assert settings[0] == settings[1]
+        assert "gso_max_segs 1 " in settings[0] and "192.168.1.1/30" in settings[0]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("link set d1 up", 'Cannot find device "d1"'),
+        ("link set d0 mtu 1", "mtu less than device minimum"),
+        ("address add 10.0.0.1/8 dev d0 noprefixroute", "ipv4: Address already assigned"),
+        ("route add 10.0.0.0/8 dev d1", 'Cannot find device "d1"'),
+    ],
+)
+def test_a_line_that_the_kernel_refuses_is_an_error_with_its_words(tmp_path: Path, line: str, words: str):
+    with station(TAP) as each, pytest.raises(RunError, match=rf"^addresses of sta: .*addresses-sta.ip: (Error: )?{words}"):
+        iproute.batches({each: [LINES[4], line]}, "addresses", tmp_path)
+
+
+def _settings(each: Station) -> str:
+    """Devices and addresses without the random MAC address."""
+    found = iproute.ask(each, "-details", "address", "show") + iproute.tables([each])[0][0]
+    return re.sub(r"link/ether \S+", "", found)
