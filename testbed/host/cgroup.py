@@ -62,8 +62,17 @@ def enter(group: Path) -> None:
 
 def members(group: Path) -> list[int]:
     """The process ids in the group; empty if the group does not exist."""
+    return _ids(group / "cgroup.procs")
+
+
+def threads(group: Path) -> list[int]:
+    """The thread ids of all processes in the group; empty if the group does not exist."""
+    return _ids(group / "cgroup.threads")
+
+
+def _ids(listing: Path) -> list[int]:
     try:
-        return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+        return [int(number) for number in listing.read_text().split()]
     except OSError:
         return []
 

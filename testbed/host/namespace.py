@@ -1,8 +1,8 @@
 """Calls inside a network namespace without starting a program there: setns(2) in a short-lived thread.
 
-setns(2) moves only the calling thread. The thread enters the namespace, does its work (writes `/proc/sys/net`, opens a netlink
-socket, starts a child, which is born in that namespace) and ends. The process itself stays. Python 3.11 has no os.setns, so
-`ctypes` calls it.
+setns(2) and unshare(2) move only the calling thread. The thread enters the namespace, does its work (writes `/proc/sys/net`,
+opens a netlink socket, starts a child, which is born in that namespace) and ends. The process itself stays. Python 3.11 has
+neither call, so `ctypes` makes them.
 """
 
 import ctypes
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from testbed.errors import RunError
 
-CLONE_NEWNET = 0x4000_0000  # <linux/sched.h>
-MS_NOSUID, MS_NODEV = 2, 4  # <linux/mount.h>
+CLONE_NEWNS, CLONE_NEWNET = 0x2_0000, 0x4000_0000  # <linux/sched.h>
+MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x4000, 0x4_0000  # <linux/mount.h>
 
 T = TypeVar("T")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -23,22 +23,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def within(netns: str | Path, action: Callable[[], T]) -> T:
     """Call `action` in a thread that has entered the network namespace `netns`; return its result or raise its exception."""
-    outcome: list[Any] = []
+    return _in_thread(lambda: _setns(netns), action, f"in {netns}")
 
-    def enter_and_act() -> None:
-        try:
-            _setns(netns)
-            outcome.append((action(), None))
-        except BaseException as problem:  # handed to the caller's thread whole
-            outcome.append((None, problem))
 
-    thread = threading.Thread(target=enter_and_act, name=f"in {netns}")
-    thread.start()
-    thread.join()
-    result, problem = outcome[0]
-    if problem is not None:
-        raise problem
-    return result
+def within_new(action: Callable[[], T]) -> T:
+    """Call `action` in a thread that has a new network namespace, and a mount namespace in which /sys shows its devices, as
+    `mnexec -n` of Mininet. Both last as long as a child that `action` starts. Raises RunError."""
+    return _in_thread(_unshare, action, "in a new namespace")
 
 
 def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
@@ -75,6 +66,36 @@ def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[st
 def sysctl_path(name: str, *, proc: Path = Path("/proc/sys")) -> Path:
     """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
     return proc / name.replace(".", "/")
+
+
+def _in_thread(enter: Callable[[], None], action: Callable[[], T], name: str) -> T:
+    """The result of `action` in a thread that `enter` has moved, or its exception."""
+    outcome: list[Any] = []
+
+    def enter_and_act() -> None:
+        try:
+            enter()
+            outcome.append((action(), None))
+        except BaseException as problem:  # handed to the caller's thread whole
+            outcome.append((None, problem))
+
+    thread = threading.Thread(target=enter_and_act, name=name)
+    thread.start()
+    thread.join()
+    result, problem = outcome[0]
+    if problem is not None:
+        raise problem
+    return result
+
+
+def _unshare() -> None:
+    for call in (
+        lambda: _libc.unshare(CLONE_NEWNS | CLONE_NEWNET),
+        lambda: _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None),
+        lambda: _libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None),
+    ):
+        if call() != 0:
+            raise RunError(f"could not make a namespace: {os.strerror(ctypes.get_errno())}; run as root")
 
 
 def _setns(netns: str | Path) -> None:

@@ -98,6 +98,7 @@ class Waits:
         if self._at_s is not None and self._clock() - self._at_s >= WINDOW_S / 2:
             self._window()
         self._at_s = None
+        self._queue.close()
         return self.summary
 
     def starved(self) -> str | None:

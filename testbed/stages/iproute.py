@@ -1,35 +1,53 @@
 """Network settings of many namespaces at once, each by one batch of ip(8).
 
-The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand.
+The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand. A batch that has
+nothing but the settings that every station gets (`DIRECT`) needs no process: this one makes the requests of ip(8) itself.
 """
 
 import re
+import socket
 import subprocess
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from testbed.errors import RunError
-from testbed.host import namespace
+from testbed.host import namespace, rtnetlink
 from testbed.stages.station import NamespaceHost
 
-_LOOPBACK = re.compile(r"^1: lo: .*\n(?: .*\n)*", re.MULTILINE)
+DIRECT = {
+    re.compile(r"link set (\S+) up"): rtnetlink.set_up,
+    re.compile(r"link set (\S+) mtu (\d+)"): rtnetlink.set_mtu,
+    re.compile(r"link set (\S+) gso_max_segs (\d+)"): rtnetlink.set_gso_max_segs,
+    re.compile(r"address add ([0-9.]+)/(\d+) dev (\S+) noprefixroute"): rtnetlink.add_address,
+}
+END_INDEX, END_NAME = 2**31 - 1, "end-of-table"
+_LINK = re.compile(r"^(?:Deleted )?\d+: .*\n(?: .*\n)*", re.MULTILINE)
+_END_OF_TABLE = re.compile(rf"^{END_INDEX}: {END_NAME}: .*\n(?: .*\n)*", re.MULTILINE)
 
 
 def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Path) -> None:
     """Run each station's lines (without the leading `ip`) in its namespace, all stations in parallel. RunError if one fails."""
     running = []
-    for station, lines in commands.items():
-        if lines:
-            batch = log_folder / f"{what}-{station.name}.ip"
-            batch.write_text("".join(f"{line}\n" for line in lines))
-            running.append((station, batch, namespace.within(station.netns, lambda batch=batch: _start(batch))))
     problems = []
+    for station, lines in commands.items():
+        if not lines:
+            continue
+        batch = log_folder / f"{what}-{station.name}.ip"
+        batch.write_text("".join(f"{line}\n" for line in lines))
+        requests = [_request_of(line) for line in lines]
+        if None in requests:
+            running.append((station, batch, namespace.within(station.netns, lambda batch=batch: _start(batch))))
+            continue
+        try:
+            namespace.within(station.netns, lambda requests=requests: [request() for request in requests])
+        except OSError as problem:
+            problems.append(_failure(what, station, batch, problem.strerror))
     for station, batch, process in running:
         _, errors = process.communicate()
         if process.returncode != 0:
             first = errors.decode(errors="replace").strip().splitlines()[:1]
-            problems.append(
-                f"{what} of {station.name}: ip -batch {batch}: {first[0] if first else 'failed'}; see the file's lines"
-            )
+            problems.append(_failure(what, station, batch, first[0] if first else "failed"))
     if problems:
         raise RunError(problems[0])
 
@@ -47,21 +65,46 @@ def ask(station: NamespaceHost, *words: str) -> str:
     return ask_within(station.netns, "ip", "-color=never", *words)
 
 
-def ask_several(station: NamespaceHost, *commands: str) -> list[str]:
-    """The output of each `ip <command>` in a station, of one process for all."""
-    # a line of its own between two outputs; every namespace has this device, and no route or neighbour begins so
-    separator = "link show lo"
-    argv, text = ["ip", "-color=never", "-force", "-batch", "-"], f"\n{separator}\n".join(commands) + "\n"
-    process = namespace.within(
-        station.netns, lambda: subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
-    )
-    return _LOOPBACK.split(process.stdout)
+def tables(stations: Sequence[NamespaceHost]) -> list[tuple[str, str]]:
+    """Of each station the output of `ip route show table all` and of `ip neighbour show`, printed by one process for all."""
+    messages = b"".join(namespace.within(station.netns, _table_messages) for station in stations)
+    argv = ["ip", "-color=never", "monitor", "file", "/proc/self/fd/0"]
+    process = subprocess.run(argv, input=messages, capture_output=True, check=False)
+    *texts, rest = _END_OF_TABLE.split(process.stdout.decode())
+    if rest or len(texts) != 2 * len(stations):
+        errors = process.stderr.decode(errors="replace").strip().splitlines()[:1]
+        raise RunError(f"{' '.join(argv)}: {errors[0] if errors else 'output cut short'}; install iproute2 5.0 or newer")
+    shown = [_LINK.sub("", text) for text in texts]
+    return list(zip(shown[::2], shown[1::2], strict=True))
+
+
+def _table_messages() -> bytes:
+    """The caller's routes and neighbours. The names of its devices, by which ip(8) prints their indices, stand before and are
+    deleted afterwards: an index keeps its first name. The line of a device without use ends each table; no route or neighbour
+    begins so."""
+    end = rtnetlink.link(END_INDEX, END_NAME)
+    devices = socket.if_nameindex()
+    names = b"".join(rtnetlink.link(*device) for device in devices)
+    gone = b"".join(rtnetlink.link(*device, deleted=True) for device in devices)
+    return names + rtnetlink.routes() + end + rtnetlink.neighbours() + gone + end
 
 
 def ask_within(netns: Path, *argv: str) -> str:
     """The standard output of a program in a network namespace; its exit status is ignored."""
     process = namespace.within(netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
     return process.stdout
+
+
+def _request_of(line: str) -> Callable[[], None] | None:
+    """The request of a line, if it is one of `DIRECT`."""
+    for pattern, request in DIRECT.items():
+        if found := pattern.fullmatch(line):
+            return partial(request, *found.groups())
+    return None
+
+
+def _failure(what: str, station: NamespaceHost, batch: Path, words: str) -> str:
+    return f"{what} of {station.name}: ip -batch {batch}: {words}; see the file's lines"
 
 
 def _start(batch: Path) -> subprocess.Popen:

@@ -46,8 +46,8 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and the status of
     its routing daemon, into routing/<name>.status.json."""
     folder = network.site.folder("routes")
-    for station in network.net.hosts:
-        table, neighbours = iproute.ask_several(station, "route show table all", "neighbour show")
+    hosts = network.net.hosts
+    for station, (table, neighbours) in zip(hosts, iproute.tables(hosts), strict=True):
         text = f"# at the {when} of the traffic\n{table}# neighbours\n{neighbours}"
         with (folder / f"{station.name}.txt").open("a") as file:
             file.write(text)

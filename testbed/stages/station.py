@@ -96,10 +96,19 @@ class NamespaceHost(Host):
 
     def startShell(self, mnopts: str | None = None) -> None:
         """Start the shell and return at once; `wait_for_shell` waits for it."""
-        if mnopts is None and self.home is not None:
+        if mnopts is not None:
+            self._start(["mnexec", mnopts])
+        elif self.home is not None:
             self._start(_nsenter_command(self.home), start_new_session=True)
         else:
-            self._start(["mnexec", mnopts or "-dn"])
+            self._start_in_new_namespace()
+
+    def _start_in_new_namespace(self) -> None:
+        """As by `mnexec -dn`, without its process."""
+        try:
+            namespace.within_new(lambda: self._start([], start_new_session=True))
+        except RunError as problem:
+            raise RunError(f"{self.name}: {problem}") from None
 
     def _start(self, place: list[str], **options: bool) -> None:
         """Start a shell; `place` is the command prefix that enters its namespaces."""
@@ -136,7 +145,7 @@ class NamespaceHost(Host):
             if not ready:
                 raise RunError(f"{self.name}: its shell did not answer within {SHELL_DEADLINE_S:g} s; the host is overloaded")
             if not self._is_readable(ready):
-                raise RunError(f"{self.name}: mnexec could not make a namespace: {seen.strip()[:200]}; run as root")
+                raise RunError(f"{self.name}: its shell {exit_text(self.shell.wait())}: {seen.strip()[:200]}; run as root")
             seen += os.read(self.master, 4096).decode(errors="replace")
         if self._namespace is None:
             self._namespace = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)

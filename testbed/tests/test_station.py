@@ -130,9 +130,17 @@ def test_popen_finds_programs_that_exist_only_below_a_chroot(tmp_path: Path) -> 
 def test_a_shell_that_cannot_start_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.stages.station.NamespaceHost._start", started_as(["false"]))
     began = time.monotonic()
-    with pytest.raises(RunError, match="sta1: mnexec could not make a namespace"), stations_up(["sta1"]):
+    with pytest.raises(RunError, match="sta1: its shell ended with status 1"), stations_up(["sta1"]):
         pass
     assert time.monotonic() - began < 10  # SHELL_DEADLINE_S is 30
+
+
+def test_a_namespace_that_cannot_be_made_is_an_error_with_the_reason() -> None:
+    program = "from testbed.stages.station import stations_up\nwith stations_up(['sta1']): pass"
+    argv = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-P", "-c", program]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert "sta1: could not make a namespace: Operation not permitted; run as root" in done.stderr
 
 
 def started_as(place: list[str]):

@@ -69,6 +69,9 @@ class FakeQueue:
     def read(self) -> dict[int, WaitTime]:
         return self.looks.pop(0)
 
+    def close(self) -> None:
+        pass
+
 
 def test_windows_count_from_the_traffic_on_and_later_programs_count_in_full() -> None:
     queue = FakeQueue(
@@ -97,7 +100,7 @@ def test_the_kernel_tells_of_this_process(tmp_path: Path) -> None:
     two = [subprocess.Popen(spin) for _ in range(2)]
     shell = subprocess.Popen(["bash", "-c", "read"], stdin=subprocess.PIPE)
     try:
-        (tmp_path / "cgroup.procs").write_text("\n".join(str(p.pid) for p in [*two, shell, gone]))
+        (tmp_path / "cgroup.threads").write_text("\n".join(str(p.pid) for p in [*two, shell, gone]))
         queue = RunQueue(tmp_path)
         before = queue.read()
         with pytest.raises(subprocess.TimeoutExpired):

@@ -1,0 +1,124 @@
+"""rtnetlink(7) messages of <linux/rtnetlink.h>: the kernel's routes and neighbours, which `ip monitor file` prints as text, and
+the settings that every station gets.
+
+Dumps are strict (NETLINK_GET_STRICT_CHK), as those of ip(8): the kernel leaves out cached exceptions of routes.
+"""
+
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterator
+
+RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_GETROUTE, RTM_GETNEIGH = 16, 17, 20, 26, 30
+NLMSG_ERROR, NLMSG_DONE, NLMSGERR_ATTR_MSG = 2, 3, 1  # <linux/netlink.h>
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
+SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 10, 11, 12
+IFLA_IFNAME, IFLA_MTU, IFLA_GSO_MAX_SEGS = 3, 4, 40  # <linux/if_link.h>
+IFF_UP = 1  # <linux/if.h>
+IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x200  # <linux/if_addr.h>
+ARPHRD_ETHER = 1  # <linux/if_arp.h>
+NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
+BODY_BYTES = 12  # struct rtmsg, struct ndmsg
+READ_BYTES = 1 << 16
+_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
+
+
+def routes() -> bytes:
+    """All routes of the calling thread's namespace. Raises OSError."""
+    return b"".join(_dump(RTM_GETROUTE))
+
+
+def neighbours() -> bytes:
+    """The neighbours that `ip neighbour show` prints, of the calling thread's namespace: without those that need no ARP. Raises
+    OSError."""
+    return b"".join(message for message in _dump(RTM_GETNEIGH) if _is_shown(message))
+
+
+def link(index: int, name: str, *, deleted: bool = False) -> bytes:
+    """The message of a device with this name, or of its end."""
+    device = struct.pack("=BxHiII", socket.AF_UNSPEC, ARPHRD_ETHER, index, 0, 0)  # struct ifinfomsg
+    body = device + _attribute(IFLA_IFNAME, name.encode() + b"\0")
+    return _message(RTM_DELLINK if deleted else RTM_NEWLINK, 0, body)
+
+
+def set_up(device: str) -> None:
+    """Set a device of the calling thread's namespace up. Raises OSError, as the functions below."""
+    _set_link(device, b"", IFF_UP)
+
+
+def set_mtu(device: str, mtu: str) -> None:
+    """Set the MTU of a device, bytes."""
+    _set_link(device, _attribute(IFLA_MTU, struct.pack("=I", int(mtu))))
+
+
+def set_gso_max_segs(device: str, segments: str) -> None:
+    """Set the most segments that a packet of a device may stand for."""
+    _set_link(device, _attribute(IFLA_GSO_MAX_SEGS, struct.pack("=I", int(segments))))
+
+
+def add_address(ip: str, prefix_bits: str, device: str) -> None:
+    """Add an IPv4 address to a device, without a route to its network."""
+    address, flags = socket.inet_aton(ip), struct.pack("=I", IFA_F_NOPREFIXROUTE)
+    body = struct.pack("=BBBBi", socket.AF_INET, int(prefix_bits), 0, 0, _index(device))  # struct ifaddrmsg
+    body += _attribute(IFA_LOCAL, address) + _attribute(IFA_ADDRESS, address) + _attribute(IFA_FLAGS, flags)
+    _request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body)
+
+
+def _set_link(device: str, attributes: bytes, flags: int = 0) -> None:
+    body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, _index(device), flags, flags)  # struct ifinfomsg
+    _request(RTM_NEWLINK, 0, body + attributes)
+
+
+def _index(device: str) -> int:
+    try:
+        return socket.if_nametoindex(device)
+    except OSError:  # without a number
+        raise OSError(errno.ENODEV, f'Cannot find device "{device}"') from None
+
+
+def _request(kind: int, flags: int, body: bytes) -> None:
+    """Send a request and read the kernel's answer. The OSError of a refusal has the kernel's words, if it has any."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+        for option in (NETLINK_EXT_ACK, NETLINK_CAP_ACK):
+            kernel.setsockopt(SOL_NETLINK, option, 1)
+        kernel.send(_message(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body))
+        answer = kernel.recv(READ_BYTES)
+    code, words = -struct.unpack_from("=i", answer, _HEADER.size)[0], answer[_HEADER.size * 2 + 4 :]  # struct nlmsgerr
+    if code:
+        length, of_attribute = struct.unpack_from("=HH", words) if words else (0, 0)
+        text = words[4:length].rstrip(b"\0").decode() if of_attribute == NLMSGERR_ATTR_MSG else os.strerror(code)
+        raise OSError(code, text)
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def _is_shown(neighbour: bytes) -> bool:
+    """As print_neigh() of iproute2 decides."""
+    state, flags = struct.unpack_from("=HB", neighbour, _HEADER.size + 8)
+    return bool(state & 0xFF & ~NUD_NOARP or flags & (NTF_PROXY | NTF_EXT_LEARNED))
+
+
+def _message(kind: int, flags: int, body: bytes) -> bytes:
+    return _HEADER.pack(_HEADER.size + len(body), kind, flags, 0, 0) + body
+
+
+def _dump(kind: int) -> Iterator[bytes]:
+    """The messages of the kernel's answer, each padded to four bytes."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+        kernel.setsockopt(SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1)
+        kernel.send(_message(kind, NLM_F_REQUEST | NLM_F_DUMP, bytes(BODY_BYTES)))
+        while True:
+            answer, at = kernel.recv(READ_BYTES), 0
+            while at < len(answer):
+                length, of_message, *_ = _HEADER.unpack_from(answer, at)
+                if of_message == NLMSG_DONE:
+                    return
+                if of_message == NLMSG_ERROR:
+                    code = -struct.unpack_from("=i", answer, at + _HEADER.size)[0]
+                    raise OSError(code, os.strerror(code), "rtnetlink")
+                padded = length + -length % 4
+                yield answer[at : at + padded]
+                at += padded
