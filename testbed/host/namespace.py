@@ -7,6 +7,7 @@ socket, starts a child, which is born in that namespace) and ends. The process i
 
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any, TypeVar
 
 from testbed.errors import RunError
 
-CLONE_NEWNET = 0x4000_0000  # <linux/sched.h>
-MS_NOSUID, MS_NODEV = 2, 4  # <linux/mount.h>
+CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x0002_0000, 0x2000_0000, 0x4000_0000  # <linux/sched.h>
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 14, 1 << 18  # <linux/mount.h>
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 T = TypeVar("T")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -49,6 +51,18 @@ def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
         raise RunError(f"mount -t tmpfs {where}: {os.strerror(code)}; run as root, outside of a restricted container")
 
 
+def unshare_run() -> int:
+    """fork(2) into new mount, network and pid namespaces, as `unshare --mount --net --pid --fork --kill-child --mount-proc
+    --propagation private`: the child, pid 1 in them, dies with this process. This process keeps its own pid namespace."""
+    _checked("unshare", _libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID))
+    _checked("mount /", _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+    child = os.fork()
+    if child == 0:
+        _checked("prctl", _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+        _checked("mount /proc", _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None))
+    return child
+
+
 def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True, proc: Path = Path("/proc/sys")) -> None:
     """Set sysctls (dotted names) of the calling thread's network namespace. Raises RunError for one that the kernel refuses."""
     for name, value in values.items():
@@ -75,6 +89,11 @@ def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[st
 def sysctl_path(name: str, *, proc: Path = Path("/proc/sys")) -> Path:
     """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
     return proc / name.replace(".", "/")
+
+
+def _checked(call: str, result: int) -> None:
+    if result != 0:
+        raise RunError(f"{call}: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
 
 
 def _setns(netns: str | Path) -> None:
