@@ -3,7 +3,9 @@
 import json
 import platform
 import subprocess
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import UsageError, did_you_mean
 from testbed.programs import BUILT, ROOT, Programs
@@ -66,10 +68,8 @@ def missing_struct_ops(programs: Programs = BUILT) -> str:
     """Reason why this kernel cannot load this testbed's congestion control, with the remedy; empty if it can."""
     if not programs.kernel_tcp.exists():
         return f"{programs.kernel_tcp} is not built; run ./setup.sh"
-    argv = [str(programs.kernel_tcp), "features", "--json"]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=FEATURES_DEADLINE_S, check=False)
-        features = json.loads(done.stdout)
+        features = _features(programs.kernel_tcp)
     except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
         return f"{programs.kernel_tcp} features: {problem}; run ./setup.sh"
     if features.get("struct_ops"):
@@ -83,3 +83,12 @@ def require_struct_ops(tcp: str, place: str, programs: Programs = BUILT) -> None
     why = missing_struct_ops(programs)
     if why:
         raise UsageError(f'{place}: key "tcp": "{tcp}": {why}')
+
+
+@cache
+def _features(kernel_tcp: Path) -> dict[str, Any]:
+    """The features of this kernel, as the loader `kernel_tcp` reports them: once per process, not once per run."""
+    argv = [str(kernel_tcp), "features", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=FEATURES_DEADLINE_S, check=False)
+    features: dict[str, Any] = json.loads(done.stdout)
+    return features

@@ -7,6 +7,7 @@ neither call, so `ctypes` makes them.
 
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any, TypeVar
 
 from testbed.errors import RunError
 
-CLONE_NEWNS, CLONE_NEWNET = 0x2_0000, 0x4000_0000  # <linux/sched.h>
-MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x4000, 0x4_0000  # <linux/mount.h>
+CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x0002_0000, 0x2000_0000, 0x4000_0000  # <linux/sched.h>
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 14, 1 << 18  # <linux/mount.h>
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 T = TypeVar("T")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -38,6 +40,18 @@ def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
     if _libc.mount(b"tmpfs", os.fsencode(where), b"tmpfs", MS_NOSUID | MS_NODEV, options) != 0:
         code = ctypes.get_errno()
         raise RunError(f"mount -t tmpfs {where}: {os.strerror(code)}; run as root, outside of a restricted container")
+
+
+def unshare_run() -> int:
+    """fork(2) into new mount, network and pid namespaces, as `unshare --mount --net --pid --fork --kill-child --mount-proc
+    --propagation private`: the child, pid 1 in them, dies with this process. This process keeps its own pid namespace."""
+    _checked("unshare", _libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID))
+    _checked("mount /", _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+    child = os.fork()
+    if child == 0:
+        _checked("prctl", _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+        _checked("mount /proc", _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None))
+    return child
 
 
 def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True, proc: Path = Path("/proc/sys")) -> None:
@@ -89,13 +103,15 @@ def _in_thread(enter: Callable[[], None], action: Callable[[], T], name: str) ->
 
 
 def _unshare() -> None:
-    for call in (
-        lambda: _libc.unshare(CLONE_NEWNS | CLONE_NEWNET),
-        lambda: _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None),
-        lambda: _libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None),
-    ):
-        if call() != 0:
-            raise RunError(f"could not make a namespace: {os.strerror(ctypes.get_errno())}; run as root")
+    what = "could not make a namespace"
+    _checked(what, _libc.unshare(CLONE_NEWNS | CLONE_NEWNET))
+    _checked(what, _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+    _checked(what, _libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None))
+
+
+def _checked(call: str, result: int) -> None:
+    if result != 0:
+        raise RunError(f"{call}: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
 
 
 def _setns(netns: str | Path) -> None:

@@ -4,7 +4,8 @@ Several runs can so run side by side without sharing a name, and when the first 
 all others (pid_namespaces(7)). The processes:
 
     manet            `Isolated`: starts the keeper, holds the lifeline, reads what the run reports
-      keeper         unshare(1), in the first pid namespace; its death kills the run (--kill-child)
+      keeper         in the first pid namespace; its death kills the run: a fork of the template (testbed/runs/template.py),
+                     or unshare(1) --kill-child for a run with a terminal
         init         `main` below as pid 1: waits for orphans, and last removes the run's cgroup and state file
           the run    `testbed.runs.run` or `testbed.runs.prompt`, in the cgroup with all its children
 
@@ -30,9 +31,10 @@ from types import TracebackType
 from typing import Self
 
 from testbed.errors import UsageError
-from testbed.host import cgroup, descriptors, neighbours
+from testbed.host import cgroup, descriptors, namespace, neighbours
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
+from testbed.runs.template import TEMPLATE, Keeper
 
 # The folder of sockets of a run is memory of the host. Sockets take none; lock and state files of routing daemons a page (4 KiB)
 # each: 1000 stations with two of them take 8 MiB.
@@ -87,28 +89,18 @@ class Isolated:
         if lifeline is not None:
             os.close(lifeline)
 
-    def wait(self) -> int:
-        """The exit status of the run, which is ended by force if it takes too long after `let_go`."""
+    def wait(self) -> None:
+        """Wait for the end of the run, which is ended by force if it takes too long after `let_go`."""
         try:
-            return self._keeper.wait(None if self._lifeline is not None else TEARDOWN_DEADLINE_S)
+            self._keeper.wait(None if self._lifeline is not None else TEARDOWN_DEADLINE_S)
         except subprocess.TimeoutExpired:
             self._keeper.kill()
-            return self._keeper.wait()
+            self._keeper.wait()
 
     def _start(self) -> None:
         lifeline_read, self._lifeline = os.pipe()
         self._report_fd, report_write = os.pipe()
-        # -P: only the project itself may shadow installed modules; no bytecode races between side-by-side runs
-        inner = [
-            sys.executable,
-            "-P",
-            "-m",
-            "testbed.runs.isolation",
-            "--lifeline",
-            str(lifeline_read),
-            "--report",
-            str(report_write),
-        ]
+        inner = ["--lifeline", str(lifeline_read), "--report", str(report_write)]
         inner += ["--cgroup", str(self.cgroup), "--state", self.state.path.name]
         passed = [lifeline_read, report_write]
         arguments = dict(self.arguments)
@@ -122,27 +114,26 @@ class Isolated:
             arguments["neighbours"] = counts
         inner += ["--module", self.module, "--arguments", json.dumps(arguments)]
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
-        log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
         try:
             with _interrupts_deferred():
-                self._keeper = subprocess.Popen(
-                    UNSHARE + inner,
-                    stdin=None if self.terminal else subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=passed,
-                    start_new_session=not self.terminal,
-                    env={**os.environ, "PYTHONPATH": str(ROOT)},
-                )
-        except FileNotFoundError:
-            raise UsageError("unshare: not found; apt-get install util-linux") from None
+                self._keeper = self._with_terminal(inner, passed) if self.terminal else self._forked(inner, passed)
         finally:
             for descriptor in passed:
                 os.close(descriptor)
-            if log is not None:
-                log.close()
         self.state.keeper = Process.of(self._keeper.pid)
         self.state.save()
+
+    def _forked(self, inner: list[str], passed: list[int]) -> Keeper:
+        with (self.directory / "log" / "run.log").open("ab") as log:
+            return TEMPLATE.fork(inner, log.fileno(), passed)
+
+    def _with_terminal(self, inner: list[str], passed: list[int]) -> subprocess.Popen[bytes]:
+        # -P: only the project itself may shadow installed modules
+        argv = [*UNSHARE, sys.executable, "-P", "-m", "testbed.runs.isolation", *inner]
+        try:
+            return subprocess.Popen(argv, pass_fds=passed, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        except FileNotFoundError:
+            raise UsageError("unshare: not found; apt-get install util-linux") from None
 
     def _end(self) -> None:
         self.let_go()
@@ -200,7 +191,7 @@ class Report:
             os.write(self._descriptor, json.dumps(message).encode() + b"\n")
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """pid 1 of the new namespaces. Forks the run before any thread exists, then waits for every orphan.
 
     It stays out of the run's cgroup, which it removes at the end.
@@ -212,7 +203,7 @@ def main() -> int:
     parser.add_argument("--state", required=True, help="name of the run's file in the folder of state files")
     parser.add_argument("--module", required=True)
     parser.add_argument("--arguments", type=json.loads, required=True)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the run decides; when it ends, so does this
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGHUP})  # held by `Isolated` until here
@@ -260,9 +251,7 @@ def _child_main(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()
     # a folder of the same name in every run: short paths for sockets, and no two runs see each other's
-    from testbed.host.namespace import mount_tmpfs
-
-    mount_tmpfs(STATE_FOLDER, SOCKETS_MEMORY_BYTES)
+    namespace.mount_tmpfs(STATE_FOLDER, SOCKETS_MEMORY_BYTES)
     return importlib.import_module(options.module).inside(options.arguments, Report(options.report))
 
 

@@ -38,6 +38,7 @@ FILES_PER_ROUTING_DAEMON = 2  # a pidfd each of the daemon and of the tcpdump of
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
 FILES_PER_FLOW = 4  # pidfds of sender and receiver, their files
 
+_checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
 PLACED_BY = {"chain": "spacing", "grid": "spacing", "cross": "spacing", "random": "area", "positions": "positions"}
 
@@ -79,15 +80,18 @@ def _check_uplink(scenario: Scenario, place: str, *, allowed: bool) -> None:
 
 def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Programs) -> None:
     """UsageError, which names the scenario, for the first one that the medium or its routing daemon would refuse. Equal
-    parts of scenarios are checked once."""
+    parts of scenarios are checked once: by the medium here, since the movement depends on the seed; by a daemon in the
+    whole process, since all runs of a campaign have the same options."""
     checked: set[object] = set()
     for name, scenario in scenarios.items():
         check_own_programs(scenario, name)
-        for key_of, check_part in ((_of_medium, check_medium), (_of_routing, check_routing)):
-            key = key_of(scenario, seed)
-            if key not in checked:
+        for key, done, check_part in (
+            (_of_medium(scenario, seed), checked, check_medium),
+            (_of_routing(scenario, programs), _checked_routing, check_routing),
+        ):
+            if key not in done:
                 check_part(scenario, seed, programs, name)
-                checked.add(key)
+                done.add(key)
 
 
 def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], programs: Programs) -> None:
@@ -131,10 +135,10 @@ def _of_medium(scenario: Scenario, seed: int) -> object:
     return json.dumps([config, movement, scenario.area, scenario.traffic_at, scenario.traffic_seconds()])
 
 
-def _of_routing(scenario: Scenario, seed: int) -> object:
-    """The input of `check_routing`."""
+def _of_routing(scenario: Scenario, programs: Programs) -> object:
+    """The input of `check_routing`, without the seed, which no daemon refuses."""
     routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario)
-    return (routing, scenario.mtu, seed, settings, scenario.tcp_wants_notices, scenario.tcp_hears_unreachable)
+    return (programs, routing, scenario.mtu, settings, scenario.tcp_wants_notices, scenario.tcp_hears_unreachable)
 
 
 def check_open_files(scenario: Scenario, hard: int | None = None) -> None:

@@ -46,6 +46,7 @@ def question_count(monkeypatch):
         return ask(program, *question)
 
     monkeypatch.setattr(preflight, "refusal", counted)
+    monkeypatch.setattr(preflight, "_checked_routing", set())
     monkeypatch.setattr("testbed.runs.start_links.refusal", counted)
     return count
 
@@ -72,8 +73,10 @@ def test_equal_queries_are_made_once(question_count):
     cells = {f"{tcp} {window}": of(routing="aodv", tcp=tcp, window=window) for tcp in ("newreno", "vegas") for window in (4, 8)}
     preflight.check_programs(cells | {"other": of(routing="dsdv", mtu=1400)}, 1, BUILT)
     assert question_count == {"manet-medium": 1, "manet-aodv": 1, "manet-dsdv": 1}
+    preflight.check_programs({"same": of(routing="aodv"), "other": of(routing="dsdv", mtu=1400)}, 2, BUILT)  # another run
+    assert question_count == {"manet-medium": 2, "manet-aodv": 1, "manet-dsdv": 1}
     preflight.check_paths({name: of(tcp="vegas") for name in "abc"} | {"far": of(spacing=240)}, [1], BUILT)
-    assert question_count["manet-medium"] == 1 + 2
+    assert question_count["manet-medium"] == 2 + 2
 
 
 @pytest.mark.parametrize(

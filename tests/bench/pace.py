@@ -31,7 +31,7 @@ JOBS = 8  # hv-fig3 has eight cells
 DURATION_S = 30.0  # after 30 s without traffic
 SAMPLE_S = 0.5
 ROLES = {  # a word of a Python process's command line: its name in the table
-    "testbed.runs.isolation": "python, a run",
+    "testbed.runs.template": "python, a run",
     "iperf_client.py": "iperf3",
     "iperf_server.py": "iperf3",
     "testbed": "python, the campaign",

@@ -25,9 +25,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 AGAIN_AFTER_S = 0.5
 CLOSING_S = 20.0  # for the exchange of results; then iperf3 is interrupted, and reports its figures
@@ -43,8 +42,7 @@ TERMINATED = "has terminated"  # iperf3's words (IECLIENTTERM, IESERVERTERM): a 
 UNREACHED = "unable to connect to server"  # iperf3's words (IECONNECT), before any byte has passed
 
 
-@dataclass
-class Try:
+class Try(NamedTuple):
     """One test: iperf3's report and the planned time of sending (s). `interrupted`: by this program, for its report; `sending`:
     it was seen to send; `cut_off`: it was killed before it could report."""
 
@@ -140,12 +138,16 @@ def _attend(iperf: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool
     began, connected, interrupt_at = time.monotonic(), None, seconds + CLOSING_S
     closes_at = math.inf  # when it has sent for its time
     interrupted = sending = False
+    passed = 0.0
     while True:
         closes = sending and not interrupted and time.monotonic() - began > closes_at
         if closes:
             _pause(iperf)
+        look_in_s = LOOK_EVERY_S
+        if sending and not interrupted:  # until it closes or is to be interrupted, a look would find nothing new
+            look_in_s = WORK_S if closes else max(LOOK_EVERY_S, min(closes_at, interrupt_at) - passed)
         try:
-            return iperf.communicate(timeout=WORK_S if closes else LOOK_EVERY_S)[0], interrupted, sending
+            return iperf.communicate(timeout=look_in_s)[0], interrupted, sending
         except subprocess.TimeoutExpired:
             passed = time.monotonic() - began
         if not sending:

@@ -1,0 +1,174 @@
+"""The template of runs: a process that has imported all that a run needs, and forks the keeper of each run.
+
+The imports of a run take 0.2 s of CPU, a fork takes 8 ms. `manet` has threads, which fork(2) would cut off, so it does not fork
+itself: it starts the template with its first run, and requests a keeper for each run through a socket. The template has one
+thread, ignores the terminal's signals, and ends with `manet`, whose end of the socket then closes. It is not in a run's
+namespaces or cgroup. A keeper does what `unshare` does for a run with a terminal (testbed/runs/isolation.py).
+
+Departure from subprocess: `manet` is not the parent of the keeper. It waits by pidfd_open(2), and does not learn the exit status.
+"""
+
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.host.namespace import unshare_run
+from testbed.programs import ROOT
+
+STAGES = ("traffic", "capture", "events", "network")  # they import the others
+REPLY_BYTES = 64
+MAX_DESCRIPTORS = 16  # in a request
+
+
+class Keeper:
+    """A keeper that the template has forked."""
+
+    def __init__(self, pid: int, pidfd: int) -> None:
+        self.pid, self._pidfd = pid, pidfd
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait for its end; subprocess.TimeoutExpired after `timeout` seconds."""
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        if not poll.poll(None if timeout is None else 1000 * timeout):
+            raise subprocess.TimeoutExpired("keeper", timeout or 0.0)
+
+    def kill(self) -> None:
+        """End it at once, and the run with it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def __del__(self) -> None:
+        os.close(self._pidfd)
+
+
+class Template:
+    """The handle of `manet` on its template."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+
+    def fork(self, arguments: list[str], log: int, passed: list[int]) -> Keeper:
+        """The keeper of a run with these arguments of testbed.runs.isolation. It has the descriptors `passed`, with the same
+        numbers, and writes to `log`. Safe from any thread."""
+        request = {"arguments": arguments, "passed": passed, "environment": dict(os.environ), "folder": str(Path.cwd())}
+        with self._lock, os.fdopen(os.memfd_create("request"), "wb") as file:  # an environment can exceed a message
+            file.write(json.dumps(request).encode())
+            file.flush()
+            descriptors = [file.fileno(), log, *passed]
+            keeper = self._request(descriptors) or self._request(descriptors)  # by another template, if this one was killed
+        if keeper is None:
+            raise RunError("the process that forks the runs (testbed.runs.template) ends by itself; see the lines above")
+        return keeper
+
+    def _request(self, descriptors: list[int]) -> Keeper | None:
+        """The reply of the template, which is started if there is none; None if it has ended."""
+        self._socket = self._socket or self._started()
+        reply, pidfds = b"", [-1]
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._socket, [b"fork"], descriptors)
+            reply, pidfds, _flags, _address = socket.recv_fds(self._socket, REPLY_BYTES, 1)
+        if not reply:
+            self._socket.close()
+            self._socket = None
+            return None
+        return Keeper(int(reply), pidfds[0])
+
+    def _started(self) -> socket.socket:
+        """Start the template; returns this end of its socket."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(  # -P: only the project itself may shadow installed modules
+                [sys.executable, "-P", "-m", "testbed.runs.template", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+        return ours
+
+
+TEMPLATE = Template()
+
+
+# --- in the template --------------------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    """Fork a keeper for each request, until `manet` ends. Returns in the template and in the processes of each run."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # until isolation.main unblocks them
+    for module in ("testbed.runs.run", *(f"testbed.stages.{stage}" for stage in STAGES)):
+        importlib.import_module(module)
+    gc.freeze()  # a collection in a run would copy the pages of all modules
+    with socket.socket(fileno=int(sys.argv[1])) as requests:
+        while True:
+            _message, descriptors, _flags, _address = socket.recv_fds(requests, REPLY_BYTES, MAX_DESCRIPTORS)
+            if not descriptors:
+                return 0
+            _reap()
+            keeper = os.fork()
+            if keeper == 0:
+                break
+            pidfd = os.pidfd_open(keeper)
+            with contextlib.suppress(OSError):  # `manet` has ended
+                socket.send_fds(requests, [str(keeper).encode()], [pidfd])
+            for descriptor in (pidfd, *descriptors):
+                os.close(descriptor)
+        requests.detach()
+    return _keep(*descriptors)
+
+
+def _reap() -> None:
+    """Reap the keepers that have ended."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _keep(request_file: int, log: int, *passed: int) -> int:
+    """The keeper: fork the run's pid 1 into new namespaces, wait for it, and return its exit status."""
+    from testbed.runs import isolation
+
+    os.lseek(request_file, 0, os.SEEK_SET)
+    with os.fdopen(request_file, "rb") as file:
+        request = json.load(file)
+    os.setsid()
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"], PYTHONPATH=str(ROOT))
+    os.dup2(log, sys.stdout.fileno())
+    os.dup2(log, sys.stderr.fileno())
+    _renumber(passed, request["passed"])
+    init = unshare_run()
+    if init == 0:
+        return isolation.main(request["arguments"])
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as unshare(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
+    return 128 - status if status < 0 else status
+
+
+def _renumber(held: tuple[int, ...], numbers: list[int]) -> None:
+    """Give the descriptors `held` these numbers; close all others except the standard streams."""
+    above = max((*held, *numbers)) + 1
+    moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, above) for descriptor in held]
+    os.closerange(3, above)
+    for descriptor, number in zip(moved, numbers, strict=True):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
