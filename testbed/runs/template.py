@@ -2,12 +2,14 @@
 
 The imports of a run take 0.2 s of CPU, a fork takes 8 ms. `manet` has threads, which fork(2) would cut off, so it does not fork
 itself: it starts the template with its first run, and requests a keeper for each run through a socket. The template has one
-thread, ignores the terminal's signals, and ends with `manet`, whose end of the socket then closes. It is not in a run's
-namespaces or cgroup. A keeper does what `unshare` does for a run with a terminal (testbed/runs/isolation.py).
+thread, ignores the terminal's signals, and ends with `manet`, whose end of the socket then closes. `manet` waits for it, so that
+the CPU time of all runs is in that of `manet` (getrusage(2)). It is not in a run's namespaces or cgroup. A keeper does what
+`unshare` does for a run with a terminal (testbed/runs/isolation.py).
 
 Departure from subprocess: `manet` is not the parent of the keeper. It waits by pidfd_open(2), and does not learn the exit status.
 """
 
+import atexit
 import contextlib
 import fcntl
 import gc
@@ -59,6 +61,7 @@ class Template:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def fork(self, arguments: list[str], log: int, passed: list[int]) -> Keeper:
         """The keeper of a run with these arguments of testbed.runs.isolation. It has the descriptors `passed`, with the same
@@ -76,6 +79,7 @@ class Template:
     def _request(self, descriptors: list[int]) -> Keeper | None:
         """The reply of the template, which is started if there is none; None if it has ended."""
         self._socket = self._socket or self._started()
+        assert self._process is not None
         reply, pidfds = b"", [-1]
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._socket, [b"fork"], descriptors)
@@ -83,11 +87,14 @@ class Template:
         if not reply:
             self._socket.close()
             self._socket = None
+            self._process.wait()
             return None
         return Keeper(int(reply), pidfds[0])
 
     def _started(self) -> socket.socket:
         """Start the template; returns this end of its socket."""
+        if self._process is None:
+            atexit.register(self._end)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(  # -P: only the project itself may shadow installed modules
@@ -99,6 +106,12 @@ class Template:
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
         return ours
+
+    def _end(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        if self._process is not None:
+            self._process.wait()
 
 
 TEMPLATE = Template()
@@ -116,9 +129,9 @@ def main() -> int:
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         while True:
             _message, descriptors, _flags, _address = socket.recv_fds(requests, REPLY_BYTES, MAX_DESCRIPTORS)
+            _reap()
             if not descriptors:
                 return 0
-            _reap()
             keeper = os.fork()
             if keeper == 0:
                 break
