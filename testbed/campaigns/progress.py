@@ -71,13 +71,17 @@ class Progress:
             self.remaining.jobs = jobs
             self._say(f"        {reason}")
 
+    def side_by_side(self, jobs: int) -> None:
+        """So many runs may be under way from now on."""
+        with self._lock:
+            self.remaining.jobs = jobs
+
     def rerun(self, work: Work, reason: str) -> None:
-        """The run is rerun now, alone; print the reason."""
+        """The run waits for its rerun now; print the reason."""
         with self._lock:
             self.total += work.name not in self.remaining.repeats
             self.remaining.repeats.pop(work.name, None)
             self.remaining.waiting[work.name] = work
-            self.remaining.jobs = 1
             self._say(f"        {work.name}: {reason}")
 
     def withdraw(self, names: Iterable[str], reason: str) -> None:

@@ -77,7 +77,7 @@ class Remaining:
     jobs: int = 1
     starts: int = 1
     waiting: dict[str, Work] = field(default_factory=dict)
-    repeats: dict[str, Work] = field(default_factory=dict)  # reruns of void runs: alone, after all others
+    repeats: dict[str, Work] = field(default_factory=dict)  # reruns of void runs, after all others
     _running: dict[str, _Run] = field(default_factory=dict)
     _seen: dict[bool, list[Cost]] = field(default_factory=lambda: {False: [], True: []})
 
@@ -112,8 +112,8 @@ class Remaining:
         return Cost(mean(c.start_s for c in seen), mean(c.pace for c in seen), mean(c.stop_s for c in seen))
 
     def seconds_left(self, now_s: float) -> float:
-        """Estimated time (s) until the last run ends: waiting runs start in order as places become free, then reruns one by
-        one."""
+        """Estimated time (s) until the last run ends: waiting runs start in order as places become free, then reruns,
+        as if one by one."""
         return self._side_by_side_s(now_s) + sum(self.cost(work.virtual).whole_s(work) for work in self.repeats.values())
 
     def _side_by_side_s(self, now_s: float) -> float:
@@ -125,8 +125,7 @@ class Remaining:
         started_s = 0.0  # time at which this many runs have started
         for work in self.waiting.values():
             cost = self.cost(work.virtual)
-            start_s = cost.start_s + work.before_s
-            started_s += start_s / self.starts
+            started_s += cost.start_s / self.starts  # a run that waits for its traffic does not start any more
             free_s = heapq.heappop(ends)
-            heapq.heappush(ends, max(free_s, started_s - start_s) + cost.whole_s(work))
+            heapq.heappush(ends, max(free_s, started_s - cost.start_s) + cost.whole_s(work))
         return max(ends)

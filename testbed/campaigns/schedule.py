@@ -170,6 +170,7 @@ class Schedule:
                     if waiting and not self.may_start():
                         self._leave(waiting)
                     jobs = load.look(len(running)) if load else jobs
+                    self.progress.side_by_side(jobs)
                     while waiting and len(running) < jobs:
                         began_s = load.began() if load else 0.0
                         running[pool.submit(self._one, waiting.pop(0))] = began_s

@@ -147,4 +147,12 @@ def test_a_repeated_run_is_one_more_and_alone():
         progress.finished(name, "void")
     for name in "12":
         progress.rerun(Work(name, 0.0, 30.0), "void")
+    progress.side_by_side(1)
     assert progress.seconds_left() == pytest.approx(2 * 37)
+
+
+def test_a_run_that_waits_for_its_traffic_lets_others_start():
+    """Ten runs of 3 + 30 + 30 + 2 s, ten side by side, two starts at a time: the last begins after 4 * 3 s."""
+    progress = Progress(io.StringIO(), now=Clock())
+    progress.expect([Work(str(number), 30.0, 30.0) for number in range(10)], jobs=10, starts=2)
+    assert progress.seconds_left() == pytest.approx(4 * 3 + 65)
