@@ -2,7 +2,8 @@
 
 It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine, or with what the worker's last
 batch found. Then the busy share of the cores decides: below LOW more runs, in proportion to the idle share below it, but at least
-one; above HIGH one less. A run that is not `valid` lowers the number by a quarter, and its limit to one less than it was. Runs
+one, and only one until the first run has ended, since a run loads the cores only when its traffic begins; above HIGH one less. A
+run that is not `valid` lowers the number by a quarter, and its limit to one less than it was. Runs
 that began before that do not lower it again: one disturbance spoils all that are under way, as one congested moment loses many
 segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it again, REGAIN at most: by one, then by
 twice as many each time. A disturbance while the number still rises would otherwise hold it there. So a worker finds its own
@@ -17,10 +18,10 @@ from statistics import median
 from testbed.campaigns.side_by_side import MAX_JOBS
 
 LOW, HIGH = 0.65, 0.85  # busy share of the cores
-GAIN = 0.5  # a run loads the cores fully only when its traffic begins, several looks after its start
+GAIN = 0.5  # of the runs that would fill the idle share: the newest ones load the cores several looks later
 REGAIN = 10  # so that the search for the limit costs at most one run in ten
 LOOK_S = 8.0  # longer than the start of a run, which keeps a core busy
-MIN_LOOKS = 10  # a minute and a half: runs of the beginning have come to their traffic
+MIN_LOOKS = 10  # of a batch that says something about the next one
 STAT = Path("/proc/stat")
 # columns of the line `cpu` of /proc/stat (proc(5)); work of low priority (nice) makes no run late
 NICE, IDLE, IOWAIT = 1, 3, 4
@@ -48,14 +49,15 @@ class SafeLoad:
         self.max_jobs, self._read, self._now = max(1, max_jobs), read, now
         self.limit = self.max_jobs
         self.jobs = min(max(1, jobs), self.limit)
+        self._any_ended = False
         self._valid = 0  # valid runs since the limit changed
         self._raise = 1  # by which the limit rises next
         self._lowered_s = now()
         self.looks: list[tuple[float, int]] = []
         self._looked_s, self._before = now(), read()
 
-    def look(self, running: int) -> int:
-        """The jobs for now. With fewer `running` runs than jobs the busy share says nothing about more of them."""
+    def look(self, full: bool) -> int:
+        """The jobs for now. Where not so many run that it is `full` the busy share says nothing about more of them."""
         if self._now() - self._looked_s < LOOK_S:
             return self.jobs
         ticks = self._read()
@@ -63,8 +65,9 @@ class SafeLoad:
         self._looked_s, self._before = self._now(), ticks
         if busy > HIGH:
             self.jobs = max(1, self.jobs - 1)
-        elif busy < LOW and running >= self.jobs:
-            self.jobs = min(self.limit, self.jobs + max(1, round(GAIN * (LOW - busy) * self.jobs)))
+        elif busy < LOW and full:
+            more = max(1, round(GAIN * (LOW - busy) * self.jobs)) if self._any_ended else 1
+            self.jobs = min(self.limit, self.jobs + more)
         self.looks.append((round(busy, 3), self.jobs))
         return self.jobs
 
@@ -79,6 +82,7 @@ class SafeLoad:
 
     def ended(self, valid: bool, began_s: float) -> None:
         """A run has ended that began at `began_s`."""
+        self._any_ended = True
         if not valid:
             if began_s >= self._lowered_s:
                 self.limit = max(1, self.jobs - 1)

@@ -1,7 +1,7 @@
 """Runs side by side, on this machine: their starts, outcomes and reruns.
 
-A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended: a second time next to few
-others (one in FEWER of the parallel runs), a third time alone. If the first two runs are void, the number of parallel runs is
+A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended: a second time with one in
+FEWER of the parallel runs, a third time alone. If the first two runs are void, the number of parallel runs is
 halved. At most one run per core starts up at a time: the start of thirty stations uses a whole core, which would make running
 runs void. A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their
 captures.
@@ -102,6 +102,14 @@ Runner = Callable[..., Ended]
 
 
 @dataclass(frozen=True)
+class Begun:
+    """A run under way: its begin by the load's clock, and its weight."""
+
+    time_s: float = 0.0
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
 class Pace:
     """Emulated time and the host's time for it, without the runs that `--resume` kept."""
 
@@ -136,6 +144,7 @@ class Schedule:
     may_start: Callable[[], bool] = lambda: True  # False: no further run is started, for good
     not_started: list[Task] = field(default_factory=list)  # for that reason; they have no outcome
     load: SafeLoad | None = None  # changes the number of parallel runs while they run; else `jobs` is fixed
+    weight_of: Callable[[Task], float] = lambda _task: 1.0  # with `load`: the cost of a run, of which `jobs` are borne at once
 
     def run(self, tasks: Sequence[Task], resume: bool) -> list[Outcome]:
         """Carry out the tasks; with `resume` without those that are complete. Returns the outcomes in the order of the tasks."""
@@ -144,9 +153,9 @@ class Schedule:
             self.progress.expect([self._work(task) for task in todo], self.jobs, usable_cores())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
-            for jobs in (max(1, self.jobs // FEWER), 1):
+            for jobs in (max(1, (self.load.jobs if self.load else self.jobs) // FEWER), 1):
                 for outcome in voids:
-                    self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs side by side")
+                    self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs in parallel")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
             self._forget_not_started()
             self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
@@ -161,7 +170,7 @@ class Schedule:
 
     def _side_by_side(self, tasks: list[Task], jobs: int, adapts: bool = True) -> list[Outcome]:
         """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
-        waiting, running = list(tasks), dict[Future[Outcome], float]()  # with the begin of each, by the load's clock
+        waiting, running = list(tasks), dict[Future[Outcome], Begun]()
         voids: list[Outcome] = []
         load = self.load if adapts else None
         with ThreadPoolExecutor(max(jobs, load.max_jobs if load else 1), thread_name_prefix="run") as pool:
@@ -169,18 +178,19 @@ class Schedule:
                 while waiting or running:
                     if waiting and not self.may_start():
                         self._leave(waiting)
-                    jobs = load.look(len(running)) if load else jobs
-                    self.progress.side_by_side(jobs)
-                    while waiting and len(running) < jobs:
-                        began_s = load.began() if load else 0.0
-                        running[pool.submit(self._one, waiting.pop(0))] = began_s
+                    jobs = load.look(self._is_full(waiting, running, jobs)) if load else jobs
+                    while waiting and not self._is_full(waiting, running, jobs):
+                        task = waiting.pop(0)
+                        began = Begun(load.began(), self.weight_of(task)) if load else Begun()
+                        running[pool.submit(self._one, task)] = began
+                    self.progress.side_by_side(max(1, len(running)))
                     for future in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
-                        began_s = running.pop(future)
+                        began_s = running.pop(future).time_s
                         outcome = future.result()
                         voids += self._record(outcome)
                         if load:
                             load.ended(not outcome.should_rerun and outcome.verdict != "suspect", began_s)
-                        else:
+                        elif adapts:
                             jobs = self._fewer(jobs)
                     if self.stop.is_set():
                         raise KeyboardInterrupt
@@ -190,6 +200,12 @@ class Schedule:
                     self.progress.note("ending the runs under way; those that are complete stay")
                 raise
         return voids
+
+    def _is_full(self, waiting: list[Task], running: dict[Future[Outcome], "Begun"], jobs: int) -> bool:
+        """Whether the next run would be more than `jobs` runs of weight 1 at once; a single run never is."""
+        following = self.weight_of(waiting[0]) if waiting and self.load else 1.0
+        weight = sum(begun.weight for begun in running.values()) + following
+        return bool(running) and (weight > jobs or (self.load is not None and len(running) >= self.load.max_jobs))
 
     def _leave(self, waiting: list[Task]) -> None:
         """Empty `waiting`: its runs are not started."""

@@ -2,8 +2,8 @@
 
 The cost of a run depends on its frames, stations and flows. On two loaded cores thirty moving stations with DSR and one flow at
 2 Mbit/s took 0.05 of a core, and 0.15 with daemons that process all overheard frames (and a medium that woke more often). Eight
-runs of fifty moving stations with twenty flows each (ten web sessions, ten streams) used 1.4 cores, starts and stops included.
-The constants leave room for start and stop. Runs may use SHARE of the cores; above that lateness becomes visible.
+runs of fifty moving stations with twenty flows each (ten web sessions, ten streams) used 1.4 cores. Starts and stops are
+included. Runs may use SHARE of the cores; above that lateness becomes visible.
 A run in virtual time is a guest, whose one CPU uses a core and is never late: one per core. Inside a guest, whose emulated CPUs
 are ten to twenty times slower, at most one run per CPU.
 """
@@ -17,9 +17,9 @@ from testbed.programs import ROOT
 
 SHARE = 0.6
 MAX_JOBS = 64
-RUN_CORES = 0.044  # a saturated channel at REFERENCE_BPS
-STATION_CORES = 0.001
-FLOW_CORES = 0.003  # programs and packets of each flow after the first
+RUN_CORES = 0.03  # a saturated channel at REFERENCE_BPS
+STATION_CORES = 0.0007
+FLOW_CORES = 0.006  # programs and packets of each flow after the first
 LISTENING_CORES = 0.0025  # added for a DSR daemon that processes all overheard frames (routing/dsr/src/overheard_filter.rs)
 REFERENCE_BPS = 2e6
 RADIOS = ROOT / "medium" / "radios"
@@ -43,13 +43,16 @@ def cost_cores(scenario: Scenario) -> float:
     return run + flows + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
 
 
+def jobs_of_cost(cores: float) -> int:
+    """The number of parallel runs of this cost."""
+    jobs = max(1, min(MAX_JOBS, int(SHARE * usable_cores() / cores)))
+    return min(jobs, usable_cores()) if "MANET_GUEST" in os.environ else jobs  # set by `manet vm`
+
+
 def default_jobs(scenarios: Iterable[Scenario], max_guests: int = MAX_JOBS) -> int:
     """The number of parallel runs, limited by the most expensive scenario. `max_guests`: limit by memory, for virtual time."""
     scenarios = list(scenarios)
-    max_cores = max(cost_cores(scenario) for scenario in scenarios)
-    jobs = max(1, min(MAX_JOBS, int(SHARE * usable_cores() / max_cores)))
-    if "MANET_GUEST" in os.environ:  # set by `manet vm`
-        jobs = min(jobs, usable_cores())
+    jobs = jobs_of_cost(max(cost_cores(scenario) for scenario in scenarios))
     virtual = [scenario for scenario in scenarios if scenario.clock == "virtual"]
     if not virtual:
         return jobs

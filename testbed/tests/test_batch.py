@@ -13,7 +13,7 @@ from testbed.campaigns.campaign import tasks_of
 from testbed.campaigns.experiment import load
 from testbed.campaigns.rounds import DONE as DONE_NAME
 from testbed.errors import UsageError
-from testbed.workers.worker import found_share
+from testbed.workers.worker import MAX_SHARE, found_share
 
 TEXT = 'question = "?"\n[scenario]\nhops = 1\nduration = 50\n[axes]\nhops = [1, 2]\n[full]\nseeds = 30\n'
 
@@ -103,3 +103,5 @@ def test_a_worker_begins_with_what_its_last_batch_found(tmp_path):
     record(3, None, socket.gethostname())  # too short to find a number
     folder = record(4, 64, "elsewhere")
     assert found_share(folder / "batch-2.json") == 1.5
+    record(5, 64, socket.gethostname())
+    assert found_share(folder / "batch-2.json") == MAX_SHARE

@@ -16,6 +16,7 @@ from testbed.campaigns.campaign import Campaign, claimed, tasks_of
 from testbed.campaigns.experiment import load
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.request import Request
+from testbed.campaigns.safe_load import SafeLoad
 from testbed.campaigns.schedule import Schedule
 from testbed.errors import RunError, UsageError
 
@@ -129,7 +130,7 @@ def test_a_void_run_is_put_aside_and_rerun_alone(campaign):
     assert "hops1 seed 1: void, rerun alone" in campaign.log.getvalue()
 
 
-def test_void_runs_are_rerun_next_to_few_others_and_alone_the_second_time(campaign):
+def test_void_runs_are_rerun_with_few_in_parallel_and_alone_the_second_time(campaign):
     plan = {("hops1", seed): [Ended(verdict="void")] * 2 for seed in (1, 2)}
     runs, beside = FakeRuns(plan, hold_s=0.1), []
 
@@ -140,7 +141,7 @@ def test_void_runs_are_rerun_next_to_few_others_and_alone_the_second_time(campai
     outcomes = campaign(runner, "seeds=4", jobs=8).run(resume=False)
     assert [outcome.voids for outcome in outcomes].count(2) == 2
     assert (sorted(beside[8:10]), beside[10:]) == ([0, 1], [0, 0])
-    assert "hops1 seed 1: void, rerun with fewer runs side by side" in campaign.log.getvalue()
+    assert "hops1 seed 1: void, rerun with fewer runs in parallel" in campaign.log.getvalue()
 
 
 def test_the_repetition_of_a_void_run_counts_as_soon_as_it_is_void(campaign):
@@ -362,3 +363,18 @@ def test_why_a_run_failed_is_printed_once(tmp_path, monkeypatch, capsys):
     assert status == 1
     assert error.count("its shell was killed") == 1
     assert error.splitlines()[-1] == f"manet run: hops1 seed 1: failed; see {tmp_path}/out/hops1/seed-1/log"
+
+
+def test_costly_runs_take_the_place_of_several(campaign):
+    """Runs of two hops weigh 3: with 4 at once, one of them and one of one hop."""
+    runs, beside = FakeRuns(hold_s=0.2), []
+
+    def runner(scenario, *arguments, **named):
+        beside.append((scenario.hops, runs.at_once))
+        return runs(scenario, *arguments, **named)
+
+    made = campaign(runner, "seeds=4")
+    load = SafeLoad(4, 4, lambda: (0.0, 0.0))
+    schedule = Schedule(4, made.progress, runner, load=load, weight_of=lambda task: 2 * task.cell.axes["hops"] - 1)
+    assert len(schedule.run(tasks_of(made.experiment, made.directory), resume=True)) == 8
+    assert max(at_once for _, at_once in beside) <= 1

@@ -22,17 +22,20 @@ def test_idle_cores_take_one_more_run_at_each_look():
     load = machine.load(4, most=6)
     for expected in (5, 6, 6):
         machine.pass_time(0.3)
-        assert load.look(load.jobs) == expected
+        assert load.look(full=True) == expected
     assert load.looks == [(0.3, 5), (0.3, 6), (0.3, 6)]
 
 
 def test_many_runs_on_idle_cores_get_more_at_once():
-    """Half of (65 % - 25 %) of 20 runs are 4 more, of (65 % - 60 %) of 24 one more."""
+    """Half of (65 % - 25 %) of 21 runs are 4 more, of (65 % - 60 %) of 25 one more. Before a run has ended, it is one."""
     machine = Machine()
     load = machine.load(20, most=64)
-    for share, expected in ((0.25, 24), (0.6, 25)):
+    machine.pass_time(0.25)
+    assert load.look(full=True) == 21
+    load.ended(True, load.began())
+    for share, expected in ((0.25, 25), (0.6, 26)):
         machine.pass_time(share)
-        assert load.look(load.jobs) == expected
+        assert load.look(full=True) == expected
 
 
 def test_the_number_found_is_that_of_the_later_looks():
@@ -40,10 +43,10 @@ def test_the_number_found_is_that_of_the_later_looks():
     load = machine.load(4, most=64)
     for _ in range(MIN_LOOKS - 1):
         machine.pass_time(0.64)
-        load.look(load.jobs)
+        load.look(full=True)
     assert load.found() is None
     machine.pass_time(0.7)
-    load.look(load.jobs)
+    load.look(full=True)
     assert load.found() == 12  # of the looks 10, 11, 12, 13, 13
 
 
@@ -52,21 +55,21 @@ def test_busy_cores_take_one_less_but_never_none():
     load = machine.load(2)
     for expected in (1, 1):
         machine.pass_time(0.95)
-        assert load.look(load.jobs) == expected
+        assert load.look(full=True) == expected
 
 
 def test_between_two_looks_nothing_changes():
     machine = Machine()
     load = machine.load(4)
     machine.pass_time(0.1, LOOK_S / 2)
-    assert load.look(4) == 4
+    assert load.look(full=True) == 4
 
 
 def test_places_that_are_not_used_are_no_reason_for_more():
     machine = Machine()
     load = machine.load(4)
     machine.pass_time(0.1)
-    assert load.look(2) == 4
+    assert load.look(full=False) == 4
 
 
 def test_a_run_that_is_not_valid_lowers_the_load_and_valid_ones_raise_it_ever_faster():
@@ -120,7 +123,7 @@ def after_looks(machine, load):
     """The jobs after so many looks at idle cores that the limit alone decides."""
     for _ in range(5):
         machine.pass_time(0.1)
-        load.look(load.jobs)
+        load.look(full=True)
     return load.jobs
 
 

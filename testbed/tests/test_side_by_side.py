@@ -15,16 +15,16 @@ def thirty(**routing):
     return Scenario(topology="random", nodes=30, area=(1500, 300), routing={"protocol": "dsr", **routing})
 
 
-def test_sixteen_runs_of_thirty_stations_fit_on_two_cores_and_eight_with_overhearing():
-    assert side_by_side.default_jobs([thirty(learn_from_data=False)]) == 16
-    assert side_by_side.default_jobs([thirty()]) == 8
+def test_twenty_three_runs_of_thirty_stations_fit_on_two_cores_and_nine_with_overhearing():
+    assert side_by_side.default_jobs([thirty(learn_from_data=False)]) == 23
+    assert side_by_side.default_jobs([thirty()]) == 9
 
 
-def test_seven_runs_of_fifty_stations_with_twenty_flows_fit_on_two_cores():
+def test_six_runs_of_fifty_stations_with_twenty_flows_fit_on_two_cores():
     field = {"topology": "random", "nodes": 50, "area": (1000, 1000), "routing": "aodv-ns2"}
     flows = [{"from": f"sta{n}", "to": f"sta{n + 20}", "traffic": "cbr", "bytes": 540, "rate": 10547} for n in range(1, 21)]
-    assert side_by_side.default_jobs([Scenario(**field, flows=flows)]) == 7
-    assert side_by_side.default_jobs([Scenario(**field)]) > 7
+    assert side_by_side.default_jobs([Scenario(**field, flows=flows)]) == 6
+    assert side_by_side.default_jobs([Scenario(**field)]) > 6
 
 
 def test_a_guest_runs_no_more_at_once_than_it_has_processors(monkeypatch):
@@ -34,7 +34,7 @@ def test_a_guest_runs_no_more_at_once_than_it_has_processors(monkeypatch):
 
 def test_the_dearest_cell_decides():
     chain, crowd = Scenario(hops=5), Scenario(topology="random", nodes=100, area=(1500, 300))
-    assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 8
+    assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 12
 
 
 def test_a_fast_radio_costs_more_and_there_is_always_room_for_one():

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from analysis.files import write_atomic
@@ -26,12 +27,13 @@ from testbed.campaigns.progress import Progress
 from testbed.campaigns.rounds import done_records, now
 from testbed.campaigns.safe_load import SafeLoad, cpu_times
 from testbed.campaigns.schedule import Outcome, Schedule
-from testbed.campaigns.side_by_side import MAX_JOBS, default_jobs, usable_cores
+from testbed.campaigns.side_by_side import MAX_JOBS, cost_cores, default_jobs, jobs_of_cost, usable_cores
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
 from testbed.host.doctor import doctor, timer_lateness_us
 
 POLL_S = 1.0
+MAX_SHARE = 3.0
 PERCENTILES = (50, 95, 100)
 Say = Callable[[str], None]
 
@@ -48,13 +50,16 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
         scenarios, [task.seed for task in batch.tasks],
         Namespace(kernel=batch.kernel, overrides=(), allow_internet=batch.allow_internet), path.name,
     )  # fmt: skip
-    default = default_jobs(scenarios.values(), max_guests())
+    costs = {name: cost_cores(scenario) for name, scenario in scenarios.items()}
+    median_cost = median(costs.values())
     adapts = batch.jobs is None and all(scenario.clock == "real" for scenario in scenarios.values())
+    default = jobs_of_cost(median_cost) if adapts else default_jobs(scenarios.values(), max_guests())
     jobs = batch.jobs or (min(MAX_JOBS, max(1, round(default * found_share(path)))) if adapts else default)
     load = SafeLoad(jobs, MAX_JOBS) if adapts else None
     progress = Progress()
     schedule = Schedule(
         jobs, progress, runner, f"start the campaign again: {path} goes on", name_of=attrgetter("full_name"), load=load,
+        weight_of=lambda task: costs[task.full_name] / median_cost,
         may_start=lambda: not TimeLimit.of(path.parent).is_reached,
     )  # fmt: skip
     with batches.claimed(path, say), stopped_without(driver, schedule.stop):
@@ -82,11 +87,11 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
 
 def found_share(path: Path) -> float:
     """The parallel runs that the newest batch of this machine found, as a share of its default; 1 without one. `path`: the batch
-    that begins. The share, since the default follows the cost of a batch's scenarios."""
+    that begins. The share, since the default follows the cost of a batch's scenarios, roughly; hence MAX_SHARE at most."""
     here = socket.gethostname()
-    records = [record for record in done_records(path.resolve().parent.parent.parent) if record["host"] == here]
+    records = [record for record in done_records(path.resolve().parent.parent.parent) if record.get("host") == here]
     shares = [record["found_jobs"] / record["default_jobs"] for record in records if record.get("found_jobs")]
-    return float(shares[-1]) if shares else 1.0
+    return min(MAX_SHARE, shares[-1]) if shares else 1.0
 
 
 def require_fit_machine() -> None:
