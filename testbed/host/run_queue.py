@@ -5,6 +5,7 @@ waiting for one, and the number of time slices. They only rise, and the kernel k
 information has no such file, or zeroes in it.
 """
 
+import errno
 import os
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -74,7 +75,7 @@ class RunQueue:
         self._ignored: set[int] = set()
 
     def read(self) -> dict[int, WaitTime]:
-        """The wait by thread id. A task that ends meanwhile is left out."""
+        """The wait by thread id. A task that ends meanwhile is left out. OSError if too many files are open."""
         threads = cgroup.threads(self.group)
         self._forget(self._tasks.keys() - set(threads))
         self._ignored.intersection_update(threads)
@@ -83,7 +84,9 @@ class RunQueue:
             try:
                 if thread not in self._ignored and not self._ignore(thread):
                     waits[thread] = self._tasks[thread].wait()
-            except (OSError, ValueError):
+            except (OSError, ValueError) as problem:
+                if isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
+                    raise  # a wait that is not measured would count as none
                 self._forget({thread})
         return waits
 

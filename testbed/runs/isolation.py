@@ -159,14 +159,14 @@ class Isolated:
 @contextlib.contextmanager
 def _interrupts_deferred() -> Iterator[None]:
     """A process started in this block begins with SIGINT and SIGHUP blocked, until `main` has set their handlers; this process
-    gets its own signals after the block. The keeper keeps them blocked: the end of the terminal must not kill it, and the run
-    with it.
+    gets its own signals, and SIGTERM, after the block. The keeper keeps them blocked: the end of the terminal must not kill it,
+    and the run with it.
 
     A blocked signal goes to another thread of this process (a library's), and Python still runs the handler in this one. So the
     handler only records the signal until the keeper has started.
     """
     noted: list[int] = []
-    handled = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
     handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in handled if callable(signal.getsignal(n))}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:

@@ -34,9 +34,9 @@ from topologies.connectivity import hop_counts
 # Open files of a run. The medium is a process with its own limit; it needs three for each station.
 BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, files that a library opens briefly
 FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the shell and of its tcpdump
-FILES_PER_ROUTING_DAEMON = 2  # a pidfd each of the daemon and of the tcpdump of its packets
+FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of its packets; two files of its waits (run_queue)
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
-FILES_PER_FLOW = 4  # pidfds of sender and receiver, their files
+FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.

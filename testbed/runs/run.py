@@ -290,7 +290,7 @@ def _stages(site: Site, report: Report) -> None:
     from testbed.host.processes import Processes
     from testbed.stages import addresses, kernel_tcp, traffic
     from testbed.stages.capture import captures_running
-    from testbed.stages.events import events_running, wait_for_traffic_at
+    from testbed.stages.events import events_running, require_before_traffic_at, wait_for_traffic_at
     from testbed.stages.network import network_up, write_routes
 
     def say(stage: str, fraction: float | None = None) -> None:
@@ -311,6 +311,7 @@ def _stages(site: Site, report: Report) -> None:
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         protocol.before_traffic(say)
+        require_before_traffic_at(site, network.medium)
         epoch_ns = network.medium.ask("status")["epoch_ns"]
         record.update(
             epoch_ns=epoch_ns,

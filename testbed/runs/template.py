@@ -11,6 +11,7 @@ Departure from subprocess: `manet` is not the parent of the keeper. It waits by 
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import gc
 import importlib
@@ -66,7 +67,7 @@ class Template:
     def fork(self, arguments: list[str], log: int, passed: list[int]) -> Keeper:
         """The keeper of a run with these arguments of testbed.runs.isolation. It has the descriptors `passed`, with the same
         numbers, and writes to `log`. Safe from any thread."""
-        request = {"arguments": arguments, "passed": passed, "environment": dict(os.environ), "folder": str(Path.cwd())}
+        request = {"arguments": arguments, "passed": passed, "environment": dict(os.environ), "folder": _folder()}
         with self._lock, os.fdopen(os.memfd_create("request"), "wb") as file:  # an environment can exceed a message
             file.write(json.dumps(request).encode())
             file.flush()
@@ -80,7 +81,8 @@ class Template:
         """The reply of the template, which is started if there is none; None if it has ended."""
         self._socket = self._socket or self._started()
         assert self._process is not None
-        reply, pidfds = b"", [-1]
+        reply: bytes = b""
+        pidfds: list[int] = []
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._socket, [b"fork"], descriptors)
             reply, pidfds, _flags, _address = socket.recv_fds(self._socket, REPLY_BYTES, 1)
@@ -89,6 +91,11 @@ class Template:
             self._socket = None
             self._process.wait()
             return None
+        if not pidfds:
+            os.kill(int(reply), signal.SIGKILL)
+            raise RunError(
+                f"too many open files ({os.strerror(errno.EMFILE)}): raise the limit with ulimit -n, or use fewer --jobs"
+            )
         return Keeper(int(reply), pidfds[0])
 
     def _started(self) -> socket.socket:
@@ -109,9 +116,18 @@ class Template:
 
     def _end(self) -> None:
         if self._socket is not None:
+            self._socket.shutdown(socket.SHUT_RDWR)  # the end for a copy in another process, too
             self._socket.close()
         if self._process is not None:
             self._process.wait()
+
+
+def _folder() -> str:
+    """The current folder; the root of the file system if it has been removed."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return "/"
 
 
 TEMPLATE = Template()
@@ -128,7 +144,9 @@ def main() -> int:
     gc.freeze()  # a collection in a run would copy the pages of all modules
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         while True:
-            _message, descriptors, _flags, _address = socket.recv_fds(requests, REPLY_BYTES, MAX_DESCRIPTORS)
+            descriptors: list[int] = []
+            with contextlib.suppress(ConnectionResetError):  # `manet` has ended without reading a reply
+                _message, descriptors, _flags, _address = socket.recv_fds(requests, REPLY_BYTES, MAX_DESCRIPTORS)
             _reap()
             if not descriptors:
                 return 0
@@ -140,7 +158,6 @@ def main() -> int:
                 socket.send_fds(requests, [str(keeper).encode()], [pidfd])
             for descriptor in (pidfd, *descriptors):
                 os.close(descriptor)
-        requests.detach()
     return _keep(*descriptors)
 
 
@@ -158,12 +175,12 @@ def _keep(request_file: int, log: int, *passed: int) -> int:
     os.lseek(request_file, 0, os.SEEK_SET)
     with os.fdopen(request_file, "rb") as file:
         request = json.load(file)
+    for stream in (1, 2):
+        os.dup2(log, stream)
     os.setsid()
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"], PYTHONPATH=str(ROOT))
-    os.dup2(log, sys.stdout.fileno())
-    os.dup2(log, sys.stderr.fileno())
     _renumber(passed, request["passed"])
     init = unshare_run()
     if init == 0:

@@ -10,8 +10,7 @@ from testbed.runs.waits import WaitSummary
 BETTER_FIRST = ("valid", "suspect", "void")
 VOID_REMEDY = "run it again on a quieter machine"
 
-# Per station and wired host: between `traffic_at` and the first packet a run asks each for its routes and settings and starts the
-# receivers, 15 to 40 ms each on a machine that keeps up (docs/verdict.md).
+# Per station and wired host, whose routes are read just before `traffic_at` (docs/verdict.md).
 SUSPECT_LATE_S = 0.1
 VOID_LATE_S = 0.5
 VOID_REFUSED = 20

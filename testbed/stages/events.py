@@ -160,17 +160,25 @@ def _lateness_reason(status: dict) -> str | None:
     return f"the medium was up to {status.get('lateness', {}).get('max_us', 0) / 1000:.0f} ms late"
 
 
-def wait_for_traffic_at(site: Site, medium: Medium, children: Processes, early_s: float = 0.0) -> None:
-    """Wait until `early_s` before the scenario's `traffic_at`, if it is set; HostLateError if `traffic_at` has passed."""
-    traffic_at_s = site.scenario.traffic_at
-    if traffic_at_s is None:
-        return
-    left_s = traffic_at_s - medium.ask("status")["model_ns"] / 1e9
+def require_before_traffic_at(site: Site, medium: Medium) -> None:
+    """HostLateError if the scenario's `traffic_at` has passed before the network is ready."""
+    left_s = _left_s(site, medium)
     if left_s < 0:
+        at_s = site.scenario.traffic_at
         raise HostLateError(
-            f"the network was ready {-left_s:.1f} s after traffic_at = {traffic_at_s:g} s; give a later one, or leave it out"
+            f"the network was ready {-left_s:.1f} s after traffic_at = {at_s:g} s; give a later one, or leave it out"
         )
-    children.watch(until=time.monotonic() + left_s - early_s)
+
+
+def wait_for_traffic_at(site: Site, medium: Medium, children: Processes, early_s: float = 0.0) -> None:
+    """Wait until `early_s` before the scenario's `traffic_at`, if it is set and still to come."""
+    children.watch(until=time.monotonic() + _left_s(site, medium) - early_s)
+
+
+def _left_s(site: Site, medium: Medium) -> float:
+    """Seconds until `traffic_at`, negative after it; 0 without it."""
+    at_s = site.scenario.traffic_at
+    return 0.0 if at_s is None else at_s - medium.ask("status")["model_ns"] / 1e9
 
 
 def read_events(directory: Path) -> list[dict[str, str]]:

@@ -42,15 +42,15 @@ def test_stations_that_do_not_fit_are_refused_in_one_line_with_the_remedy() -> N
     with pytest.raises(UsageError) as caught:
         check_open_files(chain(hops=300), hard=1024)
     # 301 stations of four, 64 for the run, four for the flow
-    assert "301 stations need up to 1272 open files, and the hard limit is 1024" in str(caught.value)
-    assert "ulimit -Hn 1272" in str(caught.value) and "\n" not in str(caught.value)
-    check_open_files(chain(hops=300), hard=1272)
+    assert "301 stations need up to 1280 open files, and the hard limit is 1024" in str(caught.value)
+    assert "ulimit -Hn 1280" in str(caught.value) and "\n" not in str(caught.value)
+    check_open_files(chain(hops=300), hard=1280)
     check_open_files(chain(hops=400), hard=resource.RLIM_INFINITY)
 
 
 def test_a_routing_daemon_and_a_wire_count_too() -> None:
     plain = open_files(chain(hops=9))
-    assert open_files(chain(hops=9, routing="aodv")) == plain + 10 * 2
+    assert open_files(chain(hops=9, routing="aodv")) == plain + 10 * 4
     wired = chain(hops=9, wires=[{"station": "sta1", "host": "inet1"}])
     assert open_files(wired) == plain + 4 + 1
 
