@@ -73,7 +73,7 @@ def test_a_runs_verdict_is_the_mediums_with_the_programs_waits(tmp_path):
     seen = WaitSummary()
     for waited_ms, turns in [(210, 700)] * 18 + [(900, 60)] * 2:
         seen.add(WaitTime(waited_ms * 1_000_000, turns), 1.0)
-    add_programs(tmp_path, seen, TrafficStart(0.2136, nodes=7))
+    add_programs(tmp_path, seen, TrafficStart(0.2136))
     check("verdict-run.json", (tmp_path / "verdict.json").read_text())
 
 

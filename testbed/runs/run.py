@@ -331,7 +331,7 @@ def _stages(site: Site, report: Report) -> None:
                 traffic_ns = time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns
                 record.update(traffic_ns=traffic_ns)
                 if traffic_at_s is not None:
-                    begun = TrafficStart(traffic_ns / 1e9 - traffic_at_s, len(network.net.hosts))
+                    begun = TrafficStart(traffic_ns / 1e9 - traffic_at_s)
                 events.begin(start_s)
                 refused.append(neighbours.refused())
                 waits.begin()
