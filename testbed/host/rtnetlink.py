@@ -19,6 +19,8 @@ IFF_UP = 1  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x200  # <linux/if_addr.h>
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
 NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
+NLM_F_DUMP_INTR = 0x10
+DUMPS = 5
 BODY_BYTES = 12  # struct rtmsg, struct ndmsg
 READ_BYTES = 1 << 16
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
@@ -105,8 +107,18 @@ def _message(kind: int, flags: int, body: bytes) -> bytes:
     return _HEADER.pack(_HEADER.size + len(body), kind, flags, 0, 0) + body
 
 
-def _dump(kind: int) -> Iterator[bytes]:
-    """The messages of the kernel's answer, each padded to four bytes."""
+def _dump(kind: int) -> list[bytes]:
+    """The messages of the kernel's answer, each padded to four bytes. A table that changed during a dump is dumped again, DUMPS
+    times at most: the last one is as good as that of ip(8), which only warns."""
+    messages: list[bytes] = []
+    for _ in range(DUMPS):
+        messages = list(_dump_once(kind))
+        if not any(_HEADER.unpack_from(message)[2] & NLM_F_DUMP_INTR for message in messages):
+            break
+    return messages
+
+
+def _dump_once(kind: int) -> Iterator[bytes]:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.setsockopt(SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1)
         kernel.send(_message(kind, NLM_F_REQUEST | NLM_F_DUMP, bytes(BODY_BYTES)))
@@ -114,11 +126,11 @@ def _dump(kind: int) -> Iterator[bytes]:
             answer, at = kernel.recv(READ_BYTES), 0
             while at < len(answer):
                 length, of_message, *_ = _HEADER.unpack_from(answer, at)
-                if of_message == NLMSG_DONE:
-                    return
-                if of_message == NLMSG_ERROR:
+                if of_message in (NLMSG_DONE, NLMSG_ERROR):
                     code = -struct.unpack_from("=i", answer, at + _HEADER.size)[0]
-                    raise OSError(code, os.strerror(code), "rtnetlink")
+                    if code > 0 or of_message == NLMSG_ERROR:
+                        raise OSError(code, os.strerror(code), "rtnetlink")
+                    return
                 padded = length + -length % 4
                 yield answer[at : at + padded]
                 at += padded
