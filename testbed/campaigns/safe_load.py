@@ -23,14 +23,16 @@ REGAIN = 10  # so that the search for the limit costs at most one run in ten
 LOOK_S = 8.0  # longer than the start of a run, which keeps a core busy
 MIN_LOOKS = 10  # of a batch that says something about the next one
 STAT = Path("/proc/stat")
-# columns of the line `cpu` of /proc/stat (proc(5)); work of low priority (nice) makes no run late
-NICE, IDLE, IOWAIT = 1, 3, 4
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+NICE, IDLE, IOWAIT = 1, 3, 4  # columns of the line `cpu` of /proc/stat (proc(5))
 
 
-def cpu_times() -> tuple[float, float]:
-    """Ticks of all cores that were busy with work of normal priority, and all ticks, since the boot."""
-    ticks = [int(word) for word in STAT.read_text().split("\n", 1)[0].split()[1:9]]
-    return float(sum(ticks) - ticks[NICE] - ticks[IDLE] - ticks[IOWAIT]), float(sum(ticks))
+def cpu_times(stat: Path = STAT, autogroup: Path = AUTOGROUP) -> tuple[float, float]:
+    """Ticks of all cores that were busy, and all ticks, since the boot. Work of low priority (nice) counts as busy only with
+    autogroups: they give each session the same share, so that its nice value does not yield to the runs (sched(7))."""
+    ticks = [int(word) for word in stat.read_text().split("\n", 1)[0].split()[1:9]]
+    grouped = autogroup.exists() and autogroup.read_text().strip() == "1"
+    return float(sum(ticks) - ticks[IDLE] - ticks[IOWAIT] - (0 if grouped else ticks[NICE])), float(sum(ticks))
 
 
 class SafeLoad:

@@ -1,5 +1,7 @@
 """The load of a worker: more runs while the cores are idle, fewer when they are busy or a run is not valid."""
 
+import pytest
+
 from testbed.campaigns.safe_load import LOOK_S, MIN_LOOKS, REGAIN, SafeLoad, cpu_times
 
 
@@ -125,6 +127,15 @@ def after_looks(machine, load):
         machine.pass_time(0.1)
         load.look(full=True)
     return load.jobs
+
+
+@pytest.mark.parametrize(("autogroup", "busy"), [("0", 30), ("1", 50), (None, 30)])
+def test_work_of_low_priority_counts_where_sessions_have_equal_shares(tmp_path, autogroup, busy):
+    stat, setting = tmp_path / "stat", tmp_path / "sched_autogroup_enabled"
+    stat.write_text("cpu  10 20 10 40 10 5 5 0 0 0\ncpu0 1 1 1 1 1 1 1 0 0 0\n")
+    if autogroup is not None:
+        setting.write_text(f"{autogroup}\n")
+    assert cpu_times(stat, setting) == (busy, 100)
 
 
 def test_the_machine_counts_busy_ticks_within_all_ticks():
