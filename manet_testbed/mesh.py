@@ -7,6 +7,7 @@ The keys are those of a scenario file (formats/scenario.md) and are checked as t
 namespaces of its own, so several stand side by side, and nothing of it outlives the block or the test process, however that ends.
 """
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,8 @@ class Mesh:
     ) -> None:  # fmt: skip
         """`keys` of a scenario, or changes of the scenario in `file`. `directory`, which must hold no run yet, keeps the
         results; without it they end with the mesh. `name` begins the messages about keys."""
+        if not isinstance(seed, int) or seed < 1:
+            raise WrongRequest(f"{name}: seed={seed!r}: is no whole number from 1 on")
         self.name, self.seed = name, seed
         self._request = {
             "keys": json.loads(json.dumps(keys, default=str)),
@@ -46,7 +49,7 @@ class Mesh:
         self._ready: dict[str, Any] = {}
         self._nodes: dict[str, Station] = {}
         self._verdict: Verdict | None = None
-        self.measured = 0  # iperf3 tests so far
+        self._measurements = itertools.count(1)
 
     # --- kinds of meshes ----------------------------------------------------------------------------------------------
 
@@ -153,14 +156,13 @@ class Mesh:
 
     def tcp(self, source: Station | str, target: Station | str, seconds: int = 5) -> Throughput:
         """Measure TCP by iperf3 from `source` to `target`. Raises MeshError if no connection succeeds within 10 s."""
-        self.measured += 1
-        return iperf.measure(self._station(source), self._station(target), seconds, number=self.measured)
+        return iperf.measure(self._station(source), self._station(target), seconds, number=next(self._measurements))
 
     def wait_until(self, condition: Callable[[], T], timeout: float = 30, interval: float = POLL_S) -> T:
         """Call `condition` until it returns a true value, and return that. Raises MeshTimeout after `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while not (value := condition()):
-            self._ask("links")  # a mesh that has failed says so at once
+            self._ask("check")  # a mesh that has failed says so at once
             if time.monotonic() > deadline:
                 name = getattr(condition, "__qualname__", repr(condition))
                 raise MeshTimeout(f"wait_until: {name} is {value!r} after {timeout:g} s")

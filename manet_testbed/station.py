@@ -95,14 +95,16 @@ class Station:
 
     def wait_until_succeeds(self, argv: Argv, timeout: float = 30) -> CompletedProcess[str]:
         """Repeat a command until it ends with status 0. Raises MeshTimeout, with its last output, after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
+        deadline, failure = time.monotonic() + timeout, ""
         while True:
-            left_s = max(0.1, deadline - time.monotonic())
-            done = self.run(argv, timeout=left_s, check=False)
+            try:
+                done = self.run(argv, timeout=max(RETRY_S, deadline - time.monotonic()), check=False)
+            except MeshTimeout as problem:  # of this try: the failure of an earlier one says more
+                raise MeshTimeout(f"{failure or problem}; did not succeed within {timeout:g} s") from None
             if done.returncode == 0:
                 return done
+            failure = str(CommandFailed(self.name, done.args, done.returncode, done.stdout, done.stderr))
             if time.monotonic() + RETRY_S > deadline:
-                failure = CommandFailed(self.name, done.args, done.returncode, done.stdout, done.stderr)
                 raise MeshTimeout(f"{failure}; did not succeed within {timeout:g} s")
             time.sleep(RETRY_S)
 

@@ -115,10 +115,16 @@ class Requests:
 
     def do_start(self, station: str, argv: list[str], folder: str, environment: dict[str, str]) -> Answer:
         """Start a command with the message's descriptors as its standard streams; its number and pidfd."""
-        if shutil.which(argv[0], path=environment.get("PATH", os.defpath)) is None:
+        if not Path(folder).is_dir():
+            raise UsageError(f"{station}: {argv[0]}: the folder {folder} does not exist; give another cwd")
+        program = os.path.join(folder, argv[0]) if "/" in argv[0] else argv[0]  # noqa: PTH118 - a full path stays as it is
+        if shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
             raise UsageError(f"{station}: {argv[0]}: not found, or not executable; install it, or write its full path")
         stdin, stdout, stderr = self._descriptors
-        process = self._host(station).popen(argv, cwd=folder, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)
+        try:
+            process = self._host(station).popen(argv, cwd=folder, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)
+        except (OSError, ValueError) as problem:  # arguments too long, a null byte
+            raise UsageError(f"{station}: {argv[0]}: {problem}") from None
         self._started += 1
         self._processes[self._started] = process
         return {"process": self._started}, [os.pidfd_open(process.pid)]
@@ -171,6 +177,10 @@ class Requests:
         return {"positions": self.network.medium.ask("positions")["positions"]}, ()
 
     # --- the network --------------------------------------------------------------------------------------------------
+
+    def do_check(self) -> Answer:
+        """Nothing but the check before each request: whether a daemon has failed."""
+        return {}, ()
 
     def do_routes(self, station: str) -> Answer:
         """The kernel's main table of a node, as ip(8) writes it as JSON."""

@@ -60,7 +60,8 @@ def _end(request: dict[str, Any], cancel: threading.Event) -> dict[str, Any]:
     try:
         return _run(request, directory, cancel)
     except ManetError as problem:
-        return {"error": str(problem), "kind": "wrong" if isinstance(problem, UsageError) else "failed"}
+        text = str(problem).replace("with --out", "with directory=")  # the remedy of `manet run`
+        return {"error": text, "kind": "wrong" if isinstance(problem, UsageError) else "failed"}
     except Exception as problem:
         traceback.print_exc()
         return {"error": f"bug in the testbed: {problem!r}", "kind": "failed"}

@@ -1,11 +1,14 @@
 """A mesh from another process: commands, pings, links, TCP, errors, and its end in every way that a test process can end."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,13 @@ def test_a_command_has_its_input_folder_and_environment(mesh: Mesh, tmp_path: Pa
     assert (done.stdout, done.stderr, done.returncode) == (f"in\n{tmp_path}\n", "w\n", 0)
 
 
+def test_a_program_is_found_in_its_folder_and_path(mesh: Mesh, tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("#!/bin/sh\necho own\n")
+    (tmp_path / "own").chmod(0o755)
+    assert mesh["sta1"].run("./own", cwd=tmp_path).stdout == "own\n"
+    assert mesh["sta1"].run("own", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}).stdout == "own\n"
+
+
 def test_an_environment_may_be_larger_than_a_datagram(mesh: Mesh) -> None:
     values = {f"V{number}": "x" * 100_000 for number in range(8)}
     assert mesh["sta1"].run(["printenv", "V7"], env={**os.environ, **values}).stdout == "x" * 100_000 + "\n"
@@ -50,6 +60,12 @@ def test_a_failed_command_is_an_error_of_one_line_that_names_station_and_command
     assert mesh["sta1"].run("false", check=False).returncode == 1
     with pytest.raises(WrongRequest, match=r"^sta1: no-such-program: not found"):
         mesh["sta1"].run("no-such-program --help")
+    with pytest.raises(WrongRequest, match=r"^sta1: ls: the folder /nowhere does not exist"):
+        mesh["sta1"].run("ls", cwd="/nowhere")
+    with pytest.raises(WrongRequest, match=r"^sta1: ls: embedded null byte$"):
+        mesh["sta1"].run(["ls", "a\0b"])
+    with pytest.raises(WrongRequest, match=r"^sta1: run: the command is empty$"):
+        mesh["sta1"].run([])
     with pytest.raises(WrongRequest, match=r"there is no station 'sta9'; the stations are sta1, sta2, sta3$"):
         mesh["sta9"]
 
@@ -161,6 +177,9 @@ def test_wired_hosts_are_nodes_without_a_radio() -> None:
         (lambda: Mesh.of(topology="ring"), 'Mesh.of: key "topology": '),
         (lambda: Mesh.chain(3, clock="virtual"), "a mesh runs in real time"),
         (lambda: Mesh.from_toml("nowhere.toml"), "nowhere.toml"),
+        (lambda: Mesh.from_toml(ROOT / "experiments" / "hv-fig1.toml"), "is an experiment"),
+        (lambda: Mesh.from_toml(ROOT / "experiments" / "scenarios" / "hidden3.toml", hopps=3), 'key "hopps"'),
+        (lambda: Mesh.chain(3, seed=0), "Mesh.chain: seed=0: is no whole number from 1 on"),
     ],
 )
 def test_a_wrong_key_is_refused_before_anything_starts(make: object, words: str) -> None:
@@ -200,16 +219,94 @@ with Mesh.chain(2, directory=sys.argv[1]) as mesh:
 """
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "interrupted"), (signal.SIGKILL, "interrupted")])
-def test_nothing_outlives_the_test_process(tmp_path: Path, number: int, status: str) -> None:
+@contextmanager
+def a_test_process(program: str, folder: Path, first: str = "up\n") -> Iterator[subprocess.Popen[str]]:
+    """A test process at work, once it has printed `first`."""
+    command, environment = [sys.executable, "-c", program, str(folder)], {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None and process.stdout.readline() == first
+        yield process
+
+
+def left_of(traces: Traces) -> list[str]:
+    """Without namespaces: those of a run that has just begun elsewhere may have the same numbers."""
+    return [thing for thing in traces.remaining() if not thing.startswith("namespace")]
+
+
+def wait_for_end(folder: Path, traces: Traces) -> None:
+    assert len(traces.processes) > 5
+    wait_until(lambda: nothing_left(folder) and not left_of(traces), f"the end of the mesh ({traces})")
+    wait_until(lambda: run_json(folder)["ended"], "its record")
+    assert run_json(folder)["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_nothing_outlives_the_test_process(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "run"
-    command = [sys.executable, "-c", PROGRAM, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
-        assert process.stdout is not None and process.stdout.readline() == "up\n"
+    with a_test_process(PROGRAM, folder) as process:
         traces = Traces.of(folder)
-        assert state_of(folder) is not None and len(traces.processes) > 5
         time.sleep(0.3)
         process.send_signal(number)
         process.wait(60)
-    wait_until(lambda: nothing_left(folder) and not traces.remaining(), "the end of the mesh")
-    wait_until(lambda: run_json(folder)["status"] == status and run_json(folder)["ended"], "its record")
+    wait_for_end(folder, traces)
+
+
+def test_a_child_of_the_test_process_does_not_keep_the_mesh(tmp_path: Path) -> None:
+    """A fork without exec has the pipe of the test process, too; it goes on when its parent is killed."""
+    folder = tmp_path / "run"
+    fork = "    child = os.fork()\n    if child == 0: time.sleep(60); os._exit(0)\n"
+    note = "    open(sys.argv[1] + '/child', 'w').write(str(child))\n"
+    program = "import os" + PROGRAM.replace("    print(", f"{fork}{note}    print(")
+    with a_test_process(program, folder) as process:
+        child, traces = int((folder / "child").read_text()), Traces.of(folder)
+        process.kill()
+        try:
+            wait_for_end(folder, traces)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_ctrl_c_while_the_mesh_comes_up_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    program = PROGRAM.replace("with Mesh", "print('begins', flush=True)\nwith Mesh")
+    with a_test_process(program, folder, "begins\n") as process:
+        wait_until(lambda: state_of(folder) is not None, "the state file")
+        process.send_signal(signal.SIGINT)
+        _output, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    assert nothing_left(folder)
+
+
+def test_the_end_of_the_process_of_the_testbed_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    died = pytest.raises(MeshError, match=r"^the process of the testbed ended without a word$")
+    with died, Mesh.chain(2, directory=folder) as mesh:
+        state, traces = state_of(folder), Traces.of(folder)
+        assert state is not None
+        os.kill(state.owner.pid, signal.SIGKILL)
+        wait_until(lambda: not left_of(traces), "the end of the mesh")
+        mesh["sta1"].run("true")
+    assert nothing_left(folder)
+
+
+def test_several_threads_use_one_mesh(mesh: Mesh) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda number: mesh[f"sta{number % 3 + 1}"].run(f"echo {number}").stdout, range(24)))
+    assert done == [f"{number}\n" for number in range(24)]
+
+
+def descriptors() -> list[str]:
+    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
+
+
+def test_no_descriptor_is_left_open(mesh: Mesh) -> None:
+    before = descriptors()
+    for _ in range(3):
+        mesh["sta1"].run("true")
+        mesh["sta1"].run("false", check=False)
+        with mesh["sta2"].popen("cat", stdin=PIPE, stdout=PIPE):
+            pass
+        with pytest.raises(WrongRequest):
+            mesh["sta1"].popen("no-such-program", stdout=PIPE)
+    gc.collect()
+    assert descriptors() == before
