@@ -83,6 +83,10 @@ class Route:
     kind: str  # `unicast`, or of a route that refuses packets `unreachable`, `blackhole`, `prohibit`
     raw: dict[str, Any] = field(repr=False, compare=False, hash=False)
 
+    def __str__(self) -> str:
+        kind = "" if self.kind == "unicast" else f"{self.kind} "
+        return f"{kind}{self.destination}{f' via {self.via}' if self.via else ''}"
+
     @classmethod
     def parse(cls, row: dict[str, Any]) -> Self:
         """From a row of `ip -json route show`. A route of several paths has those of `raw` only."""

@@ -48,7 +48,7 @@ class Connection:
         select.select([self._socket.fileno(), self._process.stdout.fileno()], [], [])
         received = messages.receive(self._socket)
         if received is None:
-            raise self._failure()
+            raise self._failure("the mesh")
         return received[0]
 
     def request(self, op: str, arguments: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
@@ -59,7 +59,7 @@ class Connection:
                 messages.send(self._socket, {"op": op, "id": self._number, "arguments": arguments}, descriptors)
                 answer, passed = self._answer_to(self._number)
             except OSError:
-                raise self._failure() from None
+                raise self._failure(_about(op, arguments)) from None
         if "error" in answer:
             raise KINDS.get(answer["kind"], MeshError)(answer["error"])
         return answer, passed
@@ -96,11 +96,11 @@ class Connection:
             for descriptor in received[1]:
                 os.close(descriptor)
 
-    def _failure(self) -> MeshError:
-        """The reason for which the run has ended by itself."""
+    def _failure(self, about: str) -> MeshError:
+        """The reason for which the run has ended by itself, or that `about` came after its end."""
         self._let_go()
         self._end = self._end or self._read_end()
-        error = self._end["error"] or "the mesh has ended"
+        error = self._end["error"] or f"{about}: the mesh has ended"
         return KINDS.get(self._end["kind"], MeshError)(error)
 
     def _let_go(self) -> None:
@@ -122,6 +122,12 @@ class Connection:
             return {"error": f"the process of the testbed ended without a word{quoted(words)}", "kind": "failed"}
         end: dict[str, Any] = json.loads(text)
         return end
+
+
+def _about(op: str, arguments: dict[str, Any]) -> str:
+    """A request as error messages name it: station and command."""
+    command = " ".join(arguments.get("argv", [op]))
+    return f"{arguments['station']}: {command}" if "station" in arguments else command
 
 
 def _environment() -> dict[str, str]:

@@ -7,6 +7,7 @@
 Installed with `pip install -e CHECKOUT`, or named: `pytest -p manet_testbed.pytest_plugin` with the checkout in PYTHONPATH.
 """
 
+import contextlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ import pytest
 from manet_testbed.errors import MeshError, MissingRequirement
 from manet_testbed.mesh import Mesh
 from manet_testbed.requirements import CHECKOUT
+from manet_testbed.station import Station
 
+MAX_NODES = 10  # whose routes are printed
 REMEDY = "run it again on a quieter machine, with fewer stations or tests at a time"
 
 
@@ -155,4 +158,10 @@ def _evidence(mesh: Mesh) -> str:
         verdict = f"none: {problem}"
     lines = [f"verdict: {verdict}", f"results: {mesh.directory}", f"logs: {mesh.directory / 'log'}"]
     lines += [f"capture of {name}: {path}" for name, path in mesh.captures.items()]
+    with contextlib.suppress(MeshError):  # it has ended
+        lines += [f"routes of {station}: {_routes(station)}" for station in list(mesh)[:MAX_NODES]]
     return "\n".join([*lines, f"each transmission: {CHECKOUT / 'manet'} story {mesh.directory}"])
+
+
+def _routes(station: Station) -> str:
+    return ", ".join(str(route) for route in station.routes()) or "none"

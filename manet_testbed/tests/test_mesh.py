@@ -154,6 +154,8 @@ def test_several_meshes_stand_side_by_side_and_end_alone(mesh: Mesh, tmp_path: P
     assert run_json(tmp_path / "grid")["status"] == "complete"
     assert nothing_left(tmp_path / "grid")
     assert mesh["sta1"].run("true").returncode == 0
+    with pytest.raises(MeshError, match=r"^sta4: ip route: the mesh has ended$"):
+        grid["sta4"].run("ip route")
 
 
 def test_a_scenario_file_with_overrides(tmp_path: Path) -> None:
