@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import select
 import socket
 import subprocess
 import tempfile
@@ -45,7 +44,7 @@ class Connection:
     def wait_until_ready(self) -> dict[str, Any]:
         """The run's first message. Raises MeshError if it does not come that far."""
         assert self._process.stdout is not None
-        select.select([self._socket.fileno(), self._process.stdout.fileno()], [], [])
+        messages.is_readable(self._socket.fileno(), self._process.stdout.fileno())
         received = messages.receive(self._socket)
         if received is None:
             raise self._failure("the mesh")
@@ -86,7 +85,7 @@ class Connection:
     def _answer_to(self, number: int) -> tuple[dict[str, Any], list[int]]:
         """The answer with this number. Ctrl-C may have left earlier ones unread."""
         while True:
-            if not select.select([self._socket], [], [], ANSWER_DEADLINE_S)[0]:
+            if not messages.is_readable(self._socket.fileno(), timeout_s=ANSWER_DEADLINE_S):
                 raise MeshError(f"the mesh does not answer within {ANSWER_DEADLINE_S:g} s; the machine is overloaded")
             received = messages.receive(self._socket)
             if received is None:

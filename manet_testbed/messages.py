@@ -6,6 +6,7 @@ may exceed a datagram. Both halves use this module; it needs the standard librar
 
 import json
 import os
+import select
 import socket
 from collections.abc import Sequence
 from typing import Any
@@ -33,3 +34,11 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
     with os.fdopen(descriptors[0], "rb") as file:
         file.seek(0)
         return json.load(file), descriptors[1:]
+
+
+def is_readable(*descriptors: int, timeout_s: float | None = None) -> bool:
+    """Whether one of them has input or its end within `timeout_s`; waits without a limit if that is None."""
+    poll = select.poll()  # select(2) refuses descriptors from 1024 on
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if timeout_s is None else 1000 * timeout_s))

@@ -6,7 +6,6 @@ is copied on the way, and the end is seen without a request.
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from manet_testbed.errors import MeshTimeout, quoted
+from manet_testbed.messages import is_readable
 
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 Stream = int | IO[bytes] | IO[str] | None
@@ -39,11 +39,11 @@ class Process:
 
     def poll(self) -> int | None:
         """The status if the command has ended (negative: a signal), else None."""
-        return self._wait_ms(0)
+        return self._status(0)
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end and return the status. Raises MeshTimeout; the command then still runs."""
-        status = self._wait_ms(None if timeout is None else 1000 * timeout)
+        status = self._status(timeout)
         if status is None:
             raise MeshTimeout(f"{self.command}: still runs after {timeout:g} s")
         return status
@@ -93,7 +93,7 @@ class Process:
         seen, deadline = "", time.monotonic() + timeout
         while True:
             left_s = deadline - time.monotonic()
-            ready = left_s > 0 and select.select([self.stdout], [], [], left_s)[0]
+            ready = left_s > 0 and is_readable(self.stdout.fileno(), timeout_s=left_s)
             byte = os.read(self.stdout.fileno(), 1).decode(errors="replace") if ready else ""
             if not byte:
                 how = "ended" if ready else f"has not printed it within {timeout:g} s"
@@ -125,11 +125,9 @@ class Process:
         if getattr(self, "_pidfd", -1) >= 0:
             os.close(self._pidfd)
 
-    def _wait_ms(self, timeout_ms: float | None) -> int | None:
+    def _status(self, timeout_s: float | None) -> int | None:
         if self.returncode is None and self._pidfd >= 0:
-            poll = select.poll()
-            poll.register(self._pidfd, select.POLLIN)
-            if not poll.poll(timeout_ms):
+            if not is_readable(self._pidfd, timeout_s=timeout_s):
                 return None
             with self._lock:
                 if self.returncode is None:

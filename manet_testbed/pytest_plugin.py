@@ -160,7 +160,7 @@ def _evidence(mesh: Mesh) -> str:
     lines += [f"capture of {name}: {path}" for name, path in mesh.captures.items()]
     with contextlib.suppress(MeshError):  # it has ended
         lines += [f"routes of {station}: {_routes(station)}" for station in list(mesh)[:MAX_NODES]]
-    return "\n".join([*lines, f"each transmission: {CHECKOUT / 'manet'} story {mesh.directory}"])
+    return "\n".join([*lines, f"places and links: {CHECKOUT / 'manet'} map {mesh.directory}"])
 
 
 def _routes(station: Station) -> str:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,18 @@ def test_a_broken_link_loses_all_and_a_restored_one_nothing(mesh: Mesh) -> None:
     assert mesh["sta1"].ping(mesh["sta3"], count=3).loss < 1
     with pytest.raises(WrongRequest, match=r"restore_link\(sta2, sta3\): is not broken"):
         mesh.restore_link("sta2", "sta3")
+
+
+@pytest.mark.skipif(shutil.which("babeld") is None, reason="babeld: not found; apt-get install babeld")
+def test_a_daemon_of_the_test_routes(tmp_path: Path) -> None:
+    """As a daemon that the testbed does not know: the stations have their radios, and the daemon does the rest."""
+    with Mesh.chain(3, routing="none", ipv6=True) as mesh:
+        for station in mesh.stations:
+            own = [f"redistribute local ip {station.address}/32 allow", "redistribute local deny"]
+            words = [word for line in [*own, "interface wlan0 type wireless hello-interval 1"] for word in ("-C", line)]
+            station.popen(["babeld", "-I", "", "-S", tmp_path / station.name, *words, "wlan0"])
+        mesh.wait_until(lambda: mesh["sta1"].route_to(mesh["sta3"]), timeout=60)
+        assert mesh["sta1"].ping(mesh["sta3"]).received > 0
 
 
 def test_a_station_without_power_or_out_of_range_does_not_answer(mesh: Mesh) -> None:
