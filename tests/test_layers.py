@@ -1,7 +1,7 @@
 """Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
 
 Level 0 formats; 1 engine, netlink, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 analysis;
-4 experiments, testbed; 5 examples, tests.
+4 experiments, testbed; 5 manet_testbed; 6 examples, tests.
 A folder may use its own modules and those of lower levels; of its own level nothing else.
 """
 
@@ -22,7 +22,8 @@ LEVELS = {
     "medium": 2, "routing": 2, "scenarios": 2,
     "analysis": 3,
     "experiments": 4, "testbed": 4,
-    "examples": 5, "tests": 5,
+    "manet_testbed": 5,
+    "examples": 6, "tests": 6,
 }  # fmt: skip
 # A protocol is a machine; `node` is what it shares with the others, `host` the daemon around it.
 PROTOCOL_CRATES = sorted(path.parents[1].name for path in (ROOT / "routing").glob("*/src/main.rs"))
@@ -227,3 +228,16 @@ def test_an_example_is_a_mininet_wifi_script(path):
     assert len(SCRIPTS) > 5
     known = {"mininet", "mn_wifi", *sys.stdlib_module_names, *(script.stem for script in SCRIPTS)}
     assert imported(path.read_text()) - known == set()
+
+
+# A test process imports `manet_testbed` under its own Python: only `service`, which runs under the checkout's, may use more.
+CLIENT = sorted(
+    path for path in (ROOT / "manet_testbed").rglob("*.py") if not {"service", "tests"} & set(path.relative_to(ROOT).parts)
+)
+
+
+@pytest.mark.parametrize("path", CLIENT, ids=lambda path: path.name)
+def test_the_package_for_other_projects_needs_pytest_alone(path):
+    assert len(CLIENT) > 8
+    allowed = {"manet_testbed", *sys.stdlib_module_names, *({"pytest"} if path.name == "pytest_plugin.py" else ())}
+    assert imported(path.read_text()) - allowed == set()

@@ -5,7 +5,6 @@ Each network is a run directory like any other (formats/results.md): the first i
 """
 
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -20,11 +19,11 @@ from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
 from testbed.runs.verdict import add_programs, verdict_of
 from testbed.runs.waits import Waits
+from testbed.runs.watch import Watch
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
 EXPERIMENT = "script"
-WATCH_INTERVAL_S = 0.25  # a window of Waits is a second
 
 
 @dataclass
@@ -35,7 +34,7 @@ class Standing:
     network: Network
     protocol: Protocol
     stages: ExitStack
-    watch: "Watch"
+    watch: Watch
 
     def stop(self, outcome: dict) -> None:
         """Take the network down and write `outcome`, how the script ended, into run.json. Raises RunError if it fails."""
@@ -50,26 +49,6 @@ class Standing:
                 raise
         finally:
             write_end(self.site.directory, outcome)
-
-
-class Watch:
-    """Samples how long the programs wait for a processor, as a run does during its traffic, for as long as the network stands."""
-
-    def __init__(self, waits: Waits) -> None:
-        self.waits, self._over = waits, threading.Event()
-        waits.begin()
-        self._thread = threading.Thread(target=self._watch, name="waits", daemon=True)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._over.wait(WATCH_INTERVAL_S):
-            self.waits.tick()
-
-    def end(self) -> None:
-        """End the thread."""
-        self._over.set()
-        self._thread.join()
-        self.waits.end()
 
 
 @dataclass

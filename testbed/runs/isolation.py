@@ -40,6 +40,7 @@ from testbed.runs.template import TEMPLATE, Keeper
 # each: 1000 stations with two of them take 8 MiB.
 SOCKETS_MEMORY_BYTES = 16 << 20
 TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep
+PASSED = ("outside", "neighbours", "requests")  # arguments that are descriptors
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
 
 
@@ -55,9 +56,12 @@ class Isolated:
         *,
         terminal: bool = False,
         reach_outside: bool = False,
+        requests: int | None = None,
     ) -> None:
+        """`requests`: a socket whose requests the run serves, by the descriptor that its arguments name; closed here as soon as
+        the run has it."""
         self.run_id, self.directory, self.module, self.arguments, self.terminal = run_id, directory, module, arguments, terminal
-        self.reach_outside = reach_outside
+        self.reach_outside, self.requests = reach_outside, requests
         self._lifeline: int | None = None
 
     def __enter__(self) -> Self:
@@ -107,6 +111,9 @@ class Isolated:
         if self.reach_outside:
             passed.append(os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
             arguments["outside"] = passed[-1]
+        if self.requests is not None:
+            passed.append(self.requests)
+            arguments["requests"] = self.requests
         neighbours.raise_limits()
         counts = neighbours.open_counts()
         if counts is not None:
@@ -243,7 +250,7 @@ def _kill_remaining() -> None:
 def _child_main(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
     descriptors.raise_limit()
-    given = [options.arguments[name] for name in ("outside", "neighbours") if options.arguments.get(name) is not None]
+    given = [options.arguments[name] for name in PASSED if options.arguments.get(name) is not None]
     for descriptor in (options.lifeline, options.report, *given):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
     neighbours.count_with(options.arguments.get("neighbours"))

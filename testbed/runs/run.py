@@ -126,14 +126,17 @@ def isolated_run(
     programs: Programs = BUILT,
     terminal: bool = False,
     reach_outside: bool = False,
+    requests: int | None = None,
     **more: object,
 ) -> dict:
     """Run `module.inside` in its own namespaces and return the outcome that it reported, empty if it was killed; `more` is added
-    to its arguments. `reach_outside`: it may enter this process's network namespace."""
+    to its arguments. `reach_outside`: it may enter this process's network namespace. `requests`: as of Isolated."""
     arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments(), **more}
     outcome: dict = {}
     run_id = new_run_id(directory)
-    with Isolated(run_id, directory, module, arguments, terminal=terminal, reach_outside=reach_outside) as isolated:
+    with Isolated(
+        run_id, directory, module, arguments, terminal=terminal, reach_outside=reach_outside, requests=requests
+    ) as isolated:
         with _cancelling(isolated, cancel):
             for message in isolated.reports():
                 if "stage" in message:

@@ -1,4 +1,4 @@
-"""The network of a scenario without its traffic: what the prompt and scripts work on."""
+"""The network of a scenario without its traffic: what the prompt, scripts and meshes work on."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,0 +1,40 @@
+"""The exceptions of a mesh. Each message is one line that names the station and command, or the key, and the remedy."""
+
+import subprocess
+from collections.abc import Sequence
+
+MAX_QUOTED = 300  # characters of a program's output in a message
+
+
+class MeshError(Exception):
+    """The mesh cannot do what was requested, or has failed."""
+
+
+class WrongRequest(MeshError, ValueError):
+    """A key, argument or name is wrong: nothing was started or changed."""
+
+
+class MissingRequirement(MeshError):
+    """This machine lacks a requirement: root, /dev/net/tun, a set-up checkout, a routing daemon."""
+
+
+class MeshTimeout(MeshError, TimeoutError):
+    """A condition or a command took longer than its timeout."""
+
+
+class CommandFailed(MeshError, subprocess.SubprocessError):
+    """A command on a station ended with a status other than 0. `stdout` and `stderr` are its whole output."""
+
+    def __init__(self, station: str, argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> None:
+        self.station, self.argv, self.returncode, self.stdout, self.stderr = station, list(argv), returncode, stdout, stderr
+        super().__init__(f"{station}: {' '.join(argv)}: status {returncode}{quoted(stderr or stdout)}")
+
+
+# The errors of the run, by the kind that its answer names; any other is a MeshError.
+KINDS: dict[str, type[MeshError]] = {"wrong": WrongRequest, "missing": MissingRequirement}
+
+
+def quoted(output: str) -> str:
+    """The last line of an output as part of a message; empty without any."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f': "{lines[-1][:MAX_QUOTED]}"' if lines else ""

@@ -1,0 +1,159 @@
+"""A station of a mesh, or a wired host: commands on it, its place, its routes."""
+
+import os
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import IO
+
+from manet_testbed.answers import Ping, Route
+from manet_testbed.connection import Connection
+from manet_testbed.errors import CommandFailed, MeshTimeout, WrongRequest, quoted
+from manet_testbed.process import STDOUT, Process, Stream, Streams
+
+TIMEOUT_S = 60.0  # of a command
+RETRY_S = 0.2  # between two tries of a command
+PING_INTERVAL_S = 0.2
+PING_WAIT_S = 1  # for the last answer
+Argv = str | Sequence["str | Path | Station"]
+
+
+class Station:
+    """A node. `str` is its name; in a command line it stands for its address."""
+
+    def __init__(self, connection: Connection, name: str, address: str, has_radio: bool) -> None:
+        self.name, self.address, self.has_radio, self._connection = name, address, has_radio, connection
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.address}>"
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def run(
+        self, argv: Argv, *, timeout: float = TIMEOUT_S, check: bool = True, input: str | None = None,
+        cwd: Path | str | None = None, env: Mapping[str, str] | None = None,
+    ) -> CompletedProcess[str]:  # fmt: skip
+        """Run a command to its end, as subprocess.run; a text is split into words, a station becomes its address.
+
+        Raises CommandFailed for a status other than 0 (not if `check` is false), MeshTimeout after `timeout` seconds, when the
+        command is killed. What it started in the background runs on until the mesh ends."""
+        with _file() as stdin, _file() as stdout, _file() as stderr:
+            if input is not None:
+                stdin.write(input.encode())
+                stdin.seek(0)
+            process = self.popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env)
+            try:
+                status: int | None = process.wait(timeout)
+            except MeshTimeout:
+                status = None
+            except BaseException:
+                process.kill()
+                raise
+            if status is None:
+                process.kill()
+                process.wait()
+            out, err = _text(stdout), _text(stderr)
+        if status is None:
+            raise MeshTimeout(f"{process.command}: not ended within {timeout:g} s{quoted(err or out)}")
+        if check and status != 0:
+            raise CommandFailed(self.name, process.args, status, out, err)
+        return CompletedProcess(process.args, status, out, err)
+
+    def popen(
+        self, argv: Argv, *, stdin: Stream = None, stdout: Stream = None, stderr: Stream = None,
+        cwd: Path | str | None = None, env: Mapping[str, str] | None = None,
+    ) -> Process:  # fmt: skip
+        """Start a command, as subprocess.Popen in text mode; a stream that is not given is /dev/null. It ends with the mesh."""
+        words = _words(argv)
+        if not words:
+            raise WrongRequest(f"{self.name}: run: the command is empty")
+        if stderr == STDOUT and stdout is None:
+            raise WrongRequest(f"{self.name}: {words[0]}: stderr=STDOUT needs a stdout")
+        streams = Streams(stdin, stdout, stderr)
+        arguments = {
+            "station": self.name,
+            "argv": words,
+            "folder": str(Path.cwd() if cwd is None else Path(cwd).absolute()),
+            "environment": dict(os.environ if env is None else env),
+        }
+        try:
+            answer, descriptors = self._connection.request("start", arguments, streams.given)
+        except BaseException:
+            streams.close()
+            raise
+        streams.handed_over()
+        number = answer["process"]
+        return Process(
+            self.name, words, descriptors[0],
+            lambda: int(self._connection.request("ended", {"process": number})[0]["returncode"]), streams,
+        )  # fmt: skip
+
+    def wait_until_succeeds(self, argv: Argv, timeout: float = 30) -> CompletedProcess[str]:
+        """Repeat a command until it ends with status 0. Raises MeshTimeout, with its last output, after `timeout` seconds."""
+        deadline, failure = time.monotonic() + timeout, ""
+        while True:
+            try:
+                done = self.run(argv, timeout=max(RETRY_S, deadline - time.monotonic()), check=False)
+            except MeshTimeout as problem:  # of this try: the failure of an earlier one says more
+                raise MeshTimeout(f"{failure or problem}; did not succeed within {timeout:g} s") from None
+            if done.returncode == 0:
+                return done
+            failure = str(CommandFailed(self.name, done.args, done.returncode, done.stdout, done.stderr))
+            if time.monotonic() + RETRY_S > deadline:
+                raise MeshTimeout(f"{failure}; did not succeed within {timeout:g} s")
+            time.sleep(RETRY_S)
+
+    def ping(self, other: "Station | str", count: int = 3, interval: float = PING_INTERVAL_S) -> Ping:
+        """Ping a station or an address. Without a route all packets are lost, which is no error."""
+        target = other.address if isinstance(other, Station) else other
+        argv = ["ping", "-n", "-c", str(count), "-i", f"{interval:g}", "-W", str(PING_WAIT_S), target]
+        limit_s = count * max(interval, PING_WAIT_S) + TIMEOUT_S
+        done = self.run(argv, timeout=limit_s, check=False, env={**os.environ, "LC_ALL": "C"})
+        return Ping.parse(count, done.stdout, done.stderr, f"{self.name}: {' '.join(argv)}")
+
+    # --- radio and routes ---------------------------------------------------------------------------------------------
+
+    def move(self, x: float, y: float, z: float = 0.0, *, speed: float | None = None) -> None:
+        """Go to a place (m), at once or in a straight line at `speed` (m/s)."""
+        arguments = {"station": self.name, "position": [float(x), float(y), float(z)], "speed_mps": speed}
+        self._connection.request("move", arguments)
+
+    def power(self, on: bool) -> None:
+        """Switch radio and wires on or off, as if unplugged; programs keep running."""
+        self._connection.request("power", {"station": self.name, "on": on})
+
+    @property
+    def position(self) -> tuple[float, float, float]:
+        """The place now, m."""
+        x, y, z = self._connection.request("positions", {})[0]["positions"][self.name]
+        return x, y, z
+
+    def routes(self) -> list[Route]:
+        """The kernel's main table (IPv4)."""
+        rows = self._connection.request("routes", {"station": self.name})[0]["routes"]
+        return [Route.parse(row) for row in rows]
+
+    def route_to(self, other: "Station | str") -> Route | None:
+        """The host route to a station or an address in the main table; None without one, or if it refuses packets."""
+        target = other.address if isinstance(other, Station) else other
+        usable = (route for route in self.routes() if route.kind == "unicast")
+        return next((route for route in usable if route.destination == target), None)
+
+
+def _words(argv: Argv) -> list[str]:
+    words = shlex.split(argv) if isinstance(argv, str) else argv
+    return [word.address if isinstance(word, Station) else str(word) for word in words]
+
+
+def _file() -> IO[bytes]:
+    return os.fdopen(os.memfd_create("stream", os.MFD_CLOEXEC), "w+b")
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

@@ -1,0 +1,36 @@
+"""The workflows of examples/ci: valid YAML that names programs, options and files that exist."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from manet_testbed import pytest_plugin
+from testbed.programs import ROOT
+
+FOLDER = ROOT / "examples" / "ci"
+WORKFLOWS = sorted(FOLDER.glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_sets_up_installs_and_tests(path: Path) -> None:
+    assert len(WORKFLOWS) == 2
+    (job,) = yaml.safe_load(path.read_text())["jobs"].values()
+    script = "\n".join(step.get("run", "") for step in job["steps"])
+    order = [
+        script.index(words) for words in ("manet/setup.sh\n", "pip install pytest --editable manet", "-m pytest --manet-require")
+    ]
+    assert order == sorted(order)
+    assert [name for name in re.findall(r"tests/(\w+\.py)", script) if not (FOLDER / name).exists()] == []
+    assert "--manet-require" in Path(pytest_plugin.__file__).read_text()
+
+
+def test_the_packages_that_the_hosted_workflow_leaves_out_are_those_of_setup() -> None:
+    left_out = re.search(r"grep -vxE '([\w|-]+)'", (FOLDER / "github-actions.yml").read_text())
+    assert left_out is not None
+    script = (ROOT / "setup.sh").read_text()
+    assert [name for name in left_out[1].split("|") if not re.search(rf"\b{name}\b", script)] == []
+    listed = subprocess.run([ROOT / "setup.sh", "--packages"], capture_output=True, text=True, check=True).stdout.split()
+    assert {"mininet", "iperf3", "bpftool"} <= set(listed)
