@@ -109,8 +109,9 @@ def traffic() -> list[Entry]:
 
 
 def routing() -> list[Entry]:
-    """The routing protocols, from the files that start them or else their classes, and the names for tables of their options;
-    `manet doctor` lists the usable ones."""
+    """The routing protocols, from the files that start them, their descriptions or their classes, the names for tables of their
+    options, and the user's own in MANET_ROUTING_PATH; `manet doctor` lists the usable ones."""
+    from scenarios.daemon_file import own_descriptions
     from scenarios.routing import PRESETS, PROTOCOLS
 
     def text(name: str) -> str:
@@ -122,6 +123,7 @@ def routing() -> list[Entry]:
         return f"{table['protocol']} with {given}"
 
     described = {name: first_sentence(text(name)) for name in PROTOCOLS} | {name: options(PRESETS[name]) for name in PRESETS}
+    described |= {name: first_sentence(description.about) for name, description in own_descriptions().items()}
     return [Entry(name, described[name]) for name in sorted(described)]
 
 
