@@ -12,7 +12,16 @@ from pathlib import Path, PurePosixPath
 from signal import Signals
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    model_validator,
+)
 
 from scenarios import placeholders
 from scenarios.models import STRICT, KeyProblem, as_tuple
@@ -59,7 +68,17 @@ def _folder(text: str) -> str:
 Line = Annotated[str, AfterValidator(_one_line), Field(max_length=500)]
 Word = Annotated[str, AfterValidator(_without_nul), AfterValidator(_one_line), Field(max_length=4096)]
 Group = Annotated[tuple[Word, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=16)]
-Command = Annotated[tuple[Word | Group, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
+_STRICT = ConfigDict(strict=True)
+_WORD, _GROUP = TypeAdapter[str](Word, config=_STRICT), TypeAdapter[tuple[str, ...]](Group, config=_STRICT)
+
+
+def _word_or_group(value: object) -> str | tuple[str, ...]:
+    """By the form of the value, so that an error is about that form."""
+    return _GROUP.validate_python(value) if isinstance(value, list | tuple) else _WORD.validate_python(value)
+
+
+Element = Annotated[str | tuple[str, ...], PlainValidator(_word_or_group)]
+Command = Annotated[tuple[Element, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
 PlainCommand = Annotated[tuple[Word, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
 Port = Annotated[Whole, Field(ge=1, le=65_535)]
 Value = bool | int | float | str
@@ -252,6 +271,9 @@ class Description(BaseModel):
         helpers = [helper.name for helper in self.helpers]
         if len(set(helpers)) < len(helpers):
             raise KeyProblem(("helpers",), "two have the same name; give each its own")
+        for path, words in self._commands():
+            if isinstance(words[0], tuple) or placeholders.names_in(words[0]) or not words[0]:
+                raise KeyProblem((*path, 0), "is no program; begin with the program's name or path")
         for path, template, wires in self._templates():
             if problem := placeholders.problem_of(template, self.options, names):
                 raise KeyProblem(path, problem)
@@ -271,7 +293,7 @@ class Description(BaseModel):
             if name == placeholders.OF_FILES or not placeholders.is_format(form):
                 continue
             if option is None or isinstance(option.default, bool | str):
-                raise KeyProblem(path, f"{{{name}:{form}}}: {name} is no number; write {{{name}}}")
+                raise KeyProblem(path, f"{name} takes no format, only options that are numbers do; write {{{name}}}")
 
     def _commands(self) -> Iterator[tuple[tuple[str | int, ...], Command]]:
         yield ("command",), self.command
@@ -302,15 +324,23 @@ class Description(BaseModel):
             if ready is not None and ready.file is not None:
                 yield (*path, "file"), ready.file, False
 
+    @classmethod
+    def is_like(cls, tables: dict[str, Any]) -> bool:
+        """Whether a file is meant as a description: it has a key that every description needs."""
+        required = {key for key, field in cls.model_fields.items() if field.is_required()}
+        return bool(required & tables.keys())
+
     def required_programs(self) -> tuple[str, ...]:
         """The programs that must be there: `programs`, else the first word of each command."""
-        first = [command[0] for _, command in self._commands() if isinstance(command[0], str)]
-        return self.programs or tuple(dict.fromkeys(word for word in first if word != SHELL))
+        first = dict.fromkeys(command[0] for _, command in self._commands() if isinstance(command[0], str))
+        return self.programs or tuple(word for word in first if word != SHELL) or (SHELL,)
 
     def how_to_get(self) -> str:
         """The remedy if something is missing."""
-        if self.remedy or self.package:
-            return self.remedy or f"apt-get install {self.package}"
+        if self.remedy:
+            return self.remedy
+        if self.package:
+            return f"apt-get install {self.package}" + (f" ({self.homepage})" if self.homepage else "")
         return f"install it{f' from {self.homepage}' if self.homepage else ''} and put it on the PATH"
 
     def stop_signal(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from scenarios import toml_file
 from scenarios.daemon_description import Description, in_folder
-from scenarios.errors import shortened
+from scenarios.errors import UsageError, shortened
 from scenarios.keys import Keys
 from scenarios.refusal import validated
 from scenarios.routing import NAME, PRESETS, PROTOCOLS
@@ -47,11 +47,20 @@ def read(path: Path) -> dict[str, Any]:
     return tables
 
 
-def own_descriptions() -> dict[str, Description]:
-    """The descriptions in the folders of MANET_ROUTING_PATH by name, the first of each; UsageError for a wrong one."""
-    paths = [path for folder in _search_folders() for path in sorted(folder.glob(f"*{ENDING}"))]
-    usable = [path for path in paths if _is_name(path.stem)]
-    return {path.stem: Description.model_validate(read(path)) for path in reversed(usable)}
+def own_descriptions() -> dict[str, Description | UsageError]:
+    """The descriptions in the folders of MANET_ROUTING_PATH by name, the first of each, or the error of a wrong one. Other TOML
+    files there are left out."""
+    found: dict[str, Description | UsageError] = {}
+    for path in (path for folder in _search_folders() for path in sorted(folder.glob(f"*{ENDING}"))):
+        if path.stem in found or not _is_name(path.stem):
+            continue
+        try:
+            document = toml_file.read(path, toml_file.short_name(path))
+            if Description.is_like(document.tables):
+                found[path.stem] = Description.model_validate(read(path))
+        except UsageError as problem:
+            found[path.stem] = problem
+    return found
 
 
 def _is_name(stem: str) -> bool:

@@ -16,8 +16,9 @@ STATION_NAMES = (
     "config", "state",
 )  # fmt: skip
 WIRE_NAMES = ("wire", "wire_address", "wire_netmask", "wire_bits")
-HERE = "here"  # the folder of the description, put in when it is read
-RESERVED = frozenset({*STATION_NAMES, *WIRE_NAMES, HERE})
+HERE = "here"  # the folder of the description, filled in when it is read, before anything else
+KNOWN = frozenset({*STATION_NAMES, *WIRE_NAMES})
+RESERVED = KNOWN | {HERE}
 OF_FILES = "config"  # its format is the name of one of the `files`
 SCALES = {"ms": 1000, "us": 1_000_000}  # formats of times: whole milliseconds, whole microseconds
 _PLACEHOLDER = re.compile(r"\{(\{?)([A-Za-z_]\w*)(?::([^{}\s]*))?\}(\}?)")
@@ -28,7 +29,7 @@ def problem_of(template: str, names: Collection[str], files: Collection[str] = (
     """The error of the first wrong placeholder, in one line; None if the template is right. `names`: of the options."""
     for match in _placeholders(template):
         name, form = match[2], match[3]
-        known = {*RESERVED, *names}
+        known = {*KNOWN, *names}
         if name not in known:
             remedy = did_you_mean(name, known) or f"the names are {', '.join(sorted(known))}"
             return f"there is no placeholder {{{name}}}; {remedy} (the text itself is written {{{{{name}}}}})"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 EXPERIMENTS = ROOT / "experiments"
@@ -123,7 +124,8 @@ def routing() -> list[Entry]:
         return f"{table['protocol']} with {given}"
 
     described = {name: first_sentence(text(name)) for name in PROTOCOLS} | {name: options(PRESETS[name]) for name in PRESETS}
-    described |= {name: first_sentence(description.about) for name, description in own_descriptions().items()}
+    own = own_descriptions().items()
+    described |= {name: str(each) if isinstance(each, UsageError) else first_sentence(each.about) for name, each in own}
     return [Entry(name, described[name]) for name in sorted(described)]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scenarios.daemon_description import Description
-from scenarios.daemon_file import SEARCH_PATH, own_descriptions
+from scenarios.daemon_file import own_descriptions
 from scenarios.traffic import kinds
 from testbed.errors import UsageError
 from testbed.host import cgroup, mininet_wifi, modules, protocols
@@ -67,7 +67,7 @@ def doctor(
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
     checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
     checks += [_routing(protocol, None, programs, path) for protocol in protocols.protocols()]
-    checks += _own_routing(programs, path)
+    checks += [_own_routing(name, own, programs, path) for name, own in sorted(own_descriptions().items())]
     lateness_us = timer_lateness_us()
     return [*checks, _timers(lateness_us), _load(lateness_us)]
 
@@ -165,13 +165,11 @@ def _routing(protocol: str, description: Description | None, programs: Programs,
     return Check(f"{ROUTING}{protocol}", missing is None, detail, remedy, needed=False)
 
 
-def _own_routing(programs: Programs, path: str | None) -> list[Check]:
-    """The daemons of the user's own, in the folders of MANET_ROUTING_PATH."""
-    try:
-        own = own_descriptions()
-    except UsageError as problem:
-        return [Check(f"{ROUTING}{SEARCH_PATH}", False, str(problem), "correct the file, or remove it", needed=False)]
-    return [_routing(name, description, programs, path) for name, description in sorted(own.items())]
+def _own_routing(name: str, own: Description | UsageError, programs: Programs, path: str | None) -> Check:
+    """A daemon of the user's own, in the folders of MANET_ROUTING_PATH."""
+    if isinstance(own, UsageError):
+        return Check(f"{ROUTING}{name}", False, str(own), "correct the file, or remove it", needed=False)
+    return _routing(name, own, programs, path)
 
 
 def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:
