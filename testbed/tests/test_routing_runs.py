@@ -127,6 +127,17 @@ def test_a_station_reaches_a_wired_host_through_aodvs_half_tunnel(tmp_path: Path
     assert len(captured(result.directory, "sta1", "tcp and src host 192.168.1.2 and dst host 10.0.0.1")) > 100
 
 
+@pytest.mark.parametrize("name", [name for name in ("babeld", "bird-babel", "frr-babel") if name in HERE])
+def test_a_station_reaches_the_wires_that_a_described_daemon_announces(tmp_path: Path, name: str) -> None:
+    scenario = two_hops(name, wires=[WIRE], flows=[{"from": "sta1", "to": "host1"}])
+    result = Background(scenario, tmp_path / "up").result()
+    assert result.status == "complete", result.error
+    metrics = analyse_run(result.directory)
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    assert metrics["flows"]["flow1"]["acked_bps"] > 450e3
+    assert "192.168.1.0/30 via 10.0.0.2 dev wlan0" in (result.directory / "routes" / "sta1.txt").read_text()
+
+
 def test_the_traffic_waits_no_longer_than_settle_and_names_unreachable_pairs(tmp_path: Path) -> None:
     apart = chain(hops=1, spacing=2000, routing={"protocol": "olsr", "settle": 1})
     result = Background(apart, tmp_path / "apart").result()
