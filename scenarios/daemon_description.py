@@ -341,6 +341,8 @@ class Description(BaseModel):
             return self.remedy
         if self.package:
             return f"apt-get install {self.package}" + (f" ({self.homepage})" if self.homepage else "")
+        if any("/" in program for program in self.required_programs()):
+            return "correct its path in the description, or make it executable (chmod +x)"
         return f"install it{f' from {self.homepage}' if self.homepage else ''} and put it on the PATH"
 
     def stop_signal(self) -> int:

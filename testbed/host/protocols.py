@@ -7,6 +7,7 @@ daemon of the user's own, which no table here has.
 
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from scenarios.daemon_description import Description
@@ -73,7 +74,7 @@ def missing_requirement(
     third_party = _third_party(protocol, description)
     if third_party is None:
         return None
-    missing = [f"{program}: not found" for program in third_party.programs if shutil.which(program, path=path) is None]
+    missing = [_not_usable(program) for program in third_party.programs if shutil.which(program, path=path) is None]
     if third_party.module is not None and not modules.is_available(third_party.module):
         missing.append(f"this kernel has no module {third_party.module}")
     return (", ".join(missing), third_party.remedy) if missing else None
@@ -95,6 +96,10 @@ def require_protocol(protocol: str, description: Description | None = None, *, p
     third_party = _third_party(protocol, description)
     if third_party is not None and third_party.module is not None and third_party.loads_module:
         modules.load(third_party.module, f'routing "{protocol}"')
+
+
+def _not_usable(program: str) -> str:
+    return f"{program}: not executable" if "/" in program and Path(program).is_file() else f"{program}: not found"
 
 
 def _third_party(protocol: str, description: Description | None) -> ThirdParty | None:

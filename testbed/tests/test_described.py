@@ -190,9 +190,10 @@ def test_a_users_daemon_that_is_missing_is_refused_before_anything_starts(own, t
     scenario = own.network.site.scenario
     with pytest.raises(UsageError) as problem:
         check_machine([scenario], BUILT, "s")
-    text = f'routing "mine": {tmp_path / "d.py"}: not found; install it and put it on the PATH'
-    assert str(problem.value) == text
+    remedy = "correct its path in the description, or make it executable (chmod +x)"
+    assert str(problem.value) == f'routing "mine": {tmp_path / "d.py"}: not found; {remedy}'
     (tmp_path / "d.py").write_text("#!/bin/sh\n")
+    assert missing_requirement("mine", scenario.routing.DESCRIPTION) == (f"{tmp_path / 'd.py'}: not executable", remedy)
     (tmp_path / "d.py").chmod(0o755)
     assert missing_requirement("mine", scenario.routing.DESCRIPTION) is None
 
