@@ -6,6 +6,7 @@ from pathlib import Path
 
 import mobility.trace
 from scenarios import toml_file
+from scenarios.daemon_file import with_description
 from scenarios.errors import UsageError, did_you_mean
 from scenarios.flows import Flow
 from scenarios.keys import Keys
@@ -27,6 +28,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 
 def scenario_of(keys: Keys) -> Scenario:
     """The checked scenario of these keys, with all defaults."""
+    keys = with_description(keys)
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     _check_radio(scenario, keys)
     scenario = _with_files_of_flows(scenario, keys)

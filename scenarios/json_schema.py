@@ -19,6 +19,9 @@ RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
 # pydantic's names of limits behind a validator function
 WORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 Json = dict[str, Any]
+# a daemon of the user's own, by the path of its description (scenarios/daemon_file.py); a bare name would hide misspelt ones
+OWN_ROUTING: Json = {"type": "string", "pattern": r"/|\.toml$", "description": "The path of a daemon's description (TOML)."}
+OWN_ROUTING_TABLE: Json = {"type": "object", "required": ["protocol"], "properties": {"protocol": OWN_ROUTING}}
 
 
 def of_scenario() -> Json:
@@ -46,7 +49,7 @@ def scenario_keys() -> tuple[Json, Json]:
     properties["propagation"] = _short(properties["propagation"], {"enum": list(propagation.TABLES)}, tables)
     properties["propagation"]["default"] = propagation.Model.FIRST
     routing, mobility = properties["routing"], properties["mobility"]
-    properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *PRESETS]}, routing["oneOf"])
+    properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *PRESETS]}, [OWN_ROUTING, *routing["oneOf"], OWN_ROUTING_TABLE])
     properties["mobility"] = _short(mobility, {"type": "string", "examples": list(MOVEMENTS)}, mobility["oneOf"])
     place = properties["positions"]
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}

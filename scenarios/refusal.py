@@ -27,6 +27,7 @@ _TYPE_WORDS = {
 }  # fmt: skip
 
 
+_KEY = "[key]"  # pydantic's last part of the path of a wrong key of a table
 _LIST = "tuple["  # pydantic's name of a list begins so, in the path of a key that takes something else, too
 
 
@@ -55,7 +56,7 @@ def _first(problem: ValidationError) -> ErrorDetails:
 
 def _explain(error: ErrorDetails, model: type[BaseModel]) -> tuple[KeyPath, str]:
     """The key as the user wrote it, and the text. (pydantic's path has the chosen name after `routing` and `mobility`.)"""
-    path: KeyPath = tuple(part for part in error["loc"] if not str(part).startswith(_LIST))
+    path: KeyPath = tuple(part for part in error["loc"] if not str(part).startswith(_LIST) and part != _KEY)
     within, text = _worded(error, model, path)
     return (within[:1] + within[2:] if within[1:2] and within[1] in classes_by_name(within) else within), text
 

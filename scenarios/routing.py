@@ -7,20 +7,35 @@ testbed/stages/routing starts the protocols.
 """
 
 import ipaddress
+import json
+import re
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+    model_serializer,
+    model_validator,
+)
 
 from scenarios import owned
+from scenarios.daemon_description import Description, shipped
+from scenarios.errors import did_you_mean
 from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import Seconds, Whole
+from scenarios.quantities import Seconds
 
 MAX_INTERVAL_S = 86_400.0
 MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway
 MAX_SETTLE_S, MAX_MOVING_SETTLE_S = 600.0, 60.0
-Interval = Annotated[Seconds, Field(gt=0, le=MAX_INTERVAL_S)]
 Time = Annotated[Seconds, Field(ge=0, le=MAX_INTERVAL_S)]
-Positive = Annotated[Whole, Field(ge=1, le=65_535)]
 
 
 def _network(text: str) -> str:
@@ -51,6 +66,7 @@ class Protocol(BaseModel):
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
     NEAREST_GATEWAY: ClassVar[bool] = False  # whether a station sends to every wired host over the nearest gateway
     KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without one of our own daemons
+    DESCRIPTION: ClassVar[Description | None] = None  # of a daemon that a description names
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
 
@@ -58,6 +74,16 @@ class Protocol(BaseModel):
     def headers_bytes(self) -> int:
         """The maximum that the protocol adds to the headers of a data packet on the air, bytes."""
         return 0
+
+    @property
+    def udp_port(self) -> int | None:
+        """The UDP port of its control packets, which are captured whole."""
+        return udp_ports().get(self.protocol)
+
+    @property
+    def needs_ipv6(self) -> bool:
+        """Whether it uses IPv6 on the radio, regardless of the scenario's `ipv6`."""
+        return False
 
     @property
     def has_gateways(self) -> bool:
@@ -226,52 +252,58 @@ def udp_ports() -> dict[str, int]:
 # --- third-party daemons ----------------------------------------------------------------------------------------------
 
 
-class Babeld(Protocol):
-    """RFC 8966 by babeld; its own defaults for a wireless interface."""
+class Described(Protocol):
+    """A daemon that a description names (scenarios/daemon_description.py): one of routing/third-party, or the user's own.
 
-    settle_s = (40.0, 4.0)
-    protocol: Literal["babeld"]
-    hello_interval: Annotated[Seconds, Field(ge=0.05, le=655)] = 4.0
-    update_interval: Annotated[Seconds, Field(ge=0.05, le=655)] = 16.0
-    settle: Time | None = None
+    The user's own is in the scenario itself, as `description`, so that scenario.json says everything and needs no other file.
+    """
 
-
-class Batmand(Protocol):
-    """B.A.T.M.A.N. III by batmand (layer 3)."""
-
-    settle_s = (30.0, 5.0)
-    protocol: Literal["batmand"]
-    originator_interval: Annotated[Seconds, Field(ge=0.1, le=60)] = 1.0
-    settle: Time | None = None
-
-
-class Olsrd(Protocol):
-    """RFC 3626 by olsrd, without its link-quality extension."""
-
-    settle_s = (60.0, 5.0)
-    protocol: Literal["olsrd"]
-    hello_interval: Interval = 2.0
-    tc_interval: Interval = 5.0
-    neighbour_hold: Interval = 6.0
-    topology_hold: Interval = 15.0
-    # olsrd ignores an edge without its reverse: every node must announce all its neighbours
-    tc_redundancy: Annotated[Whole, Field(ge=2, le=2)] = 2
-    mpr_coverage: Positive = 1
-    settle: Time | None = None
-
-
-class AodvUu(Protocol):
-    """RFC 3561 by AODV-UU, whose link feedback needs drivers older than mac80211."""
-
-    protocol: Literal["aodv-uu"]
-    expanding_ring: bool = True
-    local_repair: bool = False
-    gratuitous: bool = False
+    OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle", "description"})
 
     @property
     def headers_bytes(self) -> int:
-        """The header of a half tunnel to a gateway, bytes."""
-        return MINIMAL_HEADER_BYTES
+        """`header_bytes` of the description."""
+        return self.description_of.header_bytes
+
+    @property
+    def udp_port(self) -> int | None:
+        """`udp_port` of the description."""
+        return self.description_of.udp_port
+
+    @property
+    def needs_ipv6(self) -> bool:
+        """Whether the description wants link-local addresses on the radio."""
+        return self.description_of.radio.link_local
+
+    @property
+    def description_of(self) -> Description:
+        """The description, which each of the classes made by `described` has."""
+        assert self.DESCRIPTION is not None
+        return self.DESCRIPTION
+
+    def options(self) -> dict[str, Any]:
+        """The options as templates get them."""
+        return {key: self.description_of.options[key].text(value) for key, value in super().options().items()}
+
+
+def described(name: str, description: Description, tables: dict[str, Any] | None = None) -> type[Described]:
+    """The class of a daemon's table: its options, then the testbed's own. `tables`: the description, if it is the user's."""
+    fields: owned.Fields = {"protocol": (Literal[name], ...)}
+    if tables is not None:
+        fields["description"] = (dict[str, Any], tables)
+    fields |= {key: option.field() for key, option in description.options.items()}
+    if description.settle is not None:
+        fields["settle"] = (Time | None, None)
+    made: Any = create_model
+    model: type[Described] = made(name, __base__=Described, __module__=__name__, __doc__=description.about, **fields)
+    model.DESCRIPTION, model.TO_WIRES = description, description.gateways
+    if description.settle is not None:
+        model.settle_s = (description.settle.once, description.settle.per_hop)
+    return model
+
+
+THIRD_PARTY = Path(__file__).resolve().parents[1] / "routing" / "third-party"
+SHIPPED = {name: described(name, description) for name, description in shipped(THIRD_PARTY).items()}
 
 
 class BatmanAdv(Protocol):
@@ -311,20 +343,58 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "static": Static,
     "none": NoRouting,
     **{protocol: daemon.model(protocol) for protocol, daemon in DAEMONS.items()},
-    "babeld": Babeld,
-    "batmand": Batmand,
-    "olsrd": Olsrd,
-    "aodv-uu": AodvUu,
+    **SHIPPED,
     "batman-adv": BatmanAdv,
 }
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")  # of a user's description: it is part of the names of logs
 
 
 def _as_table(value: object) -> object:
     return PRESETS.get(value, {"protocol": value}) if isinstance(value, str) else value
 
 
+def _of_description(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """The table of a user's daemon by the class of its description; any other by those of `PROTOCOLS`."""
+    table = _as_table(value)
+    if not isinstance(table, dict) or "description" not in table:
+        return handler(table)
+    tables, name = table["description"], table.get("protocol")
+    if not isinstance(name, str) or NAME.fullmatch(name) is None or name in PROTOCOLS or name in PRESETS:
+        text = f"{name!r} is no name for a daemon of your own; use letters, digits, '-' and '_', and none of the testbed's names"
+        raise KeyProblem(("protocol",), text)
+    model = _of_user(name, _text_of(tables))
+    unknown = next((key for key in table if key not in model.model_fields), None)
+    if unknown is not None:
+        known = [key for key in model.model_fields if key != "description"]
+        remedy = did_you_mean(str(unknown), known) or f"the keys here are {', '.join(known)}"
+        raise KeyProblem((str(unknown),), f"unknown key; {remedy}")
+    return model.model_validate(table)
+
+
+def _text_of(tables: object) -> str:
+    try:
+        return json.dumps(tables)
+    except TypeError:  # a date or time of TOML
+        raise KeyProblem(("description",), "has a date or time; write text in quotes") from None
+
+
+@cache
+def _of_user(name: str, text: str) -> type[Described]:
+    """One class for equal descriptions, so that equal scenarios are equal."""
+    tables = json.loads(text)
+    return described(name, _Own.model_validate({"description": tables}).description, tables)
+
+
+class _Own(BaseModel):
+    """A description within a scenario, whose errors name its key."""
+
+    description: Description
+
+
 if TYPE_CHECKING:
     Routing = Protocol
 else:
     _Any = Annotated[Union[tuple(PROTOCOLS.values())], Field(discriminator="protocol")]  # noqa: UP007
-    Routing = Annotated[_Any, BeforeValidator(_as_table)]
+    Routing = Annotated[SerializeAsAny[_Any], WrapValidator(_of_description)]

@@ -533,8 +533,8 @@ class Scenario(BaseModel):
             key, size = flow.largest_packet or ("", 0)
             if size > self.mtu:
                 raise KeyProblem(("flows", index, key), f"{size} bytes are above mtu = {self.mtu}; lower them, or raise mtu")
-        if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.protocol == "babeld"):
-            who = "ipv6 = true" if self.ipv6 else 'routing "babeld"'
+        if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.needs_ipv6):
+            who = "ipv6 = true" if self.ipv6 else f'routing "{self.routing.protocol}"'
             text = f"{who} does not work with {self.mtu} bytes: IPv6 needs an MTU of {IPV6_MTU} (RFC 8200, 5); raise it"
             raise KeyProblem(("mtu",), text)
         if self.mtu > 1500 and self.routing.protocol == "batman-adv":

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 EXPERIMENTS = ROOT / "experiments"
@@ -109,8 +110,9 @@ def traffic() -> list[Entry]:
 
 
 def routing() -> list[Entry]:
-    """The routing protocols, from the files that start them or else their classes, and the names for tables of their options;
-    `manet doctor` lists the usable ones."""
+    """The routing protocols, from the files that start them, their descriptions or their classes, the names for tables of their
+    options, and the user's own in MANET_ROUTING_PATH; `manet doctor` lists the usable ones."""
+    from scenarios.daemon_file import own_descriptions
     from scenarios.routing import PRESETS, PROTOCOLS
 
     def text(name: str) -> str:
@@ -122,6 +124,8 @@ def routing() -> list[Entry]:
         return f"{table['protocol']} with {given}"
 
     described = {name: first_sentence(text(name)) for name in PROTOCOLS} | {name: options(PRESETS[name]) for name in PRESETS}
+    own = own_descriptions().items()
+    described |= {name: str(each) if isinstance(each, UsageError) else first_sentence(each.about) for name, each in own}
     return [Entry(name, described[name]) for name in sorted(described)]
 
 

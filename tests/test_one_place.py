@@ -12,8 +12,8 @@ from scenarios.routing import OWN_DAEMONS
 ROOT = Path(__file__).resolve().parents[1]
 # Keys of a scenario that the medium owns under the same name; those of radio, propagation and daemons are added to them.
 MEDIUMS = {"interference", "queue", "control_first", "error_rate", "unit", "frames", "mode", "rates", "loss_db"}
-# Classes of what has another owner and keys of the same names: third-party daemons, parameters of a TCP.
-THIRD_PARTY = {"Babeld", "Batmand", "Olsrd", "AodvUu", "BatmanAdv", "Parameter"}
+# Classes of what has another owner and keys of the same names: third-party daemons, their descriptions, parameters of a TCP.
+THIRD_PARTY = {"BatmanAdv", "Option", "Parameter", "Radio"}
 DECLARING = [
     *(
         str(path.relative_to(ROOT))

@@ -49,8 +49,13 @@ def test_a_key_means_the_same_in_every_kind() -> None:
     assert {key: len(each) for key, each in meanings.items()} == dict.fromkeys(meanings, 1)
 
 
-# the medium's own streams and ns-2's trace have names of their own, in no relation to a scenario's kinds
-OTHER_STREAMS = (ROOT / "testbed" / "validate", ROOT / "testbed" / "runs" / "start_links.py")
+# the medium's own streams, ns-2's trace and the description of a daemon have names of their own, in no relation to a scenario's
+# kinds
+OTHER_STREAMS = (
+    ROOT / "testbed" / "validate",
+    ROOT / "testbed" / "runs" / "start_links.py",
+    ROOT / "scenarios" / "daemon_description.py",
+)
 SEARCHED = [
     path
     for folder in ("scenarios", "analysis", "testbed")

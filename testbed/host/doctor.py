@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from scenarios.daemon_description import Description
+from scenarios.daemon_file import own_descriptions
 from scenarios.traffic import kinds
 from testbed.errors import UsageError
 from testbed.host import cgroup, mininet_wifi, modules, protocols
@@ -64,7 +66,8 @@ def doctor(
     checks += [_tool(tool, package, path, needed=True) for tool, package in of_kinds.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
     checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
-    checks += [_routing(protocol, programs, path) for protocol in protocols.protocols()]
+    checks += [_routing(protocol, None, programs, path) for protocol in protocols.protocols()]
+    checks += [_own_routing(name, own, programs, path) for name, own in sorted(own_descriptions().items())]
     lateness_us = timer_lateness_us()
     return [*checks, _timers(lateness_us), _load(lateness_us)]
 
@@ -156,10 +159,17 @@ def _mininet_wifi(path: str | None) -> Check:
         return Check("Mininet-WiFi", False, str(problem), f"{mininet_wifi.REMEDY}; never required", needed=False)
 
 
-def _routing(protocol: str, programs: Programs, path: str | None) -> Check:
-    missing = protocols.missing_requirement(protocol, programs=programs, path=path)
-    detail, remedy = missing or (protocols.program_path(protocol, programs=programs, path=path), "")
+def _routing(protocol: str, description: Description | None, programs: Programs, path: str | None) -> Check:
+    missing = protocols.missing_requirement(protocol, description, programs=programs, path=path)
+    detail, remedy = missing or (protocols.program_path(protocol, description, programs=programs, path=path), "")
     return Check(f"{ROUTING}{protocol}", missing is None, detail, remedy, needed=False)
+
+
+def _own_routing(name: str, own: Description | UsageError, programs: Programs, path: str | None) -> Check:
+    """A daemon of the user's own, in the folders of MANET_ROUTING_PATH."""
+    if isinstance(own, UsageError):
+        return Check(f"{ROUTING}{name}", False, str(own), "correct the file, or remove it", needed=False)
+    return _routing(name, own, programs, path)
 
 
 def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:

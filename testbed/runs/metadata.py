@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from scenarios.daemon_description import Description
 from testbed.host.protocols import version_command
 from testbed.programs import BUILT, ROOT
 
@@ -80,10 +81,20 @@ def commit() -> str | None:
     return head + ("+" if _first_line(status) else "")
 
 
+def versions(routing: str, description: Description | None = None) -> dict[str, str | None]:
+    """Versions of the programs and libraries that a result may depend on; `routing` is the scenario's protocol, `description`
+    that of a daemon of the user's own."""
+    daemon = version_command(routing, description)
+    return {**_of_tools(), **({} if daemon is None else {Path(daemon[0]).name: _of_daemon(*daemon)})}
+
+
 @cache
-def versions(routing: str) -> dict[str, str | None]:
-    """Versions of the programs and libraries that a result may depend on; `routing` is the scenario's protocol."""
-    daemon = version_command(routing)
+def _of_daemon(*command: str) -> str | None:
+    return _first_line([*command])
+
+
+@cache
+def _of_tools() -> dict[str, str | None]:
     return {
         "manet-medium": _first_line([str(BUILT.medium), "--version"]),
         "iperf3": _first_line(["iperf3", "--version"]),
@@ -92,7 +103,6 @@ def versions(routing: str) -> dict[str, str | None]:
         "python": platform.python_version(),
         "mininet": _mininet_version(),
         "system": _system(),
-        **({} if daemon is None else {Path(daemon[0]).name: _first_line(daemon)}),
     }
 
 

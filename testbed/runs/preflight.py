@@ -57,8 +57,9 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         check_open_files(scenario)
     for scenario in scenarios:
         _check_uplink(scenario, place, allowed=allow_internet)
-    for protocol in sorted({scenario.routing.protocol for scenario in scenarios}):
-        require_protocol(protocol, programs=programs)
+    daemons = {type(scenario.routing): scenario.routing for scenario in scenarios}.values()
+    for routing in sorted(daemons, key=lambda each: each.protocol):
+        require_protocol(routing.protocol, routing.DESCRIPTION, programs=programs)
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
     for scenario in scenarios:
         kernel_tcp.require_rto_min(scenario)
@@ -156,7 +157,8 @@ def open_files(scenario: Scenario) -> int:
     """How many files a run of the scenario may have open at once."""
     stations, hosts = len(scenario.station_names()), len(scenario.host_names())
     daemons = 0 if scenario.routing.protocol in ("static", "none") else stations
-    per_nodes = FILES_PER_NODE * (stations + hosts) + FILES_PER_ROUTING_DAEMON * daemons
+    helpers = len(scenario.routing.DESCRIPTION.helpers) if scenario.routing.DESCRIPTION else 0
+    per_nodes = FILES_PER_NODE * (stations + hosts) + (FILES_PER_ROUTING_DAEMON + helpers) * daemons
     return BASE_FILES + per_nodes + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
 
 

@@ -53,7 +53,7 @@ class Recorded:
         was = {"commit": self.run.get("commit"), kernel: clock.get("host_kernel") or self.run.get("kernel")}
         now = {"commit": metadata.commit(), kernel: metadata.kernel()}
         versions = self.run.get("versions") or {}
-        present = metadata.versions(self.scenario.routing.protocol)
+        present = metadata.versions(self.scenario.routing.protocol, self.scenario.routing.DESCRIPTION)
         was |= {name: versions.get(name) for name in present}
         now |= present
         return [f"{name}: {_text(was[name])}, now {_text(now[name])}" for name in was if was[name] != now[name]]

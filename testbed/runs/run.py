@@ -186,7 +186,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         commit=metadata.commit(),
         kernel=metadata.kernel(),
         tcp={name: tcp.in_full for name, tcp in scenario.tcp_of_flows().items()},
-        versions=metadata.versions(scenario.routing.protocol),
+        versions=metadata.versions(scenario.routing.protocol, scenario.routing.DESCRIPTION),
         mss=scenario.mss,
         mtu={},
         sysctls={},

@@ -13,14 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scenarios.routing import udp_ports
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 from topologies.addresses import HOST_INTERFACE, INTERFACE
 
-# The UDP ports of routing protocols: IANA's, olsrd's and batmand's defaults; our own daemons state theirs.
-PORTS = {"aodv-uu": 654, "olsrd": 698, "babeld": 6696, "batmand": 4305, **udp_ports()}
 NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0
@@ -58,7 +55,7 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     folder = site.folder("captures")
     captures = Captures()
     snap_bytes = site.scenario.snaplen + site.scenario.routing.headers_bytes
-    port = PORTS.get(site.scenario.routing.protocol)
+    port = site.scenario.routing.udp_port
 
     def start(name: str, host: NamespaceHost, interface: str, snap_bytes: int, *expression: str) -> None:
         argv = ["tcpdump", "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]

@@ -44,7 +44,7 @@ def network_up(
 
 def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and the status of
-    its routing daemon, into routing/<name>.status.json."""
+    its routing daemon, into routing/<name>.status.json or, of a third-party one, appended to routing/<name>.status.txt."""
     folder = network.site.folder("routes")
     hosts = network.net.hosts
     for station, (table, neighbours) in zip(hosts, iproute.tables(hosts), strict=True):
@@ -55,3 +55,6 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
         path = network.site.folder("routing") / f"{name}.status.json"
         before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}
         write_atomic(path, json.dumps({**before, when: status}, indent=1) + "\n")
+    for name, text in protocol.status_texts().items():
+        with (network.site.folder("routing") / f"{name}.status.txt").open("a") as file:
+            file.write(f"# at the {when} of the traffic\n{text}")

@@ -121,12 +121,14 @@ ERRORS = {
     "unknown protocol": (
         'hops = 2\nrouting = "aodw"',
         f'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", {QUOTED}, '
-        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "aodv"?)',
+        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", '
+        f'"batman-adv", {PRESET_NAMES} (did you mean "aodv"?)',
     ),
     "unknown name of a table": (
         'hops = 2\nrouting = "aodv-ns3"',
         f'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", {QUOTED}, '
-        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "aodv-ns2"?)',
+        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", '
+        f'"batman-adv", {PRESET_NAMES} (did you mean "aodv-ns2"?)',
     ),
     "a table's name for a protocol": (
         'hops = 2\nrouting = { protocol = "aodv-ns2", link = "hello" }',
@@ -135,7 +137,7 @@ ERRORS = {
     "no protocol": (
         'hops = 2\nrouting = { link = "hello" }',
         f'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, {", ".join(OWN_DAEMONS)}, '
-        "babeld, batmand, olsrd, aodv-uu, batman-adv",
+        "aodv-uu, babeld, batmand, bird-babel, frr-babel, olsrd, batman-adv",
     ),
     "misspelt option": (
         'hops = 2\n[routing]\nprotocol = "aodv"\nlocal_repare = true',

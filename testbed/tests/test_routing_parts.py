@@ -13,7 +13,7 @@ from testbed.host.processes import Processes
 from testbed.programs import ROOT
 from testbed.runs import routes, under_way
 from testbed.stages import status
-from testbed.stages.routing import Network, babeld, olsrd
+from testbed.stages.routing import Network
 from testbed.stages.routing.shared.quickack import lines_to_change
 from testbed.stages.routing.shared.settle import pairs_of_flows, unreachable, wait_until_settled
 from testbed.stages.site import Site
@@ -96,18 +96,6 @@ def test_routes_over_the_radio_get_the_metric_once():
 unreachable default table 67 proto static
 """
     assert lines_to_change(shown, " quickack 1") == ["route change 10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink quickack 1"]
-
-
-def test_olsrd_is_configured_for_rfc_3626_and_a_gateways_wires(network):
-    lines = olsrd.config(network, network.stations[2])
-    assert {"LinkQualityLevel 0", "TcRedundancy 2", "UseHysteresis no"} <= set(lines)
-    assert "Hna4 { 192.168.1.0 255.255.255.252 }" in lines
-    assert {"  HelloInterval 2.00", "  HelloValidityTime 6.00", "  TcInterval 5.00", "  TcValidityTime 15.00"} <= set(lines)
-    assert not [line for line in olsrd.config(network, network.stations[0]) if line.startswith("Hna4")]
-
-
-def test_babelds_router_id_is_the_modified_eui_64():
-    assert babeld.router_id("02:00:00:00:00:07") == "00:00:00:ff:fe:00:00:07"  # RFC 4291, appendix A: the U/L bit inverted
 
 
 STATUS = {

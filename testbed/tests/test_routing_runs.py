@@ -21,7 +21,11 @@ QUICK = {
     "olsr": {"hello_interval": 0.5, "tc_interval": 1},
     "babeld": {"hello_interval": 0.5, "update_interval": 2},
     "batmand": {"originator_interval": 0.5},
+    "bird-babel": {"hello_interval": 0.5, "update_interval": 2},
+    "frr-babel": {"hello_interval": 0.5, "update_interval": 2},
 }
+# BIRD sets a route again, without the metric, whenever its cost has changed
+KEEP_METRIC = ("babeld", "batmand", "frr-babel")
 HERE = [name for name in protocols() if missing_requirement(name) is None]
 ABSENT = [name for name in protocols() if name not in HERE]
 WIRE = {"station": "sta3", "host": "host1"}
@@ -63,7 +67,7 @@ def test_two_hops_carry_tcp_and_the_witnesses_agree(runs: dict[str, Path], name:
     assert flow["air_bps"] == pytest.approx(flow["delivered_bps"], rel=0.05)
 
 
-@pytest.mark.parametrize("name", [name for name in HERE if name in ("babeld", "batmand")])
+@pytest.mark.parametrize("name", [name for name in HERE if name in KEEP_METRIC])
 def test_the_routes_of_others_daemons_are_given_acks_at_once(runs: dict[str, Path], name: str) -> None:
     lines = (runs[name] / "routes" / "sta1.txt").read_text().split("# at the end")[1].splitlines()
     to_the_end = [line for line in lines if line.startswith("10.0.0.3 via 10.0.0.2")]
@@ -121,6 +125,17 @@ def test_a_station_reaches_a_wired_host_through_aodvs_half_tunnel(tmp_path: Path
     assert len(captured(result.directory, "sta1", "ip proto 55 and src host 10.0.0.1 and dst host 10.0.0.3")) > 100
     assert captured(result.directory, "sta1", "tcp and src host 10.0.0.1") == []
     assert len(captured(result.directory, "sta1", "tcp and src host 192.168.1.2 and dst host 10.0.0.1")) > 100
+
+
+@pytest.mark.parametrize("name", [name for name in ("babeld", "bird-babel", "frr-babel") if name in HERE])
+def test_a_station_reaches_the_wires_that_a_described_daemon_announces(tmp_path: Path, name: str) -> None:
+    scenario = two_hops(name, wires=[WIRE], flows=[{"from": "sta1", "to": "host1"}])
+    result = Background(scenario, tmp_path / "up").result()
+    assert result.status == "complete", result.error
+    metrics = analyse_run(result.directory)
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    assert metrics["flows"]["flow1"]["acked_bps"] > 450e3
+    assert "192.168.1.0/30 via 10.0.0.2 dev wlan0" in (result.directory / "routes" / "sta1.txt").read_text()
 
 
 def test_the_traffic_waits_no_longer_than_settle_and_names_unreachable_pairs(tmp_path: Path) -> None:

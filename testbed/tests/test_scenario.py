@@ -310,7 +310,8 @@ ERRORS = {
     "not among the choices": (
         'hops = 2\nrouting = "olsrr"',
         f'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", {QUOTED}, '
-        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "olsr"?)',
+        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", '
+        f'"batman-adv", {PRESET_NAMES} (did you mean "olsr"?)',
     ),
     "what TAP radios have not": (
         'hops = 2\nhwsim = { mode = "mesh" }',

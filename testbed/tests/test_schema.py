@@ -220,3 +220,8 @@ def test_thresholds_and_outputs_of_the_medium_have_types_and_limits(key, value):
     schema = jsonschema.Draft202012Validator(owned.schema("medium"))
     schema.validate(example | {"verdict": {"late_us": 7, "void_late_share": 1}})
     assert not schema.is_valid(example | {key: value})
+
+
+@pytest.mark.parametrize("routing", ["./my-daemon.toml", "daemons/mine", {"protocol": "./my-daemon.toml", "period": 2}])
+def test_the_path_of_a_description_is_a_routing(routing):
+    assert list(SCENARIO.iter_errors({"hops": 2, "routing": routing})) == []

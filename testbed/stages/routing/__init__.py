@@ -1,10 +1,10 @@
-"""Routing protocols, one file each: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/own.py` starts
-our own daemons.
+"""Routing protocols: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/own.py` starts our own daemons,
+`shared/described.py` the third-party daemons that a description names (docs/own-routing-daemon.md).
 
 A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and
 returns when it runs; on exit it ends the protocol. It yields a `Protocol`, which waits for routes and reports status. Examples:
-`static.py` has no daemons, `babeld.py` a third-party daemon; `shared/` holds common parts. The options of each protocol are a
-class of scenarios/routing.py, its requirements are in testbed/host/protocols.py.
+`static.py` has no daemons, `batman_adv.py` the kernel's; `shared/` holds common parts. The options of each protocol are a class
+of scenarios/routing.py, its requirements are in testbed/host/protocols.py.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from scenarios.routing import OWN_DAEMONS
+from scenarios.routing import OWN_DAEMONS, SHIPPED
 from testbed.errors import UsageError
 from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
@@ -63,17 +63,25 @@ class Protocol:
         """The status of each station's daemon, by station (formats/routing.md); empty for third-party daemons."""
         return {}
 
+    def status_texts(self) -> dict[str, str]:
+        """The text in which a third-party daemon shows its state, by station; empty for all others."""
+        return {}
+
 
 def names() -> list[str]:
     """The names of the protocols, as in scenarios."""
     own_files = (module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.ispkg)
-    return sorted([*own_files, *OWN_DAEMONS])
+    return sorted([*own_files, *OWN_DAEMONS, *SHIPPED])
 
 
 def running(network: Network) -> AbstractContextManager[Protocol]:
     """Run the scenario's protocol until the block ends; UsageError for an unknown one."""
-    name = network.site.scenario.routing.protocol
-    if name not in names():
+    routing = network.site.scenario.routing
+    name = routing.protocol
+    if routing.DESCRIPTION is not None:
+        module = "shared.described"
+    elif name in names():
+        module = "shared.own" if name in OWN_DAEMONS else name.replace("-", "_")
+    else:
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')
-    module = "shared.own" if name in OWN_DAEMONS else name.replace("-", "_")
     return importlib.import_module(f"{__name__}.{module}").running(network)

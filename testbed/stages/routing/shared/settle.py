@@ -23,8 +23,16 @@ _DEV = re.compile(r"\bdev (\S+)")
 NextHop = Callable[[NamespaceHost, str], str | None]
 
 
-def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices: Iterable[str] = (INTERFACE,)) -> None:
+def wait_until_settled(
+    network: Network,
+    at_most_s: float,
+    say: Say,
+    *,
+    devices: Iterable[str] = (INTERFACE,),
+    ignored_route: str | None = None,
+) -> None:
     """Wait until every flow's ends reach each other over `devices`, at most `at_most_s` seconds (0: no waiting).
+    `ignored_route`: a route of the radio's whole network, which says nothing about the stations in it.
 
     RunError after that time, unless stations move: a path may appear later, and `traffic_at` does not wait for one.
     """
@@ -35,7 +43,7 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
     wires = network.net.wires
     allowed = {*devices, *(wire.interface for wire in wires), *(wire.host_interface for wire in wires)}
     pairs = pairs_of_flows(network)
-    while missing := unreachable(network, pairs, lambda host, to: next_hop(host, to, allowed)):
+    while missing := unreachable(network, pairs, lambda host, to: next_hop(host, to, allowed, ignored_route)):
         passed_s = time.monotonic() - start
         if passed_s > at_most_s and network.site.scenario.mobility.moving:
             return
@@ -85,12 +93,14 @@ def unreachable(network: Network, pairs: list[tuple[str, str]], hop: NextHop) ->
     return missing
 
 
-def next_hop(host: NamespaceHost, to: str, devices: set[str]) -> str | None:
+def next_hop(host: NamespaceHost, to: str, devices: set[str], ignored_route: str | None = None) -> str | None:
     """The address of the kernel's next hop to `to`; None without a route over one of `devices`."""
-    argv = ["ip", "route", "get", to]
+    argv = ["ip", "route", "get", *(["fibmatch"] if ignored_route else []), to]
     process = namespace.within(host.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
     device = _DEV.search(process.stdout)
     if process.returncode != 0 or device is None or device.group(1) not in devices:
+        return None
+    if ignored_route is not None and process.stdout.split()[0] == ignored_route:
         return None
     via = _VIA.search(process.stdout)
     return via.group(1) if via else to

@@ -1,4 +1,4 @@
-"""Third-party daemons: one process a station, configured by files in the results' `routing/`.
+"""Third-party daemons: processes of each station, configured by files in the results' `routing/`.
 
 They do not use link feedback, and set routes without `quickack` (quickack.py adds it).
 """
@@ -6,67 +6,82 @@ They do not use link feedback, and set routes without `quickack` (quickack.py ad
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.host.processes import Child
-from testbed.stages.routing import Network, Protocol, Say
-from testbed.stages.routing.shared.quickack import acks_at_once
-from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing import Network
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE
 
 READY_DEADLINE_S = 20.0
-Argv = Callable[[Station], list[str | Path]]
+LISTENING = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
+Argv = Callable[[Station], list[str]]
 
 
-class Settling(Protocol):
-    """A proactive protocol; stations are reached over `device`."""
+@dataclass(frozen=True)
+class Sign:
+    """A sign that a process of a station works: a socket on a port, a file as the process sees it, or a printed text."""
 
-    def __init__(self, network: Network, device: str = INTERFACE) -> None:
-        super().__init__(network)
-        self.device = device
+    udp: int | None = None
+    tcp: int | None = None
+    file: str | None = None
+    text: str | None = None
 
-    def before_traffic(self, say: Say) -> None:
-        """Wait for routes between the ends of all flows, at most `routing.settle` seconds."""
-        wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=(self.device,))
+    def seen(self, child: Child) -> bool:
+        """Whether the process shows it."""
+        if self.text is not None:
+            return self.text in child.printed()
+        if self.file is not None:
+            return Path(f"/proc/{child.pid}/root{self.file}").exists()
+        if self.tcp is not None:
+            return _listening(child, "tcp", self.tcp)
+        return self.udp is None or _listening(child, "udp", self.udp)
+
+    def __str__(self) -> str:
+        if self.text is not None:
+            return f'"{self.text}" in its output'
+        if self.file is not None:
+            return f"file {self.file}"
+        return f"socket on {'UDP' if self.tcp is None else 'TCP'} port {self.udp or self.tcp}"
 
 
 @contextmanager
-def daemons_running(network: Network, argv: Argv, *, port: int) -> Iterator[list[Child]]:
-    """Run a daemon on each station; the sockets on UDP `port` are open on entry. Their output is in log/<name>-<station>.log."""
-    name, children = network.site.scenario.routing.protocol, network.children
-    remedy = "the routes went with it; run it again"
-    daemons = [
-        children.start(f"{name}-{station.name}", argv(station), netns=station.netns, remedy=remedy)
+def processes_running(
+    network: Network, name: str, argv: Argv, sign: Callable[[Station], Sign], *, stop: int
+) -> Iterator[list[Child]]:
+    """Run a process at each station, which has shown its sign on entry. Their output is in log/<name>-<station>.log."""
+    children, remedy = network.children, "the routes went with it; run it again"
+    started = {
+        station: children.start(f"{name}-{station.name}", argv(station), netns=station.netns, remedy=remedy)
         for station in network.stations
-    ]
-    _wait_until_listening(network, daemons, port)
+    }
+    _wait_for_signs(network, {child: sign(station) for station, child in started.items()})
     try:
-        with acks_at_once(network):
-            yield daemons
+        yield [*started.values()]
     finally:
-        children.stop(daemons)
+        children.stop(started.values(), first=stop)
 
 
-def _wait_until_listening(network: Network, daemons: list[Child], port: int) -> None:
+def _wait_for_signs(network: Network, signs: dict[Child, Sign]) -> None:
     deadline = time.monotonic() + READY_DEADLINE_S
-    waiting = list(daemons)
-    while waiting := [daemon for daemon in waiting if not _listening(daemon, port)]:
+    waiting = [*signs]
+    while waiting := [child for child in waiting if not signs[child].seen(child)]:
         network.children.check()
         if time.monotonic() > deadline:
             child = waiting[0]
-            raise RunError(f"{child.name}: no socket on UDP port {port} within {READY_DEADLINE_S:g} s; see {child.log}")
+            raise RunError(f"{child.name}: no {signs[child]} within {READY_DEADLINE_S:g} s; see {child.log}")
         time.sleep(0.01)
 
 
-def _listening(daemon: Child, port: int) -> bool:
+def _listening(daemon: Child, transport: str, port: int) -> bool:
     """Whether the daemon has its socket, by the namespace's tables (proc(5))."""
-    for table in ("udp", "udp6"):
+    for table in (transport, f"{transport}6"):
         try:
             lines = Path(f"/proc/{daemon.pid}/net/{table}").read_text().splitlines()[1:]
         except OSError:
             return False
-        if any(line.split()[1].endswith(f":{port:04X}") for line in lines):
+        rows = [line.split() for line in lines]
+        if any(row[1].endswith(f":{port:04X}") and (transport == "udp" or row[3] == LISTENING) for row in rows):
             return True
     return False

@@ -1,0 +1,96 @@
+"""From the key `routing` of a scenario to the file that describes a daemon of the user's own.
+
+`routing = "./my-daemon.toml"` is a path, relative to the file that has the key (after `--set` first to the current folder).
+`routing = "my-daemon"`, none of the testbed's names, is `my-daemon.toml` there, or in a folder of MANET_ROUTING_PATH.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from scenarios import toml_file
+from scenarios.daemon_description import Description, in_folder
+from scenarios.errors import UsageError, shortened
+from scenarios.keys import Keys
+from scenarios.refusal import validated
+from scenarios.routing import NAME, PRESETS, PROTOCOLS
+
+SEARCH_PATH = "MANET_ROUTING_PATH"
+ENDING = ".toml"
+
+
+def with_description(keys: Keys) -> Keys:
+    """The keys with the description that `routing` names in its place; UsageError for a missing or wrong file. Keys without one
+    are returned as they are, as is a name that leads to no file."""
+    routing = keys.values.get("routing") if isinstance(keys.values, dict) else None
+    table = {"protocol": routing} if isinstance(routing, str) else routing
+    name = table.get("protocol") if isinstance(table, dict) else None
+    if not isinstance(table, dict) or not isinstance(name, str) or "description" in table or name in {*PROTOCOLS, *PRESETS}:
+        return keys
+    path = _found(keys, name)
+    if path is None:
+        return keys
+    if not _is_name(path.stem):
+        rule = "at most 32 letters, digits, '-' and '_', and none of the testbed's own names"
+        raise keys.refusal(("routing",), f'"{shortened(path.stem)}" is no name for a daemon; rename the file: {rule}')
+    return replace(keys, values={**keys.values, "routing": {**table, "protocol": path.stem, "description": read(path)}})
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The checked tables of a description, with full paths; UsageError names file, line and key."""
+    document = toml_file.read(path, toml_file.short_name(path))
+    tables = in_folder(document.tables, path.resolve().parent)
+    validated(Description, tables, document.refusal)
+    return tables
+
+
+def own_descriptions() -> dict[str, Description | UsageError]:
+    """The descriptions in the folders of MANET_ROUTING_PATH by name, the first of each, or the error of a wrong one. Other TOML
+    files there are left out."""
+    found: dict[str, Description | UsageError] = {}
+    for path in (path for folder in _search_folders() for path in sorted(folder.glob(f"*{ENDING}"))):
+        if path.stem in found or not _is_name(path.stem):
+            continue
+        try:
+            document = toml_file.read(path, toml_file.short_name(path))
+            if Description.is_like(document.tables):
+                found[path.stem] = Description.model_validate(read(path))
+        except UsageError as problem:
+            found[path.stem] = problem
+    return found
+
+
+def _is_name(stem: str) -> bool:
+    return NAME.fullmatch(stem) is not None and stem not in {*PROTOCOLS, *PRESETS}
+
+
+def _found(keys: Keys, name: str) -> Path | None:
+    """The file of a path or name; UsageError for the path of no file."""
+    by_set = not keys.after_set.isdisjoint({"routing", "routing.protocol"})
+    folders = [Path()] * by_set + [keys.folder_of("routing")]
+    is_path = "/" in name or name.endswith(ENDING)
+    if not is_path:
+        if NAME.fullmatch(name) is None:
+            return None
+        return _first(folder / f"{name}{ENDING}" for folder in (*folders, *_search_folders()))
+    found = _first(folder / name for folder in folders)
+    if found is None:
+        from_here = "where you are, or to the scenario's file" if by_set else "this file"
+        text = f'there is no file "{shortened(str(folders[-1] / name))}"; give the path of a daemon\'s description (TOML), '
+        raise keys.refusal(("routing",), f"{text}relative to {from_here}")
+    return found
+
+
+def _search_folders() -> list[Path]:
+    return [Path(folder) for folder in os.environ.get(SEARCH_PATH, "").split(":") if folder]
+
+
+def _first(paths: Iterator[Path]) -> Path | None:
+    for path in paths:
+        with suppress(OSError, ValueError):  # too long for a file, or a NUL in it
+            if path.is_file():
+                return path
+    return None

@@ -1,0 +1,268 @@
+"""Daemons that a description names (docs/own-routing-daemon.md): one of routing/third-party, or the user's own.
+
+Order of a run: kernel module, state of the radio, files, helpers, daemon. A run keeps in `routing/` the description as
+description.json, the rendered files <station>.<name>, and what the description's `status` commands printed as
+<station>.status.txt.
+"""
+
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import IPv4Network
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from scenarios import placeholders
+from scenarios.daemon_description import Command, Description, Module, Ready
+from testbed.errors import RunError
+from testbed.host import namespace
+from testbed.stages import iproute
+from testbed.stages.routing import Network, Protocol, Say
+from testbed.stages.routing.shared.quickack import acks_at_once
+from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing.shared.third_party import Sign, processes_running
+from testbed.stages.site import SOCKETS
+from testbed.stages.station import Station
+from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
+
+PREFIX = f"{NETWORK}/{PREFIX_BITS}"
+STATUS_DEADLINE_S = 5.0
+AFTER_START_DEADLINE_S = 30.0
+# no duplicate address detection and router solicitations, which would take air time
+LINK_LOCAL = {"accept_dad": 0, "dad_transmits": 0, "router_solicitations": 0, "autoconf": 0, "disable_ipv6": 0}
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """A description's templates, filled in for the stations of a network."""
+
+    network: Network
+    description: Description
+
+    def files(self, station: Station) -> dict[str, str]:
+        """The content of each file, by its name."""
+        wires, paths = self._wires(station), self._paths(station)
+        files = self.description.files
+        return {file.name: placeholders.lines_filled(file.content, self._values(station), wires, paths) for file in files}
+
+    def words(self, station: Station, command: Command) -> list[str]:
+        """The words of a command, without the programs around it."""
+        return placeholders.words_filled(command, self._values(station), self._wires(station), self._paths(station))
+
+    def text(self, station: Station, template: str) -> str:
+        """Any other text."""
+        return placeholders.filled(template, self._values(station), self._paths(station))
+
+    def argv(self, station: Station, command: Command, *, apart: bool = False) -> list[str]:
+        """The words to start: in a mount namespace with folders of its own, and after a wait, if the description says so."""
+        words, folders, start = self.words(station, command), self.description.private_folders, self.description.start_apart
+        steps = [f"mount -t tmpfs {shlex.quote(PurePosixPath(path).name)} {shlex.quote(path)} && " for path in folders]
+        if apart and start is not None:
+            steps.append(f"sleep {start.seconds * ((station.number - 1) % start.groups):g}; ")
+        if not steps:
+            return words
+        own_mounts = ["unshare", "--mount", "--propagation", "private"] if folders else []
+        return [*own_mounts, "sh", "-c", f"{''.join(steps)}exec {shlex.join(words)}"]
+
+    def sign(self, ready: Ready | None, station: Station) -> Sign:
+        """The sign that a process of the station works."""
+        if ready is None:
+            return Sign()
+        file = None if ready.file is None else self.text(station, ready.file)
+        return Sign(ready.udp, ready.tcp, file, ready.text)
+
+    def radio_lines(self, station: Station) -> list[str]:
+        """The lines of ip(8) that bring the radio into the described state; empty for the default."""
+        radio, address = self.description.radio, f"{station.IP()}/{PREFIX_BITS}"
+        lines = []
+        if radio.address == "host":
+            lines += [f"address delete {address} dev {INTERFACE}", f"address add {station.IP()}/32 dev {INTERFACE}"]
+        if radio.broadcast:  # `address change` leaves the broadcast address as it is
+            lines += [
+                f"address delete {address} dev {INTERFACE}",
+                f"address add {address} broadcast + dev {INTERFACE} noprefixroute",
+            ]
+        if radio.prefix_route:
+            lines.append(f"route add {PREFIX} dev {INTERFACE} scope link src {station.IP()}")
+        return lines + [f"route add {self.text(station, line)}" for line in radio.routes]
+
+    def sysctls(self, station: Station) -> dict[str, object]:
+        """The sysctls of the station's namespace."""
+        radio = self.description.radio
+        link_local = {f"net.ipv6.conf.{INTERFACE}.{key}": value for key, value in LINK_LOCAL.items()}
+        own = {self.text(station, key): _sysctl(value) for key, value in radio.sysctls.items()}
+        return (link_local if radio.link_local else {}) | {
+            key: self.text(station, value) if isinstance(value, str) else value for key, value in own.items()
+        }
+
+    def _values(self, station: Station) -> dict[str, Any]:
+        site = self.network.site
+        paths = self._paths(station)
+        return {
+            **site.scenario.routing.options(),
+            "station": station.name,
+            "number": station.number,
+            "stations": len(self.network.stations),
+            "interface": INTERFACE,
+            "address": station.IP(),
+            "network": PREFIX,
+            "prefix_bits": PREFIX_BITS,
+            "mac": station.MAC(),
+            "router_id": eui_64(station.MAC()),
+            "mtu": site.scenario.mtu,
+            "seed": site.seed,
+            "config": next(iter(paths.values()), ""),
+            "state": state_folder(station),
+        }
+
+    def _wires(self, station: Station) -> list[dict[str, Any]]:
+        networks = [IPv4Network(wire) for wire in self.network.wires_of(station)]
+        return [
+            {"wire": str(net), "wire_address": net.network_address, "wire_netmask": net.netmask, "wire_bits": net.prefixlen}
+            for net in networks
+        ]
+
+    def _paths(self, station: Station) -> dict[str, str]:
+        folder = self.network.site.directory / "routing"
+        return {file.name: str(folder / f"{station.name}.{file.name}") for file in self.description.files}
+
+
+class DescribedDaemons(Protocol):
+    """The daemons of all stations; stations are reached over the radio and the description's further devices."""
+
+    def __init__(self, network: Network, rendering: Rendering) -> None:
+        super().__init__(network)
+        self.rendering = rendering
+
+    def before_traffic(self, say: Say) -> None:
+        """Wait for routes between the ends of all flows, at most `routing.settle` seconds, if the daemon is proactive."""
+        description = self.rendering.description
+        if description.settle is None:
+            return
+        devices, ignored = (INTERFACE, *description.devices), PREFIX if description.radio.prefix_route else None
+        wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
+
+    def status_texts(self) -> dict[str, str]:
+        """What the description's `status` commands print."""
+        commands = self.rendering.description.status
+        texts = {}
+        for station in self.network.stations if commands else []:
+            printed = [_printed(station, self.rendering.words(station, command)) for command in commands]
+            texts[station.name] = "".join(printed)
+        return texts
+
+
+@contextmanager
+def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; every process has shown the sign of the description on entry."""
+    routing = network.site.scenario.routing
+    assert routing.DESCRIPTION is not None
+    rendering, description = Rendering(network, routing.DESCRIPTION), routing.DESCRIPTION
+    with ExitStack() as stages:
+        stages.enter_context(_module_loaded(description.module, rendering))
+        _prepare(rendering)
+        for helper in description.helpers:
+            argv = partial(_argv_of, rendering, helper.command)
+            sign = partial(rendering.sign, helper.ready)
+            name = f"{routing.protocol}-{helper.name}"
+            stages.enter_context(processes_running(network, name, argv, sign, stop=description.stop_signal()))
+        argv = partial(_argv_of, rendering, description.command, apart=True)
+        sign = partial(rendering.sign, description.ready_sign())
+        stages.enter_context(processes_running(network, routing.protocol, argv, sign, stop=description.stop_signal()))
+        _after_start(rendering)
+        stages.enter_context(acks_at_once(network))
+        yield DescribedDaemons(network, rendering)
+
+
+def eui_64(mac: str) -> str:
+    """The modified EUI-64 of the MAC (RFC 4291, appendix A): the router id of Babel."""
+    first, *rest = mac.split(":")
+    return ":".join([f"{int(first, 16) ^ 2:02x}", *rest[:2], "ff", "fe", *rest[2:]])
+
+
+def state_folder(station: Station) -> Path:
+    """The station's scratch folder, in the run's own folder in memory."""
+    return SOCKETS / "routing" / station.name
+
+
+def _argv_of(rendering: Rendering, command: Command, station: Station, *, apart: bool = False) -> list[str]:
+    return rendering.argv(station, command, apart=apart)
+
+
+def _prepare(rendering: Rendering) -> None:
+    network, description = rendering.network, rendering.description
+    folder = network.site.folder("routing")
+    (folder / "description.json").write_text(description.model_dump_json(indent=1, exclude_unset=True) + "\n")
+    for station in network.stations:
+        state_folder(station).mkdir(parents=True, exist_ok=True)
+        for name, content in rendering.files(station).items():
+            (folder / f"{station.name}.{name}").write_text(content)
+        if sysctls := rendering.sysctls(station):
+            namespace.within(station.netns, lambda values=sysctls: namespace.write_sysctls(values))
+    iproute.batches({station: rendering.radio_lines(station) for station in network.stations}, "radio", network.site.log)
+
+
+def _after_start(rendering: Rendering) -> None:
+    """Run the commands that follow the start, at all stations in parallel; RunError for one that fails."""
+    for command in rendering.description.after_start:
+        running_now = []
+        for station in rendering.network.stations:
+            argv = rendering.words(station, command)
+            running_now.append((station, argv, namespace.within(station.netns, partial(_started, argv))))
+        for station, argv, process in running_now:
+            try:
+                output, _ = process.communicate(timeout=AFTER_START_DEADLINE_S)
+                problem = f"ended with status {process.returncode}" if process.returncode else ""
+            except subprocess.TimeoutExpired:
+                process.kill()
+                output, problem = process.communicate()[0], f"no end within {AFTER_START_DEADLINE_S:g} s"
+            if problem:
+                last = (output.strip().splitlines() or ["no output"])[-1]
+                raise RunError(f'{station.name}: {shlex.join(argv)}: {problem}: "{last[:300]}"; correct after_start')
+
+
+def _started(argv: list[str]) -> subprocess.Popen[str]:
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        return subprocess.Popen(argv, text=True, errors="replace", **pipes)
+    except OSError as problem:
+        raise RunError(f"{argv[0]}: {problem.strerror}; `manet doctor` says how to get it") from None
+
+
+@contextmanager
+def _module_loaded(module: Module | None, rendering: Rendering) -> Iterator[None]:
+    """Load a module anew when the radios exist; one that is loaded before there are stations is preflight's."""
+    if module is None or module.load == "before":
+        yield
+        return
+    _modprobe("-r", module.name)
+    first = rendering.network.stations[0]
+    _modprobe(module.name, *(rendering.text(first, word) for word in module.parameters))
+    try:
+        yield
+    finally:
+        _modprobe("-r", module.name)
+
+
+def _modprobe(*words: str) -> None:
+    done = subprocess.run(["modprobe", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RunError(f"modprobe {' '.join(words)}: {done.stderr.strip()}; see `manet doctor`")
+
+
+def _sysctl(value: bool | int | str) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _printed(station: Station, argv: list[str]) -> str:
+    """The command and its output. A daemon that does not answer is no failure of the run: the text says so."""
+    options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "timeout": STATUS_DEADLINE_S}
+    try:
+        done = namespace.within(station.netns, lambda: subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, **options))
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return f"# {shlex.join(argv)}\n# {problem}\n"
+    failed = f"# ended with status {done.returncode}\n" if done.returncode else ""
+    return f"# {shlex.join(argv)}\n{done.stdout}{done.stderr}{failed}"
