@@ -78,8 +78,16 @@ def answer(rule: Rule, looks: Sequence[int], differences: Sequence[float]) -> An
     if low > rule.edge or high < -rule.edge:
         return Answer(Outcome.MORE if low > rule.edge else Outcome.LESS, pairs, mean, low, high)
     reach = max(abs(mean) - rule.edge, rule.matters - abs(mean))  # the interval's half width that decides
-    needed = max(pairs + 1, ceil((bound * spread / reach) ** 2)) if reach > 0 else None
+    needed = _needed(bound, spread, reach, pairs) if reach > 0 else None
     return Answer(Outcome.UNDECIDED, pairs, mean, low, high, needed)
+
+
+def _needed(bound: float, spread: float, reach: float, pairs: int) -> int:
+    """The smallest number of pairs, above `pairs`, whose interval of Student's t is within +-reach."""
+    number = max(pairs + 1, ceil((bound * spread / reach) ** 2))  # with the normal boundary, a lower limit
+    while float(special.stdtrit(number - 1, special.ndtr(bound))) * spread > reach * number**0.5:
+        number += 1
+    return number
 
 
 @lru_cache(maxsize=4096)

@@ -38,7 +38,10 @@ MERGE_AT = 64  # pending rows at which `append` moves them
 def append(run_dir: Path, out_dir: Path | None = None) -> None:
     """Enter a run that has ended into the store of its folder of results (default: two folders up)."""
     out_dir = out_dir or run_dir.parents[1]
-    row = as_json(row_of_directory(run_dir, out_dir))
+    entry = row_of_directory(run_dir, out_dir)
+    if not _fits(entry):
+        return
+    row = as_json(entry)
     part = out_dir / PENDING / f"{time.time_ns()}-{os.getpid()}-{os.urandom(4).hex()}.json"
     for last_try in (False, False, True):
         part.parent.mkdir(exist_ok=True)
@@ -67,7 +70,7 @@ def write(results: Results, since: datetime) -> None:
     out_dir, axes, name = results.directory, results.experiment.axes, results.experiment.name
     rows = [row_of(row, out_dir, name, axes) for row in results.rows]
     aside = (run_row(run_dir, out_dir, axes) for run_dir in _put_aside(out_dir))
-    put_aside = [row_of(row, out_dir, name, axes) for row in aside]
+    put_aside = [row for row in (row_of(row, out_dir, name, axes) for row in aside) if _fits(row)]
     units = _units(out_dir)
     _write(out_dir / NAMES[schema.FLOWS], schema.table_of((one for row in rows for one in flow_rows(row)), schema.FLOWS, units))
     with _locked(out_dir):
@@ -75,6 +78,15 @@ def write(results: Results, since: datetime) -> None:
         later = [part for part in parts if _time_of(part) >= since.timestamp() * 1e9]
         made = schema.table_of([*rows, *put_aside], schema.RUNS, units)
         _replace(out_dir, [made, _pending(out_dir, later)], parts)
+
+
+def _fits(row: dict[str, Any]) -> bool:
+    """Whether the store can hold the row: a run.json edited by hand may have values of other types."""
+    try:
+        schema.table_of([row], schema.RUNS)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
+        return False
+    return True
 
 
 def read(folders: Path | Iterable[Path], form: str = schema.RUNS) -> pa.Table:

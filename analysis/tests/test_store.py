@@ -49,6 +49,14 @@ def test_every_run_has_a_row_with_its_ending(results):
     assert (rows["ns2-hops2/seed-1"]["hops"], rows["ns2-hops2/seed-1"]["experiment"]) == (2, "hv-fig1")
 
 
+def test_a_run_put_aside_with_values_of_other_types_has_no_row(results):
+    path = results / "ns2-hops1" / "void" / "seed-1-try-1" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"seed": "one"}))
+    assert len(written(results)) == 3
+    files.append(path.parent, results)
+    assert len(files.read_folder(results)) == 3
+
+
 def test_origin_and_durations_are_those_of_run_json(results):
     path = results / "ns2-hops2" / "seed-1" / "run.json"
     more = {"id": "0123", "started": "2026-11-23T21:02:43.500+00:00", "ended": "2026-11-23T23:02:56.750+02:00",

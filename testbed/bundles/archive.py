@@ -28,8 +28,8 @@ Check:    ./manet bundle --verify FILE
 Compare:  results/{name}: table.csv, summary.csv, runs.parquet, figures; ./manet sql QUERY results/{name}
 Rerun:    ./manet run results/{name}/CELL/seed-N   (one run, with its scenario and seed)
           {resume}
-Origin:   provenance.json; checkout/ holds the lock files and the experiment; bundle.json every file's SHA-256, and
-          the files that were left out.
+Origin:   provenance.json; checkout/ holds the lock files, and the experiments that are in the checkout; bundle.json
+          every file's SHA-256, and the files that were left out.
 """
 
 

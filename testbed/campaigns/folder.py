@@ -10,6 +10,7 @@ from typing import Any
 
 from testbed.errors import UsageError
 
+BATCHES = "batches"  # the folder of a campaign's rounds
 SAME = ("experiments", "size", "scenarios")
 
 
@@ -41,8 +42,9 @@ class Folder:
             folder.release()
 
     def require_same(self, before: dict[str, Any], head: dict[str, Any]) -> None:
-        """UsageError if the folder holds something else than an earlier part of this campaign."""
-        if not before and any(self.directory.iterdir()):
+        """UsageError if the folder holds something else than an earlier part of this campaign. A campaign whose record is damaged
+        goes on: each run is compared with its own scenario."""
+        if not before and any(self.directory.iterdir()) and not (self.directory / BATCHES).is_dir():
             raise UsageError(f"{self.directory}: holds other files and no campaign; give another folder with --out")
         for key in SAME if before else ():
             if before.get(key, head[key]) != head[key]:

@@ -22,11 +22,11 @@ from analysis.tables import collect_runs, plain
 from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
+from testbed.campaigns.folder import BATCHES
 from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict, tries
 from testbed.campaigns.time_limit import Cut, TimeLimit
 from testbed.errors import RunError
 
-BATCHES = "batches"
 DONE = ".done.json"
 Workflow = Callable[[Path], None]  # carries out the batches in a folder
 

@@ -108,6 +108,9 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
         try:
             rounds.run()
+        except KeyboardInterrupt:
+            say(f"ended; complete runs are kept, and the same command goes on: {head['resume']}")
+            raise
         finally:
             write_record(directory, head, ended=False)
         if options.disk:

@@ -245,6 +245,9 @@ def test_one_campaign_holds_a_folder_and_only_its_own(tmp_path):
     (out / "notes.txt").write_text("mine")
     with Folder.claimed(out) as folder, pytest.raises(UsageError, match="holds other files"):
         folder.require_same({}, {"experiments": ["e"], "size": "quick"})
+    (out / "batches").mkdir()  # of a campaign whose campaign.json is damaged
+    with Folder.claimed(out) as folder:
+        folder.require_same({}, {"experiments": ["e"], "size": "quick"})
 
 
 def test_the_settings_of_a_campaign_change_its_hash_and_a_limit_of_pairs_its_seeds(tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from analysis.decisions.answers import schedule
 from analysis.decisions.rule import Outcome, Rule, answer
@@ -90,3 +91,13 @@ def test_fewer_than_two_pairs_decide_nothing():
 def test_a_rule_without_meaning_is_refused(wrong):
     with pytest.raises(ValueError, match="a rule needs"):
         Rule(**({"matters": 1.0, "max_pairs": 10} | wrong))
+
+
+def test_the_pairs_that_it_would_take_follow_student_s_t():
+    """Two pairs with a spread of 9.9 want three by the normal boundary; the interval of three has t with two degrees."""
+    rule = Rule(matters=20, max_pairs=20)
+    found = answer(rule, [2], [-9.4, 4.6])
+    assert found.outcome == Outcome.UNDECIDED and found.needed is not None
+    bound = special.ndtri(special.stdtr(1, (found.high - found.low) / 2 / 9.9 * 2**0.5))  # of the look, as a normal quantile
+    half = special.stdtrit(found.needed - 1, special.ndtr(bound)) * 9.9 / found.needed**0.5
+    assert half <= 20 - 2.4 < special.stdtrit(found.needed - 2, special.ndtr(bound)) * 9.9 / (found.needed - 1) ** 0.5
