@@ -10,7 +10,7 @@ from analysis.errors import AnalysisError
 from analysis.files import read_object
 from testbed.campaigns import missing
 from testbed.campaigns.again import cell_commands
-from testbed.campaigns.report import Report
+from testbed.campaigns.report import Report, wrong_type
 from testbed.campaigns.time_limit import Cut
 from testbed.columns import hanging
 from testbed.errors import ManetError, UsageError, shortened
@@ -22,6 +22,19 @@ FORMAT = "manet-page/1"
 LEFT_OUT, MISSING = "left out", "missing"
 FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
 CAMPAIGN, EXPERIMENT = "campaign.json", "experiment.json"
+NUMBER, OBJECT = (int, float), (dict, type(None))
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "wall_s": NUMBER, "emulated_s": NUMBER, "verdicts": dict, "experiments": list, "time_limit": OBJECT,
+}  # fmt: skip
+
+
+def read_campaign(directory: Path) -> dict[str, Any]:
+    """campaign.json; empty without it. UsageError for a value of another type."""
+    content = read_object(directory / CAMPAIGN)
+    wrong = wrong_type(content, KINDS)
+    if wrong is not None:
+        raise UsageError(f"{shortened(str(directory / CAMPAIGN))}: {wrong}; the campaign's command rewrites it")
+    return content
 
 
 class HtmlReport:
@@ -67,7 +80,7 @@ class HtmlReport:
 
     def _pace(self) -> float | None:
         """The campaign's emulated seconds a second; None without a campaign."""
-        campaign = read_object(self.directory / CAMPAIGN)
+        campaign = read_campaign(self.directory)
         return campaign["emulated_s"] / campaign["wall_s"] if campaign.get("wall_s") and campaign.get("emulated_s") else None
 
     def _folders(self) -> list[Path]:
@@ -78,7 +91,7 @@ class HtmlReport:
         if not found:
             text = "holds no experiment.json, nor folders with one; give a folder that `manet run` or `manet campaign` has made"
             raise UsageError(f"{shortened(str(self.directory))}: {text}")
-        listed = [str(name) for name in read_object(self.directory / CAMPAIGN).get("experiments", [])]
+        listed = [str(name) for name in read_campaign(self.directory).get("experiments", [])]
         return sorted(found, key=lambda folder: listed.index(folder.name) if folder.name in listed else len(listed))
 
     def _part(self, folder: Path, analyse_again: bool) -> "ExperimentPart":
@@ -149,7 +162,7 @@ class HtmlReport:
         from analysis.report_page.content import Page, PaperPart
         from analysis.report_page.papers import OTHER, PAPERS, paper_of
 
-        campaign = read_object(self.directory / CAMPAIGN)
+        campaign = read_campaign(self.directory)
         papers = [(paper, tuple(part for part in parts if paper_of(part.name) == paper)) for paper in (*PAPERS, OTHER)]
         name = campaign.get("name") or (parts[0].name if len(parts) == 1 else self.directory.resolve().name)
         return Page(

@@ -146,6 +146,23 @@ def test_an_experiment_that_cannot_be_read_is_named_and_the_others_are_there(tmp
     assert (list(report.problems), report.is_complete) == (["be-per"], False)
 
 
+@pytest.mark.parametrize("edited", [{"name": 5}, {"seeds": "x"}, {"cells": 7}])
+def test_an_experiment_with_values_of_another_type_is_named_with_the_key(tmp_path, edited):
+    folder = make_experiment(tmp_path / "be-per", "be-per")
+    change(folder / "experiment.json", **edited)
+    report = HtmlReport(tmp_path)
+    report.make()
+    assert f'"{next(iter(edited))}" is' in report.problems["be-per"]
+
+
+@pytest.mark.parametrize("edited", [{"wall_s": "long"}, {"verdicts": 7}, {"experiments": "my"}])
+def test_a_campaign_with_values_of_another_type_is_one_line(tmp_path, edited):
+    make_experiment(tmp_path / "hv-fig1", "hv-fig1")
+    (tmp_path / "campaign.json").write_text(json.dumps(CAMPAIGN | edited))
+    with pytest.raises(UsageError, match=rf'campaign.json: "{next(iter(edited))}" is .*rewrites it'):
+        HtmlReport(tmp_path).make()
+
+
 def test_two_sizes_of_an_experiment_are_told_apart_on_one_page(tmp_path):
     for folder in ("hv-fig1", "hv-fig1-quick"):
         make_experiment(tmp_path / folder, "hv-fig1")
