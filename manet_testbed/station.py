@@ -41,7 +41,7 @@ class Station:
         """Run a command to its end, as subprocess.run; a text is split into words, a station becomes its address.
 
         Raises CommandFailed for a status other than 0 (not if `check` is false), MeshTimeout after `timeout` seconds, when the
-        command is killed. What it started in the background runs on until the mesh ends."""
+        command is killed. Its background programs run on until the mesh ends."""
         with _file() as stdin, _file() as stdout, _file() as stderr:
             if input is not None:
                 stdin.write(input.encode())

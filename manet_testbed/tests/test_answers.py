@@ -1,4 +1,4 @@
-"""What programs print, as values: ping(8), iperf3, ip(8)."""
+"""The output of programs as values: ping(8), iperf3, ip(8)."""
 
 import json
 
