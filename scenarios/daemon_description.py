@@ -34,7 +34,11 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MODULE = re.compile(r"[a-z0-9_]{1,56}")
 _SYSCTL = re.compile(r"net(\.([a-z0-9_]+|\{interface\}))+")
 NAME_RULE = 'a-z, 0-9 and "_", at most 32, beginning with a letter'
-RESERVED_OPTIONS = frozenset({"protocol", "settle", "events", "description"})
+# keys of the testbed's own, and names of the class that the options become fields of (scenarios/routing.py, `Described`)
+RESERVED_OPTIONS = frozenset({
+    "protocol", "settle", "events", "description", "options", "headers_bytes", "udp_port", "needs_ipv6", "has_gateways",
+    "description_of", "for_stations", "settle_s", *dir(BaseModel),
+})  # fmt: skip
 
 
 def _one_line(text: str) -> str:

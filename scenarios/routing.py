@@ -276,6 +276,11 @@ class Described(Protocol):
         return self.description_of.radio.link_local
 
     @property
+    def has_gateways(self) -> bool:
+        """An option `gateway` of a described daemon has its own meaning; `gateways` of the description decides."""
+        return True
+
+    @property
     def description_of(self) -> Description:
         """The description, which each of the classes made by `described` has."""
         assert self.DESCRIPTION is not None

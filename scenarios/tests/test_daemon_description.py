@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.daemon_description import RESERVED_OPTIONS
 from scenarios.daemon_file import SEARCH_PATH, own_descriptions
 from scenarios.definition import load_scenario
 from scenarios.errors import UsageError
 from scenarios.placeholders import filled, problem_of
-from scenarios.routing import SHIPPED
+from scenarios.routing import SHIPPED, Described
 from scenarios.scenario import Scenario
 
 GOOD = 'about = "x"\ncommand = ["x"]\n'
@@ -67,6 +68,7 @@ WRONG = {
         '"a" stands twice; give each file a name of its own',
     ),
     "an option of the testbed's": (f"{GOOD}[options.settle]\ndefault = 1", 3, "options.settle", "is a name of the testbed's own"),
+    "an option named as a method": (f"{GOOD}[options.json]\ndefault = 1", 3, "options.json", "is a name of the testbed's own"),
     "an option named as a placeholder": (f"{GOOD}[options.wire]\ndefault = 1", 3, "options.wire", "is a name of the testbed's"),
     "an option with a blank": (f'{GOOD}[options."a b"]\ndefault = 1', 3, "options.a b", "'a b' is not allowed here; use a-z"),
     "an option without a default": (f"{GOOD}[options.a]", 3, "options.a.default", "is missing; add it"),
@@ -205,6 +207,11 @@ def test_the_search_path_lists_descriptions_alone_with_the_errors_of_wrong_ones(
 )
 def test_only_a_name_in_braces_is_a_placeholder(template, text):
     assert filled(template, {"p": 1.5, "whole": 4, "yes": True, "injected": "{p}"}) == text
+
+
+def test_no_option_takes_the_name_of_a_part_of_its_class():
+    public = {name for name in dir(Described) if name.islower() and not name.startswith("_")}
+    assert public <= RESERVED_OPTIONS
 
 
 def test_each_description_of_the_project_names_its_source_and_how_to_get_it():
