@@ -33,7 +33,7 @@ def read_campaign(directory: Path) -> dict[str, Any]:
     content = read_object(directory / CAMPAIGN)
     wrong = wrong_type(content, KINDS)
     if wrong is not None:
-        raise UsageError(f"{shortened(str(directory / CAMPAIGN))}: {wrong}; the campaign's command rewrites it")
+        raise UsageError(f"{shortened(str(directory))}/{CAMPAIGN}: {wrong}; the campaign's command rewrites it")
     return content
 
 

@@ -159,7 +159,7 @@ def test_an_experiment_with_values_of_another_type_is_named_with_the_key(tmp_pat
 def test_a_campaign_with_values_of_another_type_is_one_line(tmp_path, edited):
     make_experiment(tmp_path / "hv-fig1", "hv-fig1")
     (tmp_path / "campaign.json").write_text(json.dumps(CAMPAIGN | edited))
-    with pytest.raises(UsageError, match=rf'campaign.json: "{next(iter(edited))}" is .*rewrites it'):
+    with pytest.raises(UsageError, match=rf'/campaign.json: "{next(iter(edited))}" is .*rewrites it'):
         HtmlReport(tmp_path).make()
 
 
