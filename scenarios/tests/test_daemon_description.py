@@ -91,7 +91,7 @@ WRONG = {
     "a sysctl outside of net": (f'{GOOD}[radio.sysctls]\n"net../../x" = 1', 4, "radio.sysctls.net../../x", "use net. and dotted"),
     "two commands of ip": (f'{GOOD}[radio]\nroutes = ["default\\nlink delete lo"]', 4, "radio.routes.0", "has a line break"),
     "a network without one": (f'{GOOD}[radio]\naddress = "host"\nprefix_route = true', 4, "radio.address", '"host" has neither'),
-    "a folder in the way of all": (f'{GOOD}private_folders = ["/"]', 3, "private_folders.0", "'/' is no folder; write an"),
+    "the root as a private folder": (f'{GOOD}private_folders = ["/"]', 3, "private_folders.0", "'/' is no folder; write an"),
     "a folder by a detour": (f'{GOOD}private_folders = ["/run/../etc"]', 3, "private_folders.0", "is no folder"),
     "no module": (f'{GOOD}[module]\nname = "../x"', 4, "module.name", "'../x' is not allowed here; use the module's name"),
     "two signs": (f"{GOOD}ready = {{ udp = 1, tcp = 2 }}", 3, "ready", "names none or several signs; give one of udp, tcp, file"),
