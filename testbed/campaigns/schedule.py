@@ -181,7 +181,7 @@ class Schedule:
                     jobs = load.look(self._is_full(waiting, running, jobs)) if load else jobs
                     while waiting and not self._is_full(waiting, running, jobs):
                         task = waiting.pop(0)
-                        began = Begun(load.began(), self.weight_of(task)) if load else Begun()
+                        began = Begun(load.began() if load else 0.0, self._weight(task))
                         running[pool.submit(self._one, task)] = began
                     self.progress.side_by_side(max(1, len(running)))
                     for future in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
@@ -203,9 +203,12 @@ class Schedule:
 
     def _is_full(self, waiting: list[Task], running: dict[Future[Outcome], "Begun"], jobs: int) -> bool:
         """Whether the next run would be more than `jobs` runs of weight 1 at once; a single run never is."""
-        following = self.weight_of(waiting[0]) if waiting and self.load else 1.0
+        following = self._weight(waiting[0]) if waiting else 1.0
         weight = sum(begun.weight for begun in running.values()) + following
         return bool(running) and (weight > jobs or (self.load is not None and len(running) >= self.load.max_jobs))
+
+    def _weight(self, task: Task) -> float:
+        return self.weight_of(task) if self.load else 1.0
 
     def _leave(self, waiting: list[Task]) -> None:
         """Empty `waiting`: its runs are not started."""
