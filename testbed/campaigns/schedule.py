@@ -1,13 +1,13 @@
 """Runs side by side, on this machine: their starts, outcomes and reruns.
 
-A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended: a second time with one in
-FEWER of the parallel runs, a third time alone. If the first two runs are void, the number of parallel runs is
-halved. At most one run per core starts up at a time: the start of thirty stations uses a whole core, which would make running
-runs void. A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their
-captures.
+A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended, with fewer runs in
+parallel each time, the last time alone (RERUN_DIVISORS). If the first two runs are void, the number of parallel runs is halved.
+At most one run per core starts up at a time: the start of thirty stations uses a whole core, which would make running runs void.
+A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their captures.
 """
 
 import json
+import math
 import signal
 import threading
 import time
@@ -31,8 +31,8 @@ from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError
 
-RETRIES = 2
-FEWER = 4
+RERUN_DIVISORS = (4, math.inf)  # of the parallel runs, at each rerun of a void run; the last is alone
+RETRIES = len(RERUN_DIVISORS)
 FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
@@ -153,7 +153,8 @@ class Schedule:
             self.progress.expect([self._work(task) for task in todo], self.jobs, usable_cores())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
-            for jobs in (max(1, (self.load.jobs if self.load else self.jobs) // FEWER), 1):
+            most = self.load.jobs if self.load else self.jobs
+            for jobs in (max(1, int(most // divisor)) for divisor in RERUN_DIVISORS):
                 for outcome in voids:
                     self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs in parallel")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
