@@ -26,6 +26,7 @@ EXAMPLES = """examples:
 
 
 MAX_ERROR_LENGTH = 1000  # characters; names and values of the user are shortened
+REMEDY = "correct the path or its permissions"  # for an error of the file system that no verb has worded
 
 
 class Parser(argparse.ArgumentParser):
@@ -97,7 +98,7 @@ def _status_of(problem: Exception) -> int | None:
 
 
 def _one_line(problem: Exception) -> str:
-    text = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+    text = f"{problem.filename}: {problem.strerror}; {REMEDY}" if isinstance(problem, OSError) else str(problem)
     return shortened(text, MAX_ERROR_LENGTH)
 
 

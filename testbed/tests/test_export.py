@@ -80,6 +80,7 @@ def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
     [
         (["{}/all/seed-1", "--format", "flent", "--out", "x.json"], "give one that ends in .flent.gz"),
         (["{}/all/seed-1", "--format", "flent", "--out", "/nowhere/x.flent.gz"], "there is no folder /nowhere"),
+        (["{}", "--format", "csv", "--out", "/proc/x.csv"], "/proc/x.csv: No such file or directory; correct the path or its"),
         (["{}/all/seed-1", "--format", "pcapng"], "air.pcapng: missing"),
         (["{}/all/seed-1", "--format", "csv", "--flows"], "--flows: only the CSV of a folder of results has rows per flow"),
         (["{}/all", "--format", "csv"], "no result store (runs.parquet); `./manet report DIR` writes"),
