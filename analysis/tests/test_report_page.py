@@ -49,6 +49,13 @@ def test_an_answer_is_read_with_its_comparison_and_interval(tmp_path):
     assert (answer.interval, answer.means) == ("5.8 [−1.2, 10.4] %", "61 and 55.2 %")  # noqa: RUF001
 
 
+def test_large_numbers_of_an_answer_are_digits(tmp_path):
+    large = {"difference": -1254.0, "low": -2_000_000.4, "high": 12.3456, "mean_compared": 1e6, "mean_with": 99.96}
+    (answer,) = write_answers(tmp_path, HOLDS | large | {"compared": 3e6, "matters": 2e6}).answers
+    assert (answer.interval, answer.means) == ("−1254 [−2000000, 12.3] %", "1000000 and 100 %")  # noqa: RUF001
+    assert (answer.smallest, answer.comparison) == ("2000000 %", "3000000 minus reno, speed 20")
+
+
 def test_an_answer_of_one_pair_has_no_interval(tmp_path):
     (answer,) = write_answers(tmp_path, ONE_PAIR).answers
     assert (answer.interval, answer.means) == ("", "")
