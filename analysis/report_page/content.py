@@ -58,7 +58,8 @@ class Check:
 
 @dataclass(frozen=True)
 class ExperimentPart:
-    """An experiment on the page. `problem` says what could not be made; `verdict` is one word, `verdict_line` its meaning."""
+    """An experiment on the page. `problem` says what could not be made; `verdict` is one word, `verdict_line` its meaning.
+    `resume`: the command that does what is missing, empty if nothing is; `made_by`: the command that made the results."""
 
     anchor: str
     name: str
@@ -79,6 +80,7 @@ class ExperimentPart:
     remarks: tuple[str, ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
     resume: str = ""
+    made_by: str = ""
     commands: tuple[Command, ...] = ()
 
 

@@ -141,7 +141,8 @@ class HtmlReport:
             doubtful=tuple(_doubtful(report)),
             remarks=tuple(f"{remark['run']}: {remark['remark']}" for remark in report.remarks()),
             provenance=provenance(description, report.results),
-            resume=missing.resume(report.directory, description),
+            resume=missing.resume(report.directory, description) if report.missing or report.has_bad_runs else "",
+            made_by="" if report.missing or report.has_bad_runs else missing.made_by(report.directory, description),
             commands=tuple(cell_commands(report.directory, description)),
         )
 

@@ -70,8 +70,9 @@ def test_an_experiments_page_has_its_figure_numbers_origin_and_commands(tmp_path
     found = page_of(folder)
     assert "svg" in found.tags and {"general.pdf", "general.png"} <= set(found.links)
     assert all((folder / link).exists() for link in found.links if not link.startswith("#"))
-    for words in ("HV: TCP over mobile ad hoc networks", "How fast?", "published", "1463", "abcdef1", "2 valid", "--resume"):
+    for words in ("HV: TCP over mobile ad hoc networks", "How fast?", "published", "1463", "abcdef1", "2 valid"):
         assert words in found.text
+    assert f"--variant ns2 --out {folder}" in found.text and "--resume" not in found.text  # nothing is missing
     assert "No experiment here states a question" in found.text
 
 
@@ -123,7 +124,8 @@ def test_void_failed_missing_and_changed_runs_are_named_with_their_reasons(tmp_p
     runs[4].rmdir()
     text = page_of(folder).text
     for words in ("8.1 % of deliveries were late", "iperf3 ended with status 1", "scenario.json was changed", "left out",
-                  "ns2-hops4/seed-1", "was never run", "1 valid, 1 void, 1 failed, 1 left out, 1 missing"):  # fmt: skip
+                  "ns2-hops4/seed-1", "was never run", "1 valid, 1 void, 1 failed, 1 left out, 1 missing",
+                  "Do what is missing:", "--resume"):  # fmt: skip
         assert words in text
 
 
