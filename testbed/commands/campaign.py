@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.rounds import Member
 
-PAPERS = ("hv", "be", "rt", "im", "wm")
+PAPERS, ALL = ("hv", "be", "rt", "im", "wm"), "all"
 EXAMPLES = """
   ./manet campaign hv --quick       HV's experiments, until their questions
                                     are decided: results/campaign-hv-quick
@@ -31,7 +31,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "campaign", "run experiments until their questions are decided", EXAMPLES)
     parser.add_argument(
-        "names", metavar="PAPER|NAME|FILE", nargs="+", help=f"a paper ({', '.join(PAPERS)}, or all), an experiment, a TOML file"
+        "names", metavar="PAPER|NAME|FILE", nargs="+", help=f"a paper ({', '.join(PAPERS)}, or {ALL}), an experiment, a TOML file"
     )
     parser.add_argument("--quick", action="store_true", help="the quick size of each experiment")
     parser.add_argument(
@@ -151,7 +151,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
 
     chosen: list[str] = []
     for name in options.names:
-        papers = PAPERS if name == "all" else (name,) if name in PAPERS else ()
+        papers = PAPERS if name == ALL else (name,) if name in PAPERS else ()
         chosen += [known for paper in papers for known in names() if known.startswith(f"{paper}-")] if papers else [name]
     quick = "-quick" if options.quick else ""
     named = "-".join(Path(name).stem if name.endswith(".toml") else name for name in options.names)
@@ -159,7 +159,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
     request = Request(options.quick, overrides(options), (), options.seeds)
     members = []
     for name in dict.fromkeys(chosen):
-        experiment = load(find(name), request)
+        experiment = load(find(name, (*PAPERS, ALL)), request)
         if options.max_pairs:
             questions = tuple(question.model_copy(update={"max_pairs": options.max_pairs}) for question in experiment.questions)
             seeds = experiment.seeds if options.seeds else min(experiment.seeds, options.max_pairs)
