@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from testbed import __main__ as manet
 from testbed.bundles import archive
 from testbed.bundles.verify import MAX_RATIO, Verified, verify
+from testbed.campaigns import library
+from testbed.campaigns.experiment import load
 from testbed.errors import RunError, UsageError
 from testbed.tests.test_report import results  # noqa: F401  (a fixture)
 
@@ -112,6 +114,40 @@ def test_a_campaign_is_bundled_with_all_its_experiments(results, tmp_path_factor
     assert json.loads(content(campaign.parent / "hv.zip")["provenance.json"])["runs"] == 4  # two of them put aside
     assert "\n          ./manet campaign hv --quick\n" in content(campaign.parent / "hv.zip")["README.txt"].decode()
     assert verify(campaign.parent / "hv.zip").ok
+
+
+def test_an_experiment_of_the_users_own_is_in_it_as_it_was_run(results, tmp_path_factory):  # noqa: F811
+    """Also the file that it is based on, in a folder beside its own; the file on the disk may have changed since."""
+    folder = tmp_path_factory.mktemp("own")
+    own, base = folder / "mine" / "e.toml", folder / "common" / "base.toml"
+    own.parent.mkdir()
+    base.parent.mkdir()
+    base.write_text("[scenario]\nhops = 1\n")
+    own.write_text('question = "?"\nbase = "../common/base.toml"\n')
+    definition = json.loads(load(own).to_json())["definition"]
+    description = json.loads((results / "experiment.json").read_text())
+    (results / "experiment.json").write_text(json.dumps(description | {"definition": definition}))
+    own.write_text("changed")
+    archive.write(results, folder / "e.zip", captures=False)
+    members = content(folder / "e.zip")
+    where = f"definition/{results.name}"
+    assert members[f"{where}/mine/e.toml"] == b'question = "?"\nbase = "../common/base.toml"\n'
+    assert members[f"{where}/common/base.toml"] == base.read_bytes()
+    assert "definition/, if there is one" in members["README.txt"].decode()
+    members[f"{where}/mine/e.toml"] += b"#"
+    assert verify(rewritten(folder / "e.zip", members)).changed == [f"{where}/mine/e.toml"]
+
+
+@pytest.mark.parametrize("definition", [5, [5], [{"name": "x"}], [{"name": "../x", "text": ""}], [{"name": "/x", "text": ""}]])
+def test_an_edited_definition_is_refused_with_the_remedy(results, tmp_path_factory, definition):  # noqa: F811
+    description = json.loads((results / "experiment.json").read_text())
+    (results / "experiment.json").write_text(json.dumps(description | {"definition": definition}))
+    with pytest.raises(UsageError, match=r'experiment.json: "definition" holds no name and text of a file; run again with'):
+        archive.write(results, tmp_path_factory.mktemp("out") / "e.zip", captures=False)
+
+
+def test_an_experiment_of_the_checkout_is_not_copied():
+    assert "definition" not in json.loads(load(library.find("hv-fig1")).to_json())
 
 
 def test_a_damaged_description_does_not_keep_results_out_of_a_bundle(results, tmp_path_factory):  # noqa: F811
