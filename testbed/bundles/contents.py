@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from analysis import records
 from analysis.files import UNFINISHED, read_object
 from testbed.campaigns import library
 from testbed.errors import UsageError
@@ -46,7 +47,7 @@ def contents_of(directory: Path, captures: bool) -> Contents:
     experiments = [read_object(path) for path in _experiments(directory)]
     found.questions = [str(one["question"]) for one in experiments if one.get("question")]
     found.provenance = provenance(
-        [read_object(path) for path in found.members.values() if isinstance(path, Path) and path.name == "run.json"]
+        [records.read(path) for path in found.members.values() if isinstance(path, Path) and path.name == records.RUN]
     )
     commit = _only(found.provenance["commits"])
     for name in [*LOCKS, *(file for one in experiments for file in _definition(one))]:

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis import records
 from analysis.doubt import doubt
 from analysis.errors import AnalysisError
-from analysis.files import read_object
 from testbed.campaigns import missing
 from testbed.campaigns.again import cell_commands
-from testbed.campaigns.report import Report, wrong_type
+from testbed.campaigns.report import Report
 from testbed.campaigns.time_limit import Cut
 from testbed.columns import hanging
 from testbed.errors import ManetError, UsageError, shortened
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 FORMAT = "manet-page/1"
 LEFT_OUT, MISSING = "left out", "missing"
 FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
-CAMPAIGN, EXPERIMENT = "campaign.json", "experiment.json"
-NUMBER, OBJECT = (int, float), (dict, type(None))
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "wall_s": NUMBER, "emulated_s": NUMBER, "verdicts": dict, "experiments": list, "time_limit": OBJECT,
-}  # fmt: skip
-
-
-def read_campaign(directory: Path) -> dict[str, Any]:
-    """campaign.json; empty without it. UsageError for a value of another type."""
-    content = read_object(directory / CAMPAIGN)
-    wrong = wrong_type(content, KINDS)
-    if wrong is not None:
-        raise UsageError(f"{shortened(str(directory))}/{CAMPAIGN}: {wrong}; the campaign's command rewrites it")
-    return content
 
 
 class HtmlReport:
@@ -80,18 +66,18 @@ class HtmlReport:
 
     def _pace(self) -> float | None:
         """The campaign's emulated seconds a second; None without a campaign."""
-        campaign = read_campaign(self.directory)
+        campaign = records.read(self.directory / records.CAMPAIGN)
         return campaign["emulated_s"] / campaign["wall_s"] if campaign.get("wall_s") and campaign.get("emulated_s") else None
 
     def _folders(self) -> list[Path]:
         """The experiments' folders, in the campaign's order, then by name."""
-        if (self.directory / EXPERIMENT).exists():
+        if (self.directory / records.EXPERIMENT).exists():
             return [self.directory]
-        found = sorted(path.parent for path in self.directory.glob(f"*/{EXPERIMENT}"))
+        found = sorted(path.parent for path in self.directory.glob(f"*/{records.EXPERIMENT}"))
         if not found:
             text = "holds no experiment.json, nor folders with one; give a folder that `manet run` or `manet campaign` has made"
             raise UsageError(f"{shortened(str(self.directory))}: {text}")
-        listed = [str(name) for name in read_campaign(self.directory).get("experiments", [])]
+        listed = records.read(self.directory / records.CAMPAIGN).get("experiments") or []
         return sorted(found, key=lambda folder: listed.index(folder.name) if folder.name in listed else len(listed))
 
     def _part(self, folder: Path, analyse_again: bool) -> "ExperimentPart":
@@ -163,7 +149,7 @@ class HtmlReport:
         from analysis.report_page.content import Page, PaperPart
         from analysis.report_page.papers import OTHER, PAPERS, paper_of
 
-        campaign = read_campaign(self.directory)
+        campaign = records.read(self.directory / records.CAMPAIGN)
         papers = [(paper, tuple(part for part in parts if paper_of(part.name) == paper)) for paper in (*PAPERS, OTHER)]
         name = campaign.get("name") or (parts[0].name if len(parts) == 1 else self.directory.resolve().name)
         return Page(

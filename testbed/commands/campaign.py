@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     import shlex
     import time
 
+    from analysis import records
     from analysis.files import read_object
     from testbed.campaigns import captures
     from testbed.campaigns.batch import Batch
@@ -91,7 +92,9 @@ def run(options: argparse.Namespace) -> int:
     words = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
     name = "-".join(options.names)
     with Folder.claimed(directory) as claim:
-        before = read_object(directory / "campaign.json")
+        before = read_object(directory / records.CAMPAIGN)
+        if records.wrong_value(records.CAMPAIGN, before) is not None:
+            before = {}  # edited: as one that is damaged
         head: dict[str, Any] = {
             "name": name, "resume": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
             "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),

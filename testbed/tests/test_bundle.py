@@ -116,6 +116,14 @@ def test_a_campaign_is_bundled_with_all_its_experiments(results, tmp_path_factor
     assert verify(campaign.parent / "hv.zip").ok
 
 
+def test_a_run_with_a_value_of_another_type_is_one_line(results, tmp_path_factory, capsys):  # noqa: F811
+    path = results / "all" / "seed-1" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"host": "laptop"}))
+    assert manet.main(["bundle", str(results), "--out", str(tmp_path_factory.mktemp("out") / "e.zip")]) == 1
+    error = capsys.readouterr().err
+    assert 'run.json: "host" is "laptop", of another type' in error and len(error.splitlines()) == 1
+
+
 def test_an_experiment_of_the_users_own_is_in_it_as_it_was_run(results, tmp_path_factory):  # noqa: F811
     """Also the file that it is based on, in a folder beside its own; the file on the disk may have changed since."""
     folder = tmp_path_factory.mktemp("own")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis import manifest
+from analysis.errors import RunFileError
 from analysis.tests.markup import Outline, outline
 from analysis.tests.test_report_page import HOLDS, UNDECIDED, write_answers
 from analysis.tests.test_tables import make_run
@@ -157,11 +158,13 @@ def test_an_experiment_with_values_of_another_type_is_named_with_the_key(tmp_pat
     assert f'"{next(iter(edited))}" is' in report.problems["be-per"]
 
 
-@pytest.mark.parametrize("edited", [{"wall_s": "long"}, {"verdicts": 7}, {"experiments": "my"}])
+@pytest.mark.parametrize(
+    "edited", [{"wall_s": "long"}, {"verdicts": 7}, {"experiments": "my"}, {"rounds": [5]}, {"time_limit": 1}]
+)
 def test_a_campaign_with_values_of_another_type_is_one_line(tmp_path, edited):
     make_experiment(tmp_path / "hv-fig1", "hv-fig1")
     (tmp_path / "campaign.json").write_text(json.dumps(CAMPAIGN | edited))
-    with pytest.raises(UsageError, match=rf'/campaign.json: "{next(iter(edited))}" is .*rewrites it'):
+    with pytest.raises(RunFileError, match=rf'/campaign.json: "{next(iter(edited))}.*" is .*rewrites it'):
         HtmlReport(tmp_path).make()
 
 
