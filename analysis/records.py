@@ -60,6 +60,10 @@ class _Limit(_Record):
     not_started: int
 
 
+class _Batch(_Record):
+    jobs: list[int] | None = None
+
+
 class _Campaign(_Record):
     name: str | None = None
     resume: str | None = None
@@ -71,6 +75,7 @@ class _Campaign(_Record):
     wall_s: float | None = None
     emulated_s: float | None = None
     verdicts: dict[str, int] | None = None
+    batches: list[_Batch] | None = None
     time_limit: _Limit | None = None
 
 

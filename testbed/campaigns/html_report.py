@@ -191,23 +191,28 @@ def _lead(campaign: dict[str, Any], parts: "list[ExperimentPart]") -> str:
 
 
 def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """(label, value) of campaign.json; nothing without it."""
+    """(label, value) of campaign.json; nothing without it. A batch counts when it has ended."""
     if not campaign:
         return ()
     wall_s, emulated_s = campaign.get("wall_s") or 0, campaign.get("emulated_s") or 0
-    pace = f" ({emulated_s / wall_s:.1f} emulated seconds a second)" if wall_s else ""
-    verdicts = ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items())
+    pace = f"{emulated_s / wall_s:.1f} emulated seconds a second" if wall_s else ""
     entries = {
-        "command to go on": campaign.get("resume"),
+        "command" if campaign.get("ended") else "command to go on": campaign.get("resume"),
         "began": campaign.get("began"),
         "ended": campaign.get("ended") or "has not ended",
         "time limit": _cut(campaign.get("time_limit")),
-        "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air{pace}",
-        "side by side": campaign.get("jobs"),
+        "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air ({pace})" if pace else "",
+        "runs side by side": _jobs(campaign.get("batches") or []),
         "cluster": campaign.get("cluster"),
-        "verdicts": verdicts,
+        "verdicts": ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items() if count),
     }
     return tuple((label, str(value)) for label, value in entries.items() if value)
+
+
+def _jobs(batches: list[dict[str, Any]]) -> str:
+    """`2`, or `2 to 16`: the runs side by side, at the begin and at most, of all batches."""
+    jobs = sorted(number for batch in batches for number in batch.get("jobs") or [])
+    return "" if not jobs else str(jobs[0]) if jobs[0] == jobs[-1] else f"{jobs[0]} to {jobs[-1]}"
 
 
 def _cut(found: dict[str, Any] | None) -> str | None:
@@ -217,11 +222,10 @@ def _cut(found: dict[str, Any] | None) -> str | None:
 def _rounds(campaign: dict[str, Any]) -> "NumberTable | None":
     from analysis.report_page.content import NumberTable
 
-    rounds = campaign.get("rounds") or []
-    headings = ("round", "experiment", "runs", "wall s", "emulated s", "void")
-    keys = ("round", "experiment", "runs", "wall_s", "emulated_s", "void")
-    rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in rounds)
-    return NumberTable("Rounds: batches of paired runs, each followed by a look at the data", headings, 2, rows) if rows else None
+    headings, keys = ("round", "batches", "runs", "wall s", "emulated s"), ("round", "batches", "runs", "wall_s", "emulated_s")
+    rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in campaign.get("rounds") or [])
+    caption = "Rounds: batches of paired runs, each round followed by a look at the data"
+    return NumberTable(caption, headings, 1, rows) if rows else None
 
 
 def _plain(value: object) -> str:
@@ -235,7 +239,8 @@ def _doubtful(report: Report) -> "list[NamedRun]":
 
     rows = report.results.rows if report.results else []
     named = [(row["run_dir"], ending(row)) for row in rows if ending(row) != "valid"]
-    found = [NamedRun(run, kind, doubt(report.directory / run) or "its files give no reason") for run, kind in named]
+    reasons = {run: doubt(report.directory / run) or "its files give no reason" for run, _ in named}
+    found = [NamedRun(run, kind, reasons[run].removeprefix(f"{kind}: ")) for run, kind in named]
     found += [NamedRun(run, LEFT_OUT, reason) for run, reason in report.found.left_out.items()]
     never = [cell_seed for cell_seed, begun in report.missing.items() if not begun]
     return found + [NamedRun(f"{cell}/seed-{seed}", MISSING, "was never run, or not to its end") for cell, seed in never]

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     members = members_of(options)
     directory = members[0].directory.parent
     words = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
-    name = "-".join(options.names)
+    name = name_of(options.names)
     with Folder.claimed(directory) as claim:
         before = read_object(directory / records.CAMPAIGN)
         if records.wrong_value(records.CAMPAIGN, before) is not None:
@@ -145,7 +145,6 @@ def hash_of_scenarios(members: "list[Member]") -> str:
 def members_of(options: argparse.Namespace) -> "list[Member]":
     """The experiments, checked, each with its folder."""
     from dataclasses import replace
-    from pathlib import Path
 
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find, names
@@ -157,8 +156,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
         papers = PAPERS if name == ALL else (name,) if name in PAPERS else ()
         chosen += [known for paper in papers for known in names() if known.startswith(f"{paper}-")] if papers else [name]
     quick = "-quick" if options.quick else ""
-    named = "-".join(Path(name).stem if name.endswith(".toml") else name for name in options.names)
-    directory = options.out or results_folder() / f"campaign-{named}{quick}"
+    directory = options.out or results_folder() / f"campaign-{name_of(options.names)}{quick}"
     request = Request(options.quick, overrides(options), (), options.seeds)
     members = []
     for name in dict.fromkeys(chosen):
@@ -169,6 +167,11 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
             experiment = replace(experiment, questions=questions, seeds=seeds)
         members.append(Member(experiment, directory / experiment.name))
     return members
+
+
+def name_of(names: list[str]) -> str:
+    """The campaign's name: its papers, experiments and files, these without folder and suffix."""
+    return "-".join(name.rpartition("/")[2].removesuffix(".toml") if name.endswith(".toml") else name for name in names)
 
 
 def lay_out_members(members: "list[Member]", command: str, jobs: int | None) -> None:

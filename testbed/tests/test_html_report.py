@@ -25,9 +25,9 @@ CAMPAIGN = {
     "ended": None,
     "experiments": ["my-own", "hv-fig1"],
     "size": "quick",
-    "jobs": 16,
     "cluster": None,
-    "rounds": [{"round": 1, "experiment": "hv-fig1", "runs": 4, "wall_s": 100.0, "emulated_s": 390.0, "void": 1}],
+    "rounds": [{"round": 1, "batches": 2, "runs": 4, "wall_s": 100.0, "emulated_s": 390.0}],
+    "batches": [{"round": 1, "batch": 1, "jobs": [4, 16]}, {"round": 1, "batch": 2, "jobs": [8, 8]}],
     "wall_s": 100.0,
     "emulated_s": 390.0,
     "verdicts": {"valid": 3, "void": 1},
@@ -86,7 +86,17 @@ def test_a_campaigns_page_has_every_experiment_by_paper_and_its_pace(tmp_path):
     assert {"hv-fig1/general.pdf", "my-own/general.pdf"} <= set(found.links)
     assert "100 s for 390 s on the air (3.9 emulated seconds a second)" in found.text
     assert "has not ended" in found.text and "./manet campaign papers --quick" in found.text
+    for words in ("command to go on", "runs side by side", "4 to 16", "3 valid, 1 void"):
+        assert words in found.text
     assert all((tmp_path / link).exists() for link in found.links if not link.startswith("#"))
+
+
+def test_a_campaign_without_a_batch_that_has_ended_has_no_pace_yet(tmp_path):
+    make_experiment(tmp_path / "hv-fig1", "hv-fig1")
+    nothing = {"rounds": [], "batches": [], "wall_s": 0.0, "emulated_s": 0.0, "verdicts": {"valid": 0, "void": 0}}
+    (tmp_path / "campaign.json").write_text(json.dumps(CAMPAIGN | nothing))
+    text = page_of(tmp_path).text
+    assert "has not ended" in text and "wall time" not in text and "0 valid, 0 void" not in text
 
 
 def test_the_answers_of_all_experiments_come_first(tmp_path):
