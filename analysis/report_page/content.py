@@ -95,13 +95,14 @@ class PaperPart:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page. `pace` are (label, value), `rounds` the campaign's."""
+    """The whole page. `pace` are (label, value), `rounds` and `command` the campaign's."""
 
     title: str
     lead: str
     papers: tuple[PaperPart, ...]
     pace: Sequence[tuple[str, str]] = ()
     rounds: NumberTable | None = None
+    command: Command | None = None
 
     @property
     def experiments(self) -> tuple[ExperimentPart, ...]:

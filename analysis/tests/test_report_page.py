@@ -174,12 +174,17 @@ def test_the_origin_names_commits_with_their_runs(tmp_path):
     for seed, commit in enumerate(("abc", "abc", "def"), start=1):
         make_run(tmp_path, "ns2", 2, seed, 600.0)
         path = tmp_path / "ns2-hops2" / f"seed-{seed}" / "run.json"
-        record = {"commit": commit, "kernel": "6.18", "versions": {"iperf3": "3.12"}, "started": f"2026-11-2{seed}"}
+        record = {
+            "commit": commit,
+            "kernel": "6.18",
+            "versions": {"iperf3": "3.12"},
+            "started": f"2026-11-2{seed}T10:00:00.264+00:00",
+        }
         path.write_text(json.dumps(json.loads(path.read_text()) | record))
     entries = dict(provenance({"quick": True}, collect(tmp_path, EXPERIMENT)))
     assert entries["commit"] == "abc (2 runs); def (1 runs)"
     assert (entries["kernel"], entries["seeds"], entries["size"]) == ("6.18", "1 to 3", "quick")
-    assert entries["first run began, last ended"] == "2026-11-21, 2026-11-23"
+    assert entries["first run began, last ended"] == "2026-11-21 10:00:00 UTC, 2026-11-23 10:00:00 UTC"
     assert entries["versions"] == "iperf3: 3.12"
 
 

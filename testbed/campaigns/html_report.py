@@ -16,7 +16,7 @@ from testbed.columns import hanging
 from testbed.errors import ManetError, UsageError, shortened
 
 if TYPE_CHECKING:
-    from analysis.report_page.content import ExperimentPart, Figure, NamedRun, NumberTable, Page
+    from analysis.report_page.content import Command, ExperimentPart, Figure, NamedRun, NumberTable, Page
 
 FORMAT = "manet-page/1"
 LEFT_OUT, MISSING = "left out", "missing"
@@ -158,6 +158,7 @@ class HtmlReport:
             papers=tuple(PaperPart(f"paper-{p.code}", p.heading, members) for p, members in papers if members),
             pace=_pace(campaign),
             rounds=_rounds(campaign),
+            command=_command(campaign),
         )
 
 
@@ -192,14 +193,15 @@ def _lead(campaign: dict[str, Any], parts: "list[ExperimentPart]") -> str:
 
 def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """(label, value) of campaign.json; nothing without it. A batch counts when it has ended."""
+    from analysis.report_page.provenance import time_text
+
     if not campaign:
         return ()
     wall_s, emulated_s = campaign.get("wall_s") or 0, campaign.get("emulated_s") or 0
     pace = f"{emulated_s / wall_s:.1f} emulated seconds a second" if wall_s else ""
     entries = {
-        "command" if campaign.get("ended") else "command to go on": campaign.get("resume"),
-        "began": campaign.get("began"),
-        "ended": campaign.get("ended") or "has not ended",
+        "began": time_text(campaign.get("began") or ""),
+        "ended": time_text(campaign.get("ended") or "has not ended"),
         "time limit": _cut(campaign.get("time_limit")),
         "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air ({pace})" if pace else "",
         "runs side by side": _jobs(campaign.get("batches") or []),
@@ -207,6 +209,13 @@ def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         "verdicts": ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items() if count),
     }
     return tuple((label, str(value)) for label, value in entries.items() if value)
+
+
+def _command(campaign: dict[str, Any]) -> "Command | None":
+    from analysis.report_page.content import Command
+
+    how = "The campaign's command:" if campaign.get("ended") else "The command that goes on:"
+    return Command(how, campaign["resume"]) if campaign.get("resume") else None
 
 
 def _jobs(batches: list[dict[str, Any]]) -> str:

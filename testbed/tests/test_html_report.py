@@ -86,7 +86,7 @@ def test_a_campaigns_page_has_every_experiment_by_paper_and_its_pace(tmp_path):
     assert {"hv-fig1/general.pdf", "my-own/general.pdf"} <= set(found.links)
     assert "100 s for 390 s on the air (3.9 emulated seconds a second)" in found.text
     assert "has not ended" in found.text and "./manet campaign papers --quick" in found.text
-    for words in ("command to go on", "runs side by side", "4 to 16", "3 valid, 1 void"):
+    for words in ("The command that goes on:", "2026-11-23 21:00:00 UTC", "runs side by side", "4 to 16", "3 valid, 1 void"):
         assert words in found.text
     assert all((tmp_path / link).exists() for link in found.links if not link.startswith("#"))
 
