@@ -19,7 +19,8 @@ UNFINISHED = ".new"  # suffix of a temporary file, which may be removed
 
 @contextmanager
 def atomic_file(path: Path, mode: str = "w") -> Iterator[IO]:
-    """A file to write, which becomes `path` when the block ends without an error. DiskFullError if the disk is full."""
+    """A file to write, which becomes `path` when the block ends without an error. DiskFullError if the disk is full; other errors
+    of writing name `path`, not the temporary file."""
     part = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         with part.open(mode, newline=None if "b" in mode else "") as file:
@@ -30,6 +31,8 @@ def atomic_file(path: Path, mode: str = "w") -> Iterator[IO]:
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFullError(path) from None
+        if problem.errno is not None and problem.filename in (None, str(part)):
+            problem.filename, problem.filename2 = str(path), None
         raise
     finally:
         part.unlink(missing_ok=True)

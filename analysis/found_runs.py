@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis import manifest
+from analysis import manifest, records
 
 SEED = re.compile(r"seed-([1-9][0-9]*)")
 ASIDE = "void"
@@ -81,6 +81,8 @@ def exclusion_reason(run_dir: Path) -> str | None:
     record = _record(run_dir)
     if record is None:
         return "run.json is no JSON object; move the run out of the results and rerun it with --resume"
+    if (wrong := records.wrong_value(records.RUN, record)) is not None:
+        return f"run.json: {wrong}; move the run out of the results and rerun it with --resume"
     seed, cell = record.get("seed"), record.get("cell")
     if seed is not None and seed != int(match.group(1)):
         return f"is seed {seed} by its run.json; a copy is no second seed: move it out of the results"

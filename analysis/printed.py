@@ -13,6 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from analysis.digits import rounded
 from analysis.shown import flows_of, kinds_in, kinds_of_cells, shown_of
 from analysis.style import variant_name
 from analysis.tables import ENDINGS, OF_KINDS, Results, cell_of, counts, ending
@@ -175,10 +176,3 @@ def _caption(runs: list[dict[str, Any]]) -> str:
         return f"{counted}; captures, iperf3, air log and counters agree{where}"
     shown = "\n".join(f"{run['run_dir']}: {run['checks']}" for run in failed[:5])
     return f"cross-checks failed in {len(failed)} of {counted} (metrics.json says why):\n{shown}"
-
-
-def rounded(value: float | None) -> str:
-    """A number as tables show it, with three digits or more; empty for None."""
-    if value is None:
-        return ""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

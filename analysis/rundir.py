@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analysis import manifest
+from analysis import manifest, records
 from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
@@ -90,7 +90,7 @@ class RunDirectory:
     @cached_property
     def run(self) -> dict[str, Any]:
         """The content of run.json (formats/results.md)."""
-        return self._json("run.json", "manet-run/1")
+        return records.checked(self.path / records.RUN, self._json(records.RUN, "manet-run/1"))
 
     @cached_property
     def epoch_ns(self) -> int:

@@ -22,12 +22,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Document:
-    """The tables of a file (and of its bases), or of a script, which has no lines."""
+    """The tables of a file (and of its bases), or of a script, which has no lines. `texts`: of each of these files, its text."""
 
     path: Path
     name: str
     tables: dict[str, Any]
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
+    texts: Mapping[Path, str] = field(default_factory=dict)
 
     @property
     def is_experiment(self) -> bool:

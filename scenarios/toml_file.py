@@ -79,7 +79,7 @@ def _over(base: Document, own: Document) -> Document:
         replaced = [(key, inner) for inner in value] if joined else [(key,)]
         places = {path: place for path, place in places.items() if path[:1] not in replaced and path[:2] not in replaced}
         tables[key] = {**tables[key], **value} if joined else value
-    return Document(own.path, own.name, tables, places | dict(own.places))
+    return Document(own.path, own.name, tables, places | dict(own.places), {**own.texts, **base.texts})
 
 
 def _read(path: Path, name: str) -> Document:
@@ -95,7 +95,7 @@ def _read(path: Path, name: str) -> Document:
     except tomllib.TOMLDecodeError as problem:
         raise _not_toml(path, text, str(problem)) from None
     lines[()] = 1  # of a key that is missing at the top
-    return Document(path, name, tables, {key: Place(path, name, line) for key, line in lines.items()})
+    return Document(path, name, tables, {key: Place(path, name, line) for key, line in lines.items()}, {path: text})
 
 
 def _not_toml(path: Path, text: str, problem: str) -> UsageError:

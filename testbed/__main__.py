@@ -6,9 +6,10 @@ Exit status 0: success. 1: failure while running, or a failed check. 2: wrong us
 import argparse
 import importlib
 import os
+import re
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from testbed import __version__
 from testbed.commands import VERBS
@@ -26,10 +27,16 @@ EXAMPLES = """examples:
 
 
 MAX_ERROR_LENGTH = 1000  # characters; names and values of the user are shortened
+REMEDY = "correct the path or its permissions"  # for an error of the file system that no verb has worded
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong usage is one line, like every other error."""
+    """Wrong usage is one line, like every other error. A word such as `-5m` is a value, which the type of its option refuses in
+    its own words; argparse would take it for an option, and miss the value."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
@@ -97,7 +104,7 @@ def _status_of(problem: Exception) -> int | None:
 
 
 def _one_line(problem: Exception) -> str:
-    text = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+    text = f"{problem.filename}: {problem.strerror}; {REMEDY}" if isinstance(problem, OSError) else str(problem)
     return shortened(text, MAX_ERROR_LENGTH)
 
 

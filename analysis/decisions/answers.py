@@ -13,6 +13,7 @@ from typing import Any
 
 from analysis.decisions.question import VARIANT, Question
 from analysis.decisions.rule import Answer, Outcome, Rule, answer
+from analysis.digits import rounded
 from analysis.files import write_atomic
 from analysis.references import Reference, load_reference
 from analysis.tables import METRICS, counts, plain
@@ -78,8 +79,8 @@ class Answered:
         place = ", ".join(f"{key} {value}" for key, value in self.asked.where.items() if key != VARIANT or value)
         text = f"{question.question}{f' ({place})' if place else ''}: {self.verdict}"
         if found.mean is not None:
-            unit = METRICS[question.metric][0]
-            text += f"; {question.metric} {found.mean:+.3g} {unit} [{found.low:+.3g}, {found.high:+.3g}]"
+            mean, low, high = (rounded(value, "+") for value in (found.mean, found.low, found.high))
+            text += f"; {question.metric} {mean} {METRICS[question.metric][0]} [{low}, {high}]"
         text += f", {found.pairs} {'pair' if found.pairs == 1 else 'pairs'}"
         text += f"; it would take about {found.needed}" if found.needed else ""
         return text + (f"; its next look needs seeds 1 to {self.seeds} of each cell" if self.seeds else "")

@@ -1,4 +1,4 @@
-"""The default figure of an experiment: the first metric of the printed table against the experiment's first axis.
+"""The experiment's first metric against its first axis (the default figure).
 
 A line for each combination of the other axes and variants, with 95 % intervals if a point has several runs, ringed in black if
 one of them is suspect. If the axis has words as values, or if there are only variants, the values are placed side by side.

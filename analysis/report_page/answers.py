@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from analysis.digits import exact, rounded
 from analysis.errors import RunFileError
 
 NAME = "answers.json"
@@ -12,7 +13,7 @@ FORMAT = "manet-answers/1"
 MINUS = "\N{MINUS SIGN}"
 OTHERS = {"published": "the published value", "ns2": "ns-2.35"}
 
-Text = Annotated[str, BeforeValidator(lambda value: f"{value:g}" if isinstance(value, float) else str(value))]  # of an axis
+Text = Annotated[str, BeforeValidator(exact)]  # of an axis
 
 
 class Answer(BaseModel):
@@ -70,6 +71,11 @@ class Answer(BaseModel):
         return f"{_number(self.mean_compared)} and {_number(self.mean_with)} {self.unit}".strip()
 
     @property
+    def smallest(self) -> str:
+        """`5 %`: the smallest difference that matters."""
+        return f"{exact(self.matters)} {self.unit}".strip()
+
+    @property
     def tone(self) -> str:
         """The class of its mark on the page."""
         return {"holds": "good", "does not hold": "bad", "undecided": "open"}.get(self.answer, "even")
@@ -115,4 +121,4 @@ def read_answers(directory: Path) -> Answers:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", MINUS)
+    return rounded(value).replace("-", MINUS)

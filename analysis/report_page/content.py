@@ -58,7 +58,8 @@ class Check:
 
 @dataclass(frozen=True)
 class ExperimentPart:
-    """An experiment on the page. `problem` says what could not be made; `verdict` is one word, `verdict_line` its meaning."""
+    """An experiment on the page. `problem` says what could not be made; `verdict` is one word, `verdict_line` its meaning.
+    `resume`: the command that does what is missing, empty if nothing is; `made_by`: the command that made the results."""
 
     anchor: str
     name: str
@@ -79,6 +80,7 @@ class ExperimentPart:
     remarks: tuple[str, ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
     resume: str = ""
+    made_by: str = ""
     commands: tuple[Command, ...] = ()
 
 
@@ -93,13 +95,14 @@ class PaperPart:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page. `pace` are (label, value), `rounds` the campaign's."""
+    """The whole page. `pace` are (label, value), `rounds` and `command` the campaign's."""
 
     title: str
     lead: str
     papers: tuple[PaperPart, ...]
     pace: Sequence[tuple[str, str]] = ()
     rounds: NumberTable | None = None
+    command: Command | None = None
 
     @property
     def experiments(self) -> tuple[ExperimentPart, ...]:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.printed import rounded
+from analysis.digits import rounded
 from analysis.report_page.answers import MINUS
 from analysis.report_page.content import NumberTable
 from analysis.shown import kinds_in, kinds_of_cells, shown_of

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from analysis.tables import Results
@@ -15,7 +16,7 @@ def provenance(description: Mapping[str, Any], results: Results) -> tuple[tuple[
     records = [row["record"] for row in rows]
     seeds = sorted({row["seed"] for row in rows if row["seed"] is not None})
     lengths = sorted({record["duration"] for record in records if record["duration"] is not None})
-    times = sorted(record[key] for record in records for key in ("started", "ended") if record[key])
+    times = [time_text(text) for text in sorted(record[key] for record in records for key in ("started", "ended") if record[key])]
     versions = sorted({f"{name}: {version}" for record in records for name, version in record["versions"].items()})
     entries = {
         "size": {True: "quick", False: "full"}.get(description.get("quick"), ""),
@@ -30,6 +31,14 @@ def provenance(description: Mapping[str, Any], results: Results) -> tuple[tuple[
         "versions": "; ".join(versions),
     }
     return tuple((label, value) for label, value in entries.items() if value)
+
+
+def time_text(text: str) -> str:
+    """An ISO 8601 time for readers, `2026-11-25 16:50:41 UTC`; another text as it is."""
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except ValueError:
+        return text
 
 
 def _values(values: Iterable[str]) -> str:

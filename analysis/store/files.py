@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis import records
 from analysis.errors import RunFileError
 from analysis.files import atomic_file, read_object, write_atomic
 from analysis.found_runs import ASIDE
@@ -234,7 +235,9 @@ def _time_of(part: Path) -> int:
 
 
 def _put_aside(out_dir: Path) -> list[Path]:
-    return sorted(path.parent for path in out_dir.glob(f"*/{ASIDE}/*/run.json"))
+    """The runs in `void/` whose run.json no hand has spoilt."""
+    found = sorted(out_dir.glob(f"*/{ASIDE}/*/{records.RUN}"))
+    return [path.parent for path in found if records.wrong_value(records.RUN, read_object(path)) is None]
 
 
 def _units(out_dir: Path) -> dict[str, Any]:

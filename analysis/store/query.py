@@ -1,8 +1,7 @@
 """SQL over result stores, by DuckDB in memory. A query can read the tables below and nothing else: no file, no network.
 
-Tables: `runs` and `flows` over all folders; `nights` over all histories of `manet nightly`;
-one of the runs of each folder, named like it, and like its experiment if no other
-folder has the same; `columns` with the type, unit and meaning of all columns.
+Tables: `runs` and `flows` over all folders; `nights` over all histories of `manet nightly`; one of the runs of each folder
+(`table_names`), and of its experiment's name if no other folder has it; `columns` with the type, unit and meaning of all columns.
 """
 
 import re
@@ -68,14 +67,29 @@ def tables_of(folders: list[Path], histories: Iterable[Path] = ()) -> dict[str, 
     tables = {RUNS: schema.joined(list(runs.values()), schema.RUNS), FLOWS: schema.joined(flows, schema.FLOWS)}
     if of_nights := [nights.read(history) for history in histories]:
         tables[NIGHTS] = pa.concat_tables(of_nights)
-    names = {folder: view_name(folder.resolve().name) for folder in folders}
+    tables |= {name: runs[folder] for folder, name in table_names(folders).items()}
+    # an experiment's name where one folder alone is of it, and none is called so: sizes of one experiment are never mixed
     experiments = {folder: view_name(str(table["experiment"][0])) for folder, table in runs.items() if len(table)}
-    own = Counter(names.values())
-    # a folder by its own name, else by that of its experiment, where no other has it: sizes of one experiment are never mixed
-    tables |= {names[folder]: table for folder, table in runs.items() if own[names[folder]] == 1 and names[folder] not in tables}
     common = Counter(experiments.values())
-    tables |= {name: runs[folder] for folder, name in experiments.items() if common[name] == 1 and name not in tables}
+    taken = {*tables, *(view_name(folder.resolve().name) for folder in folders)}
+    tables |= {name: runs[folder] for folder, name in experiments.items() if common[name] == 1 and name not in taken}
     return tables | {COLUMNS: _columns(tables)}
+
+
+def table_names(folders: list[Path]) -> dict[Path, str]:
+    """The table of each folder: its name; if others have the same, or it is that of another table, with as many of the folders
+    above it in front as tell them apart. Names that are the same up to the root get a number."""
+    names: dict[Path, str] = {}
+    open_names, taken = {folder: folder.resolve().parts for folder in folders}, {RUNS, FLOWS, NIGHTS, COLUMNS}
+    for depth in range(1, max(map(len, open_names.values()), default=0) + 1):
+        candidates = {folder: view_name("_".join(parts[-depth:]).strip("/")) for folder, parts in open_names.items()}
+        common = Counter(candidates.values())
+        found = {folder: name for folder, name in candidates.items() if common[name] == 1 and name not in taken}
+        names, taken = names | found, {*taken, *found.values()}
+        open_names = {folder: parts for folder, parts in open_names.items() if folder not in found}
+    for number, (folder, parts) in enumerate(open_names.items(), 1):
+        names[folder] = view_name("_".join([*parts, str(number)]).strip("/"))
+    return names
 
 
 def view_name(name: str) -> str:

@@ -162,3 +162,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         raise RuntimeError
     assert path.read_text() == "before\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["missing/x.csv", "folder"])
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path, name: str) -> None:
+    """At the creation of the temporary file, and when it is renamed."""
+    (tmp_path / "folder" / "holds").mkdir(parents=True)
+    with pytest.raises(OSError) as problem:
+        write_atomic(tmp_path / name, "text\n")
+    assert (problem.value.filename, problem.value.filename2) == (str(tmp_path / name), None)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -49,6 +49,13 @@ def test_an_answer_is_read_with_its_comparison_and_interval(tmp_path):
     assert (answer.interval, answer.means) == ("5.8 [−1.2, 10.4] %", "61 and 55.2 %")  # noqa: RUF001
 
 
+def test_large_numbers_of_an_answer_are_digits(tmp_path):
+    large = {"difference": -1254.0, "low": -2_000_000.4, "high": 12.3456, "mean_compared": 1e6, "mean_with": 99.96}
+    (answer,) = write_answers(tmp_path, HOLDS | large | {"compared": 3e6, "matters": 2e6}).answers
+    assert (answer.interval, answer.means) == ("−1254 [−2000000, 12.3] %", "1000000 and 100 %")  # noqa: RUF001
+    assert (answer.smallest, answer.comparison) == ("2000000 %", "3000000 minus reno, speed 20")
+
+
 def test_an_answer_of_one_pair_has_no_interval(tmp_path):
     (answer,) = write_answers(tmp_path, ONE_PAIR).answers
     assert (answer.interval, answer.means) == ("", "")
@@ -167,12 +174,17 @@ def test_the_origin_names_commits_with_their_runs(tmp_path):
     for seed, commit in enumerate(("abc", "abc", "def"), start=1):
         make_run(tmp_path, "ns2", 2, seed, 600.0)
         path = tmp_path / "ns2-hops2" / f"seed-{seed}" / "run.json"
-        record = {"commit": commit, "kernel": "6.18", "versions": {"iperf3": "3.12"}, "started": f"2026-11-2{seed}"}
+        record = {
+            "commit": commit,
+            "kernel": "6.18",
+            "versions": {"iperf3": "3.12"},
+            "started": f"2026-11-2{seed}T10:00:00.264+00:00",
+        }
         path.write_text(json.dumps(json.loads(path.read_text()) | record))
     entries = dict(provenance({"quick": True}, collect(tmp_path, EXPERIMENT)))
     assert entries["commit"] == "abc (2 runs); def (1 runs)"
     assert (entries["kernel"], entries["seeds"], entries["size"]) == ("6.18", "1 to 3", "quick")
-    assert entries["first run began, last ended"] == "2026-11-21, 2026-11-23"
+    assert entries["first run began, last ended"] == "2026-11-21 10:00:00 UTC, 2026-11-23 10:00:00 UTC"
     assert entries["versions"] == "iperf3: 3.12"
 
 

@@ -39,6 +39,26 @@ def test_the_name_of_the_experiment_is_a_table_where_it_is_unambiguous(folders):
         query.answer("select acked_kbps from hv_fig1", folders[1:])
 
 
+def test_folders_of_the_same_name_are_told_apart_by_the_folders_above(tmp_path):
+    """The short name is no table then, also not that of a third folder whose experiment is called so."""
+    places = ["campaign-hv/hv-fig1", "results/hv-fig1", "other", "runs"]
+    folders = [folder(tmp_path / place, kbps) for place, kbps in zip(places, (600.0, 500.0, 400.0, 300.0), strict=True)]
+    above = query.view_name(tmp_path.name)
+    names = ("campaign_hv_hv_fig1", "results_hv_fig1", "other", f"{above}_runs")
+    assert [rows(f"select acked_kbps from {name}", folders) for name in names] == [[(600.0,)], [(500.0,)], [(400.0,)], [(300.0,)]]
+    with pytest.raises(QueryError, match=f"the tables are runs, flows, {names[2]}, {names[0]}, {names[1]}, {names[3]}, columns"):
+        query.answer("select * from hv_fig1", folders)
+
+
+def test_names_that_differ_in_no_letter_of_sql_get_a_number(tmp_path):
+    folders = [folder(tmp_path / name, kbps) for name, kbps in (("a-b", 600.0), ("a_b", 500.0))]
+    assert [name[-6:] for name in query.table_names(folders).values()] == ["_a_b_1", "_a_b_2"]
+    assert [rows(f"select acked_kbps from {name}", folders) for name in query.table_names(folders).values()] == [
+        [(600.0,)],
+        [(500.0,)],
+    ]
+
+
 def test_units_and_meanings_are_a_table(folders):
     text = "select column_type, unit from columns where table_name = 'runs' and column_name = 'acked_kbps'"
     assert rows(text, folders) == [("double", "kbit/s")]

@@ -48,8 +48,8 @@ pytest_plugin.Mesh = FakeMesh
 """
 
 
-def fake(pytester: pytest.Pytester, during: str = "valid", after: str = "", missing: str = "") -> None:
-    pytester.makeconftest(FAKE.format(during=during, after=after or during, missing=missing))
+def fake(pytester: pytest.Pytester, during: str = "valid", after: str = "valid", missing: str = "") -> None:
+    pytester.makeconftest(FAKE.format(during=during, after=after, missing=missing))
 
 
 def outcomes(pytester: pytest.Pytester, *arguments: str) -> tuple[dict[str, int], str]:
@@ -85,39 +85,40 @@ def test_the_report_of_a_failed_test_names_captures_logs_and_verdict(pytester: p
     assert 'name="manet_capture"' in (pytester.path / "j.xml").read_text()
 
 
-def test_a_void_mesh_fails_its_test_with_the_reason(pytester: pytest.Pytester) -> None:
-    fake(pytester, "void")
+# the mesh during and after the test, the outcome of `assert True`, and the words that say why
+VERDICTS = {
+    "void fails": ("void", "void", {"failed": 1},
+                   "Mesh.chain: the mesh is void (late), so that its results do not count; run it again on a quieter machine"),
+    "void only at its end is an error": ("valid", "void", {"passed": 1, "errors": 1}, "the mesh is void (late)"),
+    "suspect is a warning once": ("suspect", "suspect", {"passed": 1, "warnings": 1},
+                                  "MeshSuspect: Mesh.chain: the mesh is suspect (late)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+def test_the_verdict_of_a_mesh_is_that_of_its_test(pytester: pytest.Pytester, case: str) -> None:
+    during, after, expected, words = VERDICTS[case]
+    fake(pytester, during, after)
     pytester.makepyfile(ONE.format("True"))
     found, output = outcomes(pytester)
-    assert found == {"failed": 1}
-    assert "Mesh.chain: the mesh is void (late), so that its results do not count; run it again on a quieter machine" in output
+    assert found == expected and words in output
 
 
-def test_a_mesh_that_is_void_only_at_its_end_is_an_error_of_the_test(pytester: pytest.Pytester) -> None:
-    fake(pytester, "valid", "void")
-    pytester.makepyfile(ONE.format("True"))
-    found, output = outcomes(pytester)
-    assert found == {"passed": 1, "errors": 1} and "the mesh is void (late)" in output
-
-
-def test_a_suspect_mesh_is_a_warning_once(pytester: pytest.Pytester) -> None:
-    fake(pytester, "suspect")
-    pytester.makepyfile(ONE.format("True"))
-    found, output = outcomes(pytester)
-    assert found == {"passed": 1, "warnings": 1} and "MeshSuspect: Mesh.chain: the mesh is suspect (late)" in output
-
-
-def test_a_missing_requirement_skips_or_fails_as_the_option_says(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize(
+    ("option", "outcome", "words"),
+    [("-rs", "skipped", "no mesh: no /dev/net/tun"), ("--manet-require", "failed", "MissingRequirement: no /dev/net/tun")],
+)
+def test_a_missing_requirement_skips_or_fails_as_the_option_says(
+    pytester: pytest.Pytester, option: str, outcome: str, words: str
+) -> None:
     fake(pytester, missing="no /dev/net/tun")
     pytester.makepyfile(ONE.format("True"))
-    found, output = outcomes(pytester, "-rs")
-    assert found == {"skipped": 1} and "no mesh: no /dev/net/tun" in output
-    found, output = outcomes(pytester, "--manet-require")
-    assert found == {"failed": 1} and "MissingRequirement: no /dev/net/tun" in output
+    found, output = outcomes(pytester, option)
+    assert found == {outcome: 1} and words in output
 
 
 def test_tests_of_a_module_share_a_mesh(pytester: pytest.Pytester) -> None:
-    fake(pytester, "void")
+    fake(pytester, "void", "void")
     pytester.makepyfile(
         """
         import pytest
@@ -140,13 +141,14 @@ def test_tests_of_a_module_share_a_mesh(pytester: pytest.Pytester) -> None:
     assert found == {"passed": 1, "failed": 2}
 
 
-def test_the_first_missing_requirement_is_named(tmp_path: Path) -> None:
-    python = tmp_path / ".venv" / "bin" / "python"
-    assert "not root" in (missing_requirement(user=1000) or "")
-    assert "modprobe tun" in (missing_requirement(user=0, tun=tmp_path / "tun") or "")
-    assert "is no checkout" in (missing_requirement(user=0, tun=tmp_path, python=python) or "")
-    (tmp_path / "testbed").mkdir()
-    assert "setup.sh" in (missing_requirement(user=0, tun=tmp_path, python=python) or "")
+@pytest.mark.parametrize(
+    ("user", "tun", "folder", "words"),
+    [(1000, "", "", "not root"), (0, "tun", "", "modprobe tun"), (0, "", "", "is no checkout"), (0, "", "testbed", "setup.sh")],
+)
+def test_the_first_missing_requirement_is_named(tmp_path: Path, user: int, tun: str, folder: str, words: str) -> None:
+    (tmp_path / folder).mkdir(exist_ok=True)
+    found = missing_requirement(user=user, tun=tmp_path / tun, python=tmp_path / ".venv" / "bin" / "python")
+    assert words in (found or "")
 
 
 @pytest.mark.root

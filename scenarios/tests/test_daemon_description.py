@@ -171,15 +171,21 @@ def test_equal_descriptions_make_equal_scenarios_and_a_change_another(tmp_path):
     assert loaded(tmp_path, '"mine"') != first
 
 
-def test_rules_across_keys_are_those_of_the_description(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("mtu=1000",), 'routing "mine" does not work with 1000 bytes: IPv6 needs an MTU of 1280'),
+        (
+            ('wires=[{station="sta3", host="h"}]', 'flows=[{from="sta1", to="h"}]'),
+            '"mine" routes over the air to stations only, not to h',
+        ),
+        (("tcp=tcpap",), 'paces by the length of the path, which routing = "mine" does not tell'),
+    ],
+)
+def test_rules_across_keys_are_those_of_the_description(tmp_path, settings, words):
     (tmp_path / "mine.toml").write_text(f"{GOOD}gateways = false\n[radio]\nlink_local = true")
-    with pytest.raises(UsageError, match='routing "mine" does not work with 1000 bytes: IPv6 needs an MTU of 1280'):
-        loaded(tmp_path, '"mine"', "mtu=1000")
-    wires = 'wires=[{station="sta3", host="h"}]'
-    with pytest.raises(UsageError, match='"mine" routes over the air to stations only, not to h'):
-        loaded(tmp_path, '"mine"', wires, 'flows=[{from="sta1", to="h"}]')
-    with pytest.raises(UsageError, match='paces by the length of the path, which routing = "mine" does not tell'):
-        loaded(tmp_path, '"mine"', "tcp=tcpap")
+    with pytest.raises(UsageError, match=words):
+        loaded(tmp_path, '"mine"', *settings)
 
 
 def test_the_search_path_lists_descriptions_alone_with_the_errors_of_wrong_ones(tmp_path, monkeypatch):

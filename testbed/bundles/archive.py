@@ -29,7 +29,8 @@ Compare:  results/{name}: table.csv, summary.csv, runs.parquet, figures; ./manet
 Rerun:    ./manet run results/{name}/CELL/seed-N   (one run, with its scenario and seed)
           {resume}
 Origin:   provenance.json; checkout/ holds the lock files, and the experiments that are in the checkout; bundle.json
-          every file's SHA-256, and the files that were left out.
+          every file's SHA-256, and the files that were left out. definition/, if there is one: the file of an experiment
+          that is in no checkout; give it to ./manet run.
 """
 
 

@@ -1,6 +1,7 @@
-"""The files of a bundle: a folder of results, and from the checkout the lock files and the experiment's file.
+"""The files of a bundle: a folder of results, the experiment's file, and from the checkout the lock files.
 
-Lock files and experiment are those of the commit that the runs recorded, if git knows it, else those of the checkout.
+Lock files and an experiment of the checkout are those of the commit that the runs recorded, if git knows it, else those of the
+checkout. A user's own experiment is in experiment.json, as it was when its runs began.
 """
 
 import json
@@ -9,9 +10,10 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from analysis import records
 from analysis.files import UNFINISHED, read_object
 from testbed.campaigns import library
 from testbed.errors import UsageError
@@ -45,13 +47,15 @@ def contents_of(directory: Path, captures: bool) -> Contents:
     experiments = [read_object(path) for path in _experiments(directory)]
     found.questions = [str(one["question"]) for one in experiments if one.get("question")]
     found.provenance = provenance(
-        [read_object(path) for path in found.members.values() if isinstance(path, Path) and path.name == "run.json"]
+        [records.read(path) for path in found.members.values() if isinstance(path, Path) and path.name == records.RUN]
     )
     commit = _only(found.provenance["commits"])
     for name in [*LOCKS, *(file for one in experiments for file in _definition(one))]:
         content = _at(commit, name)
         if content is not None:
             found.members[f"checkout/{name}"] = content
+    for path in _experiments(directory):
+        found.members |= {name: text.encode() for name, text in _own_definition(path)}
     found.members["provenance.json"] = (json.dumps(found.provenance, indent=1, sort_keys=True) + "\n").encode()
     return found
 
@@ -96,6 +100,21 @@ def _place(found: Contents, directory: Path, path: Path, captures: bool) -> None
 
 def _experiments(directory: Path) -> list[Path]:
     return sorted(path for path in (directory / "experiment.json", *directory.glob("*/experiment.json")) if path.is_file())
+
+
+def _own_definition(path: Path) -> Iterator[tuple[str, str]]:
+    """Name in the archive and text of each file of a user's own experiment. UsageError for an edited experiment.json."""
+    entries = read_object(path).get("definition", [])
+    for entry in entries if isinstance(entries, list) else [entries]:
+        name, text = (entry.get("name"), entry.get("text")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(text, str) or not _is_inside(name):
+            raise UsageError(f'{path}: "definition" holds no name and text of a file; run again with --resume to rewrite it')
+        yield f"definition/{path.resolve().parent.name}/{name}", text
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return name.isprintable() and not path.is_absolute() and ".." not in path.parts
 
 
 def _definition(experiment: dict[str, Any]) -> Iterator[str]:

@@ -38,7 +38,7 @@ def metadata(contents: Contents, files: dict[str, dict[str, Any]], license_url: 
     action = _entity(crate, "#runs", {"@type": "CreateAction", "name": f"{origin['runs']} runs", "startTime": origin["started"],
                                       "endTime": origin["ended"]})  # fmt: skip
     action["instrument"] = application
-    action["object"] = [entity for entity in described if entity.id.startswith("checkout/")]
+    action["object"] = [entity for entity in described if entity.id.startswith(("checkout/", "definition/"))]
     action["result"] = [entity for entity in described if entity.id.startswith("results/")]
     return (json.dumps(crate.metadata.generate(), indent=1, sort_keys=True) + "\n").encode()
 

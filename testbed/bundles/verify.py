@@ -17,12 +17,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed.bundles.archive import CHUNK, FORMAT, MANIFEST
-from testbed.errors import RunError, shortened
+from testbed.errors import RunError, UsageError, shortened
 
 MAX_MEMBERS = 1_000_000
 MAX_DIRECTORY_BYTES = 64 << 20  # of the archive's list of members; this and the manifest are held in memory
 MAX_MANIFEST_BYTES = 64 << 20  # some 400 000 files
 MAX_RATIO = 1032
+REMEDY = "give an archive that `manet bundle` has written"
 BROKEN = (
     zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeError, struct.error, ValueError,
     OverflowError, KeyError, IndexError,
@@ -47,17 +48,17 @@ class Verified:
 
 
 def verify(path: Path) -> Verified:
-    """Compare every member with the manifest. RunError for a file that is no bundle at all."""
+    """Compare every member with the manifest. RunError for a file that is no bundle at all, UsageError if it cannot be opened."""
     try:
         with path.open("rb") as file:
             _check_directory(file)
             with zipfile.ZipFile(file) as archive:
                 return _verified(archive, path.stat().st_size)
     except (*BROKEN, OSError, MemoryError) as problem:
-        if isinstance(problem, OSError) and problem.filename is not None:
-            raise  # the file cannot be opened; without a name: the archive leads to a place that no file has
+        if isinstance(problem, OSError) and problem.filename is not None:  # without: it leads to a place that no file has
+            raise UsageError(f"{path}: {problem.strerror}; {REMEDY}") from None
         why = str(problem) or type(problem).__name__
-        raise RunError(f"{path}: is no bundle, or is cut short: {shortened(_plain(why))}") from None
+        raise RunError(f"{path}: is no bundle, or is cut short ({shortened(_plain(why))}); {REMEDY}") from None
 
 
 def _verified(archive: zipfile.ZipFile, archive_bytes: int) -> Verified:

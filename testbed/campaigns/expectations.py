@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from analysis.digits import exact
 from scenarios.models import STRICT, as_tuple
 
 
@@ -73,7 +74,7 @@ def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Seq
         applies = expected.variants is None or row["variant"] in expected.variants
         reference = row[expected.against]
         if row["metric"] == expected.metric and applies and reference and row["mean"] is not None:
-            cell = ", ".join([*([str(row["variant"])] if row["variant"] else []), *(f"{a} {_plain(row[a])}" for a in axes)])
+            cell = ", ".join([*([str(row["variant"])] if row["variant"] else []), *(f"{a} {exact(row[a])}" for a in axes)])
             deviations.append((100 * (row["mean"] / reference - 1), cell))
     if not summary:
         return Comparison(text, None, f'nothing was run with profile "{expected.profile}", for which this is expected')
@@ -85,7 +86,3 @@ def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Seq
         return Comparison(text, False, f"{len(outside)} of {len(deviations)} cells are not: {shown}")
     percent, cell = max(deviations, key=lambda pair: abs(pair[0]))
     return Comparison(text, True, f"all {len(deviations)} cells, the farthest {percent:+.1f} % ({cell})")
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

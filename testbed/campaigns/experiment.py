@@ -7,6 +7,7 @@ checked here, before anything starts; an error names its line. Each step takes t
 """
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from testbed.campaigns.expectations import Expected
 from testbed.campaigns.request import FULL_SIZE, Request
 from testbed.campaigns.sweep import Sweep
 from testbed.errors import UsageError
+from testbed.programs import ROOT
 
 EXPERIMENT_FORMAT = "manet-experiment/1"
 MAX_RUNS = 100_000
@@ -49,6 +51,7 @@ class Experiment:
     shown: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     looks: tuple[int, int] = (1, MAX_PAIRS)  # seeds of the first look of a campaign, and the limit of seeds
+    definition: tuple[tuple[str, str], ...] = ()  # name and text of a user's own file and of its bases
 
     def to_json(self, resume: str = "") -> str:
         """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
@@ -70,6 +73,8 @@ class Experiment:
         if self.questions:
             asked = [question.model_dump(mode="json", by_alias=True, exclude_none=True) for question in self.questions]
             text |= {"questions": asked, "looks": list(self.looks)}
+        if self.definition:
+            text |= {"definition": [{"name": name, "text": content} for name, content in self.definition]}
         return json.dumps(text, indent=1) + "\n"
 
 
@@ -91,7 +96,7 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
         expect=tables.expect, expected=tables.expected, shown=tables.shown, questions=tables.questions,
-        looks=(tables.quick.get("seeds", 1), tables.full.get("seeds", MAX_PAIRS)),
+        looks=(tables.quick.get("seeds", 1), tables.full.get("seeds", MAX_PAIRS)), definition=_own_files(document),
     )  # fmt: skip
 
 
@@ -105,8 +110,18 @@ def _single(document: Document, request: Request) -> Experiment:
     return Experiment(
         name=document.path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
         axes={}, variants=(), seeds=_seeds(document, 1, request.seeds or scenario.seeds),
-        cells=(Cell(ONLY_CELL, "", {}, scenario, keys),), expect=Expected(),
+        cells=(Cell(ONLY_CELL, "", {}, scenario, keys),), expect=Expected(), definition=_own_files(document),
     )  # fmt: skip
+
+
+def _own_files(document: Document) -> tuple[tuple[str, str], ...]:
+    """Name and text of a file outside of the checkout and of its bases, the file first; none for a file of the checkout, which
+    the commit identifies. The names are relative to the folder that has all of them, so that each `base` leads to its file."""
+    texts = {path.resolve(): text for path, text in document.texts.items()}
+    if document.path.resolve().is_relative_to(ROOT):
+        return ()
+    common = Path(os.path.commonpath([path.parent for path in texts]))
+    return tuple((str(path.relative_to(common)), text) for path, text in texts.items())
 
 
 def _scenario(keys: Keys) -> Scenario:

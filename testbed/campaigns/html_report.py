@@ -5,36 +5,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis import records
 from analysis.doubt import doubt
 from analysis.errors import AnalysisError
-from analysis.files import read_object
 from testbed.campaigns import missing
 from testbed.campaigns.again import cell_commands
-from testbed.campaigns.report import Report, wrong_type
+from testbed.campaigns.report import Report
 from testbed.campaigns.time_limit import Cut
 from testbed.columns import hanging
 from testbed.errors import ManetError, UsageError, shortened
 
 if TYPE_CHECKING:
-    from analysis.report_page.content import ExperimentPart, Figure, NamedRun, NumberTable, Page
+    from analysis.report_page.content import Command, ExperimentPart, Figure, NamedRun, NumberTable, Page
 
 FORMAT = "manet-page/1"
 LEFT_OUT, MISSING = "left out", "missing"
 FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
-CAMPAIGN, EXPERIMENT = "campaign.json", "experiment.json"
-NUMBER, OBJECT = (int, float), (dict, type(None))
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "wall_s": NUMBER, "emulated_s": NUMBER, "verdicts": dict, "experiments": list, "time_limit": OBJECT,
-}  # fmt: skip
-
-
-def read_campaign(directory: Path) -> dict[str, Any]:
-    """campaign.json; empty without it. UsageError for a value of another type."""
-    content = read_object(directory / CAMPAIGN)
-    wrong = wrong_type(content, KINDS)
-    if wrong is not None:
-        raise UsageError(f"{shortened(str(directory))}/{CAMPAIGN}: {wrong}; the campaign's command rewrites it")
-    return content
 
 
 class HtmlReport:
@@ -80,18 +66,18 @@ class HtmlReport:
 
     def _pace(self) -> float | None:
         """The campaign's emulated seconds a second; None without a campaign."""
-        campaign = read_campaign(self.directory)
+        campaign = records.read(self.directory / records.CAMPAIGN)
         return campaign["emulated_s"] / campaign["wall_s"] if campaign.get("wall_s") and campaign.get("emulated_s") else None
 
     def _folders(self) -> list[Path]:
         """The experiments' folders, in the campaign's order, then by name."""
-        if (self.directory / EXPERIMENT).exists():
+        if (self.directory / records.EXPERIMENT).exists():
             return [self.directory]
-        found = sorted(path.parent for path in self.directory.glob(f"*/{EXPERIMENT}"))
+        found = sorted(path.parent for path in self.directory.glob(f"*/{records.EXPERIMENT}"))
         if not found:
             text = "holds no experiment.json, nor folders with one; give a folder that `manet run` or `manet campaign` has made"
             raise UsageError(f"{shortened(str(self.directory))}: {text}")
-        listed = [str(name) for name in read_campaign(self.directory).get("experiments", [])]
+        listed = records.read(self.directory / records.CAMPAIGN).get("experiments") or []
         return sorted(found, key=lambda folder: listed.index(folder.name) if folder.name in listed else len(listed))
 
     def _part(self, folder: Path, analyse_again: bool) -> "ExperimentPart":
@@ -141,7 +127,8 @@ class HtmlReport:
             doubtful=tuple(_doubtful(report)),
             remarks=tuple(f"{remark['run']}: {remark['remark']}" for remark in report.remarks()),
             provenance=provenance(description, report.results),
-            resume=missing.resume(report.directory, description),
+            resume=missing.resume(report.directory, description) if report.missing or report.has_bad_runs else "",
+            made_by="" if report.missing or report.has_bad_runs else missing.made_by(report.directory, description),
             commands=tuple(cell_commands(report.directory, description)),
         )
 
@@ -162,7 +149,7 @@ class HtmlReport:
         from analysis.report_page.content import Page, PaperPart
         from analysis.report_page.papers import OTHER, PAPERS, paper_of
 
-        campaign = read_campaign(self.directory)
+        campaign = records.read(self.directory / records.CAMPAIGN)
         papers = [(paper, tuple(part for part in parts if paper_of(part.name) == paper)) for paper in (*PAPERS, OTHER)]
         name = campaign.get("name") or (parts[0].name if len(parts) == 1 else self.directory.resolve().name)
         return Page(
@@ -171,6 +158,7 @@ class HtmlReport:
             papers=tuple(PaperPart(f"paper-{p.code}", p.heading, members) for p, members in papers if members),
             pace=_pace(campaign),
             rounds=_rounds(campaign),
+            command=_command(campaign),
         )
 
 
@@ -204,23 +192,36 @@ def _lead(campaign: dict[str, Any], parts: "list[ExperimentPart]") -> str:
 
 
 def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """(label, value) of campaign.json; nothing without it."""
+    """(label, value) of campaign.json; nothing without it. A batch counts when it has ended."""
+    from analysis.report_page.provenance import time_text
+
     if not campaign:
         return ()
     wall_s, emulated_s = campaign.get("wall_s") or 0, campaign.get("emulated_s") or 0
-    pace = f" ({emulated_s / wall_s:.1f} emulated seconds a second)" if wall_s else ""
-    verdicts = ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items())
+    pace = f"{emulated_s / wall_s:.1f} emulated seconds a second" if wall_s else ""
     entries = {
-        "command to go on": campaign.get("resume"),
-        "began": campaign.get("began"),
-        "ended": campaign.get("ended") or "has not ended",
+        "began": time_text(campaign.get("began") or ""),
+        "ended": time_text(campaign.get("ended") or "has not ended"),
         "time limit": _cut(campaign.get("time_limit")),
-        "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air{pace}",
-        "side by side": campaign.get("jobs"),
+        "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air ({pace})" if pace else "",
+        "runs side by side": _jobs(campaign.get("batches") or []),
         "cluster": campaign.get("cluster"),
-        "verdicts": verdicts,
+        "verdicts": ", ".join(f"{count} {kind}" for kind, count in (campaign.get("verdicts") or {}).items() if count),
     }
     return tuple((label, str(value)) for label, value in entries.items() if value)
+
+
+def _command(campaign: dict[str, Any]) -> "Command | None":
+    from analysis.report_page.content import Command
+
+    how = "The campaign's command:" if campaign.get("ended") else "The command that goes on:"
+    return Command(how, campaign["resume"]) if campaign.get("resume") else None
+
+
+def _jobs(batches: list[dict[str, Any]]) -> str:
+    """`2`, or `2 to 16`: the runs side by side, at the begin and at most, of all batches."""
+    jobs = sorted(number for batch in batches for number in batch.get("jobs") or [])
+    return "" if not jobs else str(jobs[0]) if jobs[0] == jobs[-1] else f"{jobs[0]} to {jobs[-1]}"
 
 
 def _cut(found: dict[str, Any] | None) -> str | None:
@@ -230,11 +231,10 @@ def _cut(found: dict[str, Any] | None) -> str | None:
 def _rounds(campaign: dict[str, Any]) -> "NumberTable | None":
     from analysis.report_page.content import NumberTable
 
-    rounds = campaign.get("rounds") or []
-    headings = ("round", "experiment", "runs", "wall s", "emulated s", "void")
-    keys = ("round", "experiment", "runs", "wall_s", "emulated_s", "void")
-    rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in rounds)
-    return NumberTable("Rounds: batches of paired runs, each followed by a look at the data", headings, 2, rows) if rows else None
+    headings, keys = ("round", "batches", "runs", "wall s", "emulated s"), ("round", "batches", "runs", "wall_s", "emulated_s")
+    rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in campaign.get("rounds") or [])
+    caption = "Rounds: batches of paired runs, each round followed by a look at the data"
+    return NumberTable(caption, headings, 1, rows) if rows else None
 
 
 def _plain(value: object) -> str:
@@ -248,7 +248,8 @@ def _doubtful(report: Report) -> "list[NamedRun]":
 
     rows = report.results.rows if report.results else []
     named = [(row["run_dir"], ending(row)) for row in rows if ending(row) != "valid"]
-    found = [NamedRun(run, kind, doubt(report.directory / run) or "its files give no reason") for run, kind in named]
+    reasons = {run: doubt(report.directory / run) or "its files give no reason" for run, _ in named}
+    found = [NamedRun(run, kind, reasons[run].removeprefix(f"{kind}: ")) for run, kind in named]
     found += [NamedRun(run, LEFT_OUT, reason) for run, reason in report.found.left_out.items()]
     never = [cell_seed for cell_seed, begun in report.missing.items() if not begun]
     return found + [NamedRun(f"{cell}/seed-{seed}", MISSING, "was never run, or not to its end") for cell, seed in never]

@@ -1,5 +1,6 @@
 """The experiments and ready-made scenarios of the project, by name."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,13 +22,14 @@ def is_folder(name: str) -> bool:
     return False
 
 
-def find(name: str) -> Path:
-    """The file of an experiment or a ready-made scenario, by name or path; UsageError if there is none."""
+def find(name: str, others: Iterable[str] = ()) -> Path:
+    """The file of an experiment or a ready-made scenario, by name or path; UsageError if there is none. `others`: further names
+    that the command knows, for the error."""
     with suppress(OSError):  # a name too long for a file
         for named in (*_files_of(name), Path(name)):
             if named.is_file():
                 return named
-    known = [*names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))]
+    known = [*others, *names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))]
     if "/" in name or name.endswith(".toml"):
         raise UsageError(f"{shortened(name)}: there is no such file{_nearest_file(Path(name), known)}")
     text = f"{shortened(name)}: there is no experiment or file of this name"

@@ -49,6 +49,11 @@ def resume(directory: Path, description: dict[str, Any]) -> str:
     return shlex.join(_generic(directory, description)) + " (and the --set it was run with)"
 
 
+def made_by(directory: Path, description: dict[str, Any]) -> str:
+    """The command that made the results, without `--resume`."""
+    return shlex.join(word for word in recorded_words(directory, description) if word != "--resume")
+
+
 def recorded_words(directory: Path, description: dict[str, Any]) -> list[str]:
     """The words of the same command, without a remark."""
     recorded = description.get("resume")

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis import records
 from analysis.doubt import doubt
 from analysis.errors import AnalysisError, RunFileError
 from analysis.found_runs import FoundRuns, find_runs, known
@@ -28,20 +29,9 @@ GENERAL = "general"  # analysis/figures/general.py
 NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict, so many remarks
 
 
-# of experiment.json, which a hand may have edited
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "name": str, "seeds": int, "cells": list, "axes": dict, "quick": bool, "questions": list, "units": dict,
-}  # fmt: skip
-
-
-def wrong_type(content: dict[str, Any], kinds: dict[str, type | tuple[type, ...]]) -> str | None:
-    """The first key of `kinds` whose value has another type, in words."""
-    found = next((key for key, kind in kinds.items() if key in content and not isinstance(content[key], kind)), None)
-    return None if found is None else f'"{found}" is {json.dumps(content[found])[:40]}, of another type than expected'
-
-
 class Report:
-    """The results in a folder, recalculated from the runs each time; UsageError for a folder without experiment.json."""
+    """The results in a folder, recalculated from the runs each time; UsageError for a folder without experiment.json,
+    RunFileError for one with values of another type."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -54,9 +44,7 @@ class Report:
             raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to rewrite it") from None
         if not isinstance(self.description, dict) or self.description.get("format") != EXPERIMENT_FORMAT:
             raise UsageError(f'{directory}/experiment.json: is no "{EXPERIMENT_FORMAT}"; run again with --resume to rewrite it')
-        wrong = wrong_type(self.description, KINDS)
-        if wrong is not None:
-            raise UsageError(f"{directory}/experiment.json: {wrong}; run again with --resume to rewrite it")
+        records.checked(directory / records.EXPERIMENT, self.description)
         self.figures: list[Path] = []
         self.caption = ""  # of the figures: the head of their module
         self.no_figure: str | None = None  # why the figure could not be drawn

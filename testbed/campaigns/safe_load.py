@@ -1,13 +1,14 @@
 """The number of parallel runs that this machine bears, measured while they run.
 
 It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine, or with what the worker's last
-batch found. Then the busy share of the cores decides: below LOW more runs, in proportion to the idle share below it, but at least
-one, and only one until the first run has ended, since a run loads the cores only when its traffic begins; above HIGH one less. A
-run that is not `valid` lowers the number by a quarter, and its limit to one less than it was. Runs
-that began before that do not lower it again: one disturbance spoils all that are under way, as one congested moment loses many
-segments of a window (RFC 6582, section 3.2). As many valid runs as the limit raise it again, REGAIN at most: by one, then by
-twice as many each time. A disturbance while the number still rises would otherwise hold it there. So a worker finds its own
-load, the verdicts have the last word, and what disturbed the machine for a minute does not slow a campaign of hours.
+batch found. Then the busy share of the cores decides. Below LOW more runs, in proportion to the idle share below it, at least
+one; only one until the first run has ended, since a run loads the cores only when its traffic begins. Above HIGH one less.
+
+A run that is not `valid` lowers the number by a quarter, and its limit to one less than it was. Runs that began before that do
+not lower it again: one disturbance spoils all that are under way, as one congested moment loses many segments of a window
+(RFC 6582, section 3.2). As many valid runs as the limit raise it again, REGAIN at most: by one, then by twice as many each time.
+A disturbance while the number still rises would otherwise hold it there. So a worker finds its own load, the verdicts have the
+last word, and what disturbed the machine for a minute does not slow a campaign of hours.
 """
 
 import time

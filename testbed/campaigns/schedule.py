@@ -1,13 +1,13 @@
 """Runs side by side, on this machine: their starts, outcomes and reruns.
 
-A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended: a second time with one in
-FEWER of the parallel runs, a third time alone. If the first two runs are void, the number of parallel runs is
-halved. At most one run per core starts up at a time: the start of thirty stations uses a whole core, which would make running
-runs void. A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their
-captures.
+A void run, or one whose host was late, is moved to `<cell>/void/` and rerun when all others have ended, with fewer runs in
+parallel each time, the last time alone (RERUN_DIVISORS). If the first two runs are void, the number of parallel runs is halved.
+At most one run per core starts up at a time: the start of thirty stations uses a whole core, which would make running runs void.
+A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their captures.
 """
 
 import json
+import math
 import signal
 import threading
 import time
@@ -31,8 +31,8 @@ from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError
 
-RETRIES = 2
-FEWER = 4
+RERUN_DIVISORS = (4, math.inf)  # of the parallel runs, at each rerun of a void run; the last is alone
+RETRIES = len(RERUN_DIVISORS)
 FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
@@ -153,7 +153,8 @@ class Schedule:
             self.progress.expect([self._work(task) for task in todo], self.jobs, usable_cores())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
-            for jobs in (max(1, (self.load.jobs if self.load else self.jobs) // FEWER), 1):
+            most = self.load.jobs if self.load else self.jobs
+            for jobs in (max(1, int(most // divisor)) for divisor in RERUN_DIVISORS):
                 for outcome in voids:
                     self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs in parallel")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
@@ -181,7 +182,7 @@ class Schedule:
                     jobs = load.look(self._is_full(waiting, running, jobs)) if load else jobs
                     while waiting and not self._is_full(waiting, running, jobs):
                         task = waiting.pop(0)
-                        began = Begun(load.began(), self.weight_of(task)) if load else Begun()
+                        began = Begun(load.began() if load else 0.0, self._weight(task))
                         running[pool.submit(self._one, task)] = began
                     self.progress.side_by_side(max(1, len(running)))
                     for future in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
@@ -203,9 +204,12 @@ class Schedule:
 
     def _is_full(self, waiting: list[Task], running: dict[Future[Outcome], "Begun"], jobs: int) -> bool:
         """Whether the next run would be more than `jobs` runs of weight 1 at once; a single run never is."""
-        following = self.weight_of(waiting[0]) if waiting and self.load else 1.0
+        following = self._weight(waiting[0]) if waiting else 1.0
         weight = sum(begun.weight for begun in running.values()) + following
         return bool(running) and (weight > jobs or (self.load is not None and len(running) >= self.load.max_jobs))
+
+    def _weight(self, task: Task) -> float:
+        return self.weight_of(task) if self.load else 1.0
 
     def _leave(self, waiting: list[Task]) -> None:
         """Empty `waiting`: its runs are not started."""

@@ -30,7 +30,8 @@ def workflow(
 def command(folder: Path, directory: Path, cluster: str | None, options: str, minutes: int) -> list[str]:
     """The command line of snakemake for one round."""
     config = {
-        "folder": folder.resolve(), "python": shlex.quote(sys.executable), "minutes": SLOWER * minutes,
+        "folder": folder.resolve(), "campaign": directory.resolve(),
+        "python": shlex.quote(sys.executable), "minutes": SLOWER * minutes,
         "retries": RETRIES if cluster else 0, "threads": 1 if cluster else usable_cores(),
         "driver": "" if cluster else f"--driver {shlex.quote(str(directory.resolve()))}",
     }  # fmt: skip

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.rounds import Member
 
-PAPERS = ("hv", "be", "rt", "im", "wm")
+PAPERS, ALL = ("hv", "be", "rt", "im", "wm"), "all"
 EXAMPLES = """
   ./manet campaign hv --quick       HV's experiments, until their questions
                                     are decided: results/campaign-hv-quick
@@ -31,7 +31,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "campaign", "run experiments until their questions are decided", EXAMPLES)
     parser.add_argument(
-        "names", metavar="PAPER|NAME|FILE", nargs="+", help=f"a paper ({', '.join(PAPERS)}, or all), an experiment, a TOML file"
+        "names", metavar="PAPER|NAME|FILE", nargs="+", help=f"a paper ({', '.join(PAPERS)}, or {ALL}), an experiment, a TOML file"
     )
     parser.add_argument("--quick", action="store_true", help="the quick size of each experiment")
     parser.add_argument(
@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     import shlex
     import time
 
+    from analysis import records
     from analysis.files import read_object
     from testbed.campaigns import captures
     from testbed.campaigns.batch import Batch
@@ -89,9 +90,11 @@ def run(options: argparse.Namespace) -> int:
     members = members_of(options)
     directory = members[0].directory.parent
     words = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
-    name = "-".join(options.names)
+    name = name_of(options.names)
     with Folder.claimed(directory) as claim:
-        before = read_object(directory / "campaign.json")
+        before = read_object(directory / records.CAMPAIGN)
+        if records.wrong_value(records.CAMPAIGN, before) is not None:
+            before = {}  # edited: as one that is damaged
         head: dict[str, Any] = {
             "name": name, "resume": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
             "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),
@@ -142,7 +145,6 @@ def hash_of_scenarios(members: "list[Member]") -> str:
 def members_of(options: argparse.Namespace) -> "list[Member]":
     """The experiments, checked, each with its folder."""
     from dataclasses import replace
-    from pathlib import Path
 
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find, names
@@ -151,21 +153,25 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
 
     chosen: list[str] = []
     for name in options.names:
-        papers = PAPERS if name == "all" else (name,) if name in PAPERS else ()
+        papers = PAPERS if name == ALL else (name,) if name in PAPERS else ()
         chosen += [known for paper in papers for known in names() if known.startswith(f"{paper}-")] if papers else [name]
     quick = "-quick" if options.quick else ""
-    named = "-".join(Path(name).stem if name.endswith(".toml") else name for name in options.names)
-    directory = options.out or results_folder() / f"campaign-{named}{quick}"
+    directory = options.out or results_folder() / f"campaign-{name_of(options.names)}{quick}"
     request = Request(options.quick, overrides(options), (), options.seeds)
     members = []
     for name in dict.fromkeys(chosen):
-        experiment = load(find(name), request)
+        experiment = load(find(name, (*PAPERS, ALL)), request)
         if options.max_pairs:
             questions = tuple(question.model_copy(update={"max_pairs": options.max_pairs}) for question in experiment.questions)
             seeds = experiment.seeds if options.seeds else min(experiment.seeds, options.max_pairs)
             experiment = replace(experiment, questions=questions, seeds=seeds)
         members.append(Member(experiment, directory / experiment.name))
     return members
+
+
+def name_of(names: list[str]) -> str:
+    """The campaign's name: its papers, experiments and files, these without folder and suffix."""
+    return "-".join(name.rpartition("/")[2].removesuffix(".toml") if name.endswith(".toml") else name for name in names)
 
 
 def lay_out_members(members: "list[Member]", command: str, jobs: int | None) -> None:

@@ -85,7 +85,8 @@ def _require_whole(run_dir: Path) -> None:
     if problem and not manifest.only_derived_differ(run_dir):
         raise RunFileError(f"{run_dir}: {problem}; run it again")
     if dropped := manifest.dropped_files(run_dir):
-        raise RunFileError(f"{run_dir}: {next(iter(dropped))} was dropped (--captures or --disk of a campaign); run it again")
+        why = f"{next(iter(dropped))} was dropped (--captures or --disk of a campaign)"
+        raise RunFileError(f"{run_dir}: {why}; `./manet run {run_dir}` repeats the run with all files; export that one")
 
 
 def _write_table(directory: Path, out: Path, flows: bool) -> None:

@@ -25,9 +25,10 @@ EXAMPLES = """
               /tmp/odd-hops results --json
 
 Tables: runs and flows (of all folders), nights (of `manet nightly`), one of
-each folder's runs with its name and "_" for "-", and columns. A query reads
-nothing else and writes nothing. Put `where counts` before you take a mean:
-void runs have rows.
+each folder's runs with its name and "_" for "-", and columns. Folders of the
+same name have the name of the folder above in front (campaign_hv_hv_fig1). A
+query reads nothing else and writes nothing. Put `where counts` before you take
+a mean: void runs have rows.
 """
 
 

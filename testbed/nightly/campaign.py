@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.files import read_object
+from analysis import records
 from analysis.store.files import read, stores_below
 from testbed.nightly.figure import Figure, Part
 from testbed.programs import ROOT
@@ -24,7 +24,7 @@ def figures(history: Path, night: str, names: Sequence[str], more: Sequence[str]
     done = subprocess.run([*MANET, "campaign", *names, *words], cwd=ROOT, stdout=sys.stderr, check=False)
     part = of_folder(out, history, "campaign")
     if done.returncode != 0:
-        verdicts = read_object(out / "campaign.json").get("verdicts") or {}
+        verdicts = records.read(out / records.CAMPAIGN).get("verdicts") or {}
         said = ", ".join(f"{number} {kind}" for kind, number in verdicts.items() if number)
         part.failures.append(f"campaign: `manet campaign {' '.join(names)} --quick` ended with {done.returncode}: {said or out}")
     return part

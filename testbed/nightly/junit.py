@@ -1,4 +1,5 @@
-"""JUnit XML of a night, for other systems: a suite for each part, a case for each watched figure and each failure."""
+"""JUnit XML of a night, for other systems: a suite for each part, a case for each watched figure and each failure. A figure that
+was not compared, for want of earlier nights, is skipped: it has passed no test."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,8 +7,9 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from analysis.files import write_atomic
+from analysis.nights.change import Verdict
 from testbed.nightly.night import Night
-from testbed.nightly.words import alarm_line
+from testbed.nightly.words import alarm_line, untested_reason
 
 
 def write(night: Night, path: Path) -> None:
@@ -18,8 +20,7 @@ def write(night: Night, path: Path) -> None:
         suite.timestamp = night.date.isoformat(timespec="seconds")
         suite.add_property("commits", night.commits)
         for verdict in (one for one in night.verdicts if one.series.part == name):
-            results = [Failure(alarm_line(verdict), "change")] if verdict.alarm else []
-            suite.add_testcase(_case(verdict.series.metric, name, results))
+            suite.add_testcase(_case(verdict.series.metric, name, _results(verdict)))
         for failure in part.failures:
             suite.add_testcase(_case(failure.partition(":")[0], f"{name}.failures", [Error(failure, "failed")]))
         if part.skipped:
@@ -27,6 +28,12 @@ def write(night: Night, path: Path) -> None:
         document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
     write_atomic(path, document.tostring().decode())  # type: ignore[no-untyped-call]
+
+
+def _results(verdict: Verdict) -> list[Failure | Skipped]:
+    if verdict.alarm:
+        return [Failure(alarm_line(verdict), "change")]
+    return [Skipped(reason)] if (reason := untested_reason(verdict)) else []
 
 
 def _case(name: str, suite: str, results: Sequence[Failure | Error | Skipped]) -> TestCase:

@@ -35,6 +35,14 @@ def alarm_line(verdict: Verdict) -> str:
     )
 
 
+def untested_reason(verdict: Verdict) -> str | None:
+    """Why a figure was not compared; None for one that was."""
+    if verdict.p is not None:
+        return None
+    needed = 1 if verdict.series.exact else MIN_NIGHTS
+    return f"too few earlier nights: {verdict.nights} of {needed}"
+
+
 def shortened_range(commits: str) -> str:
     """`old..new` with short commits; a + stays."""
     return "..".join(one[:SHORT] + ("+" if one.endswith("+") else "") for one in commits.split(".."))

@@ -4,7 +4,6 @@ connections; of the prompt's own run or of one that another process has started.
 A map costs some `ip` processes for each hop of a flow, and the medium waits for none of them.
 """
 
-import json
 import re
 import threading
 import time
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis import records
 from analysis.errors import AnalysisError
 from analysis.reception import RECEIVED, SENSED, range_of
 from analysis.rundir import Flow, RunDirectory
@@ -168,10 +168,7 @@ def _names(run: RunDirectory) -> dict[str, str]:
 
 def _time(run: RunDirectory, model_ns: int) -> str:
     """Seconds of the traffic once it has begun, else of the medium."""
-    try:
-        traffic_ns = json.loads((run.path / "run.json").read_text()).get("traffic_ns")
-    except (OSError, ValueError):
-        traffic_ns = None
+    traffic_ns = records.read(run.path / records.RUN).get("traffic_ns")
     if traffic_ns is None:
         return f"{model_ns / 1e9:.1f} s"
     return f"{(model_ns - traffic_ns) / 1e9:.1f} s of the traffic"

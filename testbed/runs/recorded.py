@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from analysis import records
 from analysis.rundir import find_run
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
@@ -30,7 +31,7 @@ class Recorded:
     def read(cls, directory: Path) -> "Recorded":
         """The run in a directory, or the only one below it. Raises UsageError for one that is under way or unreadable."""
         directory = ended(find_run(directory))
-        run = _json(directory / "run.json")
+        run = records.checked(directory / records.RUN, _json(directory / records.RUN))
         if not isinstance(run.get("seed"), int):
             raise UsageError(f'{directory / "run.json"}: has no "seed"; give the directory of a run: results/NAME/CELL/seed-N')
         path = directory / "scenario.json"

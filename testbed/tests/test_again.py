@@ -109,6 +109,15 @@ def test_the_verb_runs_it_again_and_tells_how_it_ended(record, tmp_path: Path, m
     assert error.splitlines() == ["[1/1] again: failed", "manet run: no medium; run ./setup.sh"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "key"), [({"clock": "real"}, "clock"), ({"versions": []}, "versions"), ({"seed": "7"}, "seed")]
+)
+def test_a_record_with_a_value_of_another_type_is_one_line(record, capsys, fields, key) -> None:
+    assert main(["run", str(record(**fields))]) == 1
+    error = capsys.readouterr().err
+    assert f'run.json: "{key}" is ' in error and len(error.splitlines()) == 1
+
+
 def test_a_folder_without_a_run_is_named_with_the_remedy(tmp_path: Path, capsys) -> None:
     assert main(["run", str(tmp_path)]) in (1, 2)
     assert str(tmp_path) in (error := capsys.readouterr().err) and error.count("\n") == 1

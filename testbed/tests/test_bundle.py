@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from testbed import __main__ as manet
 from testbed.bundles import archive
 from testbed.bundles.verify import MAX_RATIO, Verified, verify
+from testbed.campaigns import library
+from testbed.campaigns.experiment import load
 from testbed.errors import RunError, UsageError
 from testbed.tests.test_report import results  # noqa: F401  (a fixture)
 
@@ -114,6 +116,48 @@ def test_a_campaign_is_bundled_with_all_its_experiments(results, tmp_path_factor
     assert verify(campaign.parent / "hv.zip").ok
 
 
+def test_a_run_with_a_value_of_another_type_is_one_line(results, tmp_path_factory, capsys):  # noqa: F811
+    path = results / "all" / "seed-1" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"host": "laptop"}))
+    assert manet.main(["bundle", str(results), "--out", str(tmp_path_factory.mktemp("out") / "e.zip")]) == 1
+    error = capsys.readouterr().err
+    assert 'run.json: "host" is "laptop", of another type' in error and len(error.splitlines()) == 1
+
+
+def test_an_experiment_of_the_users_own_is_in_it_as_it_was_run(results, tmp_path_factory):  # noqa: F811
+    """Also the file that it is based on, in a folder beside its own; the file on the disk may have changed since."""
+    folder = tmp_path_factory.mktemp("own")
+    own, base = folder / "mine" / "e.toml", folder / "common" / "base.toml"
+    own.parent.mkdir()
+    base.parent.mkdir()
+    base.write_text("[scenario]\nhops = 1\n")
+    own.write_text('question = "?"\nbase = "../common/base.toml"\n')
+    definition = json.loads(load(own).to_json())["definition"]
+    description = json.loads((results / "experiment.json").read_text())
+    (results / "experiment.json").write_text(json.dumps(description | {"definition": definition}))
+    own.write_text("changed")
+    archive.write(results, folder / "e.zip", captures=False)
+    members = content(folder / "e.zip")
+    where = f"definition/{results.name}"
+    assert members[f"{where}/mine/e.toml"] == b'question = "?"\nbase = "../common/base.toml"\n'
+    assert members[f"{where}/common/base.toml"] == base.read_bytes()
+    assert "definition/, if there is one" in members["README.txt"].decode()
+    members[f"{where}/mine/e.toml"] += b"#"
+    assert verify(rewritten(folder / "e.zip", members)).changed == [f"{where}/mine/e.toml"]
+
+
+@pytest.mark.parametrize("definition", [5, [5], [{"name": "x"}], [{"name": "../x", "text": ""}], [{"name": "/x", "text": ""}]])
+def test_an_edited_definition_is_refused_with_the_remedy(results, tmp_path_factory, definition):  # noqa: F811
+    description = json.loads((results / "experiment.json").read_text())
+    (results / "experiment.json").write_text(json.dumps(description | {"definition": definition}))
+    with pytest.raises(UsageError, match=r'experiment.json: "definition" holds no name and text of a file; run again with'):
+        archive.write(results, tmp_path_factory.mktemp("out") / "e.zip", captures=False)
+
+
+def test_an_experiment_of_the_checkout_is_not_copied():
+    assert "definition" not in json.loads(load(library.find("hv-fig1")).to_json())
+
+
 def test_a_damaged_description_does_not_keep_results_out_of_a_bundle(results, tmp_path_factory):  # noqa: F811
     (results / "experiment.json").write_text("[]")
     out = tmp_path_factory.mktemp("out") / "e.zip"
@@ -154,7 +198,10 @@ def test_the_command_writes_and_checks(results, capsys):  # noqa: F811
         (["bundle", "--verify", "x.zip", "--captures"], "--captures: --verify checks an archive alone; leave it out"),
         (["bundle", "{}", "--out", "{}/in.zip"], "is in the folder that is bundled; give a file elsewhere with --out"),
         (["bundle", "{}/all", "--out", "/tmp/none.zip"], "holds neither experiment.json nor campaign.json"),
-        (["bundle", "--verify", "/nowhere.zip"], "/nowhere.zip: No such file or directory"),
+        (["bundle", "{}", "--out", "/proc/x.zip"], "/proc/x.zip: No such file or directory; correct the path or its permissions"),
+        (["bundle", "--verify", "/nowhere.zip"], "/nowhere.zip: No such file or directory; give an archive that `manet bundle`"),
+        (["bundle", "--verify", "/tmp"], "/tmp: Is a directory; give an archive that `manet bundle` has written"),
+        (["bundle", "--verify", "/etc/passwd"], "/etc/passwd: is no bundle, or is cut short (not a zip file); give an archive"),
     ],
 )
 def test_wrong_use_is_one_line_with_the_remedy(results, capsys, arguments, text):  # noqa: F811

@@ -378,3 +378,25 @@ def test_costly_runs_take_the_place_of_several(campaign):
     schedule = Schedule(4, made.progress, runner, load=load, weight_of=lambda task: 2 * task.cell.axes["hops"] - 1)
     assert len(schedule.run(tasks_of(made.experiment, made.directory), resume=True)) == 8
     assert max(at_once for _, at_once in beside) <= 1
+
+
+def test_costly_runs_take_the_place_of_several_when_they_are_rerun(campaign):
+    """Sixteen runs bear reruns of weight 4 at once: one of weight 3 and one of weight 1, never two of weight 3."""
+    plan = {(cell, seed): [Ended(verdict="void")] for cell in ("hops1", "hops2") for seed in (1, 2)}
+    runs, weights = FakeRuns(plan, hold_s=0.2), []
+    under_way = []
+
+    def runner(scenario, *arguments, **named):
+        under_way.append(2 * scenario.hops - 1)
+        weights.append(sum(under_way))
+        ended = runs(scenario, *arguments, **named)
+        under_way.remove(2 * scenario.hops - 1)
+        return ended
+
+    made = campaign(runner, jobs=16)
+    load = SafeLoad(16, 16, lambda: (0.0, 0.0))
+    load.ended = lambda *_: None  # else the void runs lower the number first
+    schedule = Schedule(16, made.progress, runner, load=load, weight_of=lambda task: 2 * task.cell.axes["hops"] - 1)
+    schedule.run(tasks_of(made.experiment, made.directory), resume=True)
+    assert len(weights) == 8
+    assert max(weights[4:]) <= 4

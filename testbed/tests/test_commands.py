@@ -84,6 +84,7 @@ def test_every_option_and_argument_has_a_help_text():
         (["map", "--at", "abc"], 'manet map: argument --at: "abc" is not a time in seconds, such as 12.5; see'),
         (["map", "--at", "nan"], 'manet map: argument --at: "nan" is not a time in seconds, such as 12.5; see'),
         (["map", "a.csv", "--range", "0"], 'manet map: argument --range: "0" is not a range in metres above 0; see'),
+        (["campaign", "hv", "--time", "-5m"], 'manet campaign: argument --time: "-5m" is not a duration such as 90m or 2h'),
         (["cli", "chain5", "--out", ""], "manet cli: argument --out: give a folder's name; see manet cli --help"),
         (["run", "hv-fig1", "--out", ""], "manet run: argument --out: give a folder's name; see manet run --help"),
     ],
@@ -102,6 +103,7 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     [
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
         (["run", "chain5.toml"], 'manet run: chain5.toml: there is no such file; did you mean "chain5"?\n'),
+        (["campaign", "hvv"], 'manet campaign: hvv: there is no experiment or file of this name; did you mean "hv"?\n'),
         (["run", "hv-fig99"], 'manet run: hv-fig99: there is no experiment or file of this name; did you mean "hv-fig'),
         (
             ["run", "no/such/x.toml"],

@@ -59,7 +59,7 @@ def test_a_run_with_a_cut_or_dropped_file_is_refused_and_the_file_named(folder, 
         manifest.write(one)
     (cut / "air.csv").write_bytes((cut / "air.csv").read_bytes()[:-20])
     manifest.drop(less, ["air.csv"])
-    for one, text in ((cut, "air.csv has "), (less, "air.csv was dropped")):
+    for one, text in ((cut, "air.csv has "), (less, f"`./manet run {less}` repeats the run with all")):
         assert manet.main(["export", str(one), "--format", form]) != 0
         said = capsys.readouterr().err
         assert len(said.splitlines()) == 1 and text in said
@@ -80,6 +80,7 @@ def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
     [
         (["{}/all/seed-1", "--format", "flent", "--out", "x.json"], "give one that ends in .flent.gz"),
         (["{}/all/seed-1", "--format", "flent", "--out", "/nowhere/x.flent.gz"], "there is no folder /nowhere"),
+        (["{}", "--format", "csv", "--out", "/proc/x.csv"], "/proc/x.csv: No such file or directory; correct the path or its"),
         (["{}/all/seed-1", "--format", "pcapng"], "air.pcapng: missing"),
         (["{}/all/seed-1", "--format", "csv", "--flows"], "--flows: only the CSV of a folder of results has rows per flow"),
         (["{}/all", "--format", "csv"], "no result store (runs.parquet); `./manet report DIR` writes"),

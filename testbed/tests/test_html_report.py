@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis import manifest
+from analysis.errors import RunFileError
 from analysis.tests.markup import Outline, outline
 from analysis.tests.test_report_page import HOLDS, UNDECIDED, write_answers
 from analysis.tests.test_tables import make_run
@@ -24,9 +25,9 @@ CAMPAIGN = {
     "ended": None,
     "experiments": ["my-own", "hv-fig1"],
     "size": "quick",
-    "jobs": 16,
     "cluster": None,
-    "rounds": [{"round": 1, "experiment": "hv-fig1", "runs": 4, "wall_s": 100.0, "emulated_s": 390.0, "void": 1}],
+    "rounds": [{"round": 1, "batches": 2, "runs": 4, "wall_s": 100.0, "emulated_s": 390.0}],
+    "batches": [{"round": 1, "batch": 1, "jobs": [4, 16]}, {"round": 1, "batch": 2, "jobs": [8, 8]}],
     "wall_s": 100.0,
     "emulated_s": 390.0,
     "verdicts": {"valid": 3, "void": 1},
@@ -70,8 +71,9 @@ def test_an_experiments_page_has_its_figure_numbers_origin_and_commands(tmp_path
     found = page_of(folder)
     assert "svg" in found.tags and {"general.pdf", "general.png"} <= set(found.links)
     assert all((folder / link).exists() for link in found.links if not link.startswith("#"))
-    for words in ("HV: TCP over mobile ad hoc networks", "How fast?", "published", "1463", "abcdef1", "2 valid", "--resume"):
+    for words in ("HV: TCP over mobile ad hoc networks", "How fast?", "published", "1463", "abcdef1", "2 valid"):
         assert words in found.text
+    assert f"--variant ns2 --out {folder}" in found.text and "--resume" not in found.text  # nothing is missing
     assert "No experiment here states a question" in found.text
 
 
@@ -84,7 +86,17 @@ def test_a_campaigns_page_has_every_experiment_by_paper_and_its_pace(tmp_path):
     assert {"hv-fig1/general.pdf", "my-own/general.pdf"} <= set(found.links)
     assert "100 s for 390 s on the air (3.9 emulated seconds a second)" in found.text
     assert "has not ended" in found.text and "./manet campaign papers --quick" in found.text
+    for words in ("The command that goes on:", "2026-11-23 21:00:00 UTC", "runs side by side", "4 to 16", "3 valid, 1 void"):
+        assert words in found.text
     assert all((tmp_path / link).exists() for link in found.links if not link.startswith("#"))
+
+
+def test_a_campaign_without_a_batch_that_has_ended_has_no_pace_yet(tmp_path):
+    make_experiment(tmp_path / "hv-fig1", "hv-fig1")
+    nothing = {"rounds": [], "batches": [], "wall_s": 0.0, "emulated_s": 0.0, "verdicts": {"valid": 0, "void": 0}}
+    (tmp_path / "campaign.json").write_text(json.dumps(CAMPAIGN | nothing))
+    text = page_of(tmp_path).text
+    assert "has not ended" in text and "wall time" not in text and "0 valid, 0 void" not in text
 
 
 def test_the_answers_of_all_experiments_come_first(tmp_path):
@@ -123,7 +135,8 @@ def test_void_failed_missing_and_changed_runs_are_named_with_their_reasons(tmp_p
     runs[4].rmdir()
     text = page_of(folder).text
     for words in ("8.1 % of deliveries were late", "iperf3 ended with status 1", "scenario.json was changed", "left out",
-                  "ns2-hops4/seed-1", "was never run", "1 valid, 1 void, 1 failed, 1 left out, 1 missing"):  # fmt: skip
+                  "ns2-hops4/seed-1", "was never run", "1 valid, 1 void, 1 failed, 1 left out, 1 missing",
+                  "Do what is missing:", "--resume"):  # fmt: skip
         assert words in text
 
 
@@ -155,11 +168,13 @@ def test_an_experiment_with_values_of_another_type_is_named_with_the_key(tmp_pat
     assert f'"{next(iter(edited))}" is' in report.problems["be-per"]
 
 
-@pytest.mark.parametrize("edited", [{"wall_s": "long"}, {"verdicts": 7}, {"experiments": "my"}])
+@pytest.mark.parametrize(
+    "edited", [{"wall_s": "long"}, {"verdicts": 7}, {"experiments": "my"}, {"rounds": [5]}, {"time_limit": 1}]
+)
 def test_a_campaign_with_values_of_another_type_is_one_line(tmp_path, edited):
     make_experiment(tmp_path / "hv-fig1", "hv-fig1")
     (tmp_path / "campaign.json").write_text(json.dumps(CAMPAIGN | edited))
-    with pytest.raises(UsageError, match=rf'/campaign.json: "{next(iter(edited))}" is .*rewrites it'):
+    with pytest.raises(RunFileError, match=rf'/campaign.json: "{next(iter(edited))}.*" is .*rewrites it'):
         HtmlReport(tmp_path).make()
 
 

@@ -283,6 +283,7 @@ def test_the_folder_of_a_file_has_its_name_without_its_path(tmp_path):
     campaign.add(parser.add_subparsers())
     members = campaign.members_of(parser.parse_args(["campaign", str(tmp_path / "e.toml"), "--quick"]))
     assert members[0].directory.parent.name == "campaign-e-quick"
+    assert campaign.name_of(["hv", "../x/e.toml", "rt-mobile"]) == "hv-e-rt-mobile"
 
 
 def test_a_value_compared_with_itself_is_refused(tmp_path):

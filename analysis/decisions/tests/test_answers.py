@@ -70,6 +70,12 @@ def test_an_open_question_asks_for_the_seeds_of_its_next_look():
     assert "it would take about" in found.line()
 
 
+def test_large_differences_are_printed_in_digits():
+    """1250, no 1.25e+03."""
+    found = of([2000.0, 2001.0, 1999.0, 2000.0], [3250.0, 3251.0, 3249.0, 3250.0])
+    assert "+1250 kbit/s [+1250, +1250]" in found.line()
+
+
 def test_a_look_waits_for_all_its_runs():
     found = of([100.0, 101.0, 99.0], [200.0, 201.0, 199.0, 202.0])
     assert (found.looks, found.seeds, found.answer.pairs) == ([], 4, 0)

@@ -59,6 +59,14 @@ def test_junit_has_a_case_per_figure_failure_and_skipped_part(history, tmp_path)
     assert (read.tests, read.failures, read.errors, read.skipped) == (3, 1, 1, 1)
 
 
+@pytest.mark.parametrize(("exact", "needed"), [(False, 5), (True, 1)])
+def test_a_figure_with_too_few_earlier_nights_is_skipped_in_junit_and_not_passed(tmp_path, exact, needed):
+    one = night.run(tmp_path, {"speed": lambda _: Part([Figure("speed/x", "s", (1.0, 1.0), 0.03, exact=exact)])})
+    junit.write(one, tmp_path / "n.xml")
+    (case,) = next(iter(JUnitXml.fromfile(str(tmp_path / "n.xml"))))
+    assert (case.is_passed, case.is_skipped, case.result[0].message) == (False, True, f"too few earlier nights: 0 of {needed}")
+
+
 def test_json_is_strict(history):
     outcome = night.run(history, {"speed": speed(1.5)})
     assert json.loads(json.dumps(words.as_json(outcome), allow_nan=False))["figures"][0]["alarm"] is True
