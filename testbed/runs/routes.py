@@ -54,8 +54,10 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> R
                 silent[name] = str(problem)
         return RouteSnapshot(directory, "now", answers, silent)
     kept = {name: _recorded_status(directory, name) for name in names}
-    when = "end" if all("end" in status for status in kept.values()) else "start"
-    return RouteSnapshot(directory, when, {name: status[when] for name, status in kept.items()})
+    when = "end" if any("end" in status for status in kept.values()) else "start"
+    absent = {name: f"{name}'s daemon did not run at the {when} of the traffic; see events.csv in {directory}"
+              for name, status in kept.items() if when not in status}  # fmt: skip
+    return RouteSnapshot(directory, when, {name: status[when] for name, status in kept.items() if when in status}, absent)
 
 
 def _stations(directory: Path, station: str | None) -> list[str]:

@@ -321,7 +321,7 @@ def _stages(site: Site, report: Report) -> None:
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
-        with events_running(site, children, waits.starved) as events:
+        with events_running(network, protocol, record.update, waits.starved) as events:
 
             def ready() -> None:
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))

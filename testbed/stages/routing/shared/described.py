@@ -23,6 +23,7 @@ from testbed.stages import iproute
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
@@ -133,9 +134,9 @@ class Rendering:
 class DescribedDaemons(Protocol):
     """The daemons of all stations; stations are reached over the radio and the description's further devices."""
 
-    def __init__(self, network: Network, rendering: Rendering) -> None:
+    def __init__(self, network: Network, rendering: Rendering, daemons: StationProcesses) -> None:
         super().__init__(network)
-        self.rendering = rendering
+        self.rendering, self.daemons = rendering, daemons
 
     def before_traffic(self, say: Say) -> None:
         """Wait for routes between the ends of all flows, at most `routing.settle` seconds, if the daemon is proactive."""
@@ -144,6 +145,19 @@ class DescribedDaemons(Protocol):
             return
         devices, ignored = (INTERFACE, *description.devices), PREFIX if description.radio.prefix_route else None
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
+
+    @property
+    def has_daemons(self) -> bool:
+        """See `Protocol`."""
+        return True
+
+    def start_daemon(self, station: Station) -> None:
+        """See `Protocol`. The helpers run on while the daemon does not."""
+        self.daemons.start([station])
+
+    def end_daemon(self, station: Station, *, kill: bool) -> None:
+        """See `Protocol`."""
+        self.daemons.end(station, kill=kill)
 
     def status_texts(self) -> dict[str, str]:
         """What the description's `status` commands print."""
@@ -169,12 +183,19 @@ def running(network: Network) -> Iterator[Protocol]:
             sign = partial(rendering.sign, helper.ready)
             name = f"{routing.protocol}-{helper.name}"
             stages.enter_context(processes_running(network, name, argv, sign, stop=description.stop_signal()))
-        argv = partial(_argv_of, rendering, description.command, apart=True)
-        sign = partial(rendering.sign, description.ready_sign())
-        stages.enter_context(processes_running(network, routing.protocol, argv, sign, stop=description.stop_signal()))
-        _after_start(rendering)
+        known: set[Station] = set()
+
+        def argv_of_daemon(station: Station) -> list[str]:
+            apart = station not in known  # a daemon that an event starts again does not wait
+            known.add(station)
+            return rendering.argv(station, description.command, apart=apart)
+
+        sign, ready = partial(rendering.sign, description.ready_sign()), partial(_after_start, rendering)
+        daemons = stages.enter_context(
+            processes_running(network, routing.protocol, argv_of_daemon, sign, stop=description.stop_signal(), ready=ready)
+        )
         stages.enter_context(acks_at_once(network))
-        yield DescribedDaemons(network, rendering)
+        yield DescribedDaemons(network, rendering, daemons)
 
 
 def eui_64(mac: str) -> str:
@@ -188,8 +209,8 @@ def state_folder(station: Station) -> Path:
     return SOCKETS / "routing" / station.name
 
 
-def _argv_of(rendering: Rendering, command: Command, station: Station, *, apart: bool = False) -> list[str]:
-    return rendering.argv(station, command, apart=apart)
+def _argv_of(rendering: Rendering, command: Command, station: Station) -> list[str]:
+    return rendering.argv(station, command)
 
 
 def _prepare(rendering: Rendering) -> None:
@@ -205,11 +226,11 @@ def _prepare(rendering: Rendering) -> None:
     iproute.batches({station: rendering.radio_lines(station) for station in network.stations}, "radio", network.site.log)
 
 
-def _after_start(rendering: Rendering) -> None:
-    """Run the commands that follow the start, at all stations in parallel; RunError for one that fails."""
+def _after_start(rendering: Rendering, stations: list[Station]) -> None:
+    """Run the commands that follow the start, at all these stations in parallel; RunError for one that fails."""
     for command in rendering.description.after_start:
         running_now = []
-        for station in rendering.network.stations:
+        for station in stations:
             argv = rendering.words(station, command)
             running_now.append((station, argv, namespace.within(station.netns, partial(_started, argv))))
         for station, argv, process in running_now:
