@@ -1,7 +1,7 @@
 """`manet cli`: Mininet's prompt on a running scenario, with additional verbs for the radio.
 
     links                       the stations in range of each station
-    routes [STATION]            the routes of the kernel and of our routing daemons
+    routes [STATION]            the routes of the kernel, and what the routing daemons say
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
     replay FILE [speed=M/S]     a movement file from now on, instead of earlier movement; `replay off` stops all stations
     map [FILE.png [SECONDS]]    stations, ranges, links and paths as picture and text; redrawn every SECONDS
@@ -257,14 +257,16 @@ class Prompt(CLI):
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
     def do_routes(self, line: str) -> None:
-        "Print the routes of the kernel and of our routing daemons.\nUsage: routes [station]"
+        "Print the routes of the kernel, and what the routing daemons say.\nUsage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]
-        known = self.protocol.status()
+        known, texts = self.protocol.status(), self.protocol.status_texts()
         for name in names:
             if self._is_node(name):
                 say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
                 if name in known:
                     say("\n".join(status.lines(name, known[name])))
+                if name in texts:
+                    say(texts[name].rstrip())
 
     def do_move(self, line: str) -> None:
         "Move a station (metres), at once or at a speed (m/s).\nUsage: move station x y [z] [speed]"

@@ -1,10 +1,11 @@
 """Daemons that a description names (docs/own-routing-daemon.md): one of routing/third-party, or the user's own.
 
 Order of a run: kernel module, state of the radio, files, helpers, daemon. A run keeps in `routing/` the description as
-description.json, the rendered files <station>.<name>, and what the description's `status` commands printed as
+description.json, the rendered files <station>.<name>, the `status` commands as status-commands.json, and what they printed as
 <station>.status.txt.
 """
 
+import json
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
 
 PREFIX = f"{NETWORK}/{PREFIX_BITS}"
+STATUS_COMMANDS = "status-commands.json"
 STATUS_DEADLINE_S = 5.0
 AFTER_START_DEADLINE_S = 30.0
 # no duplicate address detection and router solicitations, which would take air time
@@ -67,6 +69,10 @@ class Rendering:
             return words
         own_mounts = ["unshare", "--mount", "--propagation", "private"] if folders else []
         return [*own_mounts, "sh", "-c", f"{''.join(steps)}exec {shlex.join(words)}"]
+
+    def status_commands(self, station: Station) -> list[list[str]]:
+        """The words of the description's `status` commands."""
+        return [self.words(station, command) for command in self.description.status]
 
     def sign(self, ready: Ready | None, station: Station) -> Sign:
         """The sign that a process of the station works."""
@@ -161,10 +167,9 @@ class DescribedDaemons(Protocol):
 
     def status_texts(self) -> dict[str, str]:
         """What the description's `status` commands print."""
-        commands = self.rendering.description.status
         texts = {}
-        for station in self.network.stations if commands else []:
-            printed = [_printed(station, self.rendering.words(station, command)) for command in commands]
+        for station in self.network.stations if self.rendering.description.status else []:
+            printed = [output_of(words, station.netns) for words in self.rendering.status_commands(station)]
             texts[station.name] = "".join(printed)
         return texts
 
@@ -217,6 +222,8 @@ def _prepare(rendering: Rendering) -> None:
     network, description = rendering.network, rendering.description
     folder = network.site.folder("routing")
     (folder / "description.json").write_text(description.model_dump_json(indent=1, exclude_unset=True) + "\n")
+    commands = {station.name: rendering.status_commands(station) for station in network.stations}
+    (folder / STATUS_COMMANDS).write_text(json.dumps(commands, indent=1) + "\n")
     for station in network.stations:
         state_folder(station).mkdir(parents=True, exist_ok=True)
         for name, content in rendering.files(station).items():
@@ -278,11 +285,11 @@ def _sysctl(value: bool | int | str) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
-def _printed(station: Station, argv: list[str]) -> str:
-    """The command and its output. A daemon that does not answer is no failure of the run: the text says so."""
+def output_of(argv: list[str], netns: Path) -> str:
+    """A `status` command and its output. A daemon that does not answer is no failure of the run: the text says so."""
     options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "timeout": STATUS_DEADLINE_S}
     try:
-        done = namespace.within(station.netns, lambda: subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, **options))
+        done = namespace.within(netns, lambda: subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, **options))
     except (OSError, subprocess.TimeoutExpired) as problem:
         return f"# {shlex.join(argv)}\n# {problem}\n"
     failed = f"# ended with status {done.returncode}\n" if done.returncode else ""
