@@ -49,6 +49,8 @@ class Network:
 class Protocol:
     """A running protocol; the defaults are for one without daemons and settling."""
 
+    began_ns: int | None = None  # model time at which its start began
+
     def __init__(self, network: Network) -> None:
         self.network = network
 
@@ -70,6 +72,10 @@ class Protocol:
 
     def hops(self) -> dict[str, dict[str, int]]:
         """Path lengths that never change, of each station or host, by the destination's address. Daemons report their own."""
+        return {}
+
+    def processes(self) -> dict[str, list[int]]:
+        """The process ids of each station's daemon and its helpers, by station; empty without daemons."""
         return {}
 
     def status(self) -> dict[str, dict]:

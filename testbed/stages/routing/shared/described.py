@@ -140,9 +140,11 @@ class Rendering:
 class DescribedDaemons(Protocol):
     """The daemons of all stations; stations are reached over the radio and the description's further devices."""
 
-    def __init__(self, network: Network, rendering: Rendering, daemons: StationProcesses) -> None:
+    def __init__(
+        self, network: Network, rendering: Rendering, helpers: list[StationProcesses], daemons: StationProcesses
+    ) -> None:
         super().__init__(network)
-        self.rendering, self.daemons = rendering, daemons
+        self.rendering, self.helpers, self.daemons = rendering, helpers, daemons
 
     def before_traffic(self, say: Say) -> None:
         """Wait for routes between the ends of all flows, at most `routing.settle` seconds, if the daemon is proactive."""
@@ -165,6 +167,14 @@ class DescribedDaemons(Protocol):
         """See `Protocol`."""
         self.daemons.end(station, kill=kill)
 
+    def processes(self) -> dict[str, list[int]]:
+        """See `Protocol`."""
+        kinds = [*self.helpers, self.daemons]
+        return {
+            station.name: [kind.running[station].pid for kind in kinds if station in kind.running]
+            for station in self.network.stations
+        }
+
     def status_texts(self) -> dict[str, str]:
         """What the description's `status` commands print."""
         texts = {}
@@ -183,11 +193,13 @@ def running(network: Network) -> Iterator[Protocol]:
     with ExitStack() as stages:
         stages.enter_context(_module_loaded(description.module, rendering))
         _prepare(rendering)
+        helpers = []
         for helper in description.helpers:
             argv = partial(_argv_of, rendering, helper.command)
             sign = partial(rendering.sign, helper.ready)
             name = f"{routing.protocol}-{helper.name}"
-            stages.enter_context(processes_running(network, name, argv, sign, stop=description.stop_signal()))
+            running_helpers = processes_running(network, name, argv, sign, stop=description.stop_signal())
+            helpers.append(stages.enter_context(running_helpers))
         known: set[Station] = set()
 
         def argv_of_daemon(station: Station) -> list[str]:
@@ -200,7 +212,7 @@ def running(network: Network) -> Iterator[Protocol]:
             processes_running(network, routing.protocol, argv_of_daemon, sign, stop=description.stop_signal(), ready=ready)
         )
         stages.enter_context(acks_at_once(network))
-        yield DescribedDaemons(network, rendering, daemons)
+        yield DescribedDaemons(network, rendering, helpers, daemons)
 
 
 def eui_64(mac: str) -> str:

@@ -51,6 +51,10 @@ class Daemons(Protocol):
         if not kill and ended.popen.returncode != 0:
             raise ended.failure()
 
+    def processes(self) -> dict[str, list[int]]:
+        """See `Protocol`."""
+        return {station.name: [daemon.pid] for station, daemon in self.daemons.running.items()}
+
     def status(self) -> dict[str, dict]:
         """The answer of each daemon's status socket, by station; without those whose daemon an event has ended."""
         running = [station for station in self.network.stations if station in self.daemons.running]
