@@ -54,11 +54,11 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     sent = air.filter((pl.col("event") == "tx") & pl.col("frame").is_in(["data", "bcast"]))
     longest = run.flow_keys(flow)["bytes"] + _overhead_bytes(run)
     control, data = sent.filter(pl.col("bytes") < longest), sent.filter(pl.col("bytes") >= longest)
-    usage = _usage(run)
+    usage, began_ns = _usage(run), run.run.get("routing_ns")
     seconds = (end_ns - begin_ns) / 1e9
     return RoutingCost(
-        traffic_s=(begin_ns - usage["began_ns"]) / 1e9 if usage.get("began_ns") is not None else None,
-        first_s=arrived_s[0] - usage["began_ns"] / 1e9 if arrived_s and usage.get("began_ns") is not None else None,
+        traffic_s=None if began_ns is None else (begin_ns - began_ns) / 1e9,
+        first_s=None if began_ns is None or not arrived_s else arrived_s[0] - began_ns / 1e9,
         recovery_s=_recovery_s(steps, arrived_s),
         delivery=_delivery(run, flow, steps),
         control_bps=8 * int(control["bytes"].sum()) / seconds,

@@ -182,6 +182,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         started=metadata.now(),
         ended=None,
         epoch_ns=None,
+        routing_ns=None,
         traffic_ns=None,
         commit=metadata.commit(),
         kernel=metadata.kernel(),
@@ -318,6 +319,7 @@ def _stages(site: Site, report: Report) -> None:
         epoch_ns = network.medium.ask("status")["epoch_ns"]
         record.update(
             epoch_ns=epoch_ns,
+            routing_ns=protocol.began_ns,
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )

@@ -73,6 +73,6 @@ def _write_usage(network: Network, protocol: Protocol, when: str) -> None:
     if not used:
         return
     path = network.site.folder("routing") / "usage.json"
-    before = json.loads(path.read_text()) if path.exists() else {"format": USAGE_FORMAT, "began_ns": protocol.began_ns}
+    before = json.loads(path.read_text()) if path.exists() else {"format": USAGE_FORMAT}
     model_ns = network.medium.ask("status")["model_ns"]
     write_atomic(path, json.dumps({**before, when: {"model_ns": model_ns, "stations": used}}, indent=1) + "\n")
