@@ -1,17 +1,16 @@
 """The behaviour and the cost of a run's routing daemons: time to a path, delivery while there is one, control bytes, processor
 time and memory.
 
-For a run with one flow of datagrams, in which `move` events or the movement end and restore its path. Everything is counted from
-the start of the traffic to its end, in model time. Control frames are those that the medium sent without one of the flow's
-datagrams (every attempt, with its MAC header; without RTS, CTS and ACK): the frames that are shorter than a datagram. ARP would
-count, so a scenario sets arp = "static"; so do the few ICMP messages of a relay. A frame that is longer than a datagram by itself
-has headers of the daemon (source routes of DSR, batman-adv's own).
+For a run with one flow of datagrams whose path changes by `move` events or by the movement. Everything is counted from the start
+of the traffic to its end, in model time. Control frames are those that the medium sent without one of the flow's datagrams (every
+attempt, with its MAC header; without RTS, CTS and ACK): the frames that are shorter than a datagram. ARP would count, so a scenario
+sets arp = "static"; so do the few ICMP messages of a relay. A frame that is longer than a datagram by itself has headers of the
+daemon (source routes of DSR, batman-adv's own).
 """
 
 import csv
 import json
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -23,6 +22,7 @@ from analysis.movement import trace_path
 from analysis.reception import range_of
 from analysis.rundir import Flow, RunDirectory
 from mobility import connectivity
+from mobility.connectivity import Profile
 from mobility.trace import read
 
 USAGE = "routing/usage.json"
@@ -34,7 +34,8 @@ class RoutingCost:
 
     traffic_s: float | None  # from the start of the daemons to that of the traffic
     first_s: float | None  # from the start of the daemons to the first datagram that arrives
-    recovery_s: float | None  # from the return of a path to the first datagram that arrives then; mean over the returns
+    recovery_s: float | None  # from a change of the path to the first datagram that arrives then, mean; None without a change
+    missed: int  # changes after which none arrived until the next, whose whole time counts in the mean
     delivery: float  # share of the datagrams that were written while there was a path
     control_bps: float  # of all stations together, bit/s
     control_frames_per_s: float
@@ -49,8 +50,9 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     begin_ns = run.traffic_ns - run.epoch_ns
     end_ns = begin_ns + round(run.traffic_s * 1e9)
     air = run.air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
-    steps = _steps(run, flow, begin_ns / 1e9, end_ns / 1e9)
+    profile = _profile(run, flow, begin_ns / 1e9, end_ns / 1e9)
     arrived_s = _arrivals_s(run, flow, air)
+    waits = _waits(profile, arrived_s)
     sent = air.filter((pl.col("event") == "tx") & pl.col("frame").is_in(["data", "bcast"]))
     longest = run.flow_keys(flow)["bytes"] + _overhead_bytes(run)
     control, data = sent.filter(pl.col("bytes") < longest), sent.filter(pl.col("bytes") >= longest)
@@ -59,8 +61,9 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     return RoutingCost(
         traffic_s=None if began_ns is None else (begin_ns - began_ns) / 1e9,
         first_s=None if began_ns is None or not arrived_s else arrived_s[0] - began_ns / 1e9,
-        recovery_s=_recovery_s(steps, arrived_s),
-        delivery=_delivery(run, flow, steps),
+        recovery_s=fmean(wait_s for wait_s, _ in waits) if waits else None,
+        missed=sum(not arrived for _, arrived in waits),
+        delivery=_delivery(run, flow, profile.steps()),
         control_bps=8 * int(control["bytes"].sum()) / seconds,
         control_frames_per_s=len(control) / seconds,
         header_bytes=float(data["bytes"].mean()) - longest if len(data) else 0.0,
@@ -69,12 +72,12 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     )
 
 
-def _steps(run: RunDirectory, flow: Flow, begin_s: float, end_s: float) -> list[tuple[float, float, int]]:
-    """(from, until, hops of the flow's shortest path) by the stations' positions; 0 hops: no path."""
+def _profile(run: RunDirectory, flow: Flow, begin_s: float, end_s: float) -> Profile:
+    """The flow's path by the stations' positions."""
     range_m = range_of(run.medium)
     if range_m is None:
         raise RunFileError(f"{run.path / 'medium.json'}: this radio has no single range; the times without a path are unknown")
-    return connectivity.links(read(trace_path(run)), range_m, begin_s, end_s).hops(flow.source, flow.target).steps()
+    return connectivity.links(read(trace_path(run)), range_m, begin_s, end_s).hops(flow.source, flow.target)
 
 
 def _arrivals_s(run: RunDirectory, flow: Flow, air: pl.DataFrame) -> list[float]:
@@ -84,16 +87,17 @@ def _arrivals_s(run: RunDirectory, flow: Flow, air: pl.DataFrame) -> list[float]
     return sorted(float(t_ns) / 1e9 for t_ns in rows["t_ns"])
 
 
-def _recovery_s(steps: list[tuple[float, float, int]], arrived_s: list[float]) -> float | None:
-    """None if a path that came back was never used."""
+def _waits(profile: Profile, arrived_s: list[float]) -> list[tuple[float, bool]]:
+    """Of each change to another path: time until a datagram arrives, and True; or until the next change or the end, and False. A
+    path is kept as long as it works, so after a change no datagram can arrive over the one before."""
+    changes = [(float(profile.times_s[span]), bool(path)) for span, path in profile.paths]
+    ends_s = [at_s for at_s, _ in changes[1:]] + [float(profile.times_s[-1])]
     waits = []
-    for (_, _, before), (begin_s, end_s, hops) in pairwise(steps):
-        if before == 0 and hops > 0:
-            first_s = next((at_s for at_s in arrived_s if at_s >= begin_s), None)
-            if first_s is None or first_s > end_s:
-                return None
-            waits.append(first_s - begin_s)
-    return fmean(waits) if waits else None
+    for (at_s, exists), end_s in list(zip(changes, ends_s, strict=True))[1:]:
+        if exists:
+            first_s = next((arrival_s for arrival_s in arrived_s if at_s <= arrival_s < end_s), None)
+            waits.append((end_s - at_s, False) if first_s is None else (first_s - at_s, True))
+    return waits
 
 
 def _delivery(run: RunDirectory, flow: Flow, steps: list[tuple[float, float, int]]) -> float:

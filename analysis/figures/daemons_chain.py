@@ -1,4 +1,4 @@
-"""Routing daemons on one chain whose relay leaves and returns: time to a path, delivery, control bytes, processor time, memory.
+"""Routing daemons on one chain whose relay another replaces, twice: time to a path, delivery, control bytes, CPU, memory.
 
 A panel for each figure, a dot per run, a bar at the mean. `daemons.csv` has means, 95 % intervals by Student's t and numbers of
 runs, `daemons.md` the same as a table; analysis/routing_cost.py defines the figures. Suspect runs count, void ones do not.
@@ -24,8 +24,8 @@ from analysis.tables import collect_runs, counts, mean_and_interval
 SHOWN = {
     "traffic_s": ("traffic after the start of the daemons, s", "{:.1f}", 1.0),
     "first_s": ("first datagram after it, s", "{:.1f}", 1.0),
-    "recovery_s": ("after the relay's return, s", "{:.1f}", 1.0),
-    "delivery": ("delivered while there is a path, %", "{:.1f}", 100.0),
+    "recovery_s": ("after a change of relay, s", "{:.1f}", 1.0),
+    "delivery": ("delivered, %", "{:.1f}", 100.0),
     "control_bps": ("control, kbit/s on the air", "{:.2f}", 1e-3),
     "header_bytes": ("headers on a datagram, bytes", "{:.0f}", 1.0),
     "cpu_ms_per_s": ("CPU of a daemon, ms/s", "{:.2f}", 1.0),
@@ -59,21 +59,24 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def statistics(variant: str, costs: list[RoutingCost]) -> list[dict[str, Any]]:
-    """A row for each figure: `mean`, `ci95` and `n` of the runs that have it, `runs` of all. A run in which the path was never
-    used again has no time; it is in `runs` only."""
+    """A row for each figure: `mean`, `ci95` and `n` of the runs that have it, `runs` of all."""
     values = {name: [asdict(cost)[name] for cost in costs] for name in NAMES}
     return [{"variant": variant, "figure": name, **mean_and_interval(values[name]), "runs": len(costs)} for name in NAMES]
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The table in Markdown: a row for each daemon, mean and interval of each figure; `2 of 5` runs that have a figure."""
+    """The table in Markdown: a row for each daemon, mean and interval of each figure; `(2 of 5)` runs that have a figure, `(1
+    missed)`: changes of the path, in all runs, that the daemon did not follow in time."""
     variants = list(dict.fromkeys(row["variant"] for row in rows))
     cells = {(row["variant"], row["figure"]): row for row in rows}
     heads = ["daemon", *(heading for heading, _, _ in SHOWN.values()), "runs"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for variant in variants:
-        shown = [_cell(cells[variant, name], *SHOWN[name][1:]) for name in SHOWN]
-        lines.append(f"| {' | '.join([variant, *shown, str(cells[variant, NAMES[0]]['runs'])])} |")
+        shown = {name: _cell(cells[variant, name], *SHOWN[name][1:]) for name in SHOWN}
+        of_missed = cells[variant, "missed"]
+        if missed := round((of_missed["mean"] or 0) * of_missed["n"]):
+            shown["recovery_s"] += f" ({missed} missed)"
+        lines.append(f"| {' | '.join([variant, *shown.values(), str(cells[variant, NAMES[0]]['runs'])])} |")
     return "\n".join(lines) + "\n"
 
 

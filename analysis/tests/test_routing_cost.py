@@ -79,7 +79,7 @@ def test_times_delivery_control_and_cost_of_a_run(run: Path) -> None:
     cost = routing_cost(RunDirectory(run))
     assert cost.traffic_s == pytest.approx(2 - 0.5)
     assert cost.first_s == pytest.approx(3.1 - 0.5)
-    assert cost.recovery_s == pytest.approx(9.6 - 8, abs=0.01)  # back in range at 8 s
+    assert (cost.recovery_s, cost.missed) == (pytest.approx(9.6 - 8, abs=0.01), 0)  # back in range at 8 s
     assert cost.delivery == pytest.approx(5 / 7)  # of 7 that were written while in range, those at 2.5 and 8.5 are lost
     assert cost.control_bps == pytest.approx(8 * (66 + 86 + 86 + 3 * OVERHEAD) / 10)
     assert cost.control_frames_per_s == pytest.approx(0.3)
@@ -93,10 +93,11 @@ def test_a_protocol_without_daemons_has_no_cost_of_them(run: Path) -> None:
     assert (cost.cpu_ms_per_s, cost.peak_rss_mb) == (None, None) and cost.first_s == pytest.approx(3.1 - 0.5)
 
 
-def test_a_path_that_is_never_used_again_has_no_time(run: Path) -> None:
+def test_a_path_that_is_never_used_again_counts_as_long_as_it_is_there(run: Path) -> None:
     air = run / "air.csv"
     air.write_text("\n".join(line for line in air.read_text().splitlines() if ",deliver,data,sta1,1,,524," not in line) + "\n")
-    assert routing_cost(RunDirectory(run)).recovery_s is None
+    cost = routing_cost(RunDirectory(run))
+    assert (cost.recovery_s, cost.missed) == (pytest.approx(12 - 8, abs=0.01), 1)  # to the end of the traffic
 
 
 def test_the_figure_draws_each_daemon_in_the_experiments_order(run: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -119,12 +120,14 @@ def test_the_figure_draws_each_daemon_in_the_experiments_order(run: Path, tmp_pa
     assert "aodv,cpu_ms_per_s,1.5,,1,1" in (folder / "daemons.csv").read_text()
 
 
-def test_the_table_counts_runs_without_a_time() -> None:
-    def cost(recovery_s: float | None) -> RoutingCost:
-        return RoutingCost(1.5, 2.0, recovery_s, 0.98, 250.0, 1.0, 0.0, None, None)
+def test_the_table_names_missed_changes_and_runs_without_a_figure() -> None:
+    def cost(first_s: float | None, recovery_s: float, missed: int) -> RoutingCost:
+        return RoutingCost(1.5, first_s, recovery_s, missed, 0.98, 250.0, 1.0, 0.0, None, None)
 
     # of 1 and 3: t(0.975, 1 degree of freedom) = 12.706, times s / sqrt(n) = 1
-    (line,) = table(statistics("x", [cost(1.0), cost(None), cost(3.0)])).splitlines()[2:]
+    (line,) = table(statistics("x", [cost(2.0, 1.0, 0), cost(2.0, 3.0, 2)])).splitlines()[2:]
     assert line.split(" | ") == [
-        "| x", "1.5 ± 0.0", "2.0 ± 0.0", "2.0 ± 12.7 (2 of 3)", "98.0 ± 0.0", "0.25 ± 0.00", "0 ± 0", "-", "-", "3 |",
+        "| x", "1.5 ± 0.0", "2.0 ± 0.0", "2.0 ± 12.7 (2 missed)", "98.0 ± 0.0", "0.25 ± 0.00", "0 ± 0", "-", "-", "2 |",
     ]  # fmt: skip
+    (line,) = table(statistics("x", [cost(None, 1.0, 0), cost(2.0, 1.0, 0)])).splitlines()[2:]
+    assert line.split(" | ")[2:4] == ["2.0 (1 of 2)", "1.0 ± 0.0"]
