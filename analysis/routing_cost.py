@@ -3,9 +3,9 @@ time and memory.
 
 For a run with one flow of datagrams whose path changes by `move` events or by the movement. Everything is counted from the start
 of the traffic to its end, in model time. Control frames are those that the medium sent without one of the flow's datagrams (every
-attempt, with its MAC header; without RTS, CTS and ACK): the frames that are shorter than a datagram. ARP would count, so a scenario
-sets arp = "static"; so do the few ICMP messages of a relay. A frame that is longer than a datagram by itself has headers of the
-daemon (source routes of DSR, batman-adv's own).
+attempt, with its MAC header; without RTS, CTS and ACK): the frames that are shorter than a datagram. ARP would count, so a
+scenario sets arp = "static"; so do the few ICMP messages of a relay. A frame that is longer than a datagram by itself has headers
+of the daemon (source routes of DSR, batman-adv's own).
 """
 
 import csv
