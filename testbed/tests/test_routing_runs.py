@@ -90,6 +90,23 @@ def test_configuration_notes_and_status_are_kept_of_each_station(runs: dict[str,
     assert [(route["via"], route["hops"]) for route in to_the_end] == [("10.0.0.2", 2)]
 
 
+@pytest.mark.parametrize("name", HERE)
+def test_processor_time_and_memory_of_the_daemons_are_kept(runs: dict[str, Path], name: str) -> None:
+    record, path = json.loads((runs[name] / "run.json").read_text()), runs[name] / "routing" / "usage.json"
+    assert 0 < record["routing_ns"] < record["traffic_ns"]
+    if name == "batman-adv":
+        assert not path.exists()
+        return
+    usage = json.loads(path.read_text())
+    processes = 2 if name == "frr-babel" else 1  # with zebra
+    for station in ("sta1", "sta2", "sta3"):
+        start, end = (usage[when]["stations"][station] for when in ("start", "end"))
+        assert (start["processes"], end["processes"]) == (processes, processes)
+        assert 0 < start["cpu_s"] <= end["cpu_s"] < 10  # of some seconds
+        assert 500 < end["rss_kb"] <= end["peak_rss_kb"] < 100_000
+    assert record["routing_ns"] < usage["start"]["model_ns"] < usage["end"]["model_ns"]
+
+
 def test_with_dsr_the_radio_carries_source_routes_and_no_arp(runs: dict[str, Path]) -> None:
     # the TUN's MTU of 1428 leaves room for a route of 15; one station between takes 4 fixed bytes, 4 and 4 of its route
     full = len(captured(runs["dsr"], "sta1", "ip proto 48 and src host 10.0.0.1 and ip[2:2] = 1428 + 12"))
