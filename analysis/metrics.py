@@ -25,7 +25,8 @@ from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
 LATE_S = 2.0
-FAULTS = {"power": "", "wire": "wire ", "cut": "cut: "}  # events that stop a station or a wire, and how a remark begins
+# events that stop a station, a wire or a daemon, and how a remark begins
+FAULTS = {"power": "", "wire": "wire ", "cut": "cut: ", "daemon": "daemon of "}
 NAMED_FAULTS = 6  # at most so many in the remark
 
 
@@ -45,6 +46,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
         metrics["kinds"] = of_kinds
     if happened := _happened(run):
         remarks.append(happened)
+    remarks += _failed_commands(run)
     metrics["checks"] = [check.as_dict() for check in found]
     if remarks:
         metrics["remarks"] = remarks
@@ -114,6 +116,19 @@ def _happened(run: RunDirectory) -> str | None:
     texts = [f"{FAULTS[row['event']]}{row['station']} {row['detail']} at {row['at_s']} s" for row in rows[:NAMED_FAULTS]]
     more = [f"and {len(rows) - NAMED_FAULTS} more in events.csv"] if len(rows) > NAMED_FAULTS else []
     return f"events: {'; '.join(texts + more)}" if rows else None
+
+
+def _failed_commands(run: RunDirectory) -> list[str]:
+    """A line for each command of an event that ended by itself with a status other than 0."""
+    if not any(row["event"] == "command" for row in run.events):
+        return []
+    lines = []
+    for command in run.run.get("commands", []):
+        status = command["exit_status"]
+        if status and command["ended_by"] == "itself":
+            ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+            lines.append(f"command {command['name']} of {command['station']} {ended} at {command['ended_s']:g} s")
+    return lines
 
 
 def _start_ns(flow: Flow, report: IperfReport | None, connected_ns: int | None) -> int | None:

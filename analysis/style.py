@@ -56,6 +56,8 @@ VARIANTS = {
     "batman-adv": VariantStyle("batman-adv", GREEN, "^"),
     "batman-adv-fast": VariantStyle("batman-adv, 5 messages a second", SKY, "X"),
     "babeld": VariantStyle("Babel", GREY, "p"),
+    "bird-babel": VariantStyle("Babel, BIRD", SKY, "P"),
+    "frr-babel": VariantStyle("Babel, FRR", ORANGE, "X"),
     "static": VariantStyle("static routes", BLACK, "v"),
     "as-printed": VariantStyle("positions as printed", BLUE, "o"),
     "rearranged": VariantStyle("rearranged", VERMILION, "s"),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import IO
+from typing import IO, Literal
 
 from manet_testbed.answers import Ping, Route
 from manet_testbed.connection import Connection
@@ -126,6 +126,13 @@ class Station:
     def power(self, on: bool) -> None:
         """Switch radio and wires on or off, as if unplugged; programs keep running."""
         self._connection.request("power", {"station": self.name, "on": on})
+
+    def daemon(self, action: Literal["start", "stop", "restart", "kill"]) -> None:
+        """Start, stop, restart or kill (SIGKILL) the station's routing daemon; its routes stay in the kernel after a kill. A
+        daemon that ends otherwise fails the mesh."""
+        if action not in ("start", "stop", "restart", "kill"):
+            raise WrongRequest(f'{self.name}: daemon: "{action}" is not known; give start, stop, restart or kill')
+        self._connection.request("daemon", {"station": self.name, "action": action})
 
     @property
     def position(self) -> tuple[float, float, float]:

@@ -1,12 +1,15 @@
-"""Events of stations and links during a run (`events` of formats/scenario.md)."""
+"""Events of stations, links, routing daemons and commands during a run (`events` of formats/scenario.md)."""
 
-from collections.abc import Collection
+import re
+import string
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mobility.trace import is_inside, outside
 from scenarios import owned
+from scenarios.errors import shortened
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds
 from topologies.layouts import MAX_COORDINATE_M
@@ -18,7 +21,15 @@ KINDS: dict[str, tuple[set[str], set[str]]] = {
     "move": ({"to"}, {"speed"}),
     "cut": ({"from", "to"}, set()),
     "wire": ({"stalled"}, set()),
+    "daemon": ({"station"}, set()),
+    "command": ({"station"}, {"name"}),
 }
+OF_STARTED_COMMANDS: tuple[set[str], set[str]] = ({"name"}, set())  # the keys of `command = "kill"`: an action, no words
+ACTIONS = ("stop", "kill", "restart")  # on a command that an earlier event started
+Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")  # of a command: it is part of the name of its log
+MAX_WORDS, MAX_WORD = 256, 4096
+BRACES = "write {{ and }} for braces of the word itself"
 
 
 class Event(BaseModel):
@@ -37,6 +48,15 @@ class Event(BaseModel):
     source: str | None = Field(None, alias="from")
     wire: Annotated[tuple[str, str] | None, BeforeValidator(as_tuple)] = None
     stalled: bool | None = None
+    daemon: Literal["start", "stop", "restart", "kill"] | None = None
+    command: Annotated[Action | tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
+    station: str | None = None
+    name: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of a command that the event starts; empty for any other event."""
+        return self.command if isinstance(self.command, tuple) else ()
 
     @property
     def kind(self) -> str:
@@ -51,12 +71,13 @@ class Event(BaseModel):
         if len(kinds) != 1:
             which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "has no kind of event"
             raise KeyProblem((kinds[1],) if kinds else (), which if kinds else f"{which}; add one of {', '.join(KINDS)}")
-        needed, optional = KINDS[kinds[0]]
+        needed, optional = OF_STARTED_COMMANDS if isinstance(self.command, str) else KINDS[kinds[0]]
         for key in sorted(given - needed - optional - {kinds[0]}):
             raise KeyProblem((key,), f'a "{kinds[0]}" event has no "{key}"; remove it')
         for key in sorted(needed - given):
             raise KeyProblem((), f'a "{kinds[0]}" event needs "{key}"; add it')
         self._check_target()
+        self._check_command()
         return self
 
     def _check_target(self) -> None:
@@ -71,6 +92,23 @@ class Event(BaseModel):
             if ends is not None and ends[0] == ends[1]:
                 raise KeyProblem((key,), f'"{ends[0]}" is named twice; name two stations')
 
+    def _check_command(self) -> None:
+        if isinstance(self.command, str) and self.command not in ACTIONS:
+            actions = ", ".join(f'"{action}"' for action in ACTIONS)
+            text = f'"{shortened(self.command)}" is not known; give the words of a command as a list, or one of {actions}'
+            raise KeyProblem(("command",), text)
+        if self.name is not None and NAME.fullmatch(self.name) is None:
+            text = f'"{shortened(self.name)}" is no name of a command; use at most 32 of a-z, 0-9 and "-"'
+            raise KeyProblem(("name",), text)
+        if not isinstance(self.command, tuple):
+            return
+        if not self.command or not self.command[0] or fields_of(self.command[:1]):
+            raise KeyProblem(("command",), "its first word must be the name or path of a program; write it there")
+        if len(self.command) > MAX_WORDS or any(len(word) > MAX_WORD or "\0" in word for word in self.command):
+            text = f"has more than {MAX_WORDS} words, a word of more than {MAX_WORD} characters, or a NUL; write a script"
+            raise KeyProblem(("command",), text)
+        fields_of(self.command)
+
     @model_serializer(mode="wrap")
     def _without_the_other_kinds_keys(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in as_usual(self).items() if value is not None}
@@ -78,6 +116,7 @@ class Event(BaseModel):
     def stations(self) -> list[tuple[tuple[str | int, ...], str]]:
         """The stations that the event names, each with its key path."""
         named: list[tuple[tuple[str | int, ...], object]] = [(("power",), self.power), (("move",), self.move)]
+        named += [(("station",), self.station)]
         named += [(("link", index), name) for index, name in enumerate(self.link or ())]
         named += [(("from",), self.source), (("to",), self.to)]
         return [(path, name) for path, name in named if isinstance(name, str)]
@@ -90,9 +129,10 @@ def check_events(
     length_s: float,
     area: tuple[float, float] | None = None,
     wires: Collection[frozenset[str]] = (),
+    without_daemon: str | None = None,
 ) -> None:
     """Check events against the scenario's stations, wires (pairs of ends) and length of traffic; KeyProblem for the first
-    error."""
+    error. `without_daemon`: the scenario's routing, if it has no daemon that an event could end."""
     for index, event in enumerate(events):
         if event.move and area is not None and isinstance(event.to, tuple) and not is_inside(event.to, area):
             text = f"{event.move} would go to {outside(event.to, area)}; correct the place, or give a larger area"
@@ -104,8 +144,73 @@ def check_events(
             text = f'there is no wire between "{event.wire[0]}" and "{event.wire[1]}"; name a station and a host of [[wires]]'
             raise KeyProblem(("events", index, "wire"), text)
         for path, name in event.stations():
-            if name in hosts and not (event.cut and path == ("to",)):  # the path to a host leads over a gateway
+            # the path to a host leads over a gateway; any node runs commands
+            if name in hosts and not (event.cut and path == ("to",)) and not event.words:
                 text = f'"{name}" is a wired host, which has no radio; name a station'
                 raise KeyProblem(("events", index, *path), text)
             if name not in stations and name not in hosts:
                 raise KeyProblem(("events", index, *path), f'there is no station "{name}"; name one of the scenario\'s')
+    _check_daemons(events, without_daemon)
+    _check_commands(events, {*stations, *hosts})
+
+
+def by_time(events: Collection[Event]) -> list[tuple[int, Event]]:
+    """The events in the order in which they are carried out, each with its place in the list."""
+    return sorted(enumerate(events), key=lambda entry: entry[1].at)
+
+
+def command_names(events: Collection[Event]) -> dict[int, str]:
+    """The name of each command that an event starts, by the event's place in the list: its own, else `command1`, ... in the
+    order of the list."""
+    started = [(index, event) for index, event in enumerate(events) if event.words]
+    return {index: event.name or f"command{number}" for number, (index, event) in enumerate(started, start=1)}
+
+
+def fields_of(words: Sequence[str]) -> list[str]:
+    """The fields of the words of a command, as of str.format. KeyProblem for braces that are none."""
+    found = []
+    for word in words:
+        try:
+            parts = list(string.Formatter().parse(word))
+        except ValueError as problem:
+            raise KeyProblem(("command",), f'"{shortened(word)}": {problem}; {BRACES}') from None
+        for _text, name, spec, conversion in parts:
+            if name is not None and (not name or spec or conversion):
+                raise KeyProblem(("command",), f'"{shortened(word)}" has a field without a station\'s name; {BRACES}')
+            found += [] if name is None else [name]
+    return found
+
+
+def _check_daemons(events: Collection[Event], without_daemon: str | None) -> None:
+    """A daemon runs from the start of the run: an event finds it as the events before have left it."""
+    stopped: set[str] = set()
+    for index, event in by_time(events):
+        if event.daemon is None or event.station is None:
+            continue
+        if without_daemon is not None:
+            text = f'routing "{without_daemon}" has no daemon; remove the event, or choose a protocol with a daemon'
+            raise KeyProblem(("events", index, "daemon"), text)
+        if event.daemon == "start" and event.station not in stopped:
+            text = f'the daemon of {event.station} runs at {event.at:g} s; write "restart", or stop it before'
+            raise KeyProblem(("events", index, "daemon"), text)
+        if event.daemon != "start" and event.station in stopped:
+            text = f'the daemon of {event.station} does not run at {event.at:g} s; write "start"'
+            raise KeyProblem(("events", index, "daemon"), text)
+        (stopped.add if event.daemon in ("stop", "kill") else stopped.discard)(event.station)
+
+
+def _check_commands(events: Collection[Event], nodes: Collection[str]) -> None:
+    names, started = command_names(events), set[str]()
+    for index, event in by_time(events):
+        if event.words:
+            if names[index] in started:
+                text = f'"{names[index]}" is the name of an earlier command; give another'
+                raise KeyProblem(("events", index, "name"), text)
+            started.add(names[index])
+            for field in fields_of(event.words):
+                if field not in nodes:
+                    text = f"{{{field}}} stands for the address of a station, and there is none of that name; {BRACES}"
+                    raise KeyProblem(("events", index, "command"), text)
+        elif event.command is not None and event.name not in started:
+            known = f"; those before are {', '.join(sorted(started))}" if started else ""
+            raise KeyProblem(("events", index, "name"), f'no event before starts a command "{event.name}"{known}')

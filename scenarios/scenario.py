@@ -199,7 +199,9 @@ class Scenario(BaseModel):
         self._check_times()
         self._check_sizes()
         ends = {frozenset((wire.station, wire.host)) for wire in self.wires}
-        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area, ends)
+        routing = self.routing
+        without = None if routing.protocol in OWN_DAEMONS or routing.DESCRIPTION is not None else routing.protocol
+        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area, ends, without)
         return self
 
     # --- queries -------------------------------------------------------------------------------

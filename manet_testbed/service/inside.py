@@ -24,7 +24,7 @@ from testbed.runs.verdict import BETTER_FIRST, add_programs
 from testbed.runs.waits import Waits
 from testbed.runs.watch import Watch
 from testbed.stages import iproute
-from testbed.stages.routing import Network
+from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost
 
@@ -40,11 +40,11 @@ def inside(arguments: dict[str, Any], report: Report) -> int:
 
 
 def _stand(site: Site, connection: socket.socket, report: Report) -> None:
-    with standing(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction)) as (network, _protocol):
+    with standing(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction)) as (network, protocol):
         checks = network.children.checks
         checks += [lambda: check_space(site.directory), lambda: check_logs(site.directory)]
         watch = Watch(Waits(site.cgroup))
-        requests = Requests(network, watch)
+        requests = Requests(network, protocol, watch)
         try:
             messages.send(connection, requests.ready())
             requests.serve(connection)
@@ -57,8 +57,8 @@ def _stand(site: Site, connection: socket.socket, report: Report) -> None:
 class Requests:
     """The requests to one standing network: a method each, `do_<op>`."""
 
-    def __init__(self, network: Network, watch: Watch) -> None:
-        self.network, self.watch = network, watch
+    def __init__(self, network: Network, protocol: Protocol, watch: Watch) -> None:
+        self.network, self.protocol, self.watch = network, protocol, watch
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._started = 0
         self._broken: dict[tuple[str, str], float] = {}  # the error rates of links before they were broken
@@ -132,6 +132,20 @@ class Requests:
     def do_ended(self, process: int) -> Answer:
         """The status of a command that has ended; negative: a signal."""
         return {"returncode": self._processes.pop(process).wait()}, ()
+
+    # --- routing daemons ----------------------------------------------------------------------------------------------
+
+    def do_daemon(self, station: str, action: str) -> Answer:
+        """Start, stop, restart or kill (SIGKILL) the routing daemon of a station; answered when it works, or has ended."""
+        node = next((node for node in self.network.net.stations if node.name == station), None)
+        routing = self.network.site.scenario.routing.protocol
+        if node is None or not self.protocol.has_daemons:
+            raise UsageError(f'{station}: has no routing daemon (routing "{routing}"); choose a protocol with a daemon')
+        if action != "start":
+            self.protocol.end_daemon(node, kill=action == "kill")
+        if action in ("start", "restart"):
+            self.protocol.start_daemon(node)
+        return {}, ()
 
     # --- the air ------------------------------------------------------------------------------------------------------
 

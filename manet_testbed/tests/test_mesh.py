@@ -133,6 +133,22 @@ def test_a_daemon_of_the_test_routes(tmp_path: Path) -> None:
         assert mesh["sta1"].ping(mesh["sta3"]).received > 0
 
 
+def test_a_routing_daemon_is_killed_and_started_again(mesh: Mesh, tmp_path: Path) -> None:
+    with Mesh.chain(2, routing="aodv", directory=tmp_path / "mesh") as aodv:
+        first, second = aodv.stations
+        assert first.ping(second).received > 0
+        second.daemon("kill")
+        with pytest.raises(MeshError, match="sta2: its routing daemon does not run; start it"):
+            second.daemon("stop")
+        second.daemon("start")
+        second.daemon("restart")
+        aodv.wait_until(lambda: first.ping(second, count=1).received > 0)  # AODV waits after a crash (RFC 3561, 6.13)
+    with pytest.raises(WrongRequest, match=r'sta1: has no routing daemon \(routing "static"\)'):
+        mesh["sta1"].daemon("kill")
+    with pytest.raises(WrongRequest, match='"end" is not known; give start, stop, restart or kill'):
+        mesh["sta1"].daemon("end")
+
+
 def test_a_station_without_power_or_out_of_range_does_not_answer(mesh: Mesh) -> None:
     mesh["sta2"].power(False)
     assert mesh["sta1"].ping(mesh["sta2"], count=1).loss == 1

@@ -12,8 +12,9 @@ EXAMPLES = """
   ./manet routes results/chain5              a folder with one run is enough
   ./manet routes results/chain5/all/seed-1 sta1 --json
 
-Works with routing = "aodv", "dsdv", "olsr", "dsr", "adv", "tora" and
-"batman-adv". For other protocols the run keeps the kernel's tables in routes/.
+Our own daemons and batman-adv report hops, states and counters. Of any other
+routing it shows the kernel's tables and what the `status` commands of the
+daemon's description print (docs/own-routing-daemon.md).
 """
 
 

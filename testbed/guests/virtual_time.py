@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from analysis import manifest
+from scenarios.routing import Routing
 from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
 from testbed.guests import guest, kernels
@@ -63,7 +64,7 @@ class Guests:
             prepare(scenario, seed, directory, record)
             output = _GuestOutput(progress)
             try:
-                error = self._boot(seed, directory, scenario.routing.protocol, output, cancel)
+                error = self._boot(seed, directory, scenario.routing, output, cancel)
                 ended = output.ended or {"status": "failed", "error": error}
             except guest.Cancelled:
                 ended = {"status": "interrupted", "error": INTERRUPTED}
@@ -74,12 +75,12 @@ class Guests:
                 raise UsageError(output.refused)
             return RunResult(ended["status"], verdict_of(directory), directory, ended["error"], ended.get("host_late", False))
 
-    def _boot(self, seed: int, directory: Path, protocol: str, output: "_GuestOutput", cancel: threading.Event | None) -> str:
+    def _boot(self, seed: int, directory: Path, routing: Routing, output: "_GuestOutput", cancel: threading.Event | None) -> str:
         """Run the guest; return the error to report if the guest has not reported how the run ended."""
         inside = [sys.executable, "-P", "-m", "testbed.guests.virtual_run", "--directory", str(directory), "--out", str(OUT)]
         environment = {"PYTHONPATH": str(ROOT), "MANET_GUEST": self.kernel.name, "HOME": os.environ.get("HOME", "/root")}
         environment |= {name: os.environ[name] for name in (mininet_wifi.VARIABLE,) if name in os.environ}
-        command = [*inside, "--seed", str(seed), *program_files(protocol)]
+        command = [*inside, "--seed", str(seed), *program_files(routing)]
         job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
         machine = guest.Machine(self.memory_mb, 1, kvm=False, virtual=guest.VirtualClock(seed))
         status = guest.run_virtual(self.kernel, job, machine, self._busybox, output.take, cancel)
@@ -158,12 +159,14 @@ def max_guests() -> int:
     return guest.available_mb() // memory_mb()
 
 
-def program_files(protocol: str) -> list[str]:
+def program_files(routing: Routing) -> list[str]:
     """Programs that a run starts, with their libraries: the guest reads them before its run begins, so that they are in its
-    memory."""
+    memory. A described daemon's are those that its description names."""
     programs = [str(BUILT.medium), str(BUILT.kernel_tcp), *_program_paths("iperf3", "tcpdump", "ip", "mnexec", "bash")]
-    if BUILT.daemon(protocol).exists():
-        programs.append(str(BUILT.daemon(protocol)))
+    if BUILT.daemon(routing.protocol).exists():
+        programs.append(str(BUILT.daemon(routing.protocol)))
+    if routing.DESCRIPTION is not None:
+        programs += _program_paths(*routing.DESCRIPTION.required_programs())
     libraries = {library for program in programs for library in _libraries(program)}
     return [*programs, *sorted(libraries), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
 

@@ -9,8 +9,10 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -40,6 +42,8 @@ class Child:
     may_end: bool = False
     any_status: bool = False
     explain: Callable[[], str | None] = lambda: None  # the program's error message, if it is not in its log
+    with_children: bool = False  # whether signals go to its whole process group
+    printed_before: int = 0  # bytes that its log had when it started: those of a process of the same name before it
     stopped: bool = field(default=False, init=False)
 
     @property
@@ -54,7 +58,9 @@ class Child:
     def printed(self) -> str:
         """All that the process has printed so far; empty if it has no log."""
         try:
-            return self.log.read_text(errors="replace")
+            with self.log.open("rb") as log:
+                log.seek(self.printed_before)
+                return log.read().decode(errors="replace")
         except OSError:
             return ""
 
@@ -76,12 +82,16 @@ class Child:
 
 
 class Processes:
-    """All children of a run. Leaving the `with` block ends those that are left, youngest first."""
+    """All children of a run. Leaving the `with` block ends those that are left, youngest first.
+
+    Other threads may start and stop children of their own while one watches (testbed/stages/events.py).
+    """
 
     def __init__(self, log_folder: Path) -> None:
         self.log_folder = log_folder
         self.children: list[Child] = []
         self.checks: list[Callable[[], None]] = []  # called now and then by watch(); each may raise
+        self._descriptors = threading.Lock()  # held while the descriptors of children are closed, or begin to be watched
 
     def __enter__(self) -> Self:
         self.log_folder.mkdir(parents=True, exist_ok=True)
@@ -102,13 +112,15 @@ class Processes:
         explain: Callable[[], str | None] = lambda: None,
         stdout: IO[bytes] | None = None,
         many_files: bool = False,
+        with_children: bool = False,
     ) -> Child:
         """Start a program, in the network namespace `netns` if given, in a session of its own (no terminal signals).
 
         `may_end`: it may end by itself, with status 0 (`any_status`: with any). `many_files`: it keeps the run's limit of
-        open files.
+        open files. `with_children`: it is ended together with the processes that it has started.
         """
         log_path = self.log_folder / f"{name}.log"
+        printed_before = log_path.stat().st_size if log_path.exists() else 0
 
         def spawn() -> subprocess.Popen[bytes]:
             with log_path.open("ab") as log:
@@ -126,7 +138,8 @@ class Processes:
             raise RunError(f"{problem.filename}: not found; `manet doctor` says how to get it") from None
         if not many_files:
             descriptors.restore_limit(popen.pid)
-        child = Child(name, popen, log_path, os.pidfd_open(popen.pid), remedy, may_end, any_status, explain)
+        pidfd, rules = os.pidfd_open(popen.pid), (may_end, any_status, explain, with_children)
+        child = Child(name, popen, log_path, pidfd, remedy, *rules, printed_before)
         self.children.append(child)
         return child
 
@@ -169,7 +182,7 @@ class Processes:
             raise self._failed()[0].failure()
 
     def _failed(self) -> list[Child]:
-        return [c for c in self.children if not c.stopped and not c.running() and not c.ended_well()]
+        return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
         """Until each child has printed `text`."""
@@ -199,9 +212,10 @@ class Processes:
         """
         awaited = list(ended)
         with selectors.DefaultSelector() as selector:
-            for child in self.children:
-                if child.running():
-                    selector.register(child.pidfd, selectors.EVENT_READ, child)
+            with self._descriptors:
+                for child in self.children:
+                    if child.running():
+                        selector.register(child.pidfd, selectors.EVENT_READ, child)
             while True:
                 # before the check, which must see how the last of them ended
                 done = bool(awaited) and not any(child.running() for child in awaited)
@@ -216,12 +230,18 @@ class Processes:
                     selector.unregister(key.fd)
 
     def _forget(self, child: Child) -> None:
-        if child in self.children:
-            self.children.remove(child)
-            os.close(child.pidfd)
+        with self._descriptors:
+            if child in self.children:
+                self.children.remove(child)
+                os.close(child.pidfd)
 
 
 def _signal(child: Child, number: int) -> None:
     """Signal a child that has not been waited for: its pid cannot have gone to another process."""
-    if child.running():
+    if not child.running():
+        return
+    if child.with_children:  # the leader of its own session is that of its group
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+    else:
         child.popen.send_signal(number)

@@ -174,18 +174,24 @@ def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> N
 
 
 def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
-    """UsageError, which names the key, if a program that a flow names is neither a path of a program nor in PATH, or its kind's
-    program is missing."""
+    """UsageError, which names the key, if a program that a flow or an event names is neither a path of a program nor in PATH, or
+    the program of a flow's kind is missing."""
     for index, flow in enumerate(scenario.flows):
         for program, package in flow.kind.programs.items():
             if shutil.which(program) is None:
                 text = f'"{flow.traffic}" needs {program}, not found; apt-get install {package}'
                 raise KeyRefused(name, scenario, ("flows", index, "traffic"), text)
-        for key, program in flow.kind.own_programs(flow.own_keys()).items():
-            if shutil.which(program) is None:
-                known = "no program at this path" if "/" in program else "not in PATH"
-                text = f'"{shortened(program)}" is {known}; install it, or write its full path'
-                raise KeyRefused(name, scenario, ("flows", index, key), text)
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        (("flows", index, key), program)
+        for index, flow in enumerate(scenario.flows)
+        for key, program in flow.kind.own_programs(flow.own_keys()).items()
+    ]
+    named += [(("events", index, "command"), event.words[0]) for index, event in enumerate(scenario.events) if event.words]
+    for path, program in named:
+        if shutil.which(program) is None:
+            known = "no program at this path" if "/" in program else "not in PATH"
+            text = f'"{shortened(program)}" is {known}; install it, or write its full path'
+            raise KeyRefused(name, scenario, path, text)
 
 
 def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:

@@ -1,11 +1,12 @@
 """`manet cli`: Mininet's prompt on a running scenario, with additional verbs for the radio.
 
     links                       the stations in range of each station
-    routes [STATION]            the routes of the kernel and of our routing daemons
+    routes [STATION]            the routes of the kernel, and what the routing daemons say
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
     replay FILE [speed=M/S]     a movement file from now on, instead of earlier movement; `replay off` stops all stations
     map [FILE.png [SECONDS]]    stations, ranges, links and paths as picture and text; redrawn every SECONDS
     power STATION off|on        switch radio and wires of a station off or on
+    daemon STATION start|stop|restart|kill   the station's routing daemon; `kill` is SIGKILL
     drops                       dropped packets, by reason
     air [N]                     the last N transmissions
     iperf [STATION STATION]     iperf3 from the first to the second, for five seconds
@@ -45,6 +46,7 @@ from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station
 
+DAEMON_ACTIONS = ("start", "stop", "restart", "kill")
 READY = 1.0  # the fraction that the run reports when its prompt is about to open
 UDP_RATE = "1M"
 NOT_HERE = ("dpctl", "link", "switch")  # Mininet's, for networks of switches
@@ -255,14 +257,16 @@ class Prompt(CLI):
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
     def do_routes(self, line: str) -> None:
-        "Print the routes of the kernel and of our routing daemons.\nUsage: routes [station]"
+        "Print the routes of the kernel, and what the routing daemons say.\nUsage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]
-        known = self.protocol.status()
+        known, texts = self.protocol.status(), self.protocol.status_texts()
         for name in names:
             if self._is_node(name):
                 say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
                 if name in known:
                     say("\n".join(status.lines(name, known[name])))
+                if name in texts:
+                    say(texts[name].rstrip())
 
     def do_move(self, line: str) -> None:
         "Move a station (metres), at once or at a speed (m/s).\nUsage: move station x y [z] [speed]"
@@ -299,6 +303,22 @@ class Prompt(CLI):
             say("usage: power station off|on")
         elif self._is_node(words[0]):
             self.network.medium.ask("power", station=words[0], on=words[1] == "on")
+
+    def do_daemon(self, line: str) -> None:
+        "Start, stop, restart or kill (SIGKILL) a station's routing daemon.\nUsage: daemon station start|stop|restart|kill"
+        words = line.split()
+        if len(words) != 2 or words[1] not in DAEMON_ACTIONS:
+            say(f"usage: daemon station {'|'.join(DAEMON_ACTIONS)}")
+        elif self._is_node(words[0]):
+            name, routing = words[0], self.network.site.scenario.routing.protocol
+            station = next((station for station in self.network.stations if station.name == name), None)
+            if station is None or not self.protocol.has_daemons:
+                say(f"*** {name} has no routing daemon" + (f' (routing "{routing}")' if station else ""))
+                return
+            if words[1] != "start":
+                self.protocol.end_daemon(station, kill=words[1] == "kill")
+            if words[1] in ("start", "restart"):
+                self.protocol.start_daemon(station)
 
     def do_drops(self, _line: str) -> None:
         "Count the dropped packets by station and reason.\nUsage: drops"

@@ -1,4 +1,5 @@
-"""Status of a run's routing daemons: of a run under way from their sockets, of one that has ended from its files.
+"""Status of a run's routing daemons: of a run under way from their sockets, of one that has ended from its files. For protocols
+without such sockets it is the kernel's tables, and what the `status` commands of a daemon's description print.
 
 under_way.py finds a run under way.
 """
@@ -12,10 +13,16 @@ from scenarios.routing import OWN_DAEMONS
 from testbed.errors import RunError, UsageError
 from testbed.host.state import RunState
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
-from testbed.stages import batctl
+from testbed.stages import batctl, iproute, kernel_status
+from testbed.stages.routing.shared.described import STATUS_COMMANDS, output_of
 from testbed.stages.status import ask, status_socket
+from topologies.addresses import ip_address
 
 STATUS = ".status.json"
+TABLES = (("route", "show"), ("neighbour", "show"))
+NO_TRAFFIC = (
+    "the run ended before its traffic, see {}/run.json (prompts and scripts keep none: `routes` at the prompt shows them)"
+)
 KERNEL_PROTOCOL = "batman-adv"  # without a daemon: batctl reads the kernel's tables
 
 
@@ -41,9 +48,11 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> R
     if state is not None:
         directory = Path(state.directory)
     assert directory is not None
-    names = _stations(directory, station)
-    if state is not None and _protocol(directory) == KERNEL_PROTOCOL:
+    names, protocol = _stations(directory, station), _protocol(directory)
+    if state is not None and protocol == KERNEL_PROTOCOL:
         return RouteSnapshot(directory, "now", _batman_status(state, directory, names))
+    if protocol not in (*OWN_DAEMONS, KERNEL_PROTOCOL):
+        return _kernel_tables(directory, state, protocol, names)
     if state is not None:
         sockets = _require_sockets(state)
         answers, silent = {}, {}
@@ -54,15 +63,15 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> R
                 silent[name] = str(problem)
         return RouteSnapshot(directory, "now", answers, silent)
     kept = {name: _recorded_status(directory, name) for name in names}
-    when = "end" if all("end" in status for status in kept.values()) else "start"
-    return RouteSnapshot(directory, when, {name: status[when] for name, status in kept.items()})
+    when = "end" if any("end" in status for status in kept.values()) else "start"
+    absent = {name: f"{name}'s daemon did not run at the {when} of the traffic; see events.csv in {directory}"
+              for name, status in kept.items() if when not in status}  # fmt: skip
+    return RouteSnapshot(directory, when, {name: status[when] for name, status in kept.items() if when in status}, absent)
 
 
 def _stations(directory: Path, station: str | None) -> list[str]:
-    """The requested stations. Raises UsageError for a routing protocol without status."""
-    protocol, stations = _protocol(directory), _all_stations(directory)
-    if protocol not in (*OWN_DAEMONS, KERNEL_PROTOCOL):
-        raise UsageError(f'{directory}: routing "{protocol}" runs none of our daemons; the kernel\'s tables are in its routes/')
+    """The requested stations. Raises UsageError for an unknown one."""
+    stations = _all_stations(directory)
     if station is not None and station not in stations:
         raise UsageError(f'there is no station "{station}" in {directory}; there are {", ".join(stations)}')
     return stations if station is None else [station]
@@ -88,10 +97,57 @@ def _json(directory: Path, name: str) -> dict:
 
 def _batman_status(state: RunState, directory: Path, names: list[str]) -> dict[str, dict]:
     """The status of batman-adv in each station's namespace. Stations are numbered in the order of medium.json."""
-    numbers, netns = {name: number for number, name in enumerate(_all_stations(directory), start=1)}, namespaces_of(state)
+    numbers, netns = {name: number for number, name in enumerate(_all_stations(directory), start=1)}, _require_namespaces(state)
+    return {name: batctl.status(netns[name], numbers[name]) for name in names if name in netns}
+
+
+def _kernel_tables(directory: Path, state: RunState | None, protocol: str, names: list[str]) -> RouteSnapshot:
+    """The status of a protocol without sockets of its own."""
+    addresses = {name: ip_address(number) for number, name in enumerate(_all_stations(directory), start=1)}
+    if state is not None:
+        netns = _require_namespaces(state)
+        commands = _status_commands(directory)
+        found = {}
+        for name in (name for name in names if name in netns):
+            table, neighbours = (iproute.ask_within(netns[name], "ip", "-color=never", *words) for words in TABLES)
+            table += iproute.ask_within(netns[name], "ip", "-color=never", "-6", "route", "show")
+            text = "".join(_output_in_run(words, netns[name]) for words in commands.get(name, []))
+            found[name] = kernel_status.status_of(protocol, addresses[name], table, neighbours, text)
+        return RouteSnapshot(directory, "now", found)
+    kept = {name: _text(directory / "routes" / f"{name}.txt") for name in names}
+    when = "end" if all(kernel_status.recorded(text, "end") for text in kept.values()) else "start"
+    found = {}
+    for name, content in kept.items():
+        tables = kernel_status.recorded(content, when)
+        if tables is None:
+            raise UsageError(f"{directory}/routes/{name}.txt: not there; {NO_TRAFFIC.format(directory)}")
+        printed = kernel_status.section(_text(directory / "routing" / f"{name}.status.txt"), when) or ""
+        found[name] = kernel_status.status_of(protocol, addresses[name], *tables, printed)
+    return RouteSnapshot(directory, when, found)
+
+
+def _output_in_run(words: list[str], netns: Path) -> str:
+    """The output of a command in the mount namespace of a run, which has its sockets."""
+    pid = netns.parts[2]  # /proc/<pid>/ns/net
+    return output_of(["nsenter", "--target", pid, "--mount", "--", *words], netns).replace(
+        f"nsenter --target {pid} --mount -- ", ""
+    )
+
+
+def _status_commands(directory: Path) -> dict[str, list[list[str]]]:
+    path = directory / "routing" / STATUS_COMMANDS
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def _require_namespaces(state: RunState) -> dict[str, Path]:
+    netns = namespaces_of(state)
     if not netns:
         raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
-    return {name: batctl.status(netns[name], numbers[name]) for name in names if name in netns}
+    return netns
 
 
 def _require_sockets(state: RunState) -> Path:
@@ -106,7 +162,4 @@ def _recorded_status(directory: Path, station: str) -> dict:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
-        raise UsageError(
-            f"{path}: not there; the run ended before its traffic, see {directory}/run.json (prompts and scripts "
-            "keep none: `routes` at the prompt shows them)"
-        ) from None
+        raise UsageError(f"{path}: not there; {NO_TRAFFIC.format(directory)}") from None

@@ -182,6 +182,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         started=metadata.now(),
         ended=None,
         epoch_ns=None,
+        routing_ns=None,
         traffic_ns=None,
         commit=metadata.commit(),
         kernel=metadata.kernel(),
@@ -318,10 +319,11 @@ def _stages(site: Site, report: Report) -> None:
         epoch_ns = network.medium.ask("status")["epoch_ns"]
         record.update(
             epoch_ns=epoch_ns,
+            routing_ns=protocol.began_ns,
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
-        with events_running(site, children, waits.starved) as events:
+        with events_running(network, protocol, record.update, waits.starved) as events:
 
             def ready() -> None:
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))

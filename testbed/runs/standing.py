@@ -25,6 +25,7 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
         stages.enter_context(captures_running(site, network.net, children))
         record.update(
             epoch_ns=network.medium.ask("status")["epoch_ns"],
+            routing_ns=protocol.began_ns,
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS),
         )

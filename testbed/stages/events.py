@@ -1,8 +1,9 @@
 """The stage that carries out a scenario's events while the traffic runs, each at its time, and writes `events.csv`.
 
 A thread with its own connection to the medium; `at` counts from the start of the traffic. The file lists each action and the
-model time right after it: a `cut` determines the station only when it is carried out. An event that cannot be carried out ends
-the run (by the check in every stage's `watch`).
+model time right after it: a `cut` determines the station only when it is carried out. Events of daemons and commands take time:
+each has a thread of its own, so that no later event waits for it, except one of the same daemon or command. An event that cannot
+be carried out ends the run (by the check in every stage's `watch`).
 """
 
 import csv
@@ -12,16 +13,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from scenarios.events import Event
+from scenarios.events import Event, by_time, command_names
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
+from testbed.stages.commands import Commands
 from testbed.stages.control import MediumControl
 from testbed.stages.medium import Medium
+from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
 HEADER = ("t_s", "at_s", "event", "station", "detail")
 FILE = "events.csv"
+DONE = {"start": "started", "stop": "stopped", "restart": "restarted", "kill": "killed"}
 IN_USE_S = 1.0  # a relay is in use if it received frames within this time
 Starved = Callable[[], str | None]  # the message if the stations' programs get no processor time (testbed/runs/waits.py)
 AIR_ROWS = 1000  # the maximum that the medium keeps for its socket (formats/sockets.md)
@@ -30,19 +35,23 @@ AIR_ROWS = 1000  # the maximum that the medium keeps for its socket (formats/soc
 class Events:
     """The events of one run; `begin` sets the start of the traffic."""
 
-    def __init__(self, site: Site, starved: Starved) -> None:
-        self.events = sorted(site.scenario.events, key=lambda event: event.at)
-        self._path = site.directory / FILE
-        self._socket = site.control_socket
+    def __init__(self, network: Network, protocol: Protocol, starved: Starved) -> None:
+        site = network.site
+        self.events, self._names = by_time(site.scenario.events), command_names(site.scenario.events)
+        self.commands = Commands(network.children, network.net)
+        self._network, self._protocol = network, protocol
+        self._path, self._socket = site.directory / FILE, site.control_socket
         self._starved = starved
         self._start_s: float | None = None
         self._go, self._stop = threading.Event(), threading.Event()
         self._problem: ManetError | None = None
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
+        self._aside: dict[str, threading.Thread] = {}  # the last thread of each daemon and command
+        self._writing = threading.Lock()
 
     def begin(self, start_s: float) -> None:
         """The traffic starts at the monotonic instant `start_s`."""
-        self._start_s = start_s
+        self._start_s = self.commands.begin_s = start_s
         self._go.set()
 
     def check(self) -> None:
@@ -55,10 +64,11 @@ class Events:
         self._thread.start()
 
     def end(self) -> None:
-        """End the thread, and wait for it."""
+        """End the thread and the commands, and wait for them."""
         self._stop.set()
         self._go.set()
         self._thread.join()
+        self.commands.end_all()
 
     def _work(self) -> None:
         self._go.wait()
@@ -69,26 +79,78 @@ class Events:
                 log = csv.writer(file, lineterminator="\n")
                 log.writerow(HEADER)
                 control = MediumControl(self._socket)
-                try:
-                    for event in self.events:
-                        if self._stop.wait(max(0.0, self._start_s + event.at - time.monotonic())):
-                            return
-                        station, detail = carry_out(control, event, self._starved)
+
+                def write(event: Event, station: str, detail: str) -> None:
+                    with self._writing:
                         now_ns = control.ask("status")["model_ns"]
                         log.writerow([f"{now_ns / 1e9:.6f}", f"{event.at:g}", event.kind, station, detail])
                         file.flush()
+
+                try:
+                    self._carry_out_all(control, write, self._start_s)
                 finally:
+                    for thread in self._aside.values():
+                        thread.join()
                     control.close()
-        except ManetError as problem:
-            self._problem = problem
-        except OSError as problem:
-            self._problem = RunError(f"{self._path}: {problem.strerror}; make room, or give another folder with --out")
+        except (ManetError, OSError) as problem:
+            self._note(problem)
+
+    def _carry_out_all(self, control: MediumControl, write: Callable[[Event, str, str], None], start_s: float) -> None:
+        for index, event in self.events:
+            if self._stop.wait(max(0.0, start_s + event.at - time.monotonic())) or self._problem is not None:
+                return
+            if event.kind in ("daemon", "command"):
+                self._begin_aside(index, event, write)
+                continue
+            with self._writing:
+                station, detail = carry_out(control, event, self._starved)
+            write(event, station, detail)
+
+    def _begin_aside(self, index: int, event: Event, write: Callable[[Event, str, str], None]) -> None:
+        """Carry out an event of a daemon or a command in a thread, after the last one of the same daemon or command."""
+        target = f"daemon {event.station}" if event.daemon else f"command {self._names.get(index, event.name)}"
+        before = self._aside.get(target)
+
+        def work() -> None:
+            if before is not None:
+                before.join()
+            try:
+                if self._problem is None:
+                    write(event, *self._of_process(index, event))
+            except (ManetError, OSError) as problem:
+                self._note(problem)
+
+        self._aside[target] = threading.Thread(target=work, name=f"event of {target}", daemon=True)
+        self._aside[target].start()
+
+    def _of_process(self, index: int, event: Event) -> tuple[str, str]:
+        """Carry out an event of a daemon or a command; returns station and detail as events.csv lists them."""
+        if event.words:
+            self.commands.start(self._names[index], str(event.station), event.words)
+            return str(event.station), f"{self._names[index]} started"
+        if event.daemon is None:
+            return self.commands.act(event)
+        station = self._network.net[str(event.station)]
+        if event.daemon != "start":
+            self._protocol.end_daemon(station, kill=event.daemon == "kill")
+        if event.daemon in ("start", "restart"):
+            self._protocol.start_daemon(station)
+        return station.name, DONE[event.daemon]
+
+    def _note(self, problem: ManetError | OSError) -> None:
+        """Keep the first problem, which ends the run."""
+        if isinstance(problem, OSError):
+            problem = RunError(f"{self._path}: {problem.strerror}; make room, or give another folder with --out")
+        self._problem = self._problem or problem
 
 
 @contextmanager
-def events_running(site: Site, children: Processes, starved: Starved = lambda: None) -> Iterator[Events]:
-    """Carry out the scenario's events after `begin`; without events no file is written. Raises the error of a failed event."""
-    events = Events(site, starved)
+def events_running(
+    network: Network, protocol: Protocol, record: Callable[..., Any], starved: Starved = lambda: None
+) -> Iterator[Events]:
+    """Carry out the scenario's events after `begin`; without events no file is written. `record` gets the fields of run.json:
+    `commands`, at the end, of a scenario with commands. Raises the error of a failed event."""
+    events, children = Events(network, protocol, starved), network.children
     if not events.events:
         yield events
         return
@@ -99,11 +161,13 @@ def events_running(site: Site, children: Processes, starved: Starved = lambda: N
     finally:
         children.checks.remove(events.check)
         events.end()
+        if any(event.words for _, event in events.events):
+            record(commands=events.commands.entries())
     events.check()
 
 
 def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
-    """Carry out an event; returns station and detail as events.csv lists them."""
+    """Carry out an event of the medium; returns station and detail as events.csv lists them."""
     match event.kind:
         case "power":
             control.ask("power", station=event.power, on=event.on)

@@ -9,6 +9,8 @@ from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.medium import medium_running
 from testbed.stages.mininet_wifi import stations_of_mininet_wifi
+from testbed.stages.process_usage import FORMAT as USAGE_FORMAT
+from testbed.stages.process_usage import usage_of
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import host_sysctls, stations_up
@@ -39,12 +41,17 @@ def network_up(
         stages.enter_context(uplinks_up(site, net))
         say("routing")
         network = Network(site, net, medium, children)
-        yield network, stages.enter_context(routing.running(network))
+        began_ns = medium.ask("status")["model_ns"]
+        protocol = stages.enter_context(routing.running(network))
+        protocol.began_ns = began_ns
+        yield network, protocol
 
 
 def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and the status of
-    its routing daemon, into routing/<name>.status.json or, of a third-party one, appended to routing/<name>.status.txt."""
+    its routing daemon, into routing/<name>.status.json or, of a third-party one, appended to routing/<name>.status.txt. Before
+    them what the daemons have used, into routing/usage.json."""
+    _write_usage(network, protocol, when)
     folder = network.site.folder("routes")
     hosts = network.net.hosts
     for station, (table, neighbours) in zip(hosts, iproute.tables(hosts), strict=True):
@@ -58,3 +65,14 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     for name, text in protocol.status_texts().items():
         with (network.site.folder("routing") / f"{name}.status.txt").open("a") as file:
             file.write(f"# at the {when} of the traffic\n{text}")
+
+
+def _write_usage(network: Network, protocol: Protocol, when: str) -> None:
+    """Add what the daemons have used until now to routing/usage.json; no file without daemons."""
+    used = {name: usage_of(pids) for name, pids in protocol.processes().items()}
+    if not used:
+        return
+    path = network.site.folder("routing") / "usage.json"
+    before = json.loads(path.read_text()) if path.exists() else {"format": USAGE_FORMAT}
+    model_ns = network.medium.ask("status")["model_ns"]
+    write_atomic(path, json.dumps({**before, when: {"model_ns": model_ns, "stations": used}}, indent=1) + "\n")

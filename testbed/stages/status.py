@@ -41,7 +41,8 @@ def lines(station: str, status: dict) -> list[str]:
     counters = [
         f"  {title}: {_counted(status.get(title, {}))}" for title in ("counters", "host") if _counted(status.get(title, {}))
     ]
-    return [head, *_columns(routes), *_columns(neighbours), *counters]
+    text = [f"  {line}" for line in status.get("text", "").splitlines()]
+    return [head, *_columns(routes), *_columns(neighbours), *counters, *text]
 
 
 def _destination(route: dict) -> str:
@@ -51,7 +52,8 @@ def _destination(route: dict) -> str:
 def _route(route: dict) -> list[str]:
     sequence = "" if route.get("sequence") is None else f"seq {route['sequence']}"
     hops = _quality(route) if route["hops"] is None else f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
-    cells = [f"via {route['via']}", hops, route["state"], sequence, _expires(route)]
+    via = "direct" if route["via"] is None else f"via {route['via']}"
+    cells = [via, hops, route["state"], sequence, _expires(route)]
     for key in ("precursors", "path"):
         if route.get(key):
             cells.append(f"{key} {' '.join(route[key])}")
@@ -59,7 +61,9 @@ def _route(route: dict) -> list[str]:
 
 
 def _quality(route: dict) -> str:
-    """The quality of a route of batman-adv, which has no hop counts."""
+    """The quality of a route without a hop count: batman-adv's, or the kernel's metric."""
+    if "metric" in route:
+        return f"metric {route['metric']}"
     return f"quality {route['quality']}/255" if "quality" in route else f"{route['throughput_kbps']} kbit/s"
 
 

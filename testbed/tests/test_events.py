@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from analysis.metrics import analyse_run
 from scenarios.events import Event
-from testbed.errors import HostLateError, RunError
+from testbed.errors import HostLateError, RunError, UsageError
+from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
+from testbed.runs.routes import known_routes
 from testbed.runs.run import run_scenario
 from testbed.stages.events import carry_out, read_events, relay_in_use
 from testbed.tests.running import Background, air_rows, chain, needs_runs
@@ -151,3 +154,117 @@ def test_a_network_that_is_ready_too_late_for_its_traffic_is_reported(tmp_path: 
     result = Background(chain(traffic_at=0), tmp_path / "run").result()
     assert result.status == "failed"
     assert result.error is not None and "after traffic_at = 0 s; give a later one" in result.error
+
+
+# Ends a process of the run by itself, as a defect would: the events know nothing of it.
+CRASH = """for link in /proc/[0-9]*/exe; do
+case $(readlink $link) in */manet-aodv) pid=${link%/exe}; kill -9 ${pid#/proc/}; exit;; esac
+done"""
+DATAGRAMS = {"from": "sta1", "to": "sta3", "traffic": "cbr", "rate": 100_000, "bytes": 500}
+
+
+def started_at(run: Path, station: str) -> list[tuple[float, int]]:
+    """The starts of a station's daemon: time in s, and whether its predecessor was killed."""
+    notes = [json.loads(line) for line in (run / "routing" / f"{station}.jsonl").read_text().splitlines()]
+    return [(note["t_ns"] / 1e9, note["value"]) for note in notes if note["event"] == "started"]
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+def test_events_end_and_start_daemons_and_commands(tmp_path: Path, host) -> None:
+    """AODV's own daemons: that of sta2 is killed, started, restarted; that of sta3 stopped."""
+    events = [
+        {"at": 4, "station": "sta2", "daemon": "restart"},
+        {"at": 1, "station": "sta2", "daemon": "kill"},
+        {"at": 2, "station": "sta2", "daemon": "start"},
+        {"at": 5, "station": "sta3", "daemon": "stop"},
+        {"at": 0.5, "station": "sta1", "command": ["ping", "-i", "0.2", "{sta2}"], "name": "ping"},
+        {"at": 2, "command": "restart", "name": "ping"},
+        {"at": 4, "command": "kill", "name": "ping"},
+        {"at": 1, "station": "sta3", "command": ["sh", "-c", "echo heard; exit 3"]},
+        {"at": 1, "station": "sta2", "command": ["sh", "-c", "echo {{}}; sleep 600 & sleep 600"], "name": "long"},
+        {"at": 5, "command": "stop", "name": "command2"},  # the second command of the list
+        {"at": 4, "station": "sta1", "command": ["true"]},
+    ]
+    run = tmp_path / "run"
+    result = Background(chain(hops=2, routing="aodv", flows=[DATAGRAMS], duration=6, events=events), run).result()
+    assert (result.status, result.error) == ("complete", None)
+    rows = sorted((row["at_s"], row["event"], row["station"], row["detail"]) for row in read_events(run))
+    assert rows == [
+        ("0.5", "command", "sta1", "ping started"),
+        ("1", "command", "sta2", "long started"),
+        ("1", "command", "sta3", "command2 started"),
+        ("1", "daemon", "sta2", "killed"),
+        ("2", "command", "sta1", "ping restarted"),
+        ("2", "daemon", "sta2", "started"),
+        ("4", "command", "sta1", "command4 started"),
+        ("4", "command", "sta1", "ping killed"),
+        ("4", "daemon", "sta2", "restarted"),
+        ("5", "command", "sta3", "command2 had ended"),
+        ("5", "daemon", "sta3", "stopped"),
+    ]
+    record = json.loads((run / "run.json").read_text())
+    began_s = record["traffic_ns"] / 1e9
+    (_, first), (killed_s, after_kill), (restarted_s, after_stop) = started_at(run, "sta2")
+    assert (first, after_kill, after_stop) == (0, 1, 0)  # what the killed one left is cleared
+    late_s = [killed_s - began_s - 2, restarted_s - began_s - 4]
+    if max(late_s) > LATE_S:
+        host.void(f"daemons started {max(late_s)} s late")
+    assert min(late_s) >= 0
+    ends = {(one["name"], one["argv"][0], one["exit_status"], one["ended_by"]) for one in record["commands"]}
+    assert ends == {
+        ("ping", "ping", -15, "event"), ("ping", "ping", -9, "event"), ("command2", "sh", 3, "itself"),
+        ("long", "sh", -15, "run"), ("command4", "true", 0, "itself"),
+    }  # fmt: skip
+    assert len(record["commands"]) == 5 and record["commands"][0]["argv"][-1] == "10.0.0.2"
+    assert (run / "log" / "event-command2.log").read_text() == "heard\n"
+    assert (run / "log" / "event-long.log").read_text() == "{}\n"
+    known = known_routes(run)
+    assert (known.when, list(known.stations), list(known.silent)) == ("end", ["sta1", "sta2"], ["sta3"])
+    remarks = "\n".join(analyse_run(run)["remarks"])
+    assert "events: daemon of sta2 killed at 1 s; daemon of sta2 started at 2 s; daemon of sta2 restarted at 4 s" in remarks
+    assert "command command2 of sta3 ended with status 3 at" in remarks
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_daemon_that_ends_by_itself_fails_the_run_beside_those_that_events_end(tmp_path: Path) -> None:
+    events = [
+        {"at": 0.5, "station": "sta2", "daemon": "kill"},
+        {"at": 1, "station": "sta2", "daemon": "start"},
+        {"at": 2, "station": "sta1", "command": ["sh", "-c", CRASH.replace("{", "{{").replace("}", "}}")]},
+    ]
+    result = Background(chain(hops=2, routing="aodv", flows=[DATAGRAMS], duration=30, events=events), tmp_path / "run").result()
+    assert result.status == "failed"
+    assert result.error is not None and "manet-aodv was killed by SIGKILL; the routes went with it" in result.error
+
+
+@pytest.mark.root
+@needs_runs
+@pytest.mark.skipif(missing_requirement("bird-babel") is not None, reason="BIRD is not installed (apt-get install bird2)")
+def test_an_event_restarts_a_daemon_by_its_description(tmp_path: Path) -> None:
+    """BIRD, whose control socket and routes a kill leaves behind."""
+    routing = {"protocol": "bird-babel", "hello_interval": 0.3, "update_interval": 0.6}
+    events = [
+        {"at": 1, "station": "sta2", "daemon": "kill"},
+        {"at": 1.5, "station": "sta2", "daemon": "start"},
+        {"at": 5, "station": "sta2", "daemon": "restart"},
+    ]
+    run = tmp_path / "run"
+    result = Background(chain(hops=2, routing=routing, flows=[DATAGRAMS], duration=12, events=events), run).result()
+    assert (result.status, result.error) == ("complete", None)
+    assert [row["detail"] for row in read_events(run)] == ["killed", "started", "restarted"]
+    status = (run / "routing" / "sta2.status.txt").read_text().split("# at the end of the traffic")[1]
+    assert "10.0.0.1/32" in status and "10.0.0.3/32" in status
+    arrived_s = [int(row["t_ns"]) / 1e9 for row in air_rows(run, "sta3", "deliver", "data")]
+    restarted_s = float(read_events(run)[2]["t_s"])
+    assert [at_s for at_s in arrived_s if at_s > restarted_s + 1]
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_missing_program_of_an_event_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    events = [{"at": 1, "station": "sta1", "command": ["/nowhere/x"]}]
+    with pytest.raises(UsageError, match=r'key "events\.0\.command": "/nowhere/x" is no program at this path; install it'):
+        run_scenario(chain(events=events), 1, tmp_path / "run", programs=BUILT)

@@ -131,3 +131,18 @@ class Terminal:
             except OSError:
                 return False
         return True
+
+
+def test_the_prompt_ends_and_starts_daemons(tmp_path: Path) -> None:
+    lines = ["daemon sta2 kill", "daemon sta2 stop", "routes", "daemon sta2 start", "daemon sta2 start", "daemon sta2 end"]
+    lines += ["daemon sta2 restart", "daemon sta9 stop", "routes sta2", "exit"]
+    answers = prompt(chain(hops=1, routing="aodv"), tmp_path / "run", *lines)
+    assert "sta2: its routing daemon does not run; start it" in answers
+    assert "sta2: its routing daemon runs; restart it, or stop it before" in answers
+    assert "usage: daemon station start|stop|restart|kill" in answers and "there is no station sta9" in answers
+    assert (answers.count("sta1: aodv, 10.0.0.1"), answers.count("sta2: aodv, 10.0.0.2")) == (1, 1)
+    assert answers.endswith("status complete None\n")
+
+
+def test_the_prompt_says_that_a_protocol_has_no_daemon(tmp_path: Path) -> None:
+    assert '*** sta1 has no routing daemon (routing "static")' in prompt(chain(), tmp_path / "run", "daemon sta1 kill", "exit")

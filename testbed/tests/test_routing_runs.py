@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
-from scenarios.routing import OWN_DAEMONS
+from scenarios.routing import OWN_DAEMONS, SHIPPED
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement, protocols
 from testbed.runs.routes import known_routes
+from testbed.stages.status import lines
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
@@ -87,6 +88,23 @@ def test_configuration_notes_and_status_are_kept_of_each_station(runs: dict[str,
     assert (status["protocol"], status["address"]) == (name, "10.0.0.1")
     to_the_end = [route for route in status["routes"] if route["destination"] == "10.0.0.3"]
     assert [(route["via"], route["hops"]) for route in to_the_end] == [("10.0.0.2", 2)]
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_processor_time_and_memory_of_the_daemons_are_kept(runs: dict[str, Path], name: str) -> None:
+    record, path = json.loads((runs[name] / "run.json").read_text()), runs[name] / "routing" / "usage.json"
+    assert 0 < record["routing_ns"] < record["traffic_ns"]
+    if name == "batman-adv":
+        assert not path.exists()
+        return
+    usage = json.loads(path.read_text())
+    processes = 2 if name == "frr-babel" else 1  # with zebra
+    for station in ("sta1", "sta2", "sta3"):
+        start, end = (usage[when]["stations"][station] for when in ("start", "end"))
+        assert (start["processes"], end["processes"]) == (processes, processes)
+        assert 0 < start["cpu_s"] <= end["cpu_s"] < 10  # of some seconds
+        assert 500 < end["rss_kb"] <= end["peak_rss_kb"] < 100_000
+    assert record["routing_ns"] < usage["start"]["model_ns"] < usage["end"]["model_ns"]
 
 
 def test_with_dsr_the_radio_carries_source_routes_and_no_arp(runs: dict[str, Path]) -> None:
@@ -168,8 +186,27 @@ def test_the_prompt_shows_the_kernels_routes_and_the_daemons(tmp_path: Path) -> 
     assert "sta1: aodv, 10.0.0.1, sequence number" in printed and "counters: " in printed
 
 
-def test_a_run_with_third_party_daemons_has_no_status_to_show(tmp_path: Path) -> None:
-    result = Background(chain(), tmp_path / "static").result()
+def test_the_routes_of_static_routing_are_the_kernels(tmp_path: Path) -> None:
+    result = Background(chain(hops=2), tmp_path / "static").result()
     assert result.status == "complete", result.error
-    with pytest.raises(UsageError, match=r'routing "static" runs none of our daemons; the kernel\'s tables are in its routes/'):
-        known_routes(result.directory)
+    known = known_routes(result.directory, "sta1")
+    assert known.when == "end"
+    routes = {route["destination"]: route["via"] for route in known.stations["sta1"]["routes"]}
+    assert (routes["10.0.0.3"], known.stations["sta1"]["protocol"]) == ("10.0.0.2", "static")
+
+
+@pytest.mark.parametrize("name", [name for name in HERE if name in SHIPPED])
+def test_the_routes_of_a_described_daemon_are_shown_while_it_runs_and_afterwards(tmp_path: Path, name: str) -> None:
+    run = Background(two_hops(name), tmp_path / name).at("traffic", 0.5)
+    known = [known_routes(tmp_path / name, "sta1")]
+    assert run.result().status == "complete"
+    known.append(known_routes(tmp_path / name, "sta1"))
+    assert [one.when for one in known] == ["now", "end"]
+    for one in known:
+        status = one.stations["sta1"]
+        (to_the_end,) = [route for route in status["routes"] if route["destination"] == "10.0.0.3"]
+        assert (to_the_end["via"], to_the_end["prefix"], to_the_end["hops"]) == ("10.0.0.2", 32, None)
+        if SHIPPED[name].DESCRIPTION.status:  # what BIRD and FRR themselves say
+            assert "10.0.0.3/32" in status["text"] and "ended with status" not in status["text"]
+        shown = "\n".join(" ".join(line.split()) for line in lines("sta1", status))
+        assert f"sta1: {name}, 10.0.0.1" in shown and "10.0.0.3 via 10.0.0.2 metric" in shown

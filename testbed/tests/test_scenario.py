@@ -456,11 +456,84 @@ ERRORS = {
     ),
     "an event that is none": (
         "hops = 2\nevents = [{at=1}]",
-        'x.toml: line 2: key "events.0": has no kind of event; add one of power, link, move, cut, wire',
+        'x.toml: line 2: key "events.0": has no kind of event; add one of power, link, move, cut, wire, daemon, command',
     ),
     "an event that is two": (
         'hops = 2\n[[events]]\nat = 1\npower = "sta1"\non = true\nmove = "sta1"\nto = [1, 2]',
         'x.toml: line 6: key "events.0.move": says both "power" and "move"; make two events of it',
+    ),
+    "a daemon's event without daemons": (
+        'hops = 2\nevents = [{at=1, daemon="kill", station="sta1"}]',
+        'x.toml: line 2: key "events.0.daemon": routing "static" has no daemon; remove the event, or choose a protocol with a '
+        "daemon",
+    ),
+    "a daemon's event of batman-adv": (
+        'hops = 2\nrouting = "batman-adv"\nevents = [{at=1, daemon="kill", station="sta1"}]',
+        'x.toml: line 3: key "events.0.daemon": routing "batman-adv" has no daemon; remove the event, or choose a protocol with '
+        "a daemon",
+    ),
+    "a daemon that is started twice": (
+        'hops = 2\nrouting = "aodv"\nevents = [{at=1, daemon="start", station="sta1"}]',
+        'x.toml: line 3: key "events.0.daemon": the daemon of sta1 runs at 1 s; write "restart", or stop it before',
+    ),
+    "a daemon that is killed twice": (
+        'hops = 2\nrouting = "aodv"\n[[events]]\nat = 2\ndaemon = "kill"\nstation = "sta1"\n'
+        '[[events]]\nat = 1\ndaemon = "stop"\nstation = "sta1"',
+        'x.toml: line 5: key "events.0.daemon": the daemon of sta1 does not run at 2 s; write "start"',
+    ),
+    "a daemon's event without a station": (
+        'hops = 2\nrouting = "aodv"\nevents = [{at=1, daemon="kill"}]',
+        'x.toml: line 3: key "events.0": a "daemon" event needs "station"; add it',
+    ),
+    "a daemon's event that is none": (
+        'hops = 2\nrouting = "aodv"\nevents = [{at=1, daemon="kil", station="sta1"}]',
+        'x.toml: line 3: key "events.0.daemon": "kil" is not known; use one of "start", "stop", "restart", "kill" '
+        '(did you mean "kill"?)',
+    ),
+    "a daemon's event of a host": (
+        'hops = 2\nrouting = "aodv"\nwires = [{station="sta3",host="h"}]\nevents = [{at=1, daemon="kill", station="h"}]',
+        'x.toml: line 4: key "events.0.station": "h" is a wired host, which has no radio; name a station',
+    ),
+    "a command without a station": (
+        'hops = 2\nevents = [{at=1, command=["true"]}]',
+        'x.toml: line 2: key "events.0": a "command" event needs "station"; add it',
+    ),
+    "a command as one text": (
+        'hops = 2\nevents = [{at=1, command="iperf3 -s", name="s"}]',
+        'x.toml: line 2: key "events.0.command": "iperf3 -s" is not known; give the words of a command as a list, or one of '
+        '"stop", "kill", "restart"',
+    ),
+    "a command without a program": (
+        'hops = 2\nevents = [{at=1, command=["{sta1}"], station="sta1"}]',
+        'x.toml: line 2: key "events.0.command": its first word must be the name or path of a program; write it there',
+    ),
+    "a command with an unknown field": (
+        'hops = 2\nevents = [{at=1, command=["ping", "{sta9}"], station="sta1"}]',
+        'x.toml: line 2: key "events.0.command": {sta9} stands for the address of a station, and there is none of that name; '
+        "write {{ and }} for braces of the word itself",
+    ),
+    "a command with braces": (
+        'hops = 2\nevents = [{at=1, command=["echo", "{}"], station="sta1"}]',
+        'x.toml: line 2: key "events.0.command": "{}" has a field without a station\'s name; '
+        "write {{ and }} for braces of the word itself",
+    ),
+    "a name of no command": (
+        'hops = 2\nevents = [{at=1, command="kill", name="x"}]',
+        'x.toml: line 2: key "events.0.name": no event before starts a command "x"',
+    ),
+    "a command that is killed before its start": (
+        'hops = 2\n[[events]]\nat = 1\ncommand = "kill"\nname = "x"\n'
+        '[[events]]\nat = 2\nstation = "sta1"\ncommand = ["true"]\nname = "x"',
+        'x.toml: line 5: key "events.0.name": no event before starts a command "x"',
+    ),
+    "two commands of one name": (
+        'hops = 2\n[[events]]\nat = 1\nstation = "sta1"\ncommand = ["true"]\nname = "x"\n'
+        '[[events]]\nat = 2\nstation = "sta1"\ncommand = ["true"]\nname = "x"',
+        'x.toml: line 11: key "events.1.name": "x" is the name of an earlier command; give another',
+    ),
+    "a command with a path for a name": (
+        'hops = 2\nevents = [{at=1, command=["true"], station="sta1", name="../x"}]',
+        'x.toml: line 2: key "events.0.name": "../x" is no name of a command; use at most 32 of a-z, 0-9 and "-"',
     ),
     "an event without what it needs": (
         'hops = 2\nevents = [{at=1, power="sta1"}]',

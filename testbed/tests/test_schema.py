@@ -56,6 +56,8 @@ WRONG = {
     "a loss above the medium's": 'hops = 1\n[propagation]\nmodel = "matrix"\n'
     'matrix = [{ from = "sta1", to = "sta2", loss_db = 301 }]',
     "unknown interference": 'hops = 2\ninterference = "none"',
+    "an unknown event of a daemon": 'hops = 2\nrouting = "aodv"\nevents = [{at = 1, station = "sta1", daemon = "end"}]',
+    "a command as one text": 'hops = 2\nevents = [{at = 1, station = "sta1", command = "iperf3 -s"}]',
     "an error rate above 1": "hops = 2\nlinks = [{ error_rate = 1.01 }]",
     "a link without a rate": 'hops = 2\nlinks = [{ from = "sta1" }]',
     "unknown unit of errors": 'hops = 2\nlinks = [{ error_rate = 0.1, unit = "bit" }]',
@@ -160,6 +162,8 @@ def test_errors_beyond_the_schema_are_refused_by_the_program(tmp_path, case):
         'hops = 2\npropagation = { model = "log-distance", reference_m = "1 m" }\nrouting = "dsr-ns2"',
         'hops = 2\nradio_overrides = { data_rate_bps = 1e6, capture_db = 10 }',
         'topology = "random"\nnodes = 4\narea = [500, 500]\nmobility = { model = "random-walk", speed = "36 km/h" }',
+        'hops = 2\nrouting = "aodv"\n[[events]]\nat = "1 s"\nstation = "sta1"\ncommand = ["ping", "{sta2}"]\nname = "ping"\n'
+        '[[events]]\nat = 2\ncommand = "kill"\nname = "ping"\n[[events]]\nat = 3\nstation = "sta1"\ndaemon = "restart"',
     ],
 )  # fmt: skip
 def test_a_valid_scenario_is_accepted_by_schema_and_program(tmp_path, text):

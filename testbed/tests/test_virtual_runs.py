@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
+from scenarios.definition import load_scenario
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError
 from testbed.guests import virtual_time
 from testbed.tests.running import needs_runs
+from testbed.tests.test_own_daemon import PAGE, written_by
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 
@@ -58,3 +60,16 @@ def test_one_seed_is_valid_and_carries_the_same_on_an_idle_and_a_busy_host(guest
     # two hops at 2 Mbit/s carry 630 kbit/s (ns-2.35: docs/validation.md); repetitions with one seed differed by 0.6 %
     assert carried["busy"] == pytest.approx(carried["idle"], rel=0.02)
     assert carried["idle"] == pytest.approx(630e3, rel=0.03)
+
+
+def test_a_daemon_by_a_users_description_runs_over_hwsim_radios_in_a_guest(guests: virtual_time.Guests, tmp_path: Path) -> None:
+    """The example of docs/own-routing-daemon.md; the guest has this machine's files at the same paths."""
+    path = written_by(PAGE, tmp_path)
+    path.write_text(path.read_text() + '\nstations = "hwsim"\nclock = "virtual"\n')
+    ended = guests.run(load_scenario(path), 1, tmp_path / "run")
+    assert (ended.status, ended.verdict, ended.error) == ("complete", "valid", None)
+    metrics = analyse_run(tmp_path / "run")
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    assert 450e3 < metrics["flows"]["flow1"]["acked_bps"] < 700e3  # 619 to 631 kbit/s over static routes
+    usage = json.loads((tmp_path / "run" / "routing" / "usage.json").read_text())
+    assert usage["end"]["stations"]["sta1"]["processes"] == 1

@@ -49,14 +49,33 @@ class Network:
 class Protocol:
     """A running protocol; the defaults are for one without daemons and settling."""
 
+    began_ns: int | None = None  # model time at which its start began
+
     def __init__(self, network: Network) -> None:
         self.network = network
 
     def before_traffic(self, say: Say) -> None:
         """Return when the flows may begin; RunError if they never can. The prompt does not call it."""
 
+    @property
+    def has_daemons(self) -> bool:
+        """Whether `start_daemon` and `end_daemon` work; scenarios/events.py refuses events of daemons without."""
+        return False
+
+    def start_daemon(self, station: Station) -> None:
+        """Start the station's daemon, which does not run; returns when it works. RunError if it runs, or does not start."""
+        raise NotImplementedError
+
+    def end_daemon(self, station: Station, *, kill: bool) -> None:
+        """End the station's daemon, by SIGKILL or as at the end of a run. RunError if it does not run, or had ended before."""
+        raise NotImplementedError
+
     def hops(self) -> dict[str, dict[str, int]]:
         """Path lengths that never change, of each station or host, by the destination's address. Daemons report their own."""
+        return {}
+
+    def processes(self) -> dict[str, list[int]]:
+        """The process ids of each station's daemon and its helpers, by station; empty without daemons."""
         return {}
 
     def status(self) -> dict[str, dict]:

@@ -1,10 +1,11 @@
 """Daemons that a description names (docs/own-routing-daemon.md): one of routing/third-party, or the user's own.
 
 Order of a run: kernel module, state of the radio, files, helpers, daemon. A run keeps in `routing/` the description as
-description.json, the rendered files <station>.<name>, and what the description's `status` commands printed as
+description.json, the rendered files <station>.<name>, the `status` commands as status-commands.json, and what they printed as
 <station>.status.txt.
 """
 
+import json
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -23,12 +24,14 @@ from testbed.stages import iproute
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
 
 PREFIX = f"{NETWORK}/{PREFIX_BITS}"
+STATUS_COMMANDS = "status-commands.json"
 STATUS_DEADLINE_S = 5.0
 AFTER_START_DEADLINE_S = 30.0
 # no duplicate address detection and router solicitations, which would take air time
@@ -66,6 +69,10 @@ class Rendering:
             return words
         own_mounts = ["unshare", "--mount", "--propagation", "private"] if folders else []
         return [*own_mounts, "sh", "-c", f"{''.join(steps)}exec {shlex.join(words)}"]
+
+    def status_commands(self, station: Station) -> list[list[str]]:
+        """The words of the description's `status` commands."""
+        return [self.words(station, command) for command in self.description.status]
 
     def sign(self, ready: Ready | None, station: Station) -> Sign:
         """The sign that a process of the station works."""
@@ -133,9 +140,11 @@ class Rendering:
 class DescribedDaemons(Protocol):
     """The daemons of all stations; stations are reached over the radio and the description's further devices."""
 
-    def __init__(self, network: Network, rendering: Rendering) -> None:
+    def __init__(
+        self, network: Network, rendering: Rendering, helpers: list[StationProcesses], daemons: StationProcesses
+    ) -> None:
         super().__init__(network)
-        self.rendering = rendering
+        self.rendering, self.helpers, self.daemons = rendering, helpers, daemons
 
     def before_traffic(self, say: Say) -> None:
         """Wait for routes between the ends of all flows, at most `routing.settle` seconds, if the daemon is proactive."""
@@ -145,12 +154,32 @@ class DescribedDaemons(Protocol):
         devices, ignored = (INTERFACE, *description.devices), PREFIX if description.radio.prefix_route else None
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
 
+    @property
+    def has_daemons(self) -> bool:
+        """See `Protocol`."""
+        return True
+
+    def start_daemon(self, station: Station) -> None:
+        """See `Protocol`. The helpers run on while the daemon does not."""
+        self.daemons.start([station])
+
+    def end_daemon(self, station: Station, *, kill: bool) -> None:
+        """See `Protocol`."""
+        self.daemons.end(station, kill=kill)
+
+    def processes(self) -> dict[str, list[int]]:
+        """See `Protocol`."""
+        kinds = [*self.helpers, self.daemons]
+        return {
+            station.name: [kind.running[station].pid for kind in kinds if station in kind.running]
+            for station in self.network.stations
+        }
+
     def status_texts(self) -> dict[str, str]:
         """What the description's `status` commands print."""
-        commands = self.rendering.description.status
         texts = {}
-        for station in self.network.stations if commands else []:
-            printed = [_printed(station, self.rendering.words(station, command)) for command in commands]
+        for station in self.network.stations if self.rendering.description.status else []:
+            printed = [output_of(words, station.netns) for words in self.rendering.status_commands(station)]
             texts[station.name] = "".join(printed)
         return texts
 
@@ -164,17 +193,26 @@ def running(network: Network) -> Iterator[Protocol]:
     with ExitStack() as stages:
         stages.enter_context(_module_loaded(description.module, rendering))
         _prepare(rendering)
+        helpers = []
         for helper in description.helpers:
             argv = partial(_argv_of, rendering, helper.command)
             sign = partial(rendering.sign, helper.ready)
             name = f"{routing.protocol}-{helper.name}"
-            stages.enter_context(processes_running(network, name, argv, sign, stop=description.stop_signal()))
-        argv = partial(_argv_of, rendering, description.command, apart=True)
-        sign = partial(rendering.sign, description.ready_sign())
-        stages.enter_context(processes_running(network, routing.protocol, argv, sign, stop=description.stop_signal()))
-        _after_start(rendering)
+            running_helpers = processes_running(network, name, argv, sign, stop=description.stop_signal())
+            helpers.append(stages.enter_context(running_helpers))
+        known: set[Station] = set()
+
+        def argv_of_daemon(station: Station) -> list[str]:
+            apart = station not in known  # a daemon that an event starts again does not wait
+            known.add(station)
+            return rendering.argv(station, description.command, apart=apart)
+
+        sign, ready = partial(rendering.sign, description.ready_sign()), partial(_after_start, rendering)
+        daemons = stages.enter_context(
+            processes_running(network, routing.protocol, argv_of_daemon, sign, stop=description.stop_signal(), ready=ready)
+        )
         stages.enter_context(acks_at_once(network))
-        yield DescribedDaemons(network, rendering)
+        yield DescribedDaemons(network, rendering, helpers, daemons)
 
 
 def eui_64(mac: str) -> str:
@@ -188,14 +226,16 @@ def state_folder(station: Station) -> Path:
     return SOCKETS / "routing" / station.name
 
 
-def _argv_of(rendering: Rendering, command: Command, station: Station, *, apart: bool = False) -> list[str]:
-    return rendering.argv(station, command, apart=apart)
+def _argv_of(rendering: Rendering, command: Command, station: Station) -> list[str]:
+    return rendering.argv(station, command)
 
 
 def _prepare(rendering: Rendering) -> None:
     network, description = rendering.network, rendering.description
     folder = network.site.folder("routing")
     (folder / "description.json").write_text(description.model_dump_json(indent=1, exclude_unset=True) + "\n")
+    commands = {station.name: rendering.status_commands(station) for station in network.stations}
+    (folder / STATUS_COMMANDS).write_text(json.dumps(commands, indent=1) + "\n")
     for station in network.stations:
         state_folder(station).mkdir(parents=True, exist_ok=True)
         for name, content in rendering.files(station).items():
@@ -205,11 +245,11 @@ def _prepare(rendering: Rendering) -> None:
     iproute.batches({station: rendering.radio_lines(station) for station in network.stations}, "radio", network.site.log)
 
 
-def _after_start(rendering: Rendering) -> None:
-    """Run the commands that follow the start, at all stations in parallel; RunError for one that fails."""
+def _after_start(rendering: Rendering, stations: list[Station]) -> None:
+    """Run the commands that follow the start, at all these stations in parallel; RunError for one that fails."""
     for command in rendering.description.after_start:
         running_now = []
-        for station in rendering.network.stations:
+        for station in stations:
             argv = rendering.words(station, command)
             running_now.append((station, argv, namespace.within(station.netns, partial(_started, argv))))
         for station, argv, process in running_now:
@@ -257,11 +297,11 @@ def _sysctl(value: bool | int | str) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
-def _printed(station: Station, argv: list[str]) -> str:
-    """The command and its output. A daemon that does not answer is no failure of the run: the text says so."""
+def output_of(argv: list[str], netns: Path) -> str:
+    """A `status` command and its output. A daemon that does not answer is no failure of the run: the text says so."""
     options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace", "timeout": STATUS_DEADLINE_S}
     try:
-        done = namespace.within(station.netns, lambda: subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, **options))
+        done = namespace.within(netns, lambda: subprocess.run(argv, stdin=subprocess.DEVNULL, check=False, **options))
     except (OSError, subprocess.TimeoutExpired) as problem:
         return f"# {shlex.join(argv)}\n# {problem}\n"
     failed = f"# ended with status {done.returncode}\n" if done.returncode else ""

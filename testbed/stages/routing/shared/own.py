@@ -5,15 +5,17 @@ A run keeps of each station in `routing/`: <station>.config.json, the notes <sta
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from scenarios.routing import DAEMONS
 from testbed.host import namespace, offloads
+from testbed.host.processes import Child
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.daemon import TUN, daemon_config
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from testbed.stages.status import ask, status_socket
@@ -25,18 +27,38 @@ READY_DEADLINE_S = 30.0
 class Daemons(Protocol):
     """The daemons of all stations; `settles`: the protocol is proactive."""
 
-    def __init__(self, network: Network, *, settles: bool) -> None:
+    def __init__(self, network: Network, daemons: StationProcesses, *, settles: bool) -> None:
         super().__init__(network)
-        self.settles = settles
+        self.daemons, self.settles = daemons, settles
 
     def before_traffic(self, say: Say) -> None:
         """Wait for routes, at most `routing.settle` seconds, if the protocol is proactive."""
         if self.settles:
             wait_until_settled(self.network, self.network.site.scenario.routing.settle, say)
 
+    @property
+    def has_daemons(self) -> bool:
+        """See `Protocol`."""
+        return True
+
+    def start_daemon(self, station: Station) -> None:
+        """See `Protocol`."""
+        self.daemons.start([station])
+
+    def end_daemon(self, station: Station, *, kill: bool) -> None:
+        """See `Protocol`; RunError for a status other than 0 without `kill`."""
+        ended = self.daemons.end(station, kill=kill)
+        if not kill and ended.popen.returncode != 0:
+            raise ended.failure()
+
+    def processes(self) -> dict[str, list[int]]:
+        """See `Protocol`."""
+        return {station.name: [daemon.pid] for station, daemon in self.daemons.running.items()}
+
     def status(self) -> dict[str, dict]:
-        """The answer of each daemon's status socket, by station."""
-        return {station.name: ask(status_socket(station.name), "status") for station in self.network.stations}
+        """The answer of each daemon's status socket, by station; without those whose daemon an event has ended."""
+        running = [station for station in self.network.stations if station in self.daemons.running]
+        return {station.name: ask(status_socket(station.name), "status") for station in running}
 
 
 @contextmanager
@@ -47,22 +69,27 @@ def running(network: Network) -> Iterator[Daemons]:
     program = site.programs.daemon(name)
     (SOCKETS / "routing").mkdir(exist_ok=True)
     epoch_ns = network.medium.ask("status")["epoch_ns"]
-    daemons = []
-    for station in network.stations:
+
+    def start(station: Station) -> Child:
         path = site.folder("routing") / f"{station.name}.config.json"
         config = daemon_config(
             site, station.name, station.number, wires=network.wires_of(station), mtu=_mtu(station), epoch_ns=epoch_ns
         )
         path.write_text(json.dumps(config, indent=1) + "\n")
         remedy = f"the routes went with it; see log/{name}-{station.name}.log and run it again"
-        daemons.append(children.start(f"{name}-{station.name}", [program, "run", path], netns=station.netns, remedy=remedy))
-    children.wait_for_text(daemons, "ready\n", within_s=READY_DEADLINE_S)
-    set_devices(network, TUN)
+        return children.start(f"{name}-{station.name}", [program, "run", path], netns=station.netns, remedy=remedy)
+
+    def ready(started: Mapping[Station, Child]) -> None:
+        children.wait_for_text(started.values(), "ready\n", within_s=READY_DEADLINE_S)
+        set_devices(network, TUN, list(started))
+
+    daemons = StationProcesses(children, start, ready)
+    daemons.start(network.stations)
     try:
-        yield Daemons(network, settles=DAEMONS[name].rules.settle_s is not None)
+        yield Daemons(network, daemons, settles=DAEMONS[name].rules.settle_s is not None)
     finally:
-        children.stop(daemons)
-    failed = [daemon for daemon in daemons if daemon.popen.returncode != 0]
+        ended = daemons.end_all()
+    failed = [daemon for daemon in ended if daemon.popen.returncode != 0]
     if failed:
         raise failed[0].failure()
 
@@ -71,12 +98,13 @@ def _mtu(station: Station) -> int:
     return namespace.within(station.netns, lambda: offloads.mtu(INTERFACE))
 
 
-def set_devices(network: Network, device: str) -> None:
-    """Apply the radio's offload settings (testbed/stages/addresses.py) to `device`: TCP uses those of its route's device, which
-    is the TUN while there is no route, and always with DSR."""
+def set_devices(network: Network, device: str, stations: Sequence[Station] | None = None) -> None:
+    """Apply the radio's offload settings (testbed/stages/addresses.py) to `device` of these stations (default: of all): TCP
+    uses those of its route's device, which is the TUN while there is no route, and always with DSR."""
     offload = kernel_tcp.profile(network.site.scenario.profile).get("offload", {})
-    for station in network.stations:
+    stations = network.stations if stations is None else stations
+    for station in stations:
         namespace.within(station.netns, lambda: offloads.set_offloads(device, offload))
     if "gso_max_segs" in offload:
         line = f"link set {device} gso_max_segs {offload['gso_max_segs']}"
-        iproute.batches({station: [line] for station in network.stations}, device, network.site.log)
+        iproute.batches({station: [line] for station in stations}, device, network.site.log)

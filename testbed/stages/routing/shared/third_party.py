@@ -4,7 +4,7 @@ They do not use link feedback, and set routes without `quickack` (quickack.py ad
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from testbed.errors import RunError
 from testbed.host.processes import Child
 from testbed.stages.routing import Network
+from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.station import Station
 
 READY_DEADLINE_S = 20.0
@@ -48,19 +49,31 @@ class Sign:
 
 @contextmanager
 def processes_running(
-    network: Network, name: str, argv: Argv, sign: Callable[[Station], Sign], *, stop: int
-) -> Iterator[list[Child]]:
-    """Run a process at each station, which has shown its sign on entry. Their output is in log/<name>-<station>.log."""
+    network: Network,
+    name: str,
+    argv: Argv,
+    sign: Callable[[Station], Sign],
+    *,
+    stop: int,
+    ready: Callable[[list[Station]], None] = lambda _stations: None,
+) -> Iterator[StationProcesses]:
+    """Run a process at each station, which has shown its sign on entry. Their output is in log/<name>-<station>.log. `ready` is
+    called with the stations whose processes have shown it."""
     children, remedy = network.children, "the routes went with it; run it again"
-    started = {
-        station: children.start(f"{name}-{station.name}", argv(station), netns=station.netns, remedy=remedy)
-        for station in network.stations
-    }
-    _wait_for_signs(network, {child: sign(station) for station, child in started.items()})
+
+    def start(station: Station) -> Child:
+        return children.start(f"{name}-{station.name}", argv(station), netns=station.netns, remedy=remedy)
+
+    def wait(started: Mapping[Station, Child]) -> None:
+        _wait_for_signs(network, {child: sign(station) for station, child in started.items()})
+        ready(list(started))
+
+    processes = StationProcesses(children, start, wait, stop=stop)
+    processes.start(network.stations)
     try:
-        yield [*started.values()]
+        yield processes
     finally:
-        children.stop(started.values(), first=stop)
+        processes.end_all()
 
 
 def _wait_for_signs(network: Network, signs: dict[Child, Sign]) -> None:

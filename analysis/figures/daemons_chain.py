@@ -1,0 +1,114 @@
+"""Routing daemons on one chain whose relay another replaces, twice: time to a path, delivery, control bytes, CPU, memory.
+
+A panel for each figure, a dot per run, a bar at the mean. `daemons.csv` has means, 95 % intervals by Student's t and numbers of
+runs, `daemons.md` the same as a table; analysis/routing_cost.py defines the figures. Suspect runs count, void ones do not.
+"""
+
+import csv
+from dataclasses import asdict, fields
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from analysis import style
+from analysis.drawing import in_order
+from analysis.errors import AnalysisError, RunFileError
+from analysis.files import atomic_file, write_atomic
+from analysis.routing_cost import RoutingCost, routing_cost
+from analysis.rundir import RunDirectory
+from analysis.tables import collect_runs, counts, mean_and_interval
+
+# figure of RoutingCost -> (heading, words of a value, factor)
+SHOWN = {
+    "traffic_s": ("traffic after the start of the daemons, s", "{:.1f}", 1.0),
+    "first_s": ("first datagram after it, s", "{:.1f}", 1.0),
+    "recovery_s": ("after a change of relay, s", "{:.1f}", 1.0),
+    "delivery": ("delivered, %", "{:.1f}", 100.0),
+    "control_bps": ("control, kbit/s on the air", "{:.2f}", 1e-3),
+    "header_bytes": ("headers on a datagram, bytes", "{:.0f}", 1.0),
+    "cpu_ms_per_s": ("CPU of a daemon, ms/s", "{:.2f}", 1.0),
+    "peak_rss_mb": ("peak memory of a daemon, MB", "{:.1f}", 1.0),
+}
+DRAWN = ("recovery_s", "delivery", "control_bps", "cpu_ms_per_s", "peak_rss_mb")
+NAMES = [field.name for field in fields(RoutingCost)]
+Found = dict[str, list[RoutingCost]]
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from the runs below `out_dir`; returns the files of the figure."""
+    out_dir = Path(out_dir)
+    runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
+    if not runs:
+        raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`manet run daemons-chain`)")
+    found: Found = {variant: [] for variant in in_order(out_dir, (run["variant"] for run in runs))}
+    for run in runs:
+        try:
+            found[run["variant"]].append(routing_cost(RunDirectory(out_dir / run["run_dir"])))
+        except (OSError, KeyError) as problem:
+            raise AnalysisError(f"{out_dir / run['run_dir']}: {problem}; run it again") from None
+    rows = [row for variant, costs in found.items() for row in statistics(variant, costs)]
+    _write_csv(out_dir / "daemons.csv", rows)
+    write_atomic(out_dir / "daemons.md", table(rows))
+    height_in = 0.9 + len(DRAWN) * (0.45 + 0.16 * len(found))
+    with style.page(out_dir, "daemons_chain", height_in, nrows=len(DRAWN)) as (axes, written):
+        for panel, name in zip(axes, DRAWN, strict=True):
+            _draw(panel, found, name)
+    return [*written, out_dir / "daemons.csv", out_dir / "daemons.md"]
+
+
+def statistics(variant: str, costs: list[RoutingCost]) -> list[dict[str, Any]]:
+    """A row for each figure: `mean`, `ci95` and `n` of the runs that have it, `runs` of all."""
+    values = {name: [asdict(cost)[name] for cost in costs] for name in NAMES}
+    return [{"variant": variant, "figure": name, **mean_and_interval(values[name]), "runs": len(costs)} for name in NAMES]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The table in Markdown: a row for each daemon, mean and interval of each figure; `(2 of 5)` runs that have a figure, `(1
+    missed)`: changes of the path, in all runs, that the daemon did not follow in time."""
+    variants = list(dict.fromkeys(row["variant"] for row in rows))
+    cells = {(row["variant"], row["figure"]): row for row in rows}
+    heads = ["daemon", *(heading for heading, _, _ in SHOWN.values()), "runs"]
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for variant in variants:
+        shown = {name: _cell(cells[variant, name], *SHOWN[name][1:]) for name in SHOWN}
+        of_missed = cells[variant, "missed"]
+        if missed := round((of_missed["mean"] or 0) * of_missed["n"]):
+            shown["recovery_s"] += f" ({missed} missed)"
+        lines.append(f"| {' | '.join([variant, *shown.values(), str(cells[variant, NAMES[0]]['runs'])])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: dict[str, Any], words: str, factor: float) -> str:
+    if row["mean"] is None:
+        return "-"
+    half = "" if row["ci95"] is None else f" ± {words.format(row['ci95'] * factor)}"
+    few = "" if row["n"] == row["runs"] else f" ({row['n']} of {row['runs']})"
+    return words.format(row["mean"] * factor) + half + few
+
+
+def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    with atomic_file(path) as file:
+        writer = csv.DictWriter(file, ["variant", "figure", "mean", "ci95", "n", "runs"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in rows
+        )
+
+
+def _draw(axes: Axes, found: Found, name: str) -> None:
+    heading, words, factor = SHOWN[name]
+    for place, (variant, costs) in enumerate(found.items()):
+        values = [asdict(cost)[name] * factor for cost in costs if asdict(cost)[name] is not None]
+        if not values:
+            continue
+        mean = fmean(values)
+        axes.plot([mean] * 2, [place - 0.3, place + 0.3], color=style.BLACK, linewidth=1.4)
+        colour = style.of_variant(variant, place).colour
+        axes.plot(values, [place] * len(values), color=colour, marker="o", markersize=3, linestyle="", alpha=0.8)
+        axes.annotate(words.format(mean), (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+    axes.set_xlim(left=0)
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.set_yticks(range(len(found)), [style.of_variant(variant).name for variant in found])
+    axes.set_xlabel(heading)

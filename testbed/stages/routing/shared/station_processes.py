@@ -1,0 +1,53 @@
+"""One process of a kind at each station, such as its routing daemon: all started together, then one at a time by events."""
+
+import signal
+from collections.abc import Callable, Iterable, Mapping
+
+from testbed.errors import RunError
+from testbed.host.processes import Child, Processes
+from testbed.stages.station import Station
+
+
+class StationProcesses:
+    """`running` has the process of each station that has one now. `start` starts it; `ready` waits until it works."""
+
+    def __init__(
+        self,
+        children: Processes,
+        start: Callable[[Station], Child],
+        ready: Callable[[Mapping[Station, Child]], None],
+        *,
+        stop: int = signal.SIGTERM,
+    ) -> None:
+        self.running: dict[Station, Child] = {}
+        self._children, self._start, self._ready, self._stop = children, start, ready, stop
+
+    def start(self, stations: Iterable[Station]) -> None:
+        """Start those of the stations, and return when all of them work. RunError for one that runs."""
+        started = {}
+        for station in stations:
+            before = self.running.get(station)
+            if before is not None and before.running():
+                raise RunError(f"{station.name}: its routing daemon runs; restart it, or stop it before")
+            if before is not None:  # it had ended by itself, which a prompt survives
+                self._children.release([before])
+            started[station] = self.running[station] = self._start(station)
+        self._ready(started)
+
+    def end(self, station: Station, *, kill: bool = False) -> Child:
+        """End that of a station, by SIGKILL or by its own signal. RunError if it does not run, or has ended by itself."""
+        process = self.running.get(station)
+        if process is None:
+            raise RunError(f"{station.name}: its routing daemon does not run; start it")
+        if not process.running():
+            raise process.failure()
+        del self.running[station]
+        self._children.stop([process], first=signal.SIGKILL if kill else self._stop)
+        return process
+
+    def end_all(self) -> list[Child]:
+        """End all that are left; returns them."""
+        left = list(self.running.values())
+        self.running.clear()
+        self._children.stop(left, first=self._stop)
+        return left
