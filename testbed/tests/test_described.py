@@ -15,7 +15,7 @@ from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
 from testbed.runs.preflight import check_machine
 from testbed.stages.routing import Network
-from testbed.stages.routing.shared.described import Rendering, eui_64
+from testbed.stages.routing.shared.described import Rendering
 from testbed.stages.routing.shared.third_party import Sign
 from testbed.stages.site import SOCKETS, Site
 
@@ -77,10 +77,6 @@ def test_babeld_announces_its_address_and_a_gateways_wires(tmp_path):
     assert not [line for line in file(made, 1) if "proto 3" in line]
     assert made.sysctls(made.network.stations[0])["net.ipv6.conf.wlan0.disable_ipv6"] == 0
     assert made.radio_lines(made.network.stations[0]) == []
-
-
-def test_babels_router_id_is_the_modified_eui_64():
-    assert eui_64("02:00:00:00:00:07") == "00:00:00:ff:fe:00:00:07"  # RFC 4291, appendix A: the U/L bit inverted
 
 
 def test_batmand_has_a_run_folder_of_its_own_and_announces_each_wire(tmp_path):

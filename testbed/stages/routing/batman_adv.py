@@ -37,14 +37,15 @@ class Mesh(Protocol):
         net, moving = self.network.net, self.network.site.scenario.mobility.moving
         at_most_s, start = patience_s(self.network, self.network.site.scenario.routing.settle), time.monotonic()
         waiting = pairs_of_flows(self.network) if at_most_s > 0 else []
-        while waiting := [pair for pair in waiting if not _answers(net[pair[0]], net[pair[1]].IP())]:
+        while waiting := [pair for pair in waiting if not _answers(net[pair.source], net[pair.target].address(pair.ip))]:
             passed_s = time.monotonic() - start
             if passed_s > at_most_s and moving:
                 return
             if passed_s > at_most_s:
+                over = " over IPv6" if waiting[0].ip == 6 else ""
                 raise RunError(
-                    f"batman-adv: {waiting[0][1]} does not answer {waiting[0][0]} after {at_most_s:g} s. Place the stations "
-                    "within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+                    f"batman-adv: {waiting[0].target} does not answer {waiting[0].source}{over} after {at_most_s:g} s. Place the "
+                    "stations within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
                 )
             say("settle", min(1.0, passed_s / at_most_s))
             self.network.children.check()
