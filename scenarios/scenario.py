@@ -186,6 +186,9 @@ class Scenario(BaseModel):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if "flows" not in self.model_fields_set:  # a list without entries says that there are none
             object.__setattr__(self, "flows", self._default_flows())
+        if self.ipv6:
+            flows = tuple(flow if flow.ip else flow.model_copy(update={"ip": 6}) for flow in self.flows)
+            object.__setattr__(self, "flows", flows)
         self._check_wires()
         self._check_station_references()
         self._check_ports()
@@ -256,7 +259,7 @@ class Scenario(BaseModel):
 
     def ip_of(self, flow: Flow) -> int:
         """The version of IP, 4 or 6, over which a flow goes."""
-        return flow.ip or (6 if self.ipv6 else 4)
+        return flow.ip or 4
 
     def tcp_of(self, flow: Flow) -> Tcp:
         """The TCP of a flow: its own, else the scenario's."""

@@ -38,6 +38,8 @@ FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
+IPV6 = Path("/proc/sys/net/ipv6")
+
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
 PLACED_BY = {"chain": "spacing", "grid": "spacing", "cross": "spacing", "random": "area", "positions": "positions"}
@@ -57,6 +59,7 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         check_open_files(scenario)
     for scenario in scenarios:
         _check_uplink(scenario, place, allowed=allow_internet)
+        _check_ipv6(scenario, place)
     daemons = {type(scenario.routing): scenario.routing for scenario in scenarios}.values()
     for routing in sorted(daemons, key=lambda each: each.protocol):
         require_protocol(routing.protocol, routing.DESCRIPTION, programs=programs)
@@ -67,6 +70,14 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         require_radios(stations)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
+
+
+def _check_ipv6(scenario: Scenario, place: str) -> None:
+    if IPV6.exists() or not (scenario.ipv6 or scenario.routing.needs_ipv6):
+        return
+    key = ("ipv6",) if scenario.ipv6 else ("routing",)
+    text = "this kernel has no IPv6; boot without ipv6.disable=1, or take a kernel with CONFIG_IPV6"
+    raise KeyRefused(place, scenario, key, text)
 
 
 def _check_uplink(scenario: Scenario, place: str, *, allowed: bool) -> None:
