@@ -231,9 +231,11 @@ class _Walk:
             self._give_up(journey, t_ns, node, PUSHED_OUT)
 
     def _with_key(self, key: tuple, node: str) -> Journey | None:
-        """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match."""
+        """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match, as do
+        all transmissions of a segment over IPv6. One of these that the radio has dropped is gone."""
         alike = self._by_key[key]
-        return next((journey for journey in alike if node in journey.places), alike[-1] if alike else None)
+        there = (one for one in alike if node in one.places and (key[0] is not None or one.places[node].kind != DROPPED))
+        return next(there, alike[-1] if alike else None)
 
     def _is_new(self, row: _Row, alike: Journey) -> bool:
         """Whether TCP sends a new packet, and not one that a broken link returned. Copies and resets have no identification."""

@@ -446,6 +446,16 @@ def test_over_ipv6_segments_and_acks_are_followed_and_a_retransmission_is_new_th
     assert story.seconds(again.acked_ns) == pytest.approx(0.250)
 
 
+def test_over_ipv6_a_relay_forwards_the_retransmission_and_not_what_its_radio_has_dropped(tmp_path):
+    chain = Chain6()
+    chain.travel(chain.data(1), 0, FORWARD[:2])
+    chain.lose(chain.data(1), 10, 2, 3)
+    chain.travel(chain.data(1), 300, FORWARD)
+    first, again = story_of(chain, tmp_path).transmissions
+    assert (first.journey.fate, first.journey.node, len(first.journey.fates_of_attempts)) == ("retry-short", "sta2", 2 + 7)
+    assert (again.journey.fate, len(again.journey.fates_of_attempts)) == ("received", 4)
+
+
 def test_over_ipv6_a_kernels_error_is_the_reason_of_a_drop_at_a_relay(tmp_path):
     chain = Chain6()
     for number, error in ((1, HOP_LIMIT6), (2, NO_ROUTE6)):
