@@ -118,7 +118,7 @@ class Receiver:
         for key, _events in self._selector.select():
             sock: socket.socket = key.fileobj  # type: ignore[assignment]
             if key.data is None:
-                connection, (_address, port) = sock.accept()
+                connection, (_address, port, *_of_ipv6) = sock.accept()
                 connection.setblocking(False)
                 self.counts[port] = {"bytes": 0, "last_ns": None, "bytes_in_time": 0}
                 self._selector.register(connection, selectors.EVENT_READ, self.counts[port])
