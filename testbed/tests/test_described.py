@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from scenarios import placeholders
 from scenarios.definition import load_scenario
 from scenarios.routing import SHIPPED
 from scenarios.scenario import Scenario
@@ -77,6 +78,50 @@ def test_babeld_announces_its_address_and_a_gateways_wires(tmp_path):
     assert not [line for line in file(made, 1) if "proto 3" in line]
     assert made.sysctls(made.network.stations[0])["net.ipv6.conf.wlan0.disable_ipv6"] == 0
     assert made.radio_lines(made.network.stations[0]) == []
+
+
+def test_with_ipv6_babeld_announces_both_addresses_and_wires(tmp_path):
+    flow = {"from": "sta1", "to": "sta2"}
+    keys = {"hops": 2, "ipv6": True, "routing": "babeld", "wires": [WIRE], "flows": [flow]}
+    made = of_scenario(tmp_path, Scenario.model_validate(keys))
+    assert file(made, 3)[3:] == [
+        "redistribute local ip 10.0.0.3/32 allow",
+        "redistribute local ip fd6d:616e:6574::3/128 allow",
+        "redistribute proto 3 ip 192.168.1.0/30 allow",
+        "redistribute proto 3 ip fd6d:616e:6574:1::/64 allow",
+        "redistribute local deny",
+    ]
+    assert not [line for line in file(made, 1) if "proto 3" in line]
+
+
+@pytest.mark.parametrize("name", ["bird-babel", "frr-babel"])
+def test_bird_and_frr_have_their_parts_of_ipv6_only_with_it(tmp_path, name):
+    flow = {"from": "sta1", "to": "sta2"}
+    keys = {"hops": 2, "routing": name, "wires": [WIRE], "flows": [flow]}
+    without, with_it = (
+        "".join(made.files(made.network.stations[2]).values())
+        for made in (of_scenario(tmp_path, Scenario.model_validate({**keys, "ipv6": ipv6})) for ipv6 in (False, True))
+    )
+    assert "ipv6" not in without and "fd6d" not in without and "ipv6" in with_it
+    rest = iter(with_it.splitlines())
+    assert all(line in rest for line in without.splitlines())  # in their order
+
+
+def test_a_line_of_ipv6_stands_only_with_it_and_a_wire_to_the_real_network_has_none(tmp_path):
+    values = {"address": "10.0.0.1", "address6": "fd6d:616e:6574::1", "ipv6": ""}
+    wires, wires6 = [{"wire": "192.168.1.0/30"}, {"wire": "0.0.0.0/0"}], [{"wire6": "fd6d:616e:6574:1::/64"}]
+    template = "a {address}\n{ipv6}b\nc {wire}\nd {wire6}\n"
+    with_it = placeholders.Values(values, {}, wires, wires6, ipv6=True)
+    assert placeholders.lines_filled(template, with_it).splitlines() == [
+        "a 10.0.0.1", "b", "c 192.168.1.0/30", "c 0.0.0.0/0", "d fd6d:616e:6574:1::/64",
+    ]  # fmt: skip
+    without = placeholders.Values(values, {}, wires)
+    assert placeholders.lines_filled(template, without).splitlines() == ["a 10.0.0.1", "c 192.168.1.0/30", "c 0.0.0.0/0"]
+    command = ("d", "{address}", ("-6", "{address6}"), ("-w", "{wire6}"))
+    assert placeholders.words_filled(command, with_it) == [
+        "d", "10.0.0.1", "-6", "fd6d:616e:6574::1", "-w", "fd6d:616e:6574:1::/64",
+    ]  # fmt: skip
+    assert placeholders.words_filled(command, without) == ["d", "10.0.0.1"]
 
 
 def test_batmand_has_a_run_folder_of_its_own_and_announces_each_wire(tmp_path):
