@@ -24,7 +24,15 @@ from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.own import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
+from topologies.addresses import (
+    INTERFACE,
+    NETWORK,
+    NETWORK6,
+    PREFIX6_BITS,
+    PREFIX_BITS,
+    wire_network,
+    wire_network6,
+)
 
 HEADERS_BYTES = 32  # the maximum that batman-adv reserves: its largest unicast header and an Ethernet header
 
@@ -85,11 +93,21 @@ def _lines(network: Network, station: Station) -> list[str]:
         f"address add {station.IP()}/{PREFIX_BITS} dev {DEVICE} noprefixroute",
         f"route add {NETWORK}/{PREFIX_BITS} dev {DEVICE} scope link{metric}",
     ]
+    if scenario.ipv6:
+        lines += [
+            f"address delete {station.IP6()}/128 dev {INTERFACE}",
+            f"address add {station.IP6()}/128 dev {DEVICE} noprefixroute nodad",
+            f"route add {NETWORK6}/{PREFIX6_BITS} dev {DEVICE}{metric}",
+        ]
     if scenario.arp == "static":
         others = [other for other in network.stations if other is not station]
-        lines += [f"neighbour replace {o.IP()} lladdr {mac_address(o.number)} dev {DEVICE} nud permanent" for o in others]
+        known = [(o.number, ip) for o in others for ip in (o.IP(), *([o.IP6()] if scenario.ipv6 else []))]
+        lines += [f"neighbour replace {ip} lladdr {mac_address(number)} dev {DEVICE} nud permanent" for number, ip in known]
     wires = [wire for wire in network.net.wires if wire.gateway is not station]
-    return lines + [f"route add {wire_network(w.number)} via {w.gateway.IP()} dev {DEVICE} onlink{metric}" for w in wires]
+    lines += [f"route add {wire_network(w.number)} via {w.gateway.IP()} dev {DEVICE} onlink{metric}" for w in wires]
+    if scenario.ipv6:
+        lines += [f"route add {wire_network6(w.number)} via {w.gateway.IP6()} dev {DEVICE}{metric}" for w in wires]
+    return lines
 
 
 def _answers(station: Station, address: str) -> bool:
