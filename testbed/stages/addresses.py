@@ -33,6 +33,7 @@ from topologies.addresses import (
 )
 
 OTHER_WIRE_METRIC = 10  # preferred to a routing daemon's routes (100), which lead over the air
+OWN_WIRE_METRIC = 1  # of IPv6, which has no metric 0: the kernel takes 1024 for it (IP6_RT_PRIO_USER, include/net/ip6_route.h)
 
 
 def assign(site: Site, net: StationNet) -> None:
@@ -79,16 +80,16 @@ def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[st
             lines[host].append(_neighbour(wire_ip(wire.number, there), wire_mac(wire.number, there), interface))
         if site.scenario.ipv6:
             lines[host].append(f"address add {wire_ip6(wire.number, here)}/{PREFIX6_BITS} dev {interface} noprefixroute nodad")
-            lines[host].append(f"route add {wire_network6(wire.number)} dev {interface}{metric}")
+            lines[host].append(f"route add {wire_network6(wire.number)} dev {interface} metric {OWN_WIRE_METRIC}{metric}")
         if site.scenario.ipv6 and site.scenario.arp == "static":
             lines[host].append(_neighbour(wire_ip6(wire.number, there), wire_mac(wire.number, there), interface))
     place = int(wire.host_interface.removeprefix("eth"))
     # of several wires the first with a carrier has the default route
     behind = f" metric {place}" if place else ""
     gateway = f"via {wire_ip(wire.number, GATEWAY_END)}{behind}{metric}"
-    if site.scenario.ipv6:  # metric 0 would be 1024, that of IPv6's own routes (RFC 4191's default in the kernel)
-        # the real network is reached by IPv4 alone, so every IPv6 packet goes to the stations
-        lines[wire.host].append(f"route add default via {wire_ip6(wire.number, GATEWAY_END)} metric {place + 1}{metric}")
+    if site.scenario.ipv6:  # of hosts that lead to the real network, too: they reach it by IPv4 alone
+        behind6 = f"metric {OWN_WIRE_METRIC + place}{metric}"
+        lines[wire.host].append(f"route add default via {wire_ip6(wire.number, GATEWAY_END)} {behind6}")
     if not wire.settings.nat:
         lines[wire.host].append(f"route add default {gateway}")
         return

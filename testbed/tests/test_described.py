@@ -14,6 +14,7 @@ from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
+from testbed.runs import preflight
 from testbed.runs.preflight import check_machine
 from testbed.stages.routing import Network
 from testbed.stages.routing.shared.described import Rendering
@@ -225,6 +226,16 @@ def test_a_command_of_a_users_daemon(own, tmp_path):
 def test_the_radio_of_a_users_daemon(own):
     assert own.radio_lines(own.network.stations[0]) == ["route add 10.0.0.0/8 dev wlan0 scope link src 10.0.0.1"]
     assert own.sysctls(own.network.stations[0]) == {"net.ipv4.conf.wlan0.proxy_arp": 1}
+
+
+@pytest.mark.parametrize(("keys", "key"), [({"ipv6": True}, "ipv6"), ({"routing": "babeld"}, "routing")])
+def test_a_kernel_without_ipv6_refuses_what_needs_it(tmp_path, monkeypatch, keys, key):
+    monkeypatch.setattr(preflight, "IPV6", tmp_path / "none")
+    check_machine([Scenario.model_validate({"hops": 1})], BUILT, "s")
+    with pytest.raises(UsageError) as problem:
+        check_machine([Scenario.model_validate({"hops": 1, **keys})], BUILT, "s")
+    text = f's: key "{key}": this kernel has no IPv6; boot without ipv6.disable=1, or take a kernel with CONFIG_IPV6'
+    assert str(problem.value) == text
 
 
 def test_a_users_daemon_that_is_missing_is_refused_before_anything_starts(own, tmp_path):
