@@ -20,6 +20,7 @@ from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
+from testbed.host.requirements import IPV6, IPV6_REMEDY
 from testbed.host.uplink import require_uplink
 from testbed.programs import BUILT, Programs
 from testbed.runs import start_links
@@ -37,8 +38,6 @@ FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the she
 FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of its packets; two files of its waits (run_queue)
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
-
-IPV6 = Path("/proc/sys/net/ipv6")
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
@@ -76,8 +75,7 @@ def _check_ipv6(scenario: Scenario, place: str) -> None:
     if IPV6.exists() or not (scenario.ipv6 or scenario.routing.needs_ipv6):
         return
     key = ("ipv6",) if scenario.ipv6 else ("routing",)
-    text = "this kernel has no IPv6; boot without ipv6.disable=1, or take a kernel with CONFIG_IPV6"
-    raise KeyRefused(place, scenario, key, text)
+    raise KeyRefused(place, scenario, key, f"this kernel has no IPv6; {IPV6_REMEDY}")
 
 
 def _check_uplink(scenario: Scenario, place: str, *, allowed: bool) -> None:
