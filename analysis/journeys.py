@@ -2,7 +2,8 @@
 end, reconstructed from all captures, the air log, the notes of the routing daemons and the ICMP errors.
 
 A packet is identified by its IP identification and its sequence numbers: the kernel gives each retransmission a new
-identification, while a routing daemon resends the same packet after a broken link returned it. No interface capture has a packet
+identification, while a routing daemon resends the same packet after a broken link returned it. IPv6 has no identification, and no
+daemon resends its packets: each that leaves its source is new. No interface capture has a packet
 that a daemon holds; the daemon's capture of held packets, its event log and its notes have it (formats/routing.md).
 
 A packet without evidence of its fate has the fate `no record`; nothing is guessed. Invisible are packets that a station's kernel
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analysis import icmp
 from analysis.air_packets import IN, OUT, AirPacket, air_packets, paired_capture
 from analysis.connections import Connection
 from analysis.held_packets import GIVEN_UP
@@ -34,6 +36,7 @@ PASSED_ON_NS = 5_000_000
 # Between a probe's event and its captured frame, from two programs: below 1 ms on an idle host, tens of ms on a loaded one.
 PROBE_NS = 50_000_000
 BROADCAST = "ff:ff:ff:ff:ff:ff"
+NEIGHBOUR_SOLICITATION, IPV6_MULTICAST = 135, "33:33:"  # RFC 4861, 4.3; RFC 2464, 7
 # Linux drops packets for an unresolved neighbour after mcast_solicit 3 times retrans_time_ms 1 s (net/core/neighbour.c), and a
 # fourth second for the host's delay.
 ARP_GIVES_UP_NS = 4_000_000_000
@@ -136,10 +139,9 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
             dropped = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
             entries += [(row.t_ns, walk.pushed_out, row) for row in _rows({captured: dropped}, connection)]
     for captured, capture in captures.items():
-        address = run.address(captured.node)
+        own = run.addresses(captured.node)
         entries += [
-            (error.t_ns, walk.error, (captured.node, error.sender == address, error))
-            for error in errors_about(capture, connection)
+            (error.t_ns, walk.error, (captured.node, error.sender in own, error)) for error in errors_about(capture, connection)
         ]
     for t_ns, handle, subject in sorted(entries, key=lambda entry: entry[0]):
         handle(t_ns, subject)
@@ -229,12 +231,16 @@ class _Walk:
             self._give_up(journey, t_ns, node, PUSHED_OUT)
 
     def _with_key(self, key: tuple, node: str) -> Journey | None:
-        """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match."""
+        """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match, as do
+        all transmissions of a segment over IPv6. One of these that the radio has dropped is gone."""
         alike = self._by_key[key]
-        return next((journey for journey in alike if node in journey.places), alike[-1] if alike else None)
+        there = (one for one in alike if node in one.places and (key[0] is not None or one.places[node].kind != DROPPED))
+        return next(there, alike[-1] if alike else None)
 
     def _is_new(self, row: _Row, alike: Journey) -> bool:
         """Whether TCP sends a new packet, and not one that a broken link returned. Copies and resets have no identification."""
+        if row.identification is None:
+            return True
         if self._source in alike.places and alike.places[self._source].kind == HELD:
             return False
         if any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns):
@@ -309,7 +315,7 @@ class _Walk:
 
 
 def _dropped_for(error: IcmpError) -> str:
-    return NO_ROUTE if error.name in ("network unreachable", "host unreachable") else error.name.replace(" ", "-")
+    return NO_ROUTE if error.name in icmp.NO_ROUTE else error.name.replace(" ", "-")
 
 
 class _Evidence:
@@ -317,17 +323,20 @@ class _Evidence:
 
     def __init__(self, run: RunDirectory, captures: dict[Captured, pl.DataFrame]) -> None:
         self._run = run
-        self._arp_requests_ns: dict[str, list[int]] = defaultdict(list)
+        self._requests_ns: dict[str, list[int]] = defaultdict(list)
         for captured, packets in captures.items():
-            is_request = (pl.col("protocol") == "arp") & (pl.col("direction") == OUT) & (pl.col("eth_dst") == BROADCAST)
-            self._arp_requests_ns[captured.node] += packets.filter(is_request)["t_ns"].to_list()
+            arp = (pl.col("protocol") == "arp") & (pl.col("eth_dst") == BROADCAST)
+            solicited = (pl.col("protocol") == "icmp") & (pl.col("icmp_type") == NEIGHBOUR_SOLICITATION)
+            solicited &= pl.col("eth_dst").str.starts_with(IPV6_MULTICAST)
+            is_request = (arp | solicited) & (pl.col("direction") == OUT)
+            self._requests_ns[captured.node] += packets.filter(is_request)["t_ns"].to_list()
 
     def of(self, step: Step) -> str:
         """The reason why a packet stayed at the node of its last step, or NO_RECORD."""
         if step.kind == HELD:
             return HELD_AT_END
         if step.kind == ARRIVED:
-            if any(0 <= sent_ns - step.t_ns < ARP_GIVES_UP_NS for sent_ns in self._arp_requests_ns[step.node]):
+            if any(0 <= sent_ns - step.t_ns < ARP_GIVES_UP_NS for sent_ns in self._requests_ns[step.node]):
                 return NO_NEIGHBOUR
             if self._run.held_at_end(step.node):
                 return HELD_AT_END

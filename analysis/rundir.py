@@ -18,7 +18,16 @@ from analysis.found_runs import folders_of_runs
 from analysis.iperf import IperfReport, read_report
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
 from scenarios.traffic.shared.kind import Kind
-from topologies.addresses import HOST_END, HOST_INTERFACE, ip_address, wire_interfaces, wire_ip
+from topologies.addresses import (
+    HOST_END,
+    HOST_INTERFACE,
+    ip6_address,
+    ip_address,
+    link_local_address,
+    wire_interfaces,
+    wire_ip,
+    wire_ip6,
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Flow:
     target: str
     traffic: str  # its kind (scenarios/traffic)
     start_s: float = 0.0  # after the start of the traffic
+    ip: int = 4  # version of IP, 4 or 6
 
     @property
     def kind(self) -> Kind[Any]:
@@ -176,7 +186,14 @@ class RunDirectory:
     def flows(self) -> list[Flow]:
         """The scenario's flows in their order; a RunFileError for an unknown traffic kind."""
         flows = [
-            Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", DEFAULT_KIND), float(flow.get("start") or 0))
+            Flow(
+                f"flow{number}",
+                flow["from"],
+                flow["to"],
+                flow.get("traffic", DEFAULT_KIND),
+                float(flow.get("start") or 0),
+                flow.get("ip") or 4,
+            )
             for number, flow in enumerate(self.scenario["flows"], start=1)
         ]
         for flow in flows:
@@ -245,7 +262,8 @@ class RunDirectory:
         if connection is not None:
             return connection
         packets = self.capture_of(flow, flow.source)
-        found = find_connections(packets, flow.protocol, self.address(flow.source), self.address(flow.target))
+        source, target = (self.address(node, flow.ip) for node in (flow.source, flow.target))
+        found = find_connections(packets, flow.protocol, source, target)
         return found[0] if found else None
 
     def report(self, flow: Flow) -> IperfReport:
@@ -273,13 +291,17 @@ class RunDirectory:
                     return end["mac"].lower()
         raise RunFileError(f'{self.path / "medium.json"}: no station "{station}", which scenario.json names')
 
-    def address(self, node: str) -> str:
-        """The IP address of a station's radio, or of a wired host (formats/scenario.md, at its end)."""
+    def address(self, node: str, ip: int = 4) -> str:
+        """The address of IP version 4 or 6 of a station's radio, or of a wired host (formats/scenario.md, at its end)."""
         for number, wire in enumerate(self.wires, start=1):
             if wire.host == node:
-                return wire_ip(number, HOST_END)
+                return wire_ip6(number, HOST_END) if ip == 6 else wire_ip(number, HOST_END)
         high, low = (int(byte, 16) for byte in self.mac(node).split(":")[4:])
-        return ip_address(high * 256 + low)
+        return ip6_address(high * 256 + low) if ip == 6 else ip_address(high * 256 + low)
+
+    def addresses(self, node: str) -> set[str]:
+        """Every address by which a node may send: of both versions, and the link-local one."""
+        return {self.address(node), self.address(node, 6), link_local_address(self.mac(node))}
 
     def held_at_end(self, station: str) -> bool:
         """Whether the station's routing daemon held packets at the end of the traffic; False for third-party daemons and none."""

@@ -19,9 +19,14 @@ def title(story: Story) -> str:
     """One line: the flow, its ends with addresses and ports, its TCP, and the unit of the times."""
     ends = story.connection
     return (
-        f"{story.flow.name}, {story.flow.source} to {story.flow.target} ({ends.source}:{ends.source_port} > "
-        f"{ends.destination}:{ends.destination_port}), {story.tcp}; seconds from the start of the traffic"
+        f"{story.flow.name}, {story.flow.source} to {story.flow.target} ({_end(ends.source, ends.source_port)} > "
+        f"{_end(ends.destination, ends.destination_port)}), {story.tcp}; seconds from the start of the traffic"
     )
+
+
+def _end(address: str, port: int) -> str:
+    """Address and port as text (RFC 5952, 6)."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def summary_lines(story: Story, chosen: list[Transmission]) -> list[str]:

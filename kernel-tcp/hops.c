@@ -55,9 +55,10 @@ static int set(const struct hops *hops, const struct station *station,
 {
 	struct hops_key key = { .netns_cookie = station->netns_cookie };
 
-	if (inet_pton(AF_INET, destination, key.remote + 12) != 1)
+	if (inet_pton(AF_INET, destination, key.remote + 12) == 1)
+		key.remote[10] = key.remote[11] = 0xff;
+	else if (inet_pton(AF_INET6, destination, key.remote) != 1)
 		return 0;
-	key.remote[10] = key.remote[11] = 0xff;
 	if (distance)
 		return bpf_map_update_elem(hops->map, &key, &distance, BPF_ANY);
 	bpf_map_delete_elem(hops->map, &key);

@@ -52,7 +52,12 @@ struct sock {
 	unsigned long sk_pacing_rate;	/* bytes per second */
 };
 
+struct inet_connection_sock_af_ops {
+	__u16 net_header_len;	/* of the packets: 20 over IPv4, 40 over IPv6 */
+};
+
 struct inet_connection_sock {
+	const struct inet_connection_sock_af_ops *icsk_af_ops;
 	__u32 icsk_rto;		/* jiffies */
 	__u8 icsk_ca_state:5;
 	__u8 icsk_retransmits;	/* timeouts in a row */

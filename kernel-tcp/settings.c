@@ -215,13 +215,13 @@ static int load_ports(const char *path, const char *where, json_t *ports,
 	return 0;
 }
 
-/* For algorithms/hops_map.h: distances from 1, by IPv4 address. */
+/* For algorithms/hops_map.h: distances from 1, by address. */
 static int load_hops(const char *path, const char *where, json_t *hops,
 		     struct station *station)
 {
 	const char *address;
 	json_t *distance;
-	__u8 bytes[4];
+	__u8 bytes[16];
 
 	if (is_null(hops))
 		return 0;
@@ -230,8 +230,9 @@ static int load_hops(const char *path, const char *where, json_t *hops,
 	json_object_foreach(hops, address, distance) {
 		json_int_t number = json_integer_value(distance);
 
-		if (inet_pton(AF_INET, address, bytes) != 1)
-			return complain("%s: %s: \"hops\": \"%s\" is no IPv4 address",
+		if (inet_pton(AF_INET, address, bytes) != 1 &&
+		    inet_pton(AF_INET6, address, bytes) != 1)
+			return complain("%s: %s: \"hops\": \"%s\" is no address of IPv4 or IPv6",
 					path, where, address);
 		if (number < 1 || number > MAX_HOPS)
 			return complain("%s: %s: \"hops\" of %s must be a whole number from 1 to %d",

@@ -73,7 +73,7 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Route:
-    """A row of the kernel's main table (IPv4). `via` is None if the destination is on the link."""
+    """A row of the kernel's main table. `via` is None if the destination is on the link."""
 
     destination: str
     via: str | None

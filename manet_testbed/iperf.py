@@ -12,15 +12,16 @@ LISTENS_WITHIN_S = 10.0
 END_GRACE_S = 15.0  # for the last segments and iperf3's exchange of results over a slow path
 
 
-def measure(source: Station, target: Station, seconds: int, *, number: int) -> Throughput:
-    """The throughput from `source`, the client, to `target`. Raises MeshError."""
+def measure(source: Station, target: Station, seconds: int, *, number: int, ip: int = 4) -> Throughput:
+    """The throughput from `source`, the client, to `target`, over IPv4 or IPv6. Raises MeshError."""
+    here, there = source.address_of(ip), target.address_of(ip)
     if seconds != int(seconds) or seconds < 1:
         raise WrongRequest(f"tcp({source}, {target}): seconds={seconds:g}: iperf3 takes whole seconds from 1 on")
     port = str(FIRST_PORT + number % PORTS)
-    serve = ["iperf3", "--server", "--one-off", "--forceflush", "--bind", target.address, "--port", port]
+    serve = ["iperf3", "--server", "--one-off", "--forceflush", "--bind", there, "--port", port]
     with target.popen(serve, stdout=PIPE, stderr=STDOUT) as server:
         server.wait_for_line("Server listening", LISTENS_WITHIN_S)
-        argv = ["iperf3", "--client", target.address, "--bind", source.address, "--port", port, "--time", str(int(seconds))]
+        argv = ["iperf3", "--client", there, "--bind", here, "--port", port, "--time", str(int(seconds))]
         argv += ["--json", "--connect-timeout", str(CONNECT_DEADLINE_S * 1000)]
         done = source.run(argv, timeout=CONNECT_DEADLINE_S + seconds + END_GRACE_S, check=False)
     return Throughput.parse(done.stdout, f"{source}: iperf3 to {target}")

@@ -93,7 +93,7 @@ class Mesh:
             self._connection.close(in_order=False)
             raise
         for node in self._ready["nodes"]:
-            self._nodes[node["name"]] = Station(self._connection, node["name"], node["address"], node["radio"])
+            self._nodes[node["name"]] = Station(self._connection, node["name"], node["address"], node["radio"], node["address6"])
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None) -> None:
@@ -154,9 +154,11 @@ class Mesh:
 
     # --- measuring ----------------------------------------------------------------------------------------------------
 
-    def tcp(self, source: Station | str, target: Station | str, seconds: int = 5) -> Throughput:
-        """Measure TCP by iperf3 from `source` to `target`. Raises MeshError if no connection succeeds within 10 s."""
-        return iperf.measure(self._station(source), self._station(target), seconds, number=next(self._measurements))
+    def tcp(self, source: Station | str, target: Station | str, seconds: int = 5, *, ip: int = 4) -> Throughput:
+        """Measure TCP by iperf3 from `source` to `target`, over IPv4 or IPv6. Raises MeshError if no connection succeeds within
+        10 s."""
+        ends = self._station(source), self._station(target)
+        return iperf.measure(*ends, seconds, number=next(self._measurements), ip=ip)
 
     def wait_until(self, condition: Callable[[], T], timeout: float = 30, interval: float = POLL_S) -> T:
         """Call `condition` until it returns a true value, and return that. Raises MeshTimeout after `timeout` seconds."""

@@ -21,16 +21,27 @@ Argv = str | Sequence["str | Path | Station"]
 
 
 class Station:
-    """A node. `str` is its name; in a command line it stands for its address."""
+    """A node. `str` is its name; in a command line it stands for its address. `address6` is None in a mesh without `ipv6`."""
 
-    def __init__(self, connection: Connection, name: str, address: str, has_radio: bool) -> None:
-        self.name, self.address, self.has_radio, self._connection = name, address, has_radio, connection
+    def __init__(
+        self, connection: Connection, name: str, address: str, has_radio: bool, address6: str | None = None
+    ) -> None:  # fmt: skip
+        self.name, self.address, self.address6, self.has_radio = name, address, address6, has_radio
+        self._connection = connection
 
     def __str__(self) -> str:
         return self.name
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.address}>"
+
+    def address_of(self, ip: int) -> str:
+        """The address of IP version 4 or 6."""
+        if ip not in (4, 6):
+            raise WrongRequest(f"{self.name}: ip={ip!r}: the versions are 4 and 6")
+        if ip == 6 and self.address6 is None:
+            raise WrongRequest(f"{self.name}: has no IPv6 address; give the mesh ipv6=True")
+        return self.address if ip == 4 or self.address6 is None else self.address6
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -108,9 +119,9 @@ class Station:
                 raise MeshTimeout(f"{failure}; did not succeed within {timeout:g} s")
             time.sleep(RETRY_S)
 
-    def ping(self, other: "Station | str", count: int = 3, interval: float = PING_INTERVAL_S) -> Ping:
-        """Ping a station or an address. Without a route all packets are lost, which is no error."""
-        target = other.address if isinstance(other, Station) else other
+    def ping(self, other: "Station | str", count: int = 3, interval: float = PING_INTERVAL_S, *, ip: int = 4) -> Ping:
+        """Ping a station, over IPv4 or IPv6, or an address. Without a route all packets are lost, which is no error."""
+        target = other.address_of(ip) if isinstance(other, Station) else other
         argv = ["ping", "-n", "-c", str(count), "-i", f"{interval:g}", "-W", str(PING_WAIT_S), target]
         limit_s = count * max(interval, PING_WAIT_S) + TIMEOUT_S
         done = self.run(argv, timeout=limit_s, check=False, env={**os.environ, "LC_ALL": "C"})
@@ -140,15 +151,15 @@ class Station:
         x, y, z = self._connection.request("positions", {})[0]["positions"][self.name]
         return x, y, z
 
-    def routes(self) -> list[Route]:
-        """The kernel's main table (IPv4)."""
-        rows = self._connection.request("routes", {"station": self.name})[0]["routes"]
+    def routes(self, *, ip: int = 4) -> list[Route]:
+        """The kernel's main table, of IPv4 or IPv6."""
+        rows = self._connection.request("routes", {"station": self.name, "ip": ip})[0]["routes"]
         return [Route.parse(row) for row in rows]
 
-    def route_to(self, other: "Station | str") -> Route | None:
+    def route_to(self, other: "Station | str", *, ip: int = 4) -> Route | None:
         """The host route to a station or an address in the main table; None without one, or if it refuses packets."""
-        target = other.address if isinstance(other, Station) else other
-        usable = (route for route in self.routes() if route.kind == "unicast")
+        target = other.address_of(ip) if isinstance(other, Station) else other
+        usable = (route for route in self.routes(ip=6 if ":" in target else 4) if route.kind == "unicast")
         return next((route for route in usable if route.destination == target), None)
 
 

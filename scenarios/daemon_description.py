@@ -258,6 +258,7 @@ class Description(BaseModel):
     stop: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGKILL"] = "SIGTERM"
     settle: Settle | None = None
     gateways: bool = True
+    ipv6: bool | Literal["only"] = False
     header_bytes: Whole = Field(0, ge=0, le=256)
     devices: PlainCommand = ()
     after_start: Annotated[tuple[PlainCommand, ...], BeforeValidator(as_tuple), Field(max_length=8)] = ()
@@ -281,13 +282,18 @@ class Description(BaseModel):
         for path, template, wires in self._templates():
             if problem := placeholders.problem_of(template, self.options, names):
                 raise KeyProblem(path, problem)
-            if not wires and placeholders.of_wires([template]):
-                text = "a wire's placeholder stands in a list of its own, which is repeated for each wire: "
+            if not wires and placeholders.is_conditional([template]):
+                text = "wires and IPv6 stand in a list of its own, which is repeated or left out: "
                 raise KeyProblem(path, text + '["-a", "{wire}"]')
+            if placeholders.mixes_wires([template]):
+                raise KeyProblem(path, "has wires of IPv4 and of IPv6; write two lines")
             self._check_formats(path, template)
         for path, group in self._groups():
-            if not placeholders.of_wires(group):
-                raise KeyProblem(path, "is a list of its own without {wire}; write its words into the command itself")
+            if not placeholders.is_conditional(group):
+                text = "is a list of its own without {wire} or another name of wires or IPv6; "
+                raise KeyProblem(path, text + "write its words into the command itself")
+            if placeholders.mixes_wires(group):
+                raise KeyProblem(path, "has wires of IPv4 and of IPv6; write two lists")
         return self
 
     def _check_formats(self, path: tuple[str | int, ...], template: str) -> None:
@@ -311,7 +317,7 @@ class Description(BaseModel):
             yield from (((*path, index), word) for index, word in enumerate(command) if isinstance(word, tuple))
 
     def _templates(self) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
-        """Each template: its key, its text, and whether it may name a wire."""
+        """Each template: its key, its text, and whether it may name a wire or IPv6."""
         for path, command in self._commands():
             for index, word in enumerate(command):
                 for part in word if isinstance(word, tuple) else (word,):
@@ -319,7 +325,7 @@ class Description(BaseModel):
         for index, file in enumerate(self.files):
             yield from ((("files", index, "content"), line, True) for line in file.content.splitlines())
         for index, line in enumerate(self.radio.routes):
-            yield ("radio", "routes", index), line, False
+            yield ("radio", "routes", index), line, True
         for key, value in self.radio.sysctls.items():
             yield ("radio", "sysctls", key), str(value), False
         for index, word in enumerate(self.module.parameters if self.module else ()):

@@ -49,11 +49,11 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
 
 def _with_files_of_flows(scenario: Scenario, keys: Keys) -> Scenario:
     """The scenario with the full paths of the files that its flows name, each of which is checked."""
-    flows = tuple(_with_files(flow, index, scenario.mtu, keys) for index, flow in enumerate(scenario.flows))
+    flows = tuple(_with_files(flow, index, scenario, keys) for index, flow in enumerate(scenario.flows))
     return scenario if flows == scenario.flows else scenario.model_copy(update={"flows": flows})
 
 
-def _with_files(flow: Flow, index: int, mtu: int, keys: Keys) -> Flow:
+def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
     """A path of `--set` is relative to the current folder, then to the file, as that of a movement file."""
     by_set = any(key.split(".")[0] == "flows" for key in keys.after_set)
     for key in flow.kind.path_keys:
@@ -67,7 +67,7 @@ def _with_files(flow: Flow, index: int, mtu: int, keys: Keys) -> Flow:
             from_here = "where you are, or to the scenario's file" if by_set else "this file"
             raise keys.refusal(("flows", index, key), f"there is no file {paths[-1]}; give its path, relative to {from_here}")
         try:
-            flow.kind.check_file(key, found, mtu)
+            flow.kind.check_file(key, found, scenario.mtu, scenario.ip_of(flow))
         except UsageError as problem:
             raise keys.refusal(("flows", index, key), str(problem)) from None
         flow = flow.model_copy(update={key: str(found)})

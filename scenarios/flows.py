@@ -39,6 +39,7 @@ class _Ends(BaseModel):
     start: Seconds = Field(0.0, ge=0, le=86_400)
     stop: Seconds | None = Field(None, gt=0, le=172_800)
     warmup: Seconds | None = Field(None, ge=0, le=86_400)
+    ip: Literal[4, 6] | None = None
 
 
 def _optional(field: FieldInfo) -> Any:
@@ -57,7 +58,8 @@ else:
 
 class Flow(_WithKeys):
     """One flow of traffic from a station or host to another. `start` and `stop` count from the start of the traffic; without
-    `stop` it ends with the traffic. `warmup`: None is the scenario's. It also has the keys of every kind (`rate`, `bytes`, ...),
+    `stop` it ends with the traffic. `warmup`: None is the scenario's. `ip`: version of the addresses of its ends; None: 6 if the
+    scenario has `ipv6`, else 4. It also has the keys of every kind (`rate`, `bytes`, ...),
     None for keys that its own kind does not have."""
 
     tcp: TcpText | None = None  # None: the scenario's
@@ -94,7 +96,7 @@ class Flow(_WithKeys):
     @model_serializer(mode="wrap")
     def _without_keys_of_other_kinds(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - set(ALWAYS_WRITTEN)
-        others |= {key for key in ("stop", "warmup") if getattr(self, key) is None}
+        others |= {key for key in ("stop", "warmup", "ip") if getattr(self, key) is None}
         return {key: value for key, value in handler(self).items() if key not in others}
 
     @property
@@ -111,6 +113,11 @@ class Flow(_WithKeys):
     def largest_packet(self) -> tuple[str, int] | None:
         """The key that sets the size of the largest IP packet, and this size in bytes; None if TCP sets it, or a file."""
         return self.kind.largest_packet(self.own_keys())
+
+    @property
+    def smallest_packet(self) -> tuple[str, int] | None:
+        """The key that sets the size of the smallest IP packet, and this size in bytes; None if TCP sets it, or a file."""
+        return self.kind.smallest_packet(self.own_keys())
 
     @property
     def chosen_port(self) -> tuple[str, int] | None:

@@ -2,22 +2,26 @@
 
 A placeholder is a name in braces without blanks, with a format after a colon or without: `{hello_interval:.2f}`. All other braces
 are text, as configuration files have many; `{{address}}` is the text `{address}`. A line or group of words that names one of
-`WIRE_NAMES` stands once for each wire of a gateway, and not at all at another station.
+`WIRE_NAMES` stands once for each wire of a gateway, and not at all at another station. One that names one of `IPV6_NAMES` stands
+only if the scenario has `ipv6`; of `WIRE6_NAMES` both is true.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from scenarios.errors import did_you_mean
 
 STATION_NAMES = (
     "station", "number", "stations", "interface", "address", "network", "prefix_bits", "mac", "router_id", "mtu", "seed",
-    "config", "state",
+    "config", "state", "link_local",
 )  # fmt: skip
 WIRE_NAMES = ("wire", "wire_address", "wire_netmask", "wire_bits")
+IPV6_NAMES = ("ipv6", "address6", "network6", "prefix6_bits")
+WIRE6_NAMES = ("wire6", "wire6_address", "wire6_bits")
 HERE = "here"  # the folder of the description, filled in when it is read, before anything else
-KNOWN = frozenset({*STATION_NAMES, *WIRE_NAMES})
+KNOWN = frozenset({*STATION_NAMES, *WIRE_NAMES, *IPV6_NAMES, *WIRE6_NAMES})
 RESERVED = KNOWN | {HERE}
 OF_FILES = "config"  # its format is the name of one of the `files`
 SCALES = {"ms": 1000, "us": 1_000_000}  # formats of times: whole milliseconds, whole microseconds
@@ -52,9 +56,37 @@ def names_in(template: str) -> list[str]:
     return [match[2] for match in _placeholders(template)]
 
 
-def of_wires(templates: Iterable[str]) -> bool:
-    """Whether a line or group of words stands once for each wire."""
-    return any(name in WIRE_NAMES for template in templates for name in names_in(template))
+@dataclass(frozen=True)
+class Values:
+    """The values of a station. `wires`: of each of its wires, by the names of WIRE_NAMES and, with `ipv6`, of WIRE6_NAMES;
+    `wires6` has one entry less where a wire leads to the real network, which is reached by IPv4 only."""
+
+    station: Mapping[str, Any]
+    files: Mapping[str, str]  # path of each file, by its name
+    wires: Sequence[Mapping[str, Any]] = ()
+    wires6: Sequence[Mapping[str, Any]] = ()
+    ipv6: bool = False
+
+    def each(self, templates: Collection[str]) -> list[Mapping[str, Any]]:
+        """The values of each copy of a line or group of words."""
+        names = {name for template in templates for name in names_in(template)}
+        if names & {*IPV6_NAMES, *WIRE6_NAMES} and not self.ipv6:
+            return []
+        if names & {*WIRE6_NAMES}:
+            return [{**self.station, **wire} for wire in self.wires6]
+        return [{**self.station, **wire} for wire in self.wires] if names & {*WIRE_NAMES} else [self.station]
+
+
+def is_conditional(templates: Iterable[str]) -> bool:
+    """Whether a line or group of words may stand several times or not at all."""
+    some = {*WIRE_NAMES, *IPV6_NAMES, *WIRE6_NAMES}
+    return any(name in some for template in templates for name in names_in(template))
+
+
+def mixes_wires(templates: Iterable[str]) -> bool:
+    """Whether a line or group of words names wires of IPv4 and of IPv6, which are not repeated together."""
+    names = {name for template in templates for name in names_in(template)}
+    return bool(names & {*WIRE_NAMES}) and bool(names & {*WIRE6_NAMES})
 
 
 def filled(template: str, values: Mapping[str, Any], files: Mapping[str, str] | None = None) -> str:
@@ -75,28 +107,20 @@ def with_folder(template: str, folder: str) -> str:
     return re.sub(rf"(?<!\{{)\{{{HERE}\}}", lambda _match: folder, template)
 
 
-def lines_filled(template: str, values: Mapping[str, Any], wires: Iterable[Mapping[str, Any]], files: Mapping[str, str]) -> str:
-    """A file's content; a line of wires stands once for each of them."""
-    each = list(wires)
-    lines = []
-    for line in template.splitlines():
-        of = [{**values, **wire} for wire in each] if of_wires([line]) else [values]
-        lines += [filled(line, one, files) for one in of]
+def lines_filled(template: str, values: Values) -> str:
+    """A file's content."""
+    lines = [filled(line, one, values.files) for line in template.splitlines() for one in values.each([line])]
     return "".join(f"{line}\n" for line in lines)
 
 
-def words_filled(
-    words: Iterable[str | tuple[str, ...]],
-    values: Mapping[str, Any],
-    wires: Iterable[Mapping[str, Any]],
-    files: Mapping[str, str],
-) -> list[str]:
-    """The words of a command. A group stands once for each wire; a word that is only a placeholder and empty is left out."""
-    each, made = list(wires), []
+def words_filled(words: Iterable[str | tuple[str, ...]], values: Values) -> list[str]:
+    """The words of a command. A word that is only a placeholder and empty is left out."""
+    made = []
     for word in words:
         if isinstance(word, tuple):
-            made += [filled(part, {**values, **wire}, files) for wire in each for part in word]
-        elif (text := filled(word, values, files)) or not names_in(word):
+            copies = values.each(word)
+            made += [text for one in copies for part in word if (text := filled(part, one, values.files)) or not names_in(part)]
+        elif (text := filled(word, values.station, values.files)) or not names_in(word):
             made.append(text)
     return made
 

@@ -65,6 +65,8 @@ class Protocol(BaseModel):
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
     NEAREST_GATEWAY: ClassVar[bool] = False  # whether a station sends to every wired host over the nearest gateway
+    ROUTES_IPV4: ClassVar[bool] = True
+    ROUTES_IPV6: ClassVar[bool] = False  # whether it has routes for a scenario's `ipv6`
     KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without one of our own daemons
     DESCRIPTION: ClassVar[Description | None] = None  # of a daemon that a description names
     settle_s: ClassVar[tuple[float, float] | None] = None
@@ -115,6 +117,7 @@ class Static(Plain):
     """Shortest paths of the positions at the start, never changed."""
 
     protocol: Literal["static"] = "static"
+    ROUTES_IPV6: ClassVar[bool] = True
     KNOWS_HOPS: ClassVar[bool] = True
 
 
@@ -122,6 +125,7 @@ class NoRouting(Plain):
     """Neighbours only."""
 
     protocol: Literal["none"] = "none"
+    ROUTES_IPV6: ClassVar[bool] = True
     KNOWS_HOPS: ClassVar[bool] = True
 
 
@@ -302,6 +306,7 @@ def described(name: str, description: Description, tables: dict[str, Any] | None
     made: Any = create_model
     model: type[Described] = made(name, __base__=Described, __module__=__name__, __doc__=description.about, **fields)
     model.DESCRIPTION, model.TO_WIRES = description, description.gateways
+    model.ROUTES_IPV4, model.ROUTES_IPV6 = description.ipv6 != "only", bool(description.ipv6)
     if description.settle is not None:
         model.settle_s = (description.settle.once, description.settle.per_hop)
     return model
@@ -314,6 +319,7 @@ SHIPPED = {name: described(name, description) for name, description in shipped(T
 class BatmanAdv(Protocol):
     """B.A.T.M.A.N. IV or V in the kernel (layer 2)."""
 
+    ROUTES_IPV6 = True  # of layer 2, so it carries packets of any protocol
     settle_s = (30.0, 2.0)
     protocol: Literal["batman-adv"]
     algorithm: Literal["BATMAN_IV", "BATMAN_V"] = "BATMAN_IV"
@@ -351,6 +357,11 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     **SHIPPED,
     "batman-adv": BatmanAdv,
 }
+
+
+def routing_of_ipv6() -> list[str]:
+    """The protocols that route IPv6, without those of the user's own."""
+    return [name for name, protocol in PROTOCOLS.items() if protocol.ROUTES_IPV6]
 
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")  # of a user's description: it is part of the names of logs

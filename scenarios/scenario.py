@@ -22,7 +22,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static
+from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static, routing_of_ipv6
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
@@ -41,6 +41,7 @@ MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 IPV6_MTU = 1280  # the minimum MTU for IPv6
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
+IPV6_MORE = 20  # bytes by which a header of IPv6 is longer than one of IPv4 (RFC 8200, 3)
 MIN_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
 MAX_COPY_BYTES = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
@@ -185,6 +186,9 @@ class Scenario(BaseModel):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if "flows" not in self.model_fields_set:  # a list without entries says that there are none
             object.__setattr__(self, "flows", self._default_flows())
+        if self.ipv6:
+            flows = tuple(flow if flow.ip else flow.model_copy(update={"ip": 6}) for flow in self.flows)
+            object.__setattr__(self, "flows", flows)
         self._check_wires()
         self._check_station_references()
         self._check_ports()
@@ -193,6 +197,7 @@ class Scenario(BaseModel):
         self._check_routing()
         self._check_gateways()
         self._check_hops()
+        self._check_ipv6()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
         if self.traffic_at is None and self.mobility.with_traffic:
             object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
@@ -253,6 +258,10 @@ class Scenario(BaseModel):
     def seconds_of(self, flow: Flow) -> float:
         """How long a flow sends."""
         return (self.traffic_seconds() if flow.stop is None else flow.stop) - flow.start
+
+    def ip_of(self, flow: Flow) -> int:
+        """The version of IP, 4 or 6, over which a flow goes."""
+        return flow.ip or 4
 
     def tcp_of(self, flow: Flow) -> Tcp:
         """The TCP of a flow: its own, else the scenario's."""
@@ -498,6 +507,27 @@ class Scenario(BaseModel):
             text += "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
+    def _check_ipv6(self) -> None:
+        """Refuse IPv6 without routes for it, and flows over IPv6 with what knows IPv4 alone."""
+        if self.ipv6 and not self.routing.ROUTES_IPV6:
+            text = f'routing "{self.routing.protocol}" routes IPv4 only; take {", ".join(routing_of_ipv6())}, or leave ipv6 out'
+            if self.routing.DESCRIPTION is not None:
+                text += " (a daemon that routes IPv6 has ipv6 = true in its description)"
+            raise KeyProblem(("ipv6",), text)
+        if not self.routing.ROUTES_IPV4 and not self.ipv6:
+            raise KeyProblem(("routing",), f'"{self.routing.protocol}" routes IPv6 only; add ipv6 = true')
+        for index, flow in enumerate(self.flows):
+            if self.ip_of(flow) == 4 and not self.routing.ROUTES_IPV4:
+                text = f'"{self.routing.protocol}" routes IPv6 only; leave it out, or take another routing'
+                raise KeyProblem(("flows", index, "ip"), text)
+            if flow.ip == 6 and not self.ipv6:
+                raise KeyProblem(("flows", index, "ip"), "the stations have no IPv6 addresses; add ipv6 = true, or take ip = 4")
+            tcp = self.tcp_of(flow)
+            if self.ip_of(flow) == 6 and flow.has_tcp and tcp.layers:
+                text = f'"{tcp.spelled}" acts on packets and notices of IPv4 only, and flow{index + 1} goes over IPv6; '
+                text += "take a TCP without layers, or ip = 4 for the flow"
+                raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
+
     @property
     def reaches_internet(self) -> bool:
         """Whether hosts lead to the real network."""
@@ -527,14 +557,19 @@ class Scenario(BaseModel):
     def _check_sizes(self) -> None:
         """No packet of the scenario may be fragmented, and no segment be smaller than `mss`."""
         options = self.routing.headers_bytes if self.routing.protocol == "dsr" else 0
-        if self.mss is not None and self.mss + TCP_HEADERS + options > self.mtu:
+        headers = TCP_HEADERS + IPV6_MORE * any(flow.has_tcp and self.ip_of(flow) == 6 for flow in self.flows)
+        if self.mss is not None and self.mss + headers + options > self.mtu:
             more = f"{options} bytes of DSR's options and " if options else ""
-            text = f"{self.mss} bytes go with {more}{TCP_HEADERS} bytes of headers, more than mtu = {self.mtu}; "
-            raise KeyProblem(("mss",), text + f"lower it to {self.mtu - options - TCP_HEADERS}, or raise mtu")
+            text = f"{self.mss} bytes go with {more}{headers} bytes of headers, more than mtu = {self.mtu}; "
+            raise KeyProblem(("mss",), text + f"lower it to {self.mtu - options - headers}, or raise mtu")
         for index, flow in enumerate(self.flows):
             key, size = flow.largest_packet or ("", 0)
             if size > self.mtu:
                 raise KeyProblem(("flows", index, key), f"{size} bytes are above mtu = {self.mtu}; lower them, or raise mtu")
+            key, size = flow.smallest_packet or ("", 0)
+            if key and self.ip_of(flow) == 6 and size < (least := flow.kind.min_packet_bytes + IPV6_MORE):
+                text = f"{size} bytes are too few for a packet of IPv6, whose header is {IPV6_MORE} bytes longer; "
+                raise KeyProblem(("flows", index, key), f"{text}give {least} or more")
         if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.needs_ipv6):
             who = "ipv6 = true" if self.ipv6 else f'routing "{self.routing.protocol}"'
             text = f"{who} does not work with {self.mtu} bytes: IPv6 needs an MTU of {IPV6_MTU} (RFC 8200, 5); raise it"

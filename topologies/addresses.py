@@ -1,9 +1,14 @@
 """Names and addresses of station number i and of wire number k, both counted from 1 (formats/scenario.md, at its end).
 
 They depend on the number alone, so a capture can be read without a table.
+
+IPv6 addresses are of a unique local prefix (RFC 4193): fd, then the five bytes of "manet" in ASCII in place of its random global
+identifier (section 3.2.1), so that they are the same in every run and can be read. They never leave the testbed's namespaces.
+Subnet 0 is the radio's, subnet k that of wire k.
 """
 
 from collections.abc import Sequence
+from ipaddress import IPv6Address
 
 INTERFACE = "wlan0"
 NETWORK = "10.0.0.0"
@@ -15,6 +20,11 @@ HOST_INTERFACE = "eth0"
 MAX_WIRES = 250
 WIRES_NETWORK = "192.168.0.0/16"
 EVERYTHING = "0.0.0.0/0"
+SITE6 = "fd6d:616e:6574"
+SITE6_BITS = 48
+NETWORK6 = f"{SITE6}::"
+PREFIX6_BITS = 64
+EVERYTHING6 = "::/0"
 GATEWAY_END, HOST_END = 1, 2  # the station's end of a wire and the plain host's
 
 
@@ -36,6 +46,24 @@ def ip_address(number: int) -> str:
     return f"10.0.{number // 256}.{number % 256}"
 
 
+def ip6_address(number: int) -> str:
+    """fd6d:616e:6574::<i in hexadecimal>, without the prefix length."""
+    _check(number)
+    return f"{NETWORK6}{number:x}"
+
+
+def eui_64(mac: str) -> str:
+    """The modified EUI-64 of the MAC (RFC 4291, appendix A), eight bytes separated by colons."""
+    first, *rest = mac.split(":")
+    return ":".join([f"{int(first, 16) ^ 2:02x}", *rest[:2], "ff", "fe", *rest[2:]])
+
+
+def link_local_address(mac: str) -> str:
+    """The link-local address that the kernel gives a device with this MAC (RFC 4291, 2.5.6)."""
+    bytes_ = eui_64(mac).replace(":", "")
+    return str(IPv6Address(f"fe80::{':'.join(bytes_[at : at + 4] for at in range(0, 16, 4))}"))
+
+
 def wire_interfaces(ends: Sequence[str]) -> list[str]:
     """The interface of each wire's station, or of each wire's host, by name in the order of the wires: the first is `eth0`,
     the second `eth1`."""
@@ -50,6 +78,18 @@ def wire_network(wire: int) -> str:
 def wire_ip(wire: int, end: int) -> str:
     """192.168.<k>.1 at the station, 192.168.<k>.2 at the host."""
     return f"{_wire(wire)}.{end}"
+
+
+def wire_network6(wire: int) -> str:
+    """fd6d:616e:6574:<k in hexadecimal>::/64."""
+    _wire(wire)
+    return f"{SITE6}:{wire:x}::/{PREFIX6_BITS}"
+
+
+def wire_ip6(wire: int, end: int) -> str:
+    """fd6d:616e:6574:<k>::1 at the station, fd6d:616e:6574:<k>::2 at the host."""
+    _wire(wire)
+    return f"{SITE6}:{wire:x}::{end}"
 
 
 def wire_mac(wire: int, end: int) -> str:

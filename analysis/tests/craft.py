@@ -7,7 +7,10 @@ Times are nanoseconds after T0. A crafted packet is IPv4 without options; TCP ha
 import json
 import struct
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address
 from pathlib import Path
+
+from topologies.addresses import ip6_address
 
 T0_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -43,6 +46,25 @@ def udp(t_ns, source, destination, ports, stamp: bytes, payload: int) -> Frame:
     """A datagram whose payload begins with `stamp`."""
     body = stamp + bytes(payload - len(stamp))
     return _packet(t_ns, source, destination, 17, struct.pack("!HHHH", *ports, 8 + payload, 0) + body)
+
+
+def ip6(number: int) -> bytes:
+    return IPv6Address(ip6_address(number)).packed
+
+
+def over_ipv6(frame: Frame) -> Frame:
+    """The packet of stations with the header of IPv6 in place of IPv4's, whose identification is lost."""
+    inner = frame.data[34:]
+    ends = [ip6(int.from_bytes(frame.data[at : at + 4], "big") & 0xFFFF) for at in (26, 30)]
+    header = struct.pack("!IHBB16s16s", 6 << 28, len(inner), frame.data[23], 255, *ends)
+    return Frame(frame.t_ns, frame.data[:12] + b"\x86\xdd" + header + inner, frame.ip_bytes + 20)
+
+
+def icmp6(source: int, destination: int, kind: int, code: int, body: bytes) -> Frame:
+    """A message of ICMPv6 (RFC 4443, 2.1) between stations; the checksum is left zero."""
+    message = struct.pack("!BBHI", kind, code, 0, 0) + body
+    header = struct.pack("!IHBB16s16s", 6 << 28, len(message), 58, 255, ip6(source), ip6(destination))
+    return Frame(0, mac(destination) + mac(source) + b"\x86\xdd" + header + message, 40 + len(message))
 
 
 def arp(t_ns, source, destination) -> Frame:

@@ -9,7 +9,22 @@ import struct
 from itertools import pairwise
 from pathlib import Path
 
-from analysis.tests.craft import ACK, MS, T0_NS, Frame, RunFolder, Transfer, ip, iperf_report, mac, tcp
+from analysis.tests.craft import (
+    ACK,
+    MS,
+    T0_NS,
+    Frame,
+    RunFolder,
+    Transfer,
+    icmp6,
+    ip,
+    ip6,
+    iperf_report,
+    mac,
+    over_ipv6,
+    tcp,
+)
+from topologies.addresses import ip6_address
 
 ISN, SEGMENT, PORTS = 1000, 1000, (40000, 5201)
 EPOCH_NS = T0_NS - 2000 * MS
@@ -174,3 +189,26 @@ class Chain:
     def _air(self, at_ms, station, event, frame, peer, number, attempt, size, fate="") -> None:
         at_ns = T0_NS + round(at_ms * MS) - EPOCH_NS
         self.folder.air.append((at_ns, f"sta{station}", event, frame, f"sta{peer}", number, attempt, size, 0, 0, 0, fate, 0))
+
+
+class Chain6(Chain):
+    """The same over IPv6, whose packets have no identification."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder.scenario["ipv6"] = True
+        self.folder.scenario["flows"][0]["ip"] = 6
+        (ends,) = self.folder.reports[0]["start"]["connected"]
+        ends |= {"local_host": ip6_address(1), "remote_host": ip6_address(3)}
+
+    def _packet(self, source, target, ports, seq, ack, payload, identification) -> Frame:
+        return over_ipv6(super()._packet(source, target, ports, seq, ack, payload, identification))
+
+    def icmp(self, at_ms: float, frame: Frame, here: int, kind: int, code: int) -> None:
+        self.travel(icmp6(here, 1, kind, code, frame.data[14:]), at_ms, (here, 1))
+
+    def solicit(self, at_ms: float, here: int) -> None:
+        """A neighbour solicitation (RFC 4861, 4.3) for sta3, to its solicited-node multicast address."""
+        frame = icmp6(here, 3, 135, 0, ip6(3))
+        data = b"\x33\x33\xff\x00\x00\x03" + frame.data[6:]
+        self.folder.captures[here].append(Frame(round(at_ms * MS), data, frame.ip_bytes))

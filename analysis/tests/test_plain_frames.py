@@ -45,8 +45,21 @@ def _frame(draw) -> bytes:
     return frame[: draw(st.sampled_from([len(frame), len(frame), 128, 40, 54]))] + draw(st.sampled_from([b"", b"", bytes(6)]))
 
 
+@st.composite
+def _ipv6_frame(draw) -> bytes:
+    protocol, body = draw(_transport())
+    if draw(st.sampled_from([False, False, True])):  # hop-by-hop options (RFC 8200, 4.3) before it
+        body, protocol = bytes([protocol, 0]) + draw(_bytes(6, 6)) + body, 0
+    length = draw(st.sampled_from([len(body), len(body), len(body) + 900, 0, 10]))
+    version = draw(st.sampled_from([0x60, 0x60, 0x6C, 0x45]))
+    header = struct.pack(">BBHHBB", version, *draw(_bytes(1, 1)), 7, length, protocol, 255)
+    addresses = draw(st.sampled_from([bytes.fromhex("fd6d616e6574") + bytes(9) + b"\1", bytes.fromhex("fe80") + bytes(14)]))
+    frame = b"\x33" * 12 + struct.pack(">H", 0x86DD) + header + addresses + draw(_bytes(16, 16)) + body
+    return frame[: draw(st.sampled_from([len(frame), len(frame), 128, 60, 74]))] + draw(st.sampled_from([b"", b"", bytes(6)]))
+
+
 @settings(max_examples=300, deadline=None)
-@given(frames=st.lists(_frame(), max_size=12), order=st.sampled_from("<>"))
+@given(frames=st.lists(_frame() | _ipv6_frame(), max_size=12), order=st.sampled_from("<>"))
 def test_columns_hold_what_dpkt_decodes(tmp_path_factory, frames, order):
     path = tmp_path_factory.getbasetemp() / "plain.pcap"
     header = struct.pack(f"{order}IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)

@@ -10,9 +10,10 @@ from analysis.icmp import quoted_segment
 from analysis.rundir import RunDirectory, find_run
 from analysis.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
 from analysis.tests.craft import MS, T0_NS, dsr_source_route, in_dsr, in_minimal
-from analysis.tests.crafted_chain import BACKWARD, FORWARD, HOP_MS, Chain
+from analysis.tests.crafted_chain import BACKWARD, FORWARD, HOP_MS, Chain, Chain6
 
 UNREACHABLE, TTL_EXCEEDED = (3, 1), (11, 0)
+NO_ROUTE6, HOP_LIMIT6 = (1, 0), (3, 0)  # RFC 4443, 3.1 and 3.3
 
 
 @pytest.fixture
@@ -425,9 +426,52 @@ def test_a_folder_stands_for_the_only_run_in_it(chain, tmp_path):
         find_run(tmp_path)
 
 
-@pytest.mark.parametrize("cut", [0, 10, 20, 27])
-def test_a_quote_that_is_too_short_names_no_segment(cut):
-    assert quoted_segment(Chain().data(1).data[14:][:cut]) is None
+@pytest.mark.parametrize(("chain", "cut"), [(Chain, 0), (Chain, 10), (Chain, 20), (Chain, 27), (Chain6, 39), (Chain6, 47)])
+def test_a_quote_that_is_too_short_names_no_segment(chain, cut):
+    assert quoted_segment(chain().data(1).data[14:][:cut]) is None
+
+
+def test_over_ipv6_segments_and_acks_are_followed_and_a_retransmission_is_new_though_it_looks_the_same(tmp_path):
+    chain = Chain6()
+    chain.lose(chain.data(1), 0, 1, 2)
+    chain.travel(chain.data(1), 200, FORWARD)
+    chain.travel(chain.ack(1), 230, BACKWARD)
+    story = story_of(chain, tmp_path)
+    assert story_text.title(story).startswith(
+        "flow1, sta1 to sta3 ([fd6d:616e:6574::1]:40000 > [fd6d:616e:6574::3]:5201), newreno;"
+    )
+    first, again = story.transmissions
+    assert (first.kind, first.journey.fate, first.journey.node) == (FIRST, "retry-short", "sta1")
+    assert (again.kind, again.journey.fate, len(again.journey.fates_of_attempts)) == (AGAIN, "received", 4)
+    assert story.seconds(again.acked_ns) == pytest.approx(0.250)
+
+
+def test_over_ipv6_a_relay_forwards_the_retransmission_and_not_what_its_radio_has_dropped(tmp_path):
+    chain = Chain6()
+    chain.travel(chain.data(1), 0, FORWARD[:2])
+    chain.lose(chain.data(1), 10, 2, 3)
+    chain.travel(chain.data(1), 300, FORWARD)
+    first, again = story_of(chain, tmp_path).transmissions
+    assert (first.journey.fate, first.journey.node, len(first.journey.fates_of_attempts)) == ("retry-short", "sta2", 2 + 7)
+    assert (again.journey.fate, len(again.journey.fates_of_attempts)) == ("received", 4)
+
+
+def test_over_ipv6_a_kernels_error_is_the_reason_of_a_drop_at_a_relay(tmp_path):
+    chain = Chain6()
+    for number, error in ((1, HOP_LIMIT6), (2, NO_ROUTE6)):
+        packet = chain.data(number)
+        chain.travel(packet, 100 * number, FORWARD[:2])
+        chain.icmp(100 * number + 12, packet, 2, *error)
+    story = story_of(chain, tmp_path)
+    assert [of_segment(story, number)[0].journey.fate for number in (1, 2)] == ["hop-limit-exceeded", "no-route"]
+    assert "receives: no route to destination" in "\n".join(story_text.table_lines(story, of_segment(story, 2)))
+
+
+def test_over_ipv6_a_relay_whose_solicitation_nobody_answers_is_named(tmp_path):
+    chain = Chain6()
+    chain.travel(chain.data(1), 100, FORWARD[:2])
+    chain.solicit(111, 2)
+    assert fate_of(chain, tmp_path, 1) == ("no-neighbour", "sta2")
 
 
 def test_a_hop_of_the_crafted_chain_takes_its_stated_time(chain, tmp_path):

@@ -212,6 +212,18 @@ def test_addresses_and_names_of_a_script_are_the_devices(tmp_path):
     assert "480.0" in done.stdout
 
 
+def test_a_script_with_addresses_of_ipv6_runs_over_a_protocol_of_ipv4(tmp_path):
+    """As Mininet-WiFi's adhoc.py with `aodv`: by IPv6 the stations are neighbours."""
+    body = two(", ip6='fe80::%d' % number").replace("cls=adhoc", "cls=adhoc, proto='aodv'") + (
+        "print(sta1.cmd('ping -6 -c1 -W2 fe80::2%wlan0'), sta1.cmd('ping -c1 -W2 ' + sta2.IP()))\n"
+        "print(sta1.cmd('ip -6 -br address show dev sta1-wlan0'))\n"
+    )
+    done = script(written_script(tmp_path, body), tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"(\d) received", done.stdout) == ["1", "1"], done.stdout
+    assert "fe80::1/64" in done.stdout and "fd6d" not in done.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 def test_nothing_is_left_of_a_script_that_is_ended(tmp_path, number):
     argv = [sys.executable, "-P", "-m", "testbed", "script", "--out", str(tmp_path / "out")]

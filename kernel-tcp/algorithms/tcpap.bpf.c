@@ -34,7 +34,7 @@ TUNABLE(rate_kbps, 2000, 1, 1000000, 1000);
 #define MAX_HISTORY 50
 #define MAX_RTT_US 60000000	/* the square of a sum of 50 must fit into 64 bits */
 #define DISTURBED_HOPS 4	/* the paper's */
-#define HEADERS 40		/* bytes, IPv4 and TCP without options */
+#define TCP_HEADER 20		/* bytes, without options */
 #define SK_PACING_NONE 0	/* enum sk_pacing, include/net/sock.h */
 #define SK_PACING_NEEDED 1
 #define PARTS 1000		/* of cov */
@@ -124,9 +124,18 @@ static __u64 on_air_us(__u32 bytes)
 	return (__u64)bytes * 8 * 1000000 / max(rate_kbps.value, 1);
 }
 
+/* Bytes of IPv4 or IPv6 and TCP, without options. */
+static __u32 headers_of(const struct tcp_sock *tp)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)tp;
+
+	return BPF_CORE_READ(icsk, icsk_af_ops, net_header_len) + TCP_HEADER;
+}
+
 static __u64 four_hop_delay(const struct tcp_sock *tp, __u32 h, __u32 rtt_us)
 {
-	__u64 data = on_air_us(tp->mss_cache + HEADERS), ack = on_air_us(HEADERS);
+	__u32 headers = headers_of(tp);
+	__u64 data = on_air_us(tp->mss_cache + headers), ack = on_air_us(headers);
 	__u64 hop = rtt_us / h, queued = 0;
 
 	if (hop > data + ack)

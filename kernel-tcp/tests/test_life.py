@@ -124,7 +124,7 @@ def settings_of(key, value):
         (lambda d: d["stations"][0].update(netns="/proc/1/ns/nothing"), "station a: cannot open netns /proc/1/ns/nothing"),
         (lambda d: d["stations"][0].update(netns="/dev/null"), "station a: cannot enter netns /dev/null"),
         (lambda d: d["stations"][0].update(hops=[2]), 'station a: "hops" must be an object'),
-        (lambda d: d["stations"][0].update(hops={"sta2": 2}), '"hops": "sta2" is no IPv4 address'),
+        (lambda d: d["stations"][0].update(hops={"sta2": 2}), '"hops": "sta2" is no address of IPv4 or IPv6'),
         (lambda d: d["stations"][0].update(hops={"10.9.0.2": 0}), '"hops" of 10.9.0.2 must be a whole number from 1 to 255'),
         (lambda d: d["stations"][0].update(gateways=[2]), 'station a: "gateways" must be an object'),
         (lambda d: d["stations"][0].update(gateways={"h": []}), '"gateways": "h" is no IPv4 address'),

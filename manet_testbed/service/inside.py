@@ -68,7 +68,14 @@ class Requests:
         """The first message: the nodes."""
         hosts = self.network.net.hosts
         radios = {station.name for station in self.network.net.stations}
-        nodes = [{"name": host.name, "address": host.IP(), "radio": host.name in radios} for host in hosts]
+        ipv6 = self.network.site.scenario.ipv6
+        nodes = [
+            {
+                "name": host.name, "address": host.IP(), "address6": host.IP6() if ipv6 else None,
+                "radio": host.name in radios,
+            }
+            for host in hosts
+        ]  # fmt: skip
         return {"directory": str(self.network.site.directory), "nodes": nodes}
 
     def serve(self, connection: socket.socket) -> None:
@@ -196,9 +203,9 @@ class Requests:
         """Nothing but the check before each request: whether a daemon has failed."""
         return {}, ()
 
-    def do_routes(self, station: str) -> Answer:
-        """The kernel's main table of a node, as ip(8) writes it as JSON."""
-        table = iproute.ask_within(self._host(station).netns, "ip", "-json", "-4", "route", "show")
+    def do_routes(self, station: str, ip: int) -> Answer:
+        """The kernel's main table of a node and an IP version, as ip(8) writes it as JSON."""
+        table = iproute.ask_within(self._host(station).netns, "ip", "-json", f"-{ip}", "route", "show")
         return {"routes": json.loads(table or "[]")}, ()
 
     def do_verdict(self) -> Answer:

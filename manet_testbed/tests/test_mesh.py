@@ -149,6 +149,25 @@ def test_a_routing_daemon_is_killed_and_started_again(mesh: Mesh, tmp_path: Path
         mesh["sta1"].daemon("end")
 
 
+def test_stations_of_a_mesh_with_ipv6_reach_each_other_by_it() -> None:
+    with Mesh.chain(3, ipv6=True) as mesh:
+        first, middle, last = mesh.stations
+        assert (last.address, last.address6) == ("10.0.0.3", "fd6d:616e:6574::3")
+        assert first.ping(last, ip=6).loss == 0
+        route = first.route_to(last, ip=6)
+        assert route is not None and (route.destination, route.via) == (last.address6, "fe80::ff:fe00:2")
+        assert [route.destination for route in middle.routes(ip=6)][:2] == [first.address6, last.address6]
+        assert mesh.tcp(first, last, seconds=2, ip=6).kbps > 300
+        with pytest.raises(WrongRequest, match="sta1: ip=5: the versions are 4 and 6"):
+            first.ping(first, ip=5)
+
+
+def test_without_ipv6_a_station_has_no_such_address(mesh: Mesh) -> None:
+    assert mesh["sta1"].address6 is None
+    with pytest.raises(WrongRequest, match="sta3: has no IPv6 address; give the mesh ipv6=True"):
+        mesh["sta1"].ping(mesh["sta3"], ip=6)
+
+
 def test_a_station_without_power_or_out_of_range_does_not_answer(mesh: Mesh) -> None:
     mesh["sta2"].power(False)
     assert mesh["sta1"].ping(mesh["sta2"], count=1).loss == 1

@@ -46,8 +46,8 @@ WRONG = {
         "command.1",
         'there is no placeholder {adress}; did you mean "address"? (the text itself is written {{adress}})',
     ),
-    "a wire outside of a group": ('about = "x"\ncommand = ["x", "{wire}"]', 2, "command.1", "a wire's placeholder stands in"),
-    "a group without a wire": ('about = "x"\ncommand = ["x", ["-a"]]', 2, "command.1", "is a list of its own without {wire}"),
+    "a wire outside of a group": ('about = "x"\ncommand = ["x", "{wire}"]', 2, "command.1", "wires and IPv6 stand in a list"),
+    "a group without a wire": ('about = "x"\ncommand = ["x", ["-a"]]', 2, "command.1", "is a list of its own without {wire} or"),
     "a path without files": ('about = "x"\ncommand = ["x", "{config}"]', 2, "command.1", "the description has none; add a table"),
     "another file's path": (
         'about = "x"\ncommand = ["x", "{config:a}"]\n[[files]]\nname = "aa"\ncontent = ""',

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from scenarios.models import STRICT
 from scenarios.traffic.shared.datagrams import DatagramKind, Train
-from scenarios.traffic.shared.keys import PacketBytes, Rate
+from scenarios.traffic.shared.keys import MIN_PACKET_BYTES, PacketBytes, Rate
 
 
 class CbrKeys(BaseModel):
@@ -22,6 +22,7 @@ class Cbr(DatagramKind[CbrKeys]):
     """See the head of this file."""
 
     keys = CbrKeys
+    min_packet_bytes = MIN_PACKET_BYTES
 
     def train(self, keys: CbrKeys) -> Train:
         """Trains of one datagram."""

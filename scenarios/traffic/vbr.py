@@ -25,12 +25,12 @@ from scenarios.models import STRICT, KeyProblem
 from scenarios.quantities import Seconds, Whole
 from scenarios.traffic.programs.datagrams import STAMP
 from scenarios.traffic.shared.datagrams import DatagramKind, Train
-from scenarios.traffic.shared.keys import IP_UDP_BYTES, MAX_PACKET_BYTES
+from scenarios.traffic.shared.keys import MAX_PACKET_BYTES, ip_udp_bytes
 from scenarios.traffic.shared.kind import FlowPlan
 
 PRESETS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).with_name("data") / "vbr.toml").read_text())
 DEFAULT_PRESET = "video-53k"
-MIN_PACKET_BYTES = IP_UDP_BYTES + STAMP.size  # the analysis recognises a datagram by its stamp
+MIN_PACKET_BYTES = ip_udp_bytes(4) + STAMP.size  # the analysis recognises a datagram by its stamp
 DISTRIBUTION = ("mean", "variance", "min", "max")
 Limit = Annotated[Whole, Field(ge=MIN_PACKET_BYTES, le=MAX_PACKET_BYTES)]
 if TYPE_CHECKING:  # the names in a data file are not known to a type checker
@@ -104,6 +104,7 @@ class Vbr(DatagramKind[VbrKeys]):
 
     keys = VbrKeys
     path_keys = ("sizes",)
+    min_packet_bytes = MIN_PACKET_BYTES
 
     def train(self, keys: VbrKeys) -> Train:
         """Trains of one datagram; the size is the largest."""
@@ -124,9 +125,13 @@ class Vbr(DatagramKind[VbrKeys]):
         """The key `max`; a file's sizes are checked when it is read."""
         return None if keys.max is None else ("max", keys.max)
 
-    def check_file(self, key: str, path: Path, mtu: int) -> None:
-        """The sizes of the file, each at most the MTU."""
-        sizes_in(path, mtu)
+    def smallest_packet(self, keys: VbrKeys) -> tuple[str, int] | None:
+        """The key `min`."""
+        return None if keys.min is None else ("min", keys.min)
+
+    def check_file(self, key: str, path: Path, mtu: int, ip: int) -> None:
+        """The sizes of the file, each at most the MTU, and with room for the headers and the stamp."""
+        sizes_in(path, mtu, ip)
 
     def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
         """Mean size over `interval`, bit/s; None if the file of sizes has gone."""
@@ -154,23 +159,21 @@ def drawn_sizes(keys: VbrKeys, seed: str) -> Iterator[int]:
     return (round(low + width * rng.betavariate(share * weight, (1 - share) * weight)) for _ in repeat(None))
 
 
-def sizes_in(path: Path, mtu: int = MAX_PACKET_BYTES) -> list[int]:
+def sizes_in(path: Path, mtu: int = MAX_PACKET_BYTES, ip: int = 4) -> list[int]:
     """The sizes of a file: bytes of an IP packet, one in each line; empty lines and those that begin with # are skipped.
-    UsageError for any other line, and for a size above the MTU."""
+    UsageError for any other line, for a size above the MTU, and for one too small for a packet of this IP version."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path}: not a readable text file; give a file with one packet size in each line") from None
-    largest = min(mtu, MAX_PACKET_BYTES)
+    smallest, largest = ip_udp_bytes(ip) + STAMP.size, min(mtu, MAX_PACKET_BYTES)
     sizes = []
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        if not (text.isascii() and text.isdigit() and MIN_PACKET_BYTES <= int(text[:9]) <= largest):
-            limits = (
-                f"{MIN_PACKET_BYTES} to {largest} (mtu = {mtu})" if mtu < MAX_PACKET_BYTES else f"{MIN_PACKET_BYTES} to {largest}"
-            )
+        if not (text.isascii() and text.isdigit() and smallest <= int(text[:9]) <= largest):
+            limits = f"{smallest} to {largest} (mtu = {mtu})" if mtu < MAX_PACKET_BYTES else f"{smallest} to {largest}"
             raise UsageError(f'{path}: line {number}: "{shortened(text)}" is no size of a packet; give whole bytes, {limits}')
         sizes.append(int(text))
     if not sizes:

@@ -69,7 +69,7 @@ class Web(Kind[WebKeys]):
         """A name of data/web.toml is no path."""
         return is_path(value)
 
-    def check_file(self, key: str, path: Path, mtu: int) -> None:
+    def check_file(self, key: str, path: Path, mtu: int, ip: int) -> None:
         """The distributions of the file."""
         distributions_of(str(path))
 

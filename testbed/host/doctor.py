@@ -19,7 +19,7 @@ from scenarios.daemon_file import own_descriptions
 from scenarios.traffic import kinds
 from testbed.errors import UsageError
 from testbed.host import cgroup, mininet_wifi, modules, protocols
-from testbed.host.requirements import BTF, TOOLS, TUN
+from testbed.host.requirements import BTF, IPV6, IPV6_REMEDY, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
 # programs for analysis and development, in addition to those that a run needs
@@ -65,7 +65,7 @@ def doctor(
     of_kinds = {tool: package for kind in kinds().values() for tool, package in kind.programs.items()}
     checks += [_tool(tool, package, path, needed=True) for tool, package in of_kinds.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
-    checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
+    checks += [_ipv6(), _wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
     checks += [_routing(protocol, None, programs, path) for protocol in protocols.protocols()]
     checks += [_own_routing(name, own, programs, path) for name, own in sorted(own_descriptions().items())]
     lateness_us = timer_lateness_us()
@@ -132,6 +132,11 @@ def _medium(programs: Programs) -> Check:
 def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
     found = shutil.which(tool, path=path)
     return Check(tool, found is not None, found or "not found", "" if found else f"apt-get install {package}", needed)
+
+
+def _ipv6() -> Check:
+    there = IPV6.exists()
+    return Check("IPv6", there, str(IPV6) if there else f"{IPV6}: not there", "" if there else IPV6_REMEDY, needed=False)
 
 
 def _wireless(release: str) -> Check:

@@ -1,4 +1,5 @@
-"""The kernel's table of IPv4 neighbours (ARP): one for all network namespaces of a machine, by default for 1024 entries.
+"""The kernel's tables of neighbours, of IPv4 (ARP) and of IPv6: each one for all network namespaces of a machine, by default for
+1024 entries.
 
 Every station has an entry for each neighbour that it sends to, so a few runs of fifty stations side by side fill the table. The
 kernel then drops every packet that needs a new entry (`__neigh_create` fails), in no capture and with no error to its sender, and
@@ -8,19 +9,25 @@ kernel counts as refused is in every run's verdict (docs/verdict.md).
 """
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-LIMITS = Path("/proc/sys/net/ipv4/neigh/default")
+LIMITS = (Path("/proc/sys/net/ipv4/neigh/default"), Path("/proc/sys/net/ipv6/neigh/default"))
 NAMES = ("gc_thresh3", "gc_thresh2", "gc_thresh1")  # the hard limit first: none may be above the next
 ENTRIES = 1 << 20  # some 400 bytes each, as they are used
-COUNTS = Path("/proc/net/stat/arp_cache")
+COUNTS = (Path("/proc/net/stat/arp_cache"), Path("/proc/net/stat/ndisc_cache"))
 REFUSED = "table_fulls"
 
-_counts: int | None = None
+_counts: list[int] = []
 
 
-def raise_limits(folder: Path = LIMITS) -> bool:
-    """Raise the limits of the table to at least ENTRIES; False where they cannot be seen or set."""
+def raise_limits(folders: Sequence[Path] = LIMITS) -> bool:
+    """Raise the limits of the tables to at least ENTRIES; False where those of one cannot be seen or set."""
+    return all([_raise_limits(folder) for folder in folders])
+
+
+def _raise_limits(folder: Path) -> bool:
     try:
         for name in NAMES:
             limit = folder / name
@@ -31,27 +38,29 @@ def raise_limits(folder: Path = LIMITS) -> bool:
     return True
 
 
-def open_counts() -> int | None:
-    """A descriptor of the kernel's counts, to be read from within a run's namespaces, where the file does not exist."""
-    try:
-        return os.open(COUNTS, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
+def open_counts() -> list[int]:
+    """Descriptors of the kernel's counts, to be read from within a run's namespaces, where the files do not exist."""
+    descriptors = []
+    for path in COUNTS:
+        with suppress(OSError):
+            descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    return descriptors
 
 
-def count_with(descriptor: int | None) -> None:
-    """Let `refused` read this descriptor."""
-    global _counts
-    _counts = descriptor
+def count_with(descriptors: Sequence[int]) -> None:
+    """Let `refused` read these descriptors."""
+    _counts[:] = descriptors
 
 
 def refused() -> int | None:
-    """Packets that the kernel has dropped because the table was full, since its start and on the whole machine; None without
+    """Packets that the kernel has dropped because a table was full, since its start and on the whole machine; None without
     counts."""
-    if _counts is None:
-        return None
-    os.lseek(_counts, 0, os.SEEK_SET)
-    return refused_in(os.read(_counts, 1 << 20).decode())
+    return sum(_refused_by(descriptor) for descriptor in _counts) if _counts else None
+
+
+def _refused_by(descriptor: int) -> int:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return refused_in(os.read(descriptor, 1 << 20).decode())
 
 
 def refused_in(counts: str) -> int:

@@ -14,6 +14,8 @@ from testbed.programs import BUILT, Programs
 
 TUN = Path("/dev/net/tun")
 BTF = Path("/sys/kernel/btf/vmlinux")
+IPV6 = Path("/proc/sys/net/ipv6")  # there if the kernel has IPv6, which only some scenarios need
+IPV6_REMEDY = "boot without ipv6.disable=1, or take a kernel with CONFIG_IPV6"
 # program: the Debian package that has it
 TOOLS = {
     "mnexec": "mininet",

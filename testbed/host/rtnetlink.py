@@ -16,7 +16,7 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300
 SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 10, 11, 12
 IFLA_IFNAME, IFLA_MTU, IFLA_GSO_MAX_SEGS = 3, 4, 40  # <linux/if_link.h>
 IFF_UP = 1  # <linux/if.h>
-IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x200  # <linux/if_addr.h>
+IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
 NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
 NLM_F_DUMP_INTR = 0x10
@@ -60,9 +60,10 @@ def set_gso_max_segs(device: str, segments: str) -> None:
 
 
 def add_address(ip: str, prefix_bits: str, device: str) -> None:
-    """Add an IPv4 address to a device, without a route to its network."""
-    address, flags = socket.inet_aton(ip), struct.pack("=I", IFA_F_NOPREFIXROUTE)
-    body = struct.pack("=BBBBi", socket.AF_INET, int(prefix_bits), 0, 0, _index(device))  # struct ifaddrmsg
+    """Add an address to a device, without a route to its network; an IPv6 address without duplicate address detection."""
+    family, more = (socket.AF_INET6, IFA_F_NODAD) if ":" in ip else (socket.AF_INET, 0)
+    address, flags = socket.inet_pton(family, ip), struct.pack("=I", IFA_F_NOPREFIXROUTE | more)
+    body = struct.pack("=BBBBi", family, int(prefix_bits), 0, 0, _index(device))  # struct ifaddrmsg
     body += _attribute(IFA_LOCAL, address) + _attribute(IFA_ADDRESS, address) + _attribute(IFA_FLAGS, flags)
     _request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body)
 

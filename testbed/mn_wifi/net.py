@@ -17,6 +17,7 @@ from mininet.log import info, output
 from mobility.trace import Leg, Trace, TraceError
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
+from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.mn_wifi import link as links
@@ -228,7 +229,8 @@ class Mininet_wifi:
             "flows": [],  # the script makes its own traffic
             "routing": routing,
             "arp": "static" if self.options["static_arp"] else "real",
-            "ipv6": any("ip6" in station.params for station in self.stations),
+            # of a protocol of IPv4 alone the stations are neighbours by IPv6, each with the address that it was given
+            "ipv6": any("ip6" in station.params for station in self.stations) and PROTOCOLS[routing].ROUTES_IPV6,
             "profile": "modern",  # Linux as shipped, as under Mininet-WiFi
             "tcp": TCP_NAMES.get(tcp := DEFAULT_TCP.read_text().strip(), tcp),
         }

@@ -8,6 +8,7 @@ from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others
 from testbed.stages import iproute
+from testbed.stages.station import ipv6_sysctls
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Station(Node):
             return
         # the network's own route is there already (routing/none.py)
         inside = " noprefixroute" if (address.split(".")[0], bits) == (NETWORK.split(".")[0], str(PREFIX_BITS)) else ""
-        lines = [f"address flush dev {INTERFACE} scope global", f"address add {self.ip} dev {INTERFACE}{inside}"]
+        lines = [f"address flush dev {INTERFACE} scope global to 0.0.0.0/0", f"address add {self.ip} dev {INTERFACE}{inside}"]
         lines.append(f"route replace {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link")
         iproute.batches({host: lines}, "own-address", self.net.standing.site.log)
         host.radio.ip, host.radio.prefixLen = address, bits
@@ -166,7 +167,7 @@ class Station(Node):
         """Add an IPv6 address. The kernel sends IPv6 control traffic from then on."""
         self.interface("setIP6", intf)
         address = ip if "/" in ip else f"{ip}/{prefixLen}"
-        sysctls = {f"net.ipv6.conf.{INTERFACE}.disable_ipv6": 0}
+        sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(INTERFACE)}
         host = self.host
         namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
         iproute.batches({host: [f"address replace {address} dev {INTERFACE} nodad"]}, "ip6", self.net.standing.site.log)

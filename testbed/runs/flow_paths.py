@@ -43,7 +43,9 @@ class RouteTables:
 
     def _below(self, node: str, address: str) -> NextHop:
         """The radio to which batman-adv sends frames for the station with this address."""
-        via = batctl.next_radio(self.netns[node], address)
+        owner = self.names.get(address)
+        known = (each for each, name in self.names.items() if name == owner and ":" not in each)
+        via = batctl.next_radio(self.netns[node], next(known, address))  # which knows stations by their IPv4 addresses
         return NextHop(problem="no route") if via is None else NextHop(via, VISIBLE_DEVICES[0])
 
 

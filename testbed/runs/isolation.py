@@ -40,7 +40,7 @@ from testbed.runs.template import TEMPLATE, Keeper
 # each: 1000 stations with two of them take 8 MiB.
 SOCKETS_MEMORY_BYTES = 16 << 20
 TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep
-PASSED = ("outside", "neighbours", "requests")  # arguments that are descriptors
+PASSED = ("outside", "requests")  # arguments that are descriptors; "neighbours" is a list of them
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
 
 
@@ -115,10 +115,8 @@ class Isolated:
             passed.append(self.requests)
             arguments["requests"] = self.requests
         neighbours.raise_limits()
-        counts = neighbours.open_counts()
-        if counts is not None:
-            passed.append(counts)
-            arguments["neighbours"] = counts
+        arguments["neighbours"] = neighbours.open_counts()
+        passed += arguments["neighbours"]
         inner += ["--module", self.module, "--arguments", json.dumps(arguments)]
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         try:
@@ -251,9 +249,10 @@ def _child_main(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
     descriptors.raise_limit()
     given = [options.arguments[name] for name in PASSED if options.arguments.get(name) is not None]
-    for descriptor in (options.lifeline, options.report, *given):
+    counts = options.arguments["neighbours"]
+    for descriptor in (options.lifeline, options.report, *given, *counts):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
-    neighbours.count_with(options.arguments.get("neighbours"))
+    neighbours.count_with(counts)
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()

@@ -23,7 +23,7 @@ from testbed.stages import iproute
 from testbed.stages.control import MediumControl
 from testbed.stages.site import SOCKETS
 from testbed.stages.status import ask, status_socket
-from topologies.addresses import GATEWAY_END, HOST_END, wire_ip
+from topologies.addresses import GATEWAY_END, HOST_END, wire_ip, wire_ip6
 
 MIN_SAMPLE_S = 0.5  # a shorter sample gives no rate
 MAX_SAMPLE_S = 10.0  # a rate over a longer time does not describe this moment
@@ -56,7 +56,8 @@ class Live:
         heard = frozenset((link["from"], link["to"]) for link in links if link["range"])
         strong = {end for link in links if link["power_dbm"] is not None for end in (link["from"], link["to"])}
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
-        flows = [Flow(f"path{number}", *pair, "") for number, pair in enumerate(pairs, start=1)] or run.flows
+        ip = 6 if run.scenario.get("ipv6") else 4  # as of a flow that does not say
+        flows = [Flow(f"path{number}", *pair, "", ip=ip) for number, pair in enumerate(pairs, start=1)] or run.flows
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
             places={name: (place[0], place[1]) for name, place in places.items()},
@@ -72,7 +73,7 @@ class Live:
         for flow in flows:
             rate = self._rate(run, flow) if flow.traffic else ""
             yield flow_paths.follow_path(
-                flow.name, flow.source, flow.target, run.address(flow.target), tables.next_hop, tables.names,
+                flow.name, flow.source, flow.target, run.address(flow.target, flow.ip), tables.next_hop, tables.names,
                 lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
             )  # fmt: skip
 
@@ -106,7 +107,9 @@ class Live:
         """(Monotonic time in s, bytes acknowledged on the flow's largest connection); None without a connection."""
         if flow.source not in self.netns:
             return None
-        output = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", run.address(flow.target))
+        address = run.address(flow.target, flow.ip)
+        target = f"[{address}]" if flow.ip == 6 else address
+        output = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", target)
         counts = [int(count) for count in _ACKED.findall(output)]
         return (time.monotonic(), max(counts)) if counts else None
 
@@ -160,9 +163,10 @@ class Updater:
 
 def _names(run: RunDirectory) -> dict[str, str]:
     """The node of each address: of radios, and of both ends of wires."""
-    names = {run.address(entry["name"]): entry["name"] for entry in run.medium["stations"]}
+    names = {address: entry["name"] for entry in run.medium["stations"] for address in run.addresses(entry["name"])}
     for number, wire in enumerate(run.wires, start=1):
-        names |= {wire_ip(number, GATEWAY_END): wire.station, wire_ip(number, HOST_END): wire.host}
+        for address in (wire_ip, wire_ip6):
+            names |= {address(number, GATEWAY_END): wire.station, address(number, HOST_END): wire.host}
     return names
 
 

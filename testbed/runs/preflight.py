@@ -20,6 +20,7 @@ from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
+from testbed.host.requirements import IPV6, IPV6_REMEDY
 from testbed.host.uplink import require_uplink
 from testbed.programs import BUILT, Programs
 from testbed.runs import start_links
@@ -57,6 +58,7 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         check_open_files(scenario)
     for scenario in scenarios:
         _check_uplink(scenario, place, allowed=allow_internet)
+        _check_ipv6(scenario, place)
     daemons = {type(scenario.routing): scenario.routing for scenario in scenarios}.values()
     for routing in sorted(daemons, key=lambda each: each.protocol):
         require_protocol(routing.protocol, routing.DESCRIPTION, programs=programs)
@@ -67,6 +69,13 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         require_radios(stations)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
+
+
+def _check_ipv6(scenario: Scenario, place: str) -> None:
+    if IPV6.exists() or not (scenario.ipv6 or scenario.routing.needs_ipv6):
+        return
+    key = ("ipv6",) if scenario.ipv6 else ("routing",)
+    raise KeyRefused(place, scenario, key, f"this kernel has no IPv6; {IPV6_REMEDY}")
 
 
 def _check_uplink(scenario: Scenario, place: str, *, allowed: bool) -> None:

@@ -262,7 +262,9 @@ class Prompt(CLI):
         known, texts = self.protocol.status(), self.protocol.status_texts()
         for name in names:
             if self._is_node(name):
-                say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
+                versions = ("-4", "-6") if self.network.site.scenario.ipv6 else ("-4",)
+                tables = [iproute.ask(self.network.net[name], version, "route", "show") for version in versions]
+                say(f"{name}:\n{''.join(tables).rstrip()}")
                 if name in known:
                     say("\n".join(status.lines(name, known[name])))
                 if name in texts:
@@ -356,7 +358,7 @@ class Prompt(CLI):
             self._measure(*ends, udp_rate=rate)
 
     def _measure(self, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> None:
-        found = measure(self.network.children, source, target, udp_rate)
+        found = measure(self.network.children, source, target, udp_rate, ip=6 if self.network.site.scenario.ipv6 else 4)
         say(f"{source.name} -> {target.name}: {found.text()}")
 
     def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:

@@ -6,7 +6,7 @@ children of the run, held by handle, and every wait has a deadline.
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from testbed.errors import RunError
@@ -31,13 +31,15 @@ class Throughput:
     udp_rate: str | None = None
     lost_percent: float = 0.0
     seconds: int = SECONDS
+    ip: int = 4
 
     def text(self) -> str:
         """The throughput as the prompt prints it."""
         arrived = f"{self.server_bps / 1000:.0f} kbit/s"
+        over = " over IPv6" if self.ip == 6 else ""
         if self.udp_rate is None:
-            return f"{arrived} (TCP, {self.seconds} s)"
-        return f"{arrived} (UDP offered at {self.udp_rate}, {self.seconds} s, {self.lost_percent:.1f} % lost)"
+            return f"{arrived} (TCP{over}, {self.seconds} s)"
+        return f"{arrived} (UDP{over} offered at {self.udp_rate}, {self.seconds} s, {self.lost_percent:.1f} % lost)"
 
     def as_iperf(self) -> list[str]:
         """[server, client], as Mininet's iperf() returns them."""
@@ -56,17 +58,20 @@ def iperf_text(bps: float) -> str:
 
 
 def measure(
-    children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, seconds: int = SECONDS
+    children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, seconds: int = SECONDS,
+    ip: int = 4,
 ) -> Throughput:  # fmt: skip
-    """The throughput from `source`, the client, to `target` over `seconds`. Raises RunError if no connection succeeds in time."""
+    """The throughput from `source`, the client, to `target` over `seconds`, by IPv4 or IPv6. Raises RunError if no connection
+    succeeds in time."""
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's
-    argv = ["iperf3", "--server", "--one-off", "--forceflush", "--bind", target.IP(), "--port", PORT]
+    here, there = source.address(ip), target.address(ip)
+    argv = ["iperf3", "--server", "--one-off", "--forceflush", "--bind", there, "--port", PORT]
     started = [children.start("prompt-iperf-server", argv, netns=target.netns, **remedy)]
     try:
         children.wait_for_text(started, "Server listening", within_s=LISTENS_WITHIN_S)
-        argv = ["iperf3", "--client", target.IP(), "--bind", source.IP(), "--port", PORT, "--time", seconds, "--json"]
+        argv = ["iperf3", "--client", there, "--bind", here, "--port", PORT, "--time", seconds, "--json"]
         argv += ["--connect-timeout", CONNECT_DEADLINE_S * 1000]
         argv += ["--udp", "--bitrate", udp_rate] if udp_rate else []
         with report.open("wb") as stdout:
@@ -76,7 +81,7 @@ def measure(
             raise RunError(f"iperf {source.name} {target.name}: not ended within {limit_s:g} s; {REMEDY}")
     finally:
         children.stop(reversed(started))
-    return _result(report, udp_rate, seconds)
+    return replace(_result(report, udp_rate, seconds), ip=ip)
 
 
 def _result(report: Path, udp_rate: str | None, seconds: int) -> Throughput:

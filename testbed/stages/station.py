@@ -33,10 +33,12 @@ from topologies.addresses import (
     INTERFACE,
     PREFIX_BITS,
     WIRE_PREFIX_BITS,
+    ip6_address,
     ip_address,
     mac_address,
     wire_interfaces,
     wire_ip,
+    wire_ip6,
     wire_mac,
 )
 
@@ -60,10 +62,10 @@ def _shell_environment() -> dict[str, str]:
 class MediumInterface(Intf):
     """Mininet's view of a radio or a wire's end. The medium owns the device, so nothing is created or moved here."""
 
-    def __init__(self, node: "NamespaceHost", name: str, mac: str, ip: str, prefix_bits: int) -> None:
+    def __init__(self, node: "NamespaceHost", name: str, mac: str, ip: str, prefix_bits: int, ip6: str) -> None:
         # Intf.__init__ would configure the device by shell commands, before it exists
         self.node, self.name, self.link = node, name, None
-        self.mac, self.ip, self.prefixLen = mac, ip, str(prefix_bits)
+        self.mac, self.ip, self.prefixLen, self.ip6 = mac, ip, str(prefix_bits), ip6
         self.params: dict = {}
         node.addIntf(self, moveIntfFn=lambda *_args: None)
 
@@ -93,6 +95,15 @@ class NamespaceHost(Host):
         if self._namespace is None:
             return Path(f"/proc/{self.pid}/ns/net")
         return Path(f"/proc/{os.getpid()}/fd/{self._namespace}")
+
+    def IP6(self) -> str:
+        """The IPv6 address of its first interface, which it has if the scenario has `ipv6`; as Mininet's `IP`."""
+        first: MediumInterface = self.defaultIntf()
+        return first.ip6
+
+    def address(self, ip: int) -> str:
+        """Its address of IP version 4 or 6."""
+        return self.IP6() if ip == 6 else self.IP()
 
     def startShell(self, mnopts: str | None = None) -> None:
         """Start the shell and return at once; `wait_for_shell` waits for it."""
@@ -228,7 +239,7 @@ class Station(NamespaceHost):
     def __init__(self, name: str, *, number: int, home: int | None = None, **params: object) -> None:
         self.number, self.home = number, home
         super().__init__(name, **params)
-        self.radio = MediumInterface(self, INTERFACE, mac_address(number), ip_address(number), PREFIX_BITS)
+        self.radio = MediumInterface(self, INTERFACE, mac_address(number), ip_address(number), PREFIX_BITS, ip6_address(number))
 
 
 class WiredHost(NamespaceHost):
@@ -265,12 +276,16 @@ class StationNet(Mininet):
         """Declare a wire, and start its host if this is its first wire. The medium makes both ends."""
         number, gateway = len(self.wires) + 1, self[settings.station]
         interface = wire_interfaces([*(wire.gateway.name for wire in self.wires), gateway.name])[-1]
-        MediumInterface(gateway, interface, wire_mac(number, GATEWAY_END), wire_ip(number, GATEWAY_END), WIRE_PREFIX_BITS)
+        self._addWireEnd(gateway, interface, number, GATEWAY_END)
         host = self[settings.host] if settings.host in self else self.addHost(settings.host, cls=WiredHost)
         host_interface = wire_interfaces([*(wire.host.name for wire in self.wires), host.name])[-1]
-        MediumInterface(host, host_interface, wire_mac(number, HOST_END), wire_ip(number, HOST_END), WIRE_PREFIX_BITS)
+        self._addWireEnd(host, host_interface, number, HOST_END)
         self.wires.append(WiredLink(number, settings, gateway, interface, host, host_interface))
         return self.wires[-1]
+
+    @staticmethod
+    def _addWireEnd(host: NamespaceHost, interface: str, number: int, end: int) -> None:
+        MediumInterface(host, interface, wire_mac(number, end), wire_ip(number, end), WIRE_PREFIX_BITS, wire_ip6(number, end))
 
     @property
     def stations(self) -> list[Station]:
@@ -317,5 +332,20 @@ def host_sysctls(scenario: Scenario) -> dict[str, object]:
         # router solicitations, multicast listener reports and duplicate address detection would take air time
         sysctls |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
     else:
-        sysctls |= {"net.ipv6.conf.all.forwarding": 1}
+        # before `default` is set: the kernel sets some of a device's when it begins to forward
+        sysctls |= {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls("default")}
     return sysctls
+
+
+def ipv6_sysctls(device: str) -> dict[str, object]:
+    """The sysctls of a device that uses IPv6.
+
+    Without duplicate address detection (RFC 4862, 5.4) addresses are valid at once instead of after a second: they follow from
+    the station's number and cannot be duplicates. No station is an advertising router (RFC 4861, 6.2), so nobody solicits or
+    accepts router advertisements; addresses are set, not formed from prefixes. Redirects are not accepted, as for IPv4. The hop
+    limit is IPv4's above."""
+    values = {
+        "disable_ipv6": 0, "accept_dad": 0, "dad_transmits": 0, "accept_ra": 0, "autoconf": 0, "router_solicitations": 0,
+        "accept_redirects": 0, "hop_limit": 255,
+    }  # fmt: skip
+    return {f"net.ipv6.conf.{device}.{name}": value for name, value in values.items()}

@@ -96,8 +96,8 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
             plan=FlowPlan(
                 name=name,
                 keys=flow.own_keys(),
-                source=net[flow.source].IP(),
-                target=net[flow.target].IP(),
+                source=net[flow.source].address(scenario.ip_of(flow)),
+                target=net[flow.target].address(scenario.ip_of(flow)),
                 port=FIRST_PORT + index,
                 seconds=scenario.seconds_of(flow),
                 seed=site.seed,

@@ -48,6 +48,13 @@ def test_the_ends_of_three_hops_answer_and_a_relay_that_walks_away_is_replaced(t
     assert best(printed, "10.0.0.4") == ["10.0.0.2", "10.0.0.3", "10.0.0.5", "10.0.0.3"], printed
 
 
+def test_the_ends_of_two_hops_answer_by_ipv6(tmp_path: Path) -> None:
+    scenario = chain(hops=2, ipv6=True, routing=QUICK)
+    printed = prompt(scenario, tmp_path / "cli", until_answered("sta1", "fd6d:616e:6574::3"), "map sta1 sta3", "exit")
+    assert printed.count("1 packets transmitted, 1 received") == 1, printed
+    assert "path1  sta1 > sta2 > sta3   2 hops" in printed, printed
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """TCP over two hops, with full segments and halves of them."""

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from scenarios import placeholders
 from scenarios.definition import load_scenario
 from scenarios.routing import SHIPPED
 from scenarios.scenario import Scenario
@@ -13,9 +14,10 @@ from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
+from testbed.runs import preflight
 from testbed.runs.preflight import check_machine
 from testbed.stages.routing import Network
-from testbed.stages.routing.shared.described import Rendering, eui_64
+from testbed.stages.routing.shared.described import Rendering
 from testbed.stages.routing.shared.third_party import Sign
 from testbed.stages.site import SOCKETS, Site
 
@@ -79,8 +81,48 @@ def test_babeld_announces_its_address_and_a_gateways_wires(tmp_path):
     assert made.radio_lines(made.network.stations[0]) == []
 
 
-def test_babels_router_id_is_the_modified_eui_64():
-    assert eui_64("02:00:00:00:00:07") == "00:00:00:ff:fe:00:00:07"  # RFC 4291, appendix A: the U/L bit inverted
+def test_with_ipv6_babeld_announces_both_addresses_and_wires(tmp_path):
+    flow = {"from": "sta1", "to": "sta2"}
+    keys = {"hops": 2, "ipv6": True, "routing": "babeld", "wires": [WIRE], "flows": [flow]}
+    made = of_scenario(tmp_path, Scenario.model_validate(keys))
+    assert file(made, 3)[3:] == [
+        "redistribute local ip 10.0.0.3/32 allow",
+        "redistribute local ip fd6d:616e:6574::3/128 allow",
+        "redistribute proto 3 ip 192.168.1.0/30 allow",
+        "redistribute proto 3 ip fd6d:616e:6574:1::/64 allow",
+        "redistribute local deny",
+    ]
+    assert not [line for line in file(made, 1) if "proto 3" in line]
+
+
+@pytest.mark.parametrize("name", ["bird-babel", "frr-babel"])
+def test_bird_and_frr_have_their_parts_of_ipv6_only_with_it(tmp_path, name):
+    flow = {"from": "sta1", "to": "sta2"}
+    keys = {"hops": 2, "routing": name, "wires": [WIRE], "flows": [flow]}
+    without, with_it = (
+        "".join(made.files(made.network.stations[2]).values())
+        for made in (of_scenario(tmp_path, Scenario.model_validate({**keys, "ipv6": ipv6})) for ipv6 in (False, True))
+    )
+    assert "ipv6" not in without and "fd6d" not in without and "ipv6" in with_it
+    rest = iter(with_it.splitlines())
+    assert all(line in rest for line in without.splitlines())  # in their order
+
+
+def test_a_line_of_ipv6_stands_only_with_it_and_a_wire_to_the_real_network_has_none(tmp_path):
+    values = {"address": "10.0.0.1", "address6": "fd6d:616e:6574::1", "ipv6": ""}
+    wires, wires6 = [{"wire": "192.168.1.0/30"}, {"wire": "0.0.0.0/0"}], [{"wire6": "fd6d:616e:6574:1::/64"}]
+    template = "a {address}\n{ipv6}b\nc {wire}\nd {wire6}\n"
+    with_it = placeholders.Values(values, {}, wires, wires6, ipv6=True)
+    assert placeholders.lines_filled(template, with_it).splitlines() == [
+        "a 10.0.0.1", "b", "c 192.168.1.0/30", "c 0.0.0.0/0", "d fd6d:616e:6574:1::/64",
+    ]  # fmt: skip
+    without = placeholders.Values(values, {}, wires)
+    assert placeholders.lines_filled(template, without).splitlines() == ["a 10.0.0.1", "c 192.168.1.0/30", "c 0.0.0.0/0"]
+    command = ("d", "{address}", ("-6", "{address6}"), ("-w", "{wire6}"))
+    assert placeholders.words_filled(command, with_it) == [
+        "d", "10.0.0.1", "-6", "fd6d:616e:6574::1", "-w", "fd6d:616e:6574:1::/64",
+    ]  # fmt: skip
+    assert placeholders.words_filled(command, without) == ["d", "10.0.0.1"]
 
 
 def test_batmand_has_a_run_folder_of_its_own_and_announces_each_wire(tmp_path):
@@ -184,6 +226,16 @@ def test_a_command_of_a_users_daemon(own, tmp_path):
 def test_the_radio_of_a_users_daemon(own):
     assert own.radio_lines(own.network.stations[0]) == ["route add 10.0.0.0/8 dev wlan0 scope link src 10.0.0.1"]
     assert own.sysctls(own.network.stations[0]) == {"net.ipv4.conf.wlan0.proxy_arp": 1}
+
+
+@pytest.mark.parametrize(("keys", "key"), [({"ipv6": True}, "ipv6"), ({"routing": "babeld"}, "routing")])
+def test_a_kernel_without_ipv6_refuses_what_needs_it(tmp_path, monkeypatch, keys, key):
+    monkeypatch.setattr(preflight, "IPV6", tmp_path / "none")
+    check_machine([Scenario.model_validate({"hops": 1})], BUILT, "s")
+    with pytest.raises(UsageError) as problem:
+        check_machine([Scenario.model_validate({"hops": 1, **keys})], BUILT, "s")
+    text = f's: key "{key}": this kernel has no IPv6; boot without ipv6.disable=1, or take a kernel with CONFIG_IPV6'
+    assert str(problem.value) == text
 
 
 def test_a_users_daemon_that_is_missing_is_refused_before_anything_starts(own, tmp_path):

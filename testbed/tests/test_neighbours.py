@@ -27,14 +27,14 @@ def limits(folder: Path, *values: int) -> Path:
 
 def test_limits_are_raised_and_never_lowered(tmp_path):
     folder = limits(tmp_path, 1024, neighbours.ENTRIES * 4, 128)
-    assert neighbours.raise_limits(folder)
+    assert neighbours.raise_limits([folder])
     assert [int((folder / name).read_text()) for name in neighbours.NAMES] == [
         neighbours.ENTRIES, neighbours.ENTRIES * 4, neighbours.ENTRIES,
     ]  # fmt: skip
 
 
 def test_without_the_limits_nothing_is_raised(tmp_path):
-    assert not neighbours.raise_limits(tmp_path)
+    assert not neighbours.raise_limits([tmp_path])
 
 
 def test_refused_packets_are_summed_over_the_processors():
@@ -42,7 +42,7 @@ def test_refused_packets_are_summed_over_the_processors():
 
 
 def test_without_counts_nothing_is_known():
-    neighbours.count_with(None)
+    neighbours.count_with([])
     assert neighbours.refused() is None
 
 
@@ -61,4 +61,5 @@ def test_a_run_counts_what_the_table_refused(tmp_path):
     result = run_scenario(chain(hops=1), 1, tmp_path / "run", programs=BUILT)
     assert result.status == "complete"
     assert json.loads((tmp_path / "run" / "verdict.json").read_text())["neighbours_refused"] == 0
-    assert all(int((neighbours.LIMITS / name).read_text()) >= neighbours.ENTRIES for name in neighbours.NAMES)
+    limits = [folder / name for folder in neighbours.LIMITS for name in neighbours.NAMES]
+    assert all(int(limit.read_text()) >= neighbours.ENTRIES for limit in limits)

@@ -15,7 +15,7 @@ from testbed.runs import routes, under_way
 from testbed.stages import status
 from testbed.stages.routing import Network
 from testbed.stages.routing.shared.quickack import lines_to_change
-from testbed.stages.routing.shared.settle import pairs_of_flows, unreachable, wait_until_settled
+from testbed.stages.routing.shared.settle import Pair, pairs_of_flows, unreachable, wait_until_settled
 from testbed.stages.site import Site
 
 
@@ -26,6 +26,12 @@ class Host(SimpleNamespace):
 
     def IP(self) -> str:
         return self.ip
+
+    def IP6(self) -> str:
+        return self.ip6
+
+    def address(self, ip: int) -> str:
+        return self.ip6 if ip == 6 else self.ip
 
     def MAC(self) -> str:
         return f"02:00:00:00:00:{self.number:02x}"
@@ -43,8 +49,8 @@ def network(tmp_path) -> Network:
     scenario = Scenario.model_validate(
         {"hops": 2, "routing": "olsrd", "wires": [{"station": "sta3", "host": "host1"}], "flows": [flow, {**flow, "start": 1}]}
     )
-    stations = [Host(name=f"sta{n}", ip=f"10.0.0.{n}", number=n) for n in (1, 2, 3)]
-    host = Host(name="host1", ip="192.168.1.2", number=0)
+    stations = [Host(name=f"sta{n}", ip=f"10.0.0.{n}", ip6=f"fd6d:616e:6574::{n}", number=n) for n in (1, 2, 3)]
+    host = Host(name="host1", ip="192.168.1.2", ip6="fd6d:616e:6574:1::2", number=0)
     ends = {"gateway": stations[2], "interface": "eth0", "host": host, "host_interface": "eth0"}
     wire = SimpleNamespace(number=1, settings=scenario.wires[0], **ends)
     net = Net(stations=stations, hosts=[*stations, host], wires=[wire])
@@ -52,7 +58,7 @@ def network(tmp_path) -> Network:
 
 
 def test_both_ends_of_every_flow_must_reach_each_other_and_each_pair_is_checked_once(network):
-    assert pairs_of_flows(network) == [("sta1", "host1"), ("host1", "sta1")]
+    assert pairs_of_flows(network) == [("sta1", "host1", 4), ("host1", "sta1", 4)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,15 @@ def test_a_path_is_followed_hop_by_hop_to_its_end(network, hops, missing):
     def hop(host, to):
         return hops[host.name] if to == "192.168.1.2" or hops["host1"] is None else back[host.name]
 
-    assert [at for _, _, at in unreachable(network, pairs_of_flows(network), hop)] == missing
+    assert [at for _, at in unreachable(network, pairs_of_flows(network), hop)] == missing
+
+
+def test_a_path_of_ipv6_leads_over_link_local_addresses(network):
+    hops = {"sta1": "fe80::ff:fe00:2", "sta2": "fe80::ff:fe00:3", "sta3": "fd6d:616e:6574:1::2", "host1": "fd6d:616e:6574:1::1"}
+    pairs = [Pair("sta1", "host1", 6), Pair("host1", "sta3", 6)]
+    assert unreachable(network, pairs, lambda host, _to: hops[host.name]) == []
+    hops["sta2"] = "fe80::ff:fe00:1"  # back
+    assert unreachable(network, pairs, lambda host, _to: hops[host.name]) == [(pairs[0], "sta2")]
 
 
 @pytest.mark.parametrize("model_s", [28.0, 31.0])
@@ -96,6 +110,14 @@ def test_routes_over_the_radio_get_the_metric_once():
 unreachable default table 67 proto static
 """
     assert lines_to_change(shown, " quickack 1") == ["route change 10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink quickack 1"]
+
+
+def test_of_ipv6_the_routes_of_daemons_get_the_metric_and_not_the_link_local_one():
+    shown = """fd6d:616e:6574::2 via fe80::ff:fe00:2 dev wlan0 proto bird metric 32 pref medium
+fe80::/64 dev wlan0 proto kernel metric 256 pref medium
+"""
+    route = "route change fd6d:616e:6574::2 via fe80::ff:fe00:2 dev wlan0 proto bird metric 32 pref medium"
+    assert lines_to_change(shown, " quickack 1") == [f"{route} quickack 1"]
 
 
 STATUS = {

@@ -97,7 +97,7 @@ def slow_wire(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wire far slower than the radio, with a short queue, under Linux as shipped, with IPv6 and without ARP."""
     directory = tmp_path_factory.mktemp("slow-wire") / "run"
     wire = {"station": "sta2", "host": "host1", "rate": SLOW_BPS, "queue": 5}
-    flows = [{"from": "host1", "to": "sta1"}]
+    flows = [{"from": "host1", "to": "sta1", "ip": 4}]
     how = {"profile": "modern", "tcp": "sack", "ipv6": True, "arp": "static", "radio": "dot11b-11m"}
     result = Background(chain(wires=[wire], flows=flows, warmup=1, duration=5, spacing=50, **how), directory).result()
     assert result.status == "complete", result.error

@@ -3,8 +3,8 @@
 iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Train k (of
 one datagram: a constant bit rate) leaves at start + k * every, computed from the start each time, so that a late one delays no
 other. The payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
-the analysis identifies a datagram (analysis/datagrams.py). `bytes` is the IP packet: payload + 28; `sizes` names a file with the
-size of each IP packet, one in a line, the first again after the last.
+the analysis identifies a datagram (analysis/datagrams.py). `bytes` is the IP packet: payload + 28, of IPv6 payload + 48; `sizes`
+names a file with the size of each IP packet, one in a line, the first again after the last.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 
-HEADERS_BYTES = 28  # IPv4 without options, UDP
+HEADERS_BYTES = {4: 20 + 8, 6: 40 + 8}  # by IP version: IP without options (RFC 791, 3.1; RFC 8200, 3), UDP (RFC 768)
 STAMP = struct.Struct("<QI")
 RECEIVE_BUFFER_BYTES = 1 << 20
 
@@ -24,10 +24,12 @@ def send(options: argparse.Namespace) -> dict[str, object]:
 
     connect() needs a route too, so it is tried with each datagram until there is one (formats/results.md, `refused`).
     """
-    payload_bytes = options.bytes - HEADERS_BYTES
-    payloads = [size - HEADERS_BYTES for size in sizes_in(options.sizes)] if options.sizes else [payload_bytes]
+    family = family_of(options.to)
+    headers = HEADERS_BYTES[6 if family == socket.AF_INET6 else 4]
+    payload_bytes = options.bytes - headers
+    payloads = [size - headers for size in sizes_in(options.sizes)] if options.sizes else [payload_bytes]
     padding = bytes(max(0, payload_bytes - STAMP.size))
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock = socket.socket(family, socket.SOCK_DGRAM)
     sock.bind((options.source, 0))
     connected = False
     trains = max(1, int(options.seconds / options.every))
@@ -52,6 +54,11 @@ def send(options: argparse.Namespace) -> dict[str, object]:
     return {**counts, "port": port, "first_try_s": first_try_s}
 
 
+def family_of(address: str) -> socket.AddressFamily:
+    """The family of an address in text form."""
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def sizes_in(path: str) -> list[int]:
     """The sizes of a file, one in a line."""
     with open(path) as lines:  # noqa: PTH123 (as below)
@@ -61,7 +68,7 @@ def sizes_in(path: str) -> list[int]:
 def receive(options: argparse.Namespace) -> dict[str, object]:
     """Count received datagrams, each once, until SIGTERM, and those that have arrived by then. `until_s`: UNIX times of the
     signal and of the last look: a routing protocol may deliver held datagrams even later."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock = socket.socket(family_of(options.source), socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     sock.bind((options.source, options.port))
     seen: set[bytes] = set()

@@ -51,7 +51,7 @@ def _connection(options: argparse.Namespace, deadline: float) -> tuple[socket.so
     tries, remark = 0, None
     while (left_s := deadline - time.monotonic()) > 0:
         tries += 1
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock = socket.socket(socket.AF_INET6 if ":" in options.to else socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.bind((options.source, 0))
             sock.settimeout(left_s)
@@ -104,7 +104,8 @@ class Receiver:
         self.counts: dict[int, dict[str, Any]] = {}
         self._buffer = bytearray(BLOCK_BYTES)
         self._selector = selectors.DefaultSelector()
-        listener = socket.create_server((options.source, options.port), reuse_port=False)
+        family = socket.AF_INET6 if ":" in options.source else socket.AF_INET
+        listener = socket.create_server((options.source, options.port), family=family, reuse_port=False)
         self._selector.register(listener, selectors.EVENT_READ)
         signal.signal(signal.SIGUSR1, self._note)
 
@@ -117,7 +118,7 @@ class Receiver:
         for key, _events in self._selector.select():
             sock: socket.socket = key.fileobj  # type: ignore[assignment]
             if key.data is None:
-                connection, (_address, port) = sock.accept()
+                connection, (_address, port, *_of_ipv6) = sock.accept()
                 connection.setblocking(False)
                 self.counts[port] = {"bytes": 0, "last_ns": None, "bytes_in_time": 0}
                 self._selector.register(connection, selectors.EVENT_READ, self.counts[port])

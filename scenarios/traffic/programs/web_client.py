@@ -107,7 +107,7 @@ class Connection:
     """An open connection to the server."""
 
     def __init__(self, options: argparse.Namespace, record: Record) -> None:
-        self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.sock = socket.socket(socket.AF_INET6 if ":" in options.to else socket.AF_INET, socket.SOCK_STREAM)
         try:
             self.sock.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -137,6 +137,7 @@ class Session:
 
     def __init__(self, options: argparse.Namespace, record: Record) -> None:
         self.options, self.record = options, record
+        self.host = f"[{options.to}]" if ":" in options.to else options.to  # RFC 3986, 3.2.2
         with open(options.exchanges) as file:  # noqa: PTH123
             exchanges = json.load(file)
         self.http, self.connections, self.cycles = exchanges["http"], exchanges["connections"], exchanges["cycles"]
@@ -244,7 +245,7 @@ class Session:
     def _exchange(self, connection: Connection, one: dict[str, Any], attempt: dict[str, Any]) -> None:
         """Send the request and receive the reply."""
         connection.input.expect()
-        text = request_text(one, attempt["try"], self.http, f"{self.options.to}:{self.options.port}")
+        text = request_text(one, attempt["try"], self.http, f"{self.host}:{self.options.port}")
         attempt["request_bytes"] = len(text)
         connection.sock.settimeout(self.record.left())
         attempt["sent_s"], attempt["sent_unix_s"] = self.record.now(), time.time()

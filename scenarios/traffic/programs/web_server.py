@@ -84,9 +84,10 @@ def prepare(options: argparse.Namespace) -> None:
         with (objects / str(size)).open("wb") as file:
             file.truncate(size)
     logged = "{" + ",".join(f'"{key}":{value}' for key, value in LOGGED.items()) + "}"
+    source = f"[{options.source}]" if ":" in options.source else options.source
     # nginx as root would otherwise look for the user `nobody`, and give it its folders
     user = "user root root;\n" if os.geteuid() == 0 else ""
-    text = CONFIGURATION.format(source=options.source, port=options.port, for_ever=FOR_EVER_S, logged=logged, user=user)
+    text = CONFIGURATION.format(source=source, port=options.port, for_ever=FOR_EVER_S, logged=logged, user=user)
     (options.folder / "nginx.conf").write_text(text)
 
 

@@ -5,12 +5,20 @@ from typing import Annotated
 from pydantic import Field
 
 from scenarios.quantities import BitsPerSecond, Whole
+from scenarios.traffic.programs.datagrams import HEADERS_BYTES
 
-IP_UDP_BYTES = 28  # headers: IPv4 without options, UDP
 MAX_PACKET_BYTES = 1500
+
+
+def ip_udp_bytes(ip: int) -> int:
+    """The headers of a datagram: of this version of IP, without options, and UDP."""
+    return HEADERS_BYTES[ip]
+
+
+MIN_PACKET_BYTES = ip_udp_bytes(4) + 1
 
 Rate = Annotated[BitsPerSecond, Field(ge=1, le=1e10, examples=[100_000])]
 """bit/s of IP packets."""
 
-PacketBytes = Annotated[Whole, Field(ge=IP_UDP_BYTES + 1, le=MAX_PACKET_BYTES, examples=[512])]
+PacketBytes = Annotated[Whole, Field(ge=MIN_PACKET_BYTES, le=MAX_PACKET_BYTES, examples=[512])]
 """Of the IP packet: the headers and at least one byte of data; at most the scenario's `mtu`, which is checked with it."""

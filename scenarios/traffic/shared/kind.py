@@ -40,7 +40,7 @@ class FlowPlan(Generic[Keys]):
 
     name: str
     keys: Keys
-    source: str  # IPv4 address of the end that sends
+    source: str  # address of the end that sends, of IPv4 or IPv6
     target: str
     port: int  # the receiver's; no other flow of the run has it
     seconds: float  # how long it sends
@@ -126,6 +126,7 @@ class Kind(ABC, Generic[Keys]):
     measured: Literal["tcp", "datagrams", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
+    min_packet_bytes: int = 0  # of a datagram with an IPv4 header
     drain_s: float = 0.0  # for packets in the stations' queues after the end of the last sender
     records_at_once: bool = False  # its programs record each event at once: `report` has a failed run's, too
     path_keys: tuple[str, ...] = ()  # keys that hold the path of a file, relative to the scenario's file
@@ -183,6 +184,10 @@ class Kind(ABC, Generic[Keys]):
         size: int | None = getattr(keys, "bytes", None)
         return None if size is None else ("bytes", size)
 
+    def smallest_packet(self, keys: Keys) -> tuple[str, int] | None:
+        """As `largest_packet`, of the smallest one."""
+        return self.largest_packet(keys)
+
     def chosen_port(self, keys: Keys) -> tuple[str, int] | None:
         """The key by which the user sets the port of the flow's server, and this port; None if it is the flow's own."""
         return None
@@ -195,8 +200,9 @@ class Kind(ABC, Generic[Keys]):
         """Whether this value of one of `path_keys` is a path."""
         return True
 
-    def check_file(self, key: str, path: Path, mtu: int) -> None:
-        """Check the existing file of one of `path_keys` before anything starts; UsageError for a wrong one."""
+    def check_file(self, key: str, path: Path, mtu: int, ip: int) -> None:
+        """Check the existing file of one of `path_keys` before anything starts; UsageError for a wrong one. `ip`: the version of
+        the flow's packets."""
         return
 
     def offered_bps(self, keys: Mapping[str, Any]) -> float | None:

@@ -19,7 +19,7 @@ from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
 from testbed.stages.site import Site
 from testbed.stages.station import Station, StationNet
-from topologies.addresses import EVERYTHING, wire_network
+from topologies.addresses import EVERYTHING, wire_network, wire_network6
 
 Say = Callable[..., None]
 
@@ -44,6 +44,11 @@ class Network:
         hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
         internet = any(wire.gateway is station and wire.settings.nat for wire in self.net.wires)
         return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts] + [EVERYTHING] * internet
+
+    def wires6_of(self, station: Station) -> list[str]:
+        """The same for IPv6; the real network is reached by IPv4 only. Empty in a scenario without `ipv6`."""
+        hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
+        return [wire_network6(wire.number) for wire in self.net.wires if wire.host in hosts and self.site.scenario.ipv6]
 
 
 class Protocol:

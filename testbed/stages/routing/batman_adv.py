@@ -24,7 +24,15 @@ from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.own import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
+from topologies.addresses import (
+    INTERFACE,
+    NETWORK,
+    NETWORK6,
+    PREFIX6_BITS,
+    PREFIX_BITS,
+    wire_network,
+    wire_network6,
+)
 
 HEADERS_BYTES = 32  # the maximum that batman-adv reserves: its largest unicast header and an Ethernet header
 
@@ -37,14 +45,15 @@ class Mesh(Protocol):
         net, moving = self.network.net, self.network.site.scenario.mobility.moving
         at_most_s, start = patience_s(self.network, self.network.site.scenario.routing.settle), time.monotonic()
         waiting = pairs_of_flows(self.network) if at_most_s > 0 else []
-        while waiting := [pair for pair in waiting if not _answers(net[pair[0]], net[pair[1]].IP())]:
+        while waiting := [pair for pair in waiting if not _answers(net[pair.source], net[pair.target].address(pair.ip))]:
             passed_s = time.monotonic() - start
             if passed_s > at_most_s and moving:
                 return
             if passed_s > at_most_s:
+                over = " over IPv6" if waiting[0].ip == 6 else ""
                 raise RunError(
-                    f"batman-adv: {waiting[0][1]} does not answer {waiting[0][0]} after {at_most_s:g} s. Place the stations "
-                    "within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+                    f"batman-adv: {waiting[0].target} does not answer {waiting[0].source}{over} after {at_most_s:g} s. Place the "
+                    "stations within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
                 )
             say("settle", min(1.0, passed_s / at_most_s))
             self.network.children.check()
@@ -84,11 +93,21 @@ def _lines(network: Network, station: Station) -> list[str]:
         f"address add {station.IP()}/{PREFIX_BITS} dev {DEVICE} noprefixroute",
         f"route add {NETWORK}/{PREFIX_BITS} dev {DEVICE} scope link{metric}",
     ]
+    if scenario.ipv6:
+        lines += [
+            f"address delete {station.IP6()}/128 dev {INTERFACE}",
+            f"address add {station.IP6()}/128 dev {DEVICE} noprefixroute nodad",
+            f"route add {NETWORK6}/{PREFIX6_BITS} dev {DEVICE}{metric}",
+        ]
     if scenario.arp == "static":
         others = [other for other in network.stations if other is not station]
-        lines += [f"neighbour replace {o.IP()} lladdr {mac_address(o.number)} dev {DEVICE} nud permanent" for o in others]
+        known = [(o.number, ip) for o in others for ip in (o.IP(), *([o.IP6()] if scenario.ipv6 else []))]
+        lines += [f"neighbour replace {ip} lladdr {mac_address(number)} dev {DEVICE} nud permanent" for number, ip in known]
     wires = [wire for wire in network.net.wires if wire.gateway is not station]
-    return lines + [f"route add {wire_network(w.number)} via {w.gateway.IP()} dev {DEVICE} onlink{metric}" for w in wires]
+    lines += [f"route add {wire_network(w.number)} via {w.gateway.IP()} dev {DEVICE} onlink{metric}" for w in wires]
+    if scenario.ipv6:
+        lines += [f"route add {wire_network6(w.number)} via {w.gateway.IP6()} dev {DEVICE}{metric}" for w in wires]
+    return lines
 
 
 def _answers(station: Station, address: str) -> bool:

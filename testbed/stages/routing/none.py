@@ -7,7 +7,7 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.routing.static import hops_of
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
+from topologies.addresses import INTERFACE, NETWORK, NETWORK6, PREFIX6_BITS, PREFIX_BITS
 
 
 class Neighbours(Protocol):
@@ -21,9 +21,12 @@ class Neighbours(Protocol):
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
-    """See `testbed.stages.routing`; one route over the radio to all stations, resolved by ARP. A wired host is reached from its
-    gateway only."""
-    route = f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
-    lines = {station: [route] for station in network.stations}
+    """See `testbed.stages.routing`; one route over the radio to all stations, resolved by ARP, with `ipv6` a second one by
+    neighbour discovery. A wired host is reached from its gateway only."""
+    scenario = network.site.scenario
+    metric = ack_metric(scenario)
+    routes = [f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{metric}"]
+    routes += [f"route add {NETWORK6}/{PREFIX6_BITS} dev {INTERFACE}{metric}"] if scenario.ipv6 else []
+    lines = {station: routes for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)
     yield Neighbours(network)

@@ -3,6 +3,10 @@
 The reference case of the literature's chain experiments: routes need no air time and never change. If stations move, they remain
 the routes of the positions at the start. Of several shortest paths the one over the lowest station numbers is taken, so that a
 grid always has the same routes. The network of a wire is reached through its gateway.
+
+Every route of IPv6 has the link-local address of its next hop, also to a neighbour, as those of routing protocols have. Linux
+sends a redirect (RFC 4861, 8.2) for a packet that leaves by the interface it came in by, if it takes the packet's source for a
+neighbour; by these routes no station is one, so redirects take no air time.
 """
 
 from collections import deque
@@ -14,7 +18,16 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.station import Station, WiredLink
-from topologies.addresses import EVERYTHING, HOST_END, INTERFACE, wire_ip, wire_network
+from topologies.addresses import (
+    EVERYTHING,
+    HOST_END,
+    INTERFACE,
+    link_local_address,
+    wire_ip,
+    wire_ip6,
+    wire_network,
+    wire_network6,
+)
 
 
 class StaticRoutes(Protocol):
@@ -36,13 +49,15 @@ def running(network: Network) -> Iterator[Protocol]:
     """See `testbed.stages.routing`; writes all routes, which go with the namespaces."""
     hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
-    metric = ack_metric(network.site.scenario)
+    scenario = network.site.scenario
+    metric = ack_metric(scenario)
     lines = {
         station: [_route(address, target, hop, metric) for target, hop in hops[station.name].items()]
         + [
             _wire_route(address, destination, wire, hops[station.name], metric)
             for destination, wire in _wired_destinations(_reached(network, station, hops), network.wires_of(station))
         ]
+        + (_routes6(network, station, hops, metric) if scenario.ipv6 else [])
         for station in network.stations
     }
     iproute.batches(lines, "routes", network.site.log)
@@ -88,6 +103,9 @@ def hops_of(network: Network, hops: dict[str, dict[str, str]]) -> dict[str, dict
     """`Protocol.hops` of these next hops; wired hosts are a hop from their (first) gateway."""
     addresses = {station.IP(): (station.name, 0) for station in network.stations}
     addresses |= {wire_ip(wire.number, HOST_END): (wire.gateway.name, 1) for wire in network.net.wires}
+    if network.site.scenario.ipv6:
+        addresses |= {station.IP6(): (station.name, 0) for station in network.stations}
+        addresses |= {wire_ip6(wire.number, HOST_END): (wire.gateway.name, 1) for wire in network.net.wires}
     ends = {station.name: (station.name, 0) for station in network.stations}
     ends |= {wire.host.name: (wire.gateway.name, 1) for wire in reversed(network.net.wires)}
     return lengths(ends, addresses, hops)
@@ -138,6 +156,18 @@ def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
         return f"route add {address[target]}/32 dev {INTERFACE} scope link{metric}"
     # onlink: the next hop need not be covered by a route that the kernel has seen already
     return f"route add {address[target]}/32 via {address[hop]} dev {INTERFACE} onlink{metric}"
+
+
+def _routes6(network: Network, station: Station, hops: dict[str, dict[str, str]], metric: str) -> list[str]:
+    """The station's routes of IPv6, to stations and to the networks of wires."""
+    own, nodes = hops[station.name], {each.name: each for each in network.stations}
+
+    def via(hop: str) -> str:
+        return f"via {link_local_address(nodes[hop].MAC())} dev {INTERFACE}{metric}"
+
+    to_stations = [f"route add {nodes[target].IP6()}/128 {via(hop)}" for target, hop in own.items()]
+    reached = _reached(network, station, hops)
+    return to_stations + [f"route add {wire_network6(wire.number)} {via(own[wire.gateway.name])}" for wire in reached]
 
 
 def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]) -> list[WiredLink]:

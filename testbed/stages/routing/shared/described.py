@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -27,15 +27,23 @@ from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
-from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
+from testbed.stages.station import Station, ipv6_sysctls
+from topologies.addresses import (
+    INTERFACE,
+    NETWORK,
+    NETWORK6,
+    PREFIX6_BITS,
+    PREFIX_BITS,
+    eui_64,
+    ip6_address,
+    link_local_address,
+)
 
 PREFIX = f"{NETWORK}/{PREFIX_BITS}"
 STATUS_COMMANDS = "status-commands.json"
+PREFIX6 = f"{NETWORK6}/{PREFIX6_BITS}"
 STATUS_DEADLINE_S = 5.0
 AFTER_START_DEADLINE_S = 30.0
-# no duplicate address detection and router solicitations, which would take air time
-LINK_LOCAL = {"accept_dad": 0, "dad_transmits": 0, "router_solicitations": 0, "autoconf": 0, "disable_ipv6": 0}
 
 
 @dataclass(frozen=True)
@@ -47,17 +55,16 @@ class Rendering:
 
     def files(self, station: Station) -> dict[str, str]:
         """The content of each file, by its name."""
-        wires, paths = self._wires(station), self._paths(station)
-        files = self.description.files
-        return {file.name: placeholders.lines_filled(file.content, self._values(station), wires, paths) for file in files}
+        return {file.name: placeholders.lines_filled(file.content, self._values(station)) for file in self.description.files}
 
     def words(self, station: Station, command: Command) -> list[str]:
         """The words of a command, without the programs around it."""
-        return placeholders.words_filled(command, self._values(station), self._wires(station), self._paths(station))
+        return placeholders.words_filled(command, self._values(station))
 
     def text(self, station: Station, template: str) -> str:
         """Any other text."""
-        return placeholders.filled(template, self._values(station), self._paths(station))
+        values = self._values(station)
+        return placeholders.filled(template, values.station, values.files)
 
     def argv(self, station: Station, command: Command, *, apart: bool = False) -> list[str]:
         """The words to start: in a mount namespace with folders of its own, and after a wait, if the description says so."""
@@ -94,21 +101,20 @@ class Rendering:
             ]
         if radio.prefix_route:
             lines.append(f"route add {PREFIX} dev {INTERFACE} scope link src {station.IP()}")
-        return lines + [f"route add {self.text(station, line)}" for line in radio.routes]
+        routes = placeholders.lines_filled("\n".join(radio.routes), self._values(station)).splitlines()
+        return lines + [f"route add {line}" for line in routes]
 
     def sysctls(self, station: Station) -> dict[str, object]:
         """The sysctls of the station's namespace."""
         radio = self.description.radio
-        link_local = {f"net.ipv6.conf.{INTERFACE}.{key}": value for key, value in LINK_LOCAL.items()}
         own = {self.text(station, key): _sysctl(value) for key, value in radio.sysctls.items()}
-        return (link_local if radio.link_local else {}) | {
+        return (ipv6_sysctls(INTERFACE) if radio.link_local else {}) | {
             key: self.text(station, value) if isinstance(value, str) else value for key, value in own.items()
         }
 
-    def _values(self, station: Station) -> dict[str, Any]:
-        site = self.network.site
-        paths = self._paths(station)
-        return {
+    def _values(self, station: Station) -> placeholders.Values:
+        site, paths = self.network.site, self._paths(station)
+        own = {
             **site.scenario.routing.options(),
             "station": station.name,
             "number": station.number,
@@ -117,6 +123,11 @@ class Rendering:
             "address": station.IP(),
             "network": PREFIX,
             "prefix_bits": PREFIX_BITS,
+            "ipv6": "",
+            "address6": ip6_address(station.number),
+            "network6": PREFIX6,
+            "prefix6_bits": PREFIX6_BITS,
+            "link_local": link_local_address(station.MAC()),
             "mac": station.MAC(),
             "router_id": eui_64(station.MAC()),
             "mtu": site.scenario.mtu,
@@ -124,13 +135,14 @@ class Rendering:
             "config": next(iter(paths.values()), ""),
             "state": state_folder(station),
         }
-
-    def _wires(self, station: Station) -> list[dict[str, Any]]:
         networks = [IPv4Network(wire) for wire in self.network.wires_of(station)]
-        return [
+        wires = [
             {"wire": str(net), "wire_address": net.network_address, "wire_netmask": net.netmask, "wire_bits": net.prefixlen}
             for net in networks
         ]
+        networks6 = [IPv6Network(wire) for wire in self.network.wires6_of(station)]
+        wires6 = [{"wire6": str(net), "wire6_address": net.network_address, "wire6_bits": net.prefixlen} for net in networks6]
+        return placeholders.Values(own, paths, wires, wires6, site.scenario.ipv6)
 
     def _paths(self, station: Station) -> dict[str, str]:
         folder = self.network.site.directory / "routing"
@@ -213,12 +225,6 @@ def running(network: Network) -> Iterator[Protocol]:
         )
         stages.enter_context(acks_at_once(network))
         yield DescribedDaemons(network, rendering, helpers, daemons)
-
-
-def eui_64(mac: str) -> str:
-    """The modified EUI-64 of the MAC (RFC 4291, appendix A): the router id of Babel."""
-    first, *rest = mac.split(":")
-    return ":".join([f"{int(first, 16) ^ 2:02x}", *rest[:2], "ff", "fe", *rest[2:]])
 
 
 def state_folder(station: Station) -> Path:

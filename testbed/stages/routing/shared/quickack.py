@@ -5,6 +5,7 @@ daemons do not set. Here it is added to new routes: each namespace reports chang
 every check of the run's children (twice a second). Until then a new route has delayed ACKs.
 """
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,10 @@ from testbed.stages.routing import Network
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE
 
-RTMGRP_IPV4_ROUTE = 0x40  # <linux/rtnetlink.h>
+RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE = 0x40, 0x400  # <linux/rtnetlink.h>
 READ_BYTES = 1 << 16
+LINK_LOCAL_NETWORK = "fe80::/64"
+_EXPIRY = re.compile(r" expires \S+")
 
 
 class Watch:
@@ -45,7 +48,7 @@ class Watch:
 def _route_changes() -> socket.socket:
     """A netlink socket for route changes in the caller's namespace."""
     changes = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE)
-    changes.bind((0, RTMGRP_IPV4_ROUTE))
+    changes.bind((0, RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE))
     return changes
 
 
@@ -57,12 +60,14 @@ def acks_at_once(network: Network) -> Iterator[None]:
         yield
         return
     watches = [Watch(station) for station in network.stations]
+    versions = ("-4", "-6") if network.site.scenario.ipv6 else ("-4",)
 
     def update_routes() -> None:
         for watch in watches:
             if watch.changed():
-                routes = iproute.ask(watch.station, "-4", "route", "show", "table", "all", "type", "unicast")
-                iproute.try_batch(watch.station, lines_to_change(routes, metric))
+                for version in versions:
+                    routes = iproute.ask(watch.station, version, "route", "show", "table", "all", "type", "unicast")
+                    iproute.try_batch(watch.station, lines_to_change(routes, metric))
 
     network.children.checks.append(update_routes)
     try:
@@ -74,7 +79,8 @@ def acks_at_once(network: Network) -> Iterator[None]:
 
 
 def lines_to_change(routes: str, metric: str) -> list[str]:
-    """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own
-    output."""
+    """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own output,
+    but for what it says of a route's age. Link-local routes stay as they are: the kernel keeps them itself."""
     shown = [" ".join(line.split()) for line in routes.splitlines()]
-    return [f"route change {line}{metric}" for line in shown if f" dev {INTERFACE} " in f"{line} " and "quickack" not in line]
+    radio = [line for line in shown if f" dev {INTERFACE} " in f"{line} " and not line.startswith(LINK_LOCAL_NETWORK)]
+    return [f"route change {_EXPIRY.sub('', line)}{metric}" for line in radio if "quickack" not in line]

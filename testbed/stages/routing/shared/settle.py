@@ -9,18 +9,27 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages.routing import Network, Say
 from testbed.stages.station import NamespaceHost
-from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, wire_ip
+from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, link_local_address, wire_ip, wire_ip6
 
 POLL_S = 0.5
 SPARE_S = 3.0  # for a last query of all tables on a loaded host
-_VIA = re.compile(r"\bvia ([0-9.]+)")
+_VIA = re.compile(r"\bvia (?:inet6 )?([0-9a-f.:]+)")
 _DEV = re.compile(r"\bdev (\S+)")
 NextHop = Callable[[NamespaceHost, str], str | None]
+
+
+class Pair(NamedTuple):
+    """Two nodes, the second of which the first must reach over this version of IP."""
+
+    source: str
+    target: str
+    ip: int
 
 
 def wait_until_settled(
@@ -66,27 +75,30 @@ def _until_traffic_s(network: Network) -> float:
     return traffic_at_s - network.medium.ask("status")["model_ns"] / 1e9 - SPARE_S
 
 
-def pairs_of_flows(network: Network) -> list[tuple[str, str]]:
-    """Pairs (source, target) that must reach each other: both directions of each flow, each once."""
-    flows = network.site.scenario.flows
-    both = [pair for flow in flows for pair in ((flow.source, flow.target), (flow.target, flow.source))]
+def pairs_of_flows(network: Network) -> list[Pair]:
+    """Pairs that must reach each other: both directions of each flow, each once."""
+    scenario = network.site.scenario
+    pairs = [Pair(flow.source, flow.target, scenario.ip_of(flow)) for flow in scenario.flows]
+    both = [way for pair in pairs for way in (pair, Pair(pair.target, pair.source, pair.ip))]
     return list(dict.fromkeys(both))
 
 
-def unreachable(network: Network, pairs: list[tuple[str, str]], hop: NextHop) -> list[tuple[str, str, str]]:
+def unreachable(network: Network, pairs: list[Pair], hop: NextHop) -> list[tuple[Pair, str]]:
     """Pairs without a path, each with the node at which its path ends; followed hop by hop."""
-    address = {host.name: host.IP() for host in network.net.hosts}
-    owner = {ip: name for name, ip in address.items()}
+    owner = {host.IP(): host.name for host in network.net.hosts} | {host.IP6(): host.name for host in network.net.hosts}
+    owner |= {link_local_address(station.MAC()): station.name for station in network.stations}
     for wire in network.net.wires:
-        owner[wire_ip(wire.number, GATEWAY_END)] = wire.gateway.name
-        owner[wire_ip(wire.number, HOST_END)] = wire.host.name
+        for address in (wire_ip, wire_ip6):
+            owner[address(wire.number, GATEWAY_END)] = wire.gateway.name
+            owner[address(wire.number, HOST_END)] = wire.host.name
     missing = []
-    for source, target in pairs:
-        here, seen = source, {source}
-        while here != target:
-            there = owner.get(hop(network.net[here], address[target]) or "")
+    for pair in pairs:
+        here, seen = pair.source, {pair.source}
+        to = network.net[pair.target].address(pair.ip)
+        while here != pair.target:
+            there = owner.get(hop(network.net[here], to) or "")
             if there is None or there in seen:  # no route, or a loop
-                missing.append((source, target, here))
+                missing.append((pair, here))
                 break
             here = there
             seen.add(here)
@@ -106,11 +118,12 @@ def next_hop(host: NamespaceHost, to: str, devices: set[str], ignored_route: str
     return via.group(1) if via else to
 
 
-def _timeout_message(network: Network, missing: list[tuple[str, str, str]], waited_s: float) -> str:
-    source, target, at = missing[0]
+def _timeout_message(network: Network, missing: list[tuple[Pair, str]], waited_s: float) -> str:
+    (source, target, ip), at = missing[0]
     name = network.site.scenario.routing.protocol
     more = f" (and {len(missing) - 1} more pairs)" if len(missing) > 1 else ""
+    over = " over IPv6" if ip == 6 else ""
     return (
-        f"{name}: {source} has no route to {target} after {waited_s:g} s{more}; {at} has no route onward. Place the stations "
-        f"within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+        f"{name}: {source} has no route to {target}{over} after {waited_s:g} s{more}; {at} has no route onward. Place the "
+        "stations within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
     )
