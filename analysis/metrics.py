@@ -45,6 +45,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
         metrics["kinds"] = of_kinds
     if happened := _happened(run):
         remarks.append(happened)
+    remarks += run.remarks_of_containers
     metrics["checks"] = [check.as_dict() for check in found]
     if remarks:
         metrics["remarks"] = remarks

@@ -40,6 +40,7 @@ class Child:
     may_end: bool = False
     any_status: bool = False
     explain: Callable[[], str | None] = lambda: None  # the program's error message, if it is not in its log
+    program: str | None = None  # as messages name it; None: by the command line
     stopped: bool = field(default=False, init=False)
 
     @property
@@ -71,7 +72,7 @@ class Child:
         lines = [line.strip() for line in self.printed().splitlines() if line.strip()]
         words = self.explain() or (lines[-1] if lines and self.popen.returncode >= 0 else "")
         last = f': "{words[:300]}"' if words else ""
-        program = Path(self.popen.args[0]).name  # type: ignore[index, arg-type]  # spawned and adopted ones have lists
+        program = self.program or Path(self.popen.args[0]).name  # type: ignore[index, arg-type]  # spawned and adopted ones have lists
         return RunError(f"{self.name}: {program} {self.exit_text()}{last}; {self.remedy}")
 
 
@@ -96,6 +97,9 @@ class Processes:
         argv: list[str | Path],
         *,
         netns: str | Path | None = None,
+        pids: int | None = None,
+        new_pids: bool = False,
+        program: str | None = None,
         remedy: str,
         may_end: bool = False,
         any_status: bool = False,
@@ -105,8 +109,9 @@ class Processes:
     ) -> Child:
         """Start a program, in the network namespace `netns` if given, in a session of its own (no terminal signals).
 
-        `may_end`: it may end by itself, with status 0 (`any_status`: with any). `many_files`: it keeps the run's limit of
-        open files.
+        `pids`: with `netns`, a descriptor of the pid namespace that it is in; `new_pids`: it is pid 1 of a new one. `program`:
+        its name in messages. `may_end`: it may end by itself, with status 0 (`any_status`: with any). `many_files`: it keeps the
+        run's limit of open files.
         """
         log_path = self.log_folder / f"{name}.log"
 
@@ -121,12 +126,17 @@ class Processes:
                 )
 
         try:
-            popen = spawn() if netns is None else namespace.within(netns, spawn)
+            if netns is None:
+                popen = spawn()
+            elif new_pids:
+                popen = namespace.within_new_pids(netns, spawn)
+            else:
+                popen = namespace.within(netns, spawn, pids=pids)
         except FileNotFoundError as problem:
             raise RunError(f"{problem.filename}: not found; `manet doctor` says how to get it") from None
         if not many_files:
             descriptors.restore_limit(popen.pid)
-        child = Child(name, popen, log_path, os.pidfd_open(popen.pid), remedy, may_end, any_status, explain)
+        child = Child(name, popen, log_path, os.pidfd_open(popen.pid), remedy, may_end, any_status, explain, program)
         self.children.append(child)
         return child
 

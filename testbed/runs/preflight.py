@@ -17,6 +17,7 @@ from scenarios.tcp import Tcp
 from scenarios.tcp_names import table
 from testbed.errors import KeyRefused, UsageError, shortened
 from testbed.host.algorithms import require_algorithm, require_struct_ops
+from testbed.host.images import unpacked
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
@@ -63,8 +64,8 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
     for scenario in scenarios:
         kernel_tcp.require_rto_min(scenario)
-    for stations in sorted({scenario.stations for scenario in scenarios}):
-        require_radios(stations)
+    for radios in sorted({scenario.radios for scenario in scenarios}):
+        require_radios(radios)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
 
@@ -86,6 +87,7 @@ def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Progr
     checked: set[object] = set()
     for name, scenario in scenarios.items():
         check_own_programs(scenario, name)
+        _check_images(scenario, name)
         for key, done, check_part in (
             (_of_medium(scenario, seed), checked, check_medium),
             (_of_routing(scenario, programs), _checked_routing, check_routing),
@@ -173,6 +175,17 @@ def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> N
         require_struct_ops(loaded.spelled, place, programs)
 
 
+def _check_images(scenario: Scenario, name: str) -> None:
+    """UsageError, which names the key, for an image that cannot be unpacked; an image is unpacked here, before the first run."""
+    for index, container in enumerate(scenario.containers):
+        if container.image is None:
+            continue
+        try:
+            unpacked(container.image)
+        except UsageError as problem:
+            raise KeyRefused(name, scenario, ("stations", index, "image"), str(problem)) from None
+
+
 def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
     """UsageError, which names the key, if a program that a flow names is neither a path of a program nor in PATH, or its kind's
     program is missing."""
@@ -181,8 +194,10 @@ def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
             if shutil.which(program) is None:
                 text = f'"{flow.traffic}" needs {program}, not found; apt-get install {package}'
                 raise KeyRefused(name, scenario, ("flows", index, "traffic"), text)
+        inside = {container.name for container in scenario.containers}
         for key, program in flow.kind.own_programs(flow.own_keys()).items():
-            if shutil.which(program) is None:
+            # a container's programs are its own
+            if (flow.target if key == "server" else flow.source) not in inside and shutil.which(program) is None:
                 known = "no program at this path" if "/" in program else "not in PATH"
                 text = f'"{shortened(program)}" is {known}; install it, or write its full path'
                 raise KeyRefused(name, scenario, ("flows", index, key), text)
