@@ -2,7 +2,7 @@
 
 A container has mount, pid, UTS, IPC and cgroup namespaces of its own and the station's network namespace, which stays the run's,
 so that medium, captures, kernel-tcp and routing daemons work as at any station. testbed/host/container_init.py is its pid 1. The
-user's programs enter by nsenter(1): the station's `command`, `command` flows, commands at the prompt and of scripts and meshes.
+user's programs enter by nsenter(1): the station's `command`, `command` flows, commands at the prompt and of meshes.
 The testbed's own programs at the station stay outside.
 
 With `sandbox`, programs also enter a user namespace that owns no other namespace of the container: its root may neither mount,

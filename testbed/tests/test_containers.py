@@ -16,7 +16,7 @@ from testbed.runs.run import RunResult, run_scenario
 from testbed.stages.containers import ENVIRONMENT
 from testbed.stages.site import Site
 from testbed.tests.rootfs import made_of
-from testbed.tests.running import chain, needs_runs
+from testbed.tests.running import chain, driven, needs_runs, prompt, state_of, until_stage, wait_until
 
 pytestmark = [pytest.mark.root, needs_runs]
 PROGRAMS = ("cat", "env", "id", "ip", "kill", "ls", "mkdir", "mount", "ping", "ps", "sleep", "touch", "unshare", "nginx")
@@ -166,6 +166,30 @@ def test_a_program_that_the_root_file_system_lacks_is_named(rootfs, tmp_path):
     scenario = chain(flows=[command_flow(["true"], **FROM_2)], stations=[station(rootfs, ["babeld", "wlan0"])])
     result = ran(scenario, tmp_path / "run")
     assert result.error.startswith('sta1-command: babeld ended with status 127: "nsenter: failed to execute babeld: No such file')
+
+
+def test_the_prompt_of_a_container_is_in_it(rootfs, tmp_path):
+    lines = ("sta1 ls /", "sta1 id -u", "sta1 exit", "sta1 cat /proc/self/uid_map", "sta1 sleep 1000 &", "sta2 ls /")
+    output = prompt(chain(stations=[station(rootfs, sandbox=True)]), tmp_path / "run", *lines)
+    inside, outside = output.split("its shell ended with status 0")
+    assert "www" in inside and "home" not in inside
+    assert str(user_namespace.first_id(1)) in outside and "home" in outside
+    assert "status complete None" in output
+
+
+def test_nothing_is_left_of_a_run_that_is_killed(rootfs, tmp_path):
+    """SIGKILL to `manet`: the run ends itself, with the container's processes, groups and mounts."""
+    server = station(rootfs, ["sh", "-c", "sleep 4322 & sleep 4322"], memory=64 << 20, pids=10)
+    scenario = chain(duration=60, flows=[command_flow(["true"], **FROM_2)], stations=[server])
+    process = driven(scenario, tmp_path / "run")
+    until_stage(process, "traffic")
+    group = Path(state_of(tmp_path / "run").cgroup)
+    limited = [mount / cgroup.PARENT / group.name for mount in set(cgroup.version_1_mounts().values())]
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(path.exists() for path in (group, *limited)), "the end of the groups")
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(b"sleep\x004322" in line for line in lines)
 
 
 # --- sandbox ----------------------------------------------------------------------------------------------------------
