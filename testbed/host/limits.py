@@ -17,7 +17,7 @@ from typing import Self
 from testbed.errors import UsageError
 from testbed.host import cgroup
 
-PROGRAMS = "programs"  # the group of the run's other processes; no station may have this name
+PROGRAMS = "other.programs"  # the group of the run's other processes; no station has a dot in its name
 PERIOD_US = 100_000  # in which a group may use `cpu` times that of processor time; the kernel's default
 CONTROLLERS = {"memory": "memory", "cpu": "cpu", "pids": "pids"}  # by the key of a scenario
 

@@ -88,6 +88,8 @@ def _bind_idmapped(source: Path, target: Path, user_namespace: int) -> None:
 def system_folders(root: Path, *, sandbox: bool) -> None:
     """Mount /proc and /dev of this process's namespaces, without `sandbox` also /sys and /dev/net/tun. RunError, OSError."""
     for name in ("proc", "dev", "sys", "tmp"):
+        if (root / name).is_symlink():  # it would lead out of the root file system, which is not the root yet
+            raise RunError(f"/{name} of the root file system is a symbolic link; make it a folder")
         (root / name).mkdir(exist_ok=True)
     mount("proc", root / "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     if not sandbox:

@@ -37,6 +37,7 @@ BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, files t
 FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the shell and of its tcpdump
 FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of its packets; two files of its waits (run_queue)
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
+FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid and user namespaces
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
@@ -161,7 +162,13 @@ def open_files(scenario: Scenario) -> int:
     daemons = 0 if scenario.routing.protocol in ("static", "none") else stations
     helpers = len(scenario.routing.DESCRIPTION.helpers) if scenario.routing.DESCRIPTION else 0
     per_nodes = FILES_PER_NODE * (stations + hosts) + (FILES_PER_ROUTING_DAEMON + helpers) * daemons
-    return BASE_FILES + per_nodes + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
+    return (
+        BASE_FILES
+        + per_nodes
+        + FILES_PER_WIRE * len(scenario.wires)
+        + FILES_PER_FLOW * len(scenario.flows)
+        + (FILES_PER_CONTAINER * len(scenario.containers))
+    )
 
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:

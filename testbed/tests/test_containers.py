@@ -269,6 +269,16 @@ def test_a_hostile_station_in_a_sandbox_reaches_nothing(rootfs, tmp_path, listen
     assert not target.exists() and connections == []
 
 
+def test_a_link_in_a_root_file_system_leads_nowhere(tmp_path):
+    """/dev as a link to a folder of the machine would be resolved before the root file system is the root."""
+    root = made_of(tmp_path / "root", "sleep")
+    (tmp_path / "outside").mkdir()
+    (root / "dev").symlink_to(tmp_path / "outside")
+    result = ran(chain(stations=[station(root, ["sleep", "100"])]), tmp_path / "run")
+    assert "/dev of the root file system is a symbolic link; make it a folder" in result.error
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
 def test_the_root_of_a_sandbox_is_an_unprivileged_user_of_this_machine(rootfs, tmp_path):
     flow = command_flow(["sh", "-c", "id -u; cat /proc/self/uid_map; ls -ldn /etc /; touch /tmp/own; ls -ln /tmp/own"])
     result = ran(chain(flows=[flow], stations=[station(rootfs, sandbox=True)]), tmp_path / "run")
