@@ -69,20 +69,20 @@ build() { buildah --storage-driver vfs --root "$work/storage" --runroot "$work/r
 echo "image: two layers"
 container=$(build from scratch)
 build add --quiet "$container" "$work/debian.tar" / >/dev/null
-build commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" "$container" debian >/dev/null
+build commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" "$container" localhost/manet-debian >/dev/null
 rm "$work/debian.tar"
-container=$(build from --pull-never localhost/debian)
+container=$(build from --pull-never localhost/manet-debian)
 build add --quiet "$container" "$work/app" / >/dev/null
 rm -r "$work/app"
 build config --workingdir "/$PLACE" --entrypoint "[\"/$PLACE/image/entrypoint.sh\"]" --cmd demo \
-    --env "PYTHONPATH=/$PLACE" --env "MANET_COMMIT=$commit" --env LANG=C.UTF-8 \
+    --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --env "PYTHONPATH=/$PLACE" --env "MANET_COMMIT=$commit" --env LANG=C.UTF-8 \
     --label org.opencontainers.image.revision="$commit" --label org.opencontainers.image.licenses=MIT \
     "$container"
-build commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" "$container" manet >/dev/null
+build commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" "$container" localhost/manet >/dev/null
 mkdir -p "$(dirname "$target")"
 rm -f "$target.new"
-build push --quiet localhost/manet "oci-archive:$target.new:manet:latest"
+build push --quiet localhost/manet "oci-archive:$target.new:localhost/manet:latest"
 mv "$target.new" "$target"
-digest=$(build inspect --type image --format '{{.FromImageDigest}}' localhost/manet)
+digest=$(tar -xOf "$target" index.json | sed -E 's/.*"digest":"([^"]+)".*/\1/')
 echo "image: $target, $(du -m "$target" | cut -f 1) MB, $digest"
 echo "image: podman load -i $target && podman run --privileged --rm localhost/manet demo"
