@@ -162,13 +162,8 @@ def open_files(scenario: Scenario) -> int:
     daemons = 0 if scenario.routing.protocol in ("static", "none") else stations
     helpers = len(scenario.routing.DESCRIPTION.helpers) if scenario.routing.DESCRIPTION else 0
     per_nodes = FILES_PER_NODE * (stations + hosts) + (FILES_PER_ROUTING_DAEMON + helpers) * daemons
-    return (
-        BASE_FILES
-        + per_nodes
-        + FILES_PER_WIRE * len(scenario.wires)
-        + FILES_PER_FLOW * len(scenario.flows)
-        + (FILES_PER_CONTAINER * len(scenario.containers))
-    )
+    per_container = FILES_PER_CONTAINER * len(scenario.containers)
+    return BASE_FILES + per_nodes + per_container + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
 
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:
