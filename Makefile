@@ -11,6 +11,7 @@
 #   make soak      a run of SOAK_S seconds that checks that memory and descriptors stay flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   regenerate tables and figure of the results in RESULTS
+#   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
 #   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove build outputs (not results/)
@@ -23,12 +24,12 @@ FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
-SCRIPTS = manet setup.sh .ci/run $(wildcard tests/*.sh tests/*/*.sh testbed/*/*.sh)
+SCRIPTS = manet setup.sh .ci/run $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm fuzz soak
 
 .PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures schema lock clean
+	bench soak fuzz figures image schema lock clean
 
 build:
 	./setup.sh
@@ -111,6 +112,9 @@ fuzz: build
 
 figures: build
 	./manet report $(RESULTS)
+
+image: build
+	image/build.sh
 
 # The output goes to a temporary file first: if a program fails, the old file remains.
 schema: build

@@ -47,6 +47,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     if happened := _happened(run):
         remarks.append(happened)
     remarks += _failed_commands(run)
+    remarks += run.remarks_of_containers
     metrics["checks"] = [check.as_dict() for check in found]
     if remarks:
         metrics["remarks"] = remarks

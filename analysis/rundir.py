@@ -149,6 +149,14 @@ class RunDirectory:
         with path.open(newline="") as file:
             return list(csv.DictReader(file))
 
+    @property
+    def remarks_of_containers(self) -> list[str]:
+        """The limits that programs of containers hit, by containers.json (formats/results.md); none without the file."""
+        if not (self.path / "containers.json").exists():
+            return []
+        stations = self._json("containers.json").get("stations", {})
+        return [f"{name}: {remark}" for name, entry in stations.items() for remark in entry.get("remarks", [])]
+
     @cached_property
     def scenario(self) -> dict[str, Any]:
         """The content of scenario.json (formats/scenario.md)."""

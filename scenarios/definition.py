@@ -6,6 +6,7 @@ from pathlib import Path
 
 import mobility.trace
 from scenarios import toml_file
+from scenarios.containers import Container
 from scenarios.daemon_file import with_description
 from scenarios.errors import UsageError, did_you_mean
 from scenarios.flows import Flow
@@ -31,7 +32,7 @@ def scenario_of(keys: Keys) -> Scenario:
     keys = with_description(keys)
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     _check_radio(scenario, keys)
-    scenario = _with_files_of_flows(scenario, keys)
+    scenario = _with_files_of_flows(_with_root_file_systems(scenario, keys), keys)
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario
 
 
@@ -45,6 +46,31 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
         if key not in profile:
             text = did_you_mean(key, profile) or f"the keys are those of medium/radios/{scenario.radio}.toml"
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
+
+
+def _with_root_file_systems(scenario: Scenario, keys: Keys) -> Scenario:
+    """The scenario with the full paths of the stations' root file systems and image archives. The name of an image that is no
+    file remains: an image of podman's or buildah's storage."""
+    if not scenario.containers:
+        return scenario
+    return scenario.model_copy(update={"stations": tuple(_with_root(*one, keys) for one in enumerate(scenario.containers))})
+
+
+def _with_root(index: int, container: Container, keys: Keys) -> Container:
+    """A path of `--set` is relative to the current folder, then to the file, as that of a movement file."""
+    by_set = any(key.split(".")[0] == "stations" for key in keys.after_set)
+    key, given = ("rootfs", container.rootfs) if container.rootfs else ("image", container.image or "")
+    base = keys.folder_of("stations", index, key)
+    paths = [(folder / given).resolve() for folder in ([Path(), base] if by_set else [base])]
+    found = next((path for path in paths if (path.is_dir() if key == "rootfs" else path.is_file())), None)
+    if found == Path("/"):
+        raise keys.refusal(("stations", index, key), "is this machine's own root file system; give a copy of a part of it")
+    if found is not None:
+        return container.model_copy(update={key: str(found)})
+    if key == "image":
+        return container
+    from_here = "where you are, or to the scenario's file" if by_set else "this file"
+    raise keys.refusal(("stations", index, key), f"there is no folder {paths[-1]}; give its path, relative to {from_here}")
 
 
 def _with_files_of_flows(scenario: Scenario, keys: Keys) -> Scenario:

@@ -19,7 +19,7 @@ UNITS: dict[str, dict[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0},
     "bit/s": {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6},
     "m/s": {"m/s": 1.0, "km/h": 1 / 3.6},
-    "bytes": {"bytes": 1.0, "B": 1.0},
+    "bytes": {"bytes": 1.0, "B": 1.0, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
 }
 NAMES = {"m": "distance", "s": "time", "bit/s": "rate", "m/s": "speed", "bytes": "size"}
 _WRITTEN = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*")

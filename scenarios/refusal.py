@@ -29,6 +29,7 @@ _TYPE_WORDS = {
 
 _KEY = "[key]"  # pydantic's last part of the path of a wrong key of a table
 _LIST = "tuple["  # pydantic's name of a list begins so, in the path of a key that takes something else, too
+_NAMES = "literal["  # and that of names
 
 
 def validated(model: type[Model], raw: object, refusal: Refusal, unknown: Refusal | None = None) -> Model:
@@ -47,7 +48,8 @@ def _first(problem: ValidationError) -> ErrorDetails:
     error of the given form is chosen."""
     errors = problem.errors(include_url=False)
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
-    if isinstance(first["input"], str) or first["loc"][-1:] != ("str",):
+    last = str(first["loc"][-1]) if first["loc"] else ""
+    if isinstance(first["input"], str) or not (last == "str" or last.startswith(_NAMES)):
         return first
     *key, _ = first["loc"]
     of_key = (e for e in errors if list(e["loc"][: len(key)]) == key)
@@ -56,7 +58,7 @@ def _first(problem: ValidationError) -> ErrorDetails:
 
 def _explain(error: ErrorDetails, model: type[BaseModel]) -> tuple[KeyPath, str]:
     """The key as the user wrote it, and the text. (pydantic's path has the chosen name after `routing` and `mobility`.)"""
-    path: KeyPath = tuple(part for part in error["loc"] if not str(part).startswith(_LIST) and part != _KEY)
+    path: KeyPath = tuple(part for part in error["loc"] if not str(part).startswith((_LIST, _NAMES)) and part != _KEY)
     within, text = _worded(error, model, path)
     return (within[:1] + within[2:] if within[1:2] and within[1] in classes_by_name(within) else within), text
 

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 
 import topologies
 from scenarios import owned
+from scenarios.containers import Container, check_containers
 from scenarios.events import Event, check_events
 from scenarios.flows import FIRST_PORT, Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
@@ -129,7 +130,7 @@ class Scenario(BaseModel):
     area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(as_tuple)] = None
 
     net: Literal["manet", "mininet-wifi"] = "manet"
-    stations: Literal["tap", "hwsim"] = "tap"
+    stations: Annotated[Literal["tap", "hwsim"] | tuple[Container, ...], BeforeValidator(as_tuple)] = "tap"
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     radio_overrides: Annotated[dict[str, bool | int | float | str], AfterValidator(_within_limits)] = Field(default_factory=dict)
@@ -204,6 +205,7 @@ class Scenario(BaseModel):
         self._check_times()
         self._check_sizes()
         ends = {frozenset((wire.station, wire.host)) for wire in self.wires}
+        check_containers(self.containers, self.station_names(), self.host_names(), self.clock)
         routing = self.routing
         without = None if routing.protocol in OWN_DAEMONS or routing.DESCRIPTION is not None else routing.protocol
         check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area, ends, without)
@@ -240,6 +242,16 @@ class Scenario(BaseModel):
     def host_names(self) -> list[str]:
         """The plain wired hosts, in the order of their first wires."""
         return list(dict.fromkeys(wire.host for wire in self.wires))
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """The stations that have a root file system of their own."""
+        return self.stations if isinstance(self.stations, tuple) else ()
+
+    @property
+    def radios(self) -> Literal["tap", "hwsim"]:
+        """The devices of all stations' radios; containers have TAPs."""
+        return "tap" if isinstance(self.stations, tuple) else self.stations
 
     def flow_names(self) -> list[str]:
         """`flow1`, `flow2`, ... in the order of `flows`."""
@@ -347,7 +359,7 @@ class Scenario(BaseModel):
                 raise KeyProblem(("positions",), text)
 
     def _check_hwsim(self) -> None:
-        if self.stations == "tap":
+        if self.stations != "hwsim":
             if self.hwsim != Hwsim():
                 raise KeyProblem(("hwsim",), 'is for stations = "hwsim"; TAP radios have neither mode nor rates of their own')
         elif self.queue > MAX_HWSIM_QUEUE:

@@ -43,7 +43,7 @@ def _stand(site: Site, connection: socket.socket, report: Report) -> None:
     with standing(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction)) as (network, protocol):
         checks = network.children.checks
         checks += [lambda: check_space(site.directory), lambda: check_logs(site.directory)]
-        watch = Watch(Waits(site.cgroup))
+        watch = Watch(Waits(site.cgroup, without=site.limited_groups))
         requests = Requests(network, protocol, watch)
         try:
             messages.send(connection, requests.ready())
@@ -122,14 +122,18 @@ class Requests:
 
     def do_start(self, station: str, argv: list[str], folder: str, environment: dict[str, str]) -> Answer:
         """Start a command with the message's descriptors as its standard streams; its number and pidfd."""
-        if not Path(folder).is_dir():
+        host = self._host(station)
+        place: dict[str, Any] = {"cwd": folder, "env": environment}
+        if host.container is not None:
+            place = {}  # it has files and an environment of its own
+        elif not Path(folder).is_dir():
             raise UsageError(f"{station}: {argv[0]}: the folder {folder} does not exist; give another cwd")
         program = os.path.join(folder, argv[0]) if "/" in argv[0] else argv[0]  # noqa: PTH118 - a full path stays as it is
-        if shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
+        if place and shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
             raise UsageError(f"{station}: {argv[0]}: not found, or not executable; install it, or write its full path")
         stdin, stdout, stderr = self._descriptors
         try:
-            process = self._host(station).popen(argv, cwd=folder, env=environment, stdin=stdin, stdout=stdout, stderr=stderr)
+            process = host.popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, **place)
         except (OSError, ValueError) as problem:  # arguments too long, a null byte
             raise UsageError(f"{station}: {argv[0]}: {problem}") from None
         self._started += 1

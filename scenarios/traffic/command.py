@@ -6,7 +6,7 @@ with any status; the server must run until it is ended. Their output is in log/<
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -115,12 +115,12 @@ class Command(Kind[CommandKeys]):
         """`command.py serve` with the server."""
         if plan.keys.server is None:
             return None
-        return Program(python_program(PROGRAM, "serve", "--", *filled_in(plan.keys.server, plan)))
+        return Program(python_program(PROGRAM, "serve", *_placed(plan.target_place), *filled_in(plan.keys.server, plan)))
 
     def sender(self, plan: FlowPlan[CommandKeys], receiver_pid: int) -> Program:
         """`command.py run` with the command."""
-        own = ["--seconds", plan.seconds, "--out", plan.report, "--"]
-        return Program(python_program(PROGRAM, "run", *own, *filled_in(plan.keys.command, plan)))
+        own = ["--seconds", plan.seconds, "--out", plan.report]
+        return Program(python_program(PROGRAM, "run", *own, *_placed(plan.source_place), *filled_in(plan.keys.command, plan)))
 
     def from_report(self, report: Report) -> dict[str, Any]:
         """`exit_status` and `ended_by_run`."""
@@ -136,6 +136,11 @@ class Command(Kind[CommandKeys]):
 
 
 KIND = Command()
+
+
+def _placed(place: Sequence[str]) -> list[object]:
+    """The options of command.py before a command that runs in this place."""
+    return ["--place-words", len(place), "--", *place] if place else ["--"]
 
 
 def filled_in(words: tuple[str, ...], plan: FlowPlan[CommandKeys]) -> list[str]:

@@ -1,13 +1,15 @@
 """The control group of a run: `<cgroup2 mount>/manet/<run id>`.
 
-It holds every process of the run. kernel-tcp attaches its `sockops` program to it, and `manet clean` ends the whole run
-through it. No controller is enabled: the group identifies processes and limits nothing.
+It holds every process of the run, those of stations with a root file system of their own in groups within it
+(testbed/host/limits.py). kernel-tcp attaches its `sockops` program to it, and `manet clean` ends the whole run through it. It
+identifies processes and limits nothing.
 """
 
 import contextlib
 import errno
 import os
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from testbed.errors import UsageError
@@ -25,6 +27,16 @@ def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None
         if after.split(" ")[0] == "cgroup2":
             return Path(before.split(" ")[4])
     return None
+
+
+def version_1_mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> dict[str, Path]:
+    """The mount point of each controller of cgroup version 1; such a controller is not in version 2 (cgroups(7))."""
+    mounts: dict[str, Path] = {}
+    for line in mountinfo.read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if after.split(" ")[0] == "cgroup":
+            mounts |= dict.fromkeys(after.split(" ")[2].split(","), Path(before.split(" ")[4]))
+    return mounts
 
 
 def require_mount() -> Path:
@@ -61,13 +73,22 @@ def enter(group: Path) -> None:
 
 
 def members(group: Path) -> list[int]:
-    """The process ids in the group; empty if the group does not exist."""
-    return _ids(group / "cgroup.procs")
+    """The process ids in the group and the groups within it; empty if the group does not exist."""
+    return [number for each in _within(group) for number in _ids(each / "cgroup.procs")]
 
 
-def threads(group: Path) -> list[int]:
-    """The thread ids of all processes in the group; empty if the group does not exist."""
-    return _ids(group / "cgroup.threads")
+def threads(group: Path, without: Collection[Path] = ()) -> list[int]:
+    """The thread ids of all processes in the group and the groups within it, except those in the groups `without`; empty if
+    the group does not exist."""
+    return [number for each in _within(group) if each not in without for number in _ids(each / "cgroup.threads")]
+
+
+def _within(group: Path) -> list[Path]:
+    """The group and the groups within it; a group has no other folders."""
+    try:
+        return [group, *(Path(entry.path) for entry in os.scandir(group) if entry.is_dir())]
+    except OSError:
+        return []
 
 
 def _ids(listing: Path) -> list[int]:
@@ -78,18 +99,26 @@ def _ids(listing: Path) -> list[int]:
 
 
 def remove(group: Path) -> bool:
-    """Remove the group once it is empty, and the parent if this was the last; True if it no longer exists."""
+    """Remove the group once it is empty, with the groups within it and those of the same name in hierarchies of version 1, and
+    the parents if this was the last; True if none of them exists any longer."""
+    twins = [mount / PARENT / group.name for mount in dict.fromkeys(version_1_mounts().values())]
     deadline = time.monotonic() + EMPTY_DEADLINE_S
+    removed = [_removed(each, deadline) for run in (*twins, group) for each in reversed(_within(run))]
+    for run in (*twins, group):
+        with contextlib.suppress(OSError):  # other runs are in it, or there is none
+            run.parent.rmdir()
+    return all(removed)
+
+
+def _removed(group: Path, deadline: float) -> bool:
+    """Remove one group; whether it no longer exists."""
     while True:
         try:
             group.rmdir()
-            break
+            return True
         except FileNotFoundError:
-            break
+            return True
         except OSError as problem:
             if problem.errno != errno.EBUSY or time.monotonic() > deadline:
                 return False
             time.sleep(0.01)  # a killed process leaves its group a moment after it was waited for
-    with contextlib.suppress(OSError):  # other runs are in it
-        group.parent.rmdir()
-    return True

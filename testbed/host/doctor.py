@@ -23,7 +23,7 @@ from testbed.host.requirements import BTF, IPV6, IPV6_REMEDY, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
 # programs for analysis and development, in addition to those that a run needs
-MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2"}
+MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2", "skopeo": "skopeo", "umoci": "umoci"}
 HWSIM = "mac80211_hwsim"
 ROUTING = "routing "  # prefix of the names of routing protocols' checks
 LATENESS_SAMPLES = 300

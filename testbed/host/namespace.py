@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from testbed.errors import RunError
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x0002_0000, 0x2000_0000, 0x4000_0000  # <linux/sched.h>
+CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x0200_0000, 0x0400_0000, 0x0800_0000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 1 << 14, 1 << 18  # <linux/mount.h>
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
@@ -23,9 +24,25 @@ T = TypeVar("T")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def within(netns: str | Path, action: Callable[[], T]) -> T:
-    """Call `action` in a thread that has entered the network namespace `netns`; return its result or raise its exception."""
-    return _in_thread(lambda: _setns(netns), action, f"in {netns}")
+def within(netns: str | Path, action: Callable[[], T], *, pids: int | None = None) -> T:
+    """Call `action` in a thread that has entered the network namespace `netns`; return its result or raise its exception.
+    `pids`: a descriptor of the pid namespace of the children that it starts."""
+    return _in_thread(lambda: _enter(netns, pids), action, f"in {netns}")
+
+
+def within_new_pids(netns: str | Path, action: Callable[[], T]) -> T:
+    """As `within`; the first child that `action` starts is pid 1 of a new pid namespace. Raises RunError."""
+
+    def enter() -> None:
+        _setns(netns)
+        unshare(CLONE_NEWPID)
+
+    return _in_thread(enter, action, f"in {netns}")
+
+
+def unshare(flags: int) -> None:
+    """Give the calling thread new namespaces. Raises RunError."""
+    _checked("unshare", _libc.unshare(flags))
 
 
 def within_new(action: Callable[[], T]) -> T:
@@ -112,6 +129,12 @@ def _unshare() -> None:
 def _checked(call: str, result: int) -> None:
     if result != 0:
         raise RunError(f"{call}: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
+
+
+def _enter(netns: str | Path, pids: int | None) -> None:
+    _setns(netns)
+    if pids is not None:
+        _checked("setns of a pid namespace", _libc.setns(pids, CLONE_NEWPID))
 
 
 def _setns(netns: str | Path) -> None:

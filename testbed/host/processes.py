@@ -44,6 +44,7 @@ class Child:
     explain: Callable[[], str | None] = lambda: None  # the program's error message, if it is not in its log
     with_children: bool = False  # whether signals go to its whole process group
     printed_before: int = 0  # bytes that its log had when it started: those of a process of the same name before it
+    program: str | None = None  # as messages name it; None: by the command line
     stopped: bool = field(default=False, init=False)
 
     @property
@@ -77,7 +78,7 @@ class Child:
         lines = [line.strip() for line in self.printed().splitlines() if line.strip()]
         words = self.explain() or (lines[-1] if lines and self.popen.returncode >= 0 else "")
         last = f': "{words[:300]}"' if words else ""
-        program = Path(self.popen.args[0]).name  # type: ignore[index, arg-type]  # spawned and adopted ones have lists
+        program = self.program or Path(self.popen.args[0]).name  # type: ignore[index, arg-type]  # spawned and adopted ones have lists
         return RunError(f"{self.name}: {program} {self.exit_text()}{last}; {self.remedy}")
 
 
@@ -106,6 +107,9 @@ class Processes:
         argv: list[str | Path],
         *,
         netns: str | Path | None = None,
+        pids: int | None = None,
+        new_pids: bool = False,
+        program: str | None = None,
         remedy: str,
         may_end: bool = False,
         any_status: bool = False,
@@ -116,8 +120,9 @@ class Processes:
     ) -> Child:
         """Start a program, in the network namespace `netns` if given, in a session of its own (no terminal signals).
 
-        `may_end`: it may end by itself, with status 0 (`any_status`: with any). `many_files`: it keeps the run's limit of
-        open files. `with_children`: it is ended together with the processes that it has started.
+        `pids`: with `netns`, a descriptor of the pid namespace that it is in; `new_pids`: it is pid 1 of a new one. `program`:
+        its name in messages. `may_end`: it may end by itself, with status 0 (`any_status`: with any). `many_files`: it keeps the
+        run's limit of open files. `with_children`: it is ended together with the processes that it has started.
         """
         log_path = self.log_folder / f"{name}.log"
         printed_before = log_path.stat().st_size if log_path.exists() else 0
@@ -133,13 +138,18 @@ class Processes:
                 )
 
         try:
-            popen = spawn() if netns is None else namespace.within(netns, spawn)
+            if netns is None:
+                popen = spawn()
+            elif new_pids:
+                popen = namespace.within_new_pids(netns, spawn)
+            else:
+                popen = namespace.within(netns, spawn, pids=pids)
         except FileNotFoundError as problem:
             raise RunError(f"{problem.filename}: not found; `manet doctor` says how to get it") from None
         if not many_files:
             descriptors.restore_limit(popen.pid)
         pidfd, rules = os.pidfd_open(popen.pid), (may_end, any_status, explain, with_children)
-        child = Child(name, popen, log_path, pidfd, remedy, *rules, printed_before)
+        child = Child(name, popen, log_path, pidfd, remedy, *rules, printed_before, program)
         self.children.append(child)
         return child
 

@@ -7,6 +7,7 @@ information has no such file, or zeroes in it.
 
 import errno
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -69,14 +70,15 @@ class RunQueue:
     """The tasks of a control group; `read` gives the wait of each since it started. Their files stay open from one `read` to the
     next, until `close`: reading an open file of proc(5) takes a tenth of the time of opening it."""
 
-    def __init__(self, group: Path, proc: Path = Path("/proc")) -> None:
-        self.group, self.proc = group, proc
+    def __init__(self, group: Path, proc: Path = Path("/proc"), *, without: Collection[Path] = ()) -> None:
+        """`without`: groups within the group that are left out: the processor time of their tasks is limited, so they wait."""
+        self.group, self.proc, self.without = group, proc, without
         self._tasks: dict[int, Task] = {}
         self._ignored: set[int] = set()
 
     def read(self) -> dict[int, WaitTime]:
         """The wait by thread id. A task that ends meanwhile is left out. OSError if too many files are open."""
-        threads = cgroup.threads(self.group)
+        threads = cgroup.threads(self.group, self.without)
         self._forget(self._tasks.keys() - set(threads))
         self._ignored.intersection_update(threads)
         waits: dict[int, WaitTime] = {}

@@ -83,7 +83,7 @@ class Session:
         except BaseException as problem:
             write_end(directory, outcome_of(problem))
             raise
-        self.standing = Standing(site, network, protocol, stages, Watch(Waits(site.cgroup)))
+        self.standing = Standing(site, network, protocol, stages, Watch(Waits(site.cgroup, without=site.limited_groups)))
         return self.standing
 
     def void(self) -> list[Path]:

@@ -17,6 +17,7 @@ from scenarios.tcp import Tcp
 from scenarios.tcp_names import table
 from testbed.errors import KeyRefused, UsageError, shortened
 from testbed.host.algorithms import require_algorithm, require_struct_ops
+from testbed.host.images import unpacked
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
@@ -37,6 +38,7 @@ BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, files t
 FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the shell and of its tcpdump
 FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of its packets; two files of its waits (run_queue)
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
+FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid and user namespaces
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
@@ -65,8 +67,8 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
     for scenario in scenarios:
         kernel_tcp.require_rto_min(scenario)
-    for stations in sorted({scenario.stations for scenario in scenarios}):
-        require_radios(stations)
+    for radios in sorted({scenario.radios for scenario in scenarios}):
+        require_radios(radios)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
 
@@ -95,6 +97,7 @@ def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Progr
     checked: set[object] = set()
     for name, scenario in scenarios.items():
         check_own_programs(scenario, name)
+        _check_images(scenario, name)
         for key, done, check_part in (
             (_of_medium(scenario, seed), checked, check_medium),
             (_of_routing(scenario, programs), _checked_routing, check_routing),
@@ -168,7 +171,8 @@ def open_files(scenario: Scenario) -> int:
     daemons = 0 if scenario.routing.protocol in ("static", "none") else stations
     helpers = len(scenario.routing.DESCRIPTION.helpers) if scenario.routing.DESCRIPTION else 0
     per_nodes = FILES_PER_NODE * (stations + hosts) + (FILES_PER_ROUTING_DAEMON + helpers) * daemons
-    return BASE_FILES + per_nodes + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
+    per_container = FILES_PER_CONTAINER * len(scenario.containers)
+    return BASE_FILES + per_nodes + per_container + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
 
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:
@@ -182,6 +186,17 @@ def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> N
         require_struct_ops(loaded.spelled, place, programs)
 
 
+def _check_images(scenario: Scenario, name: str) -> None:
+    """UsageError, which names the key, for an image that cannot be unpacked; an image is unpacked here, before the first run."""
+    for index, container in enumerate(scenario.containers):
+        if container.image is None:
+            continue
+        try:
+            unpacked(container.image)
+        except UsageError as problem:
+            raise KeyRefused(name, scenario, ("stations", index, "image"), str(problem)) from None
+
+
 def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
     """UsageError, which names the key, if a program that a flow or an event names is neither a path of a program nor in PATH, or
     the program of a flow's kind is missing."""
@@ -190,12 +205,18 @@ def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
             if shutil.which(program) is None:
                 text = f'"{flow.traffic}" needs {program}, not found; apt-get install {package}'
                 raise KeyRefused(name, scenario, ("flows", index, "traffic"), text)
+    inside = {container.name for container in scenario.containers}  # a container's programs are its own
     named: list[tuple[tuple[str | int, ...], str]] = [
         (("flows", index, key), program)
         for index, flow in enumerate(scenario.flows)
         for key, program in flow.kind.own_programs(flow.own_keys()).items()
+        if (flow.target if key == "server" else flow.source) not in inside
     ]
-    named += [(("events", index, "command"), event.words[0]) for index, event in enumerate(scenario.events) if event.words]
+    named += [
+        (("events", index, "command"), event.words[0])
+        for index, event in enumerate(scenario.events)
+        if event.words and event.station not in inside
+    ]
     for path, program in named:
         if shutil.which(program) is None:
             known = "no program at this path" if "/" in program else "not in PATH"

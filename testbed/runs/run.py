@@ -294,6 +294,7 @@ def _stages(site: Site, report: Report) -> None:
     from testbed.host.processes import Processes
     from testbed.stages import addresses, kernel_tcp, traffic
     from testbed.stages.capture import captures_running
+    from testbed.stages.containers import commands_running
     from testbed.stages.events import events_running, require_before_traffic_at, wait_for_traffic_at
     from testbed.stages.network import network_up, write_routes
 
@@ -301,7 +302,7 @@ def _stages(site: Site, report: Report) -> None:
         report.send(stage=stage, fraction=fraction)
 
     record = RunRecord.open(site.directory / "run.json")
-    waits = Waits(site.cgroup)
+    waits = Waits(site.cgroup, without=site.limited_groups)
     traffic_at_s = site.scenario.traffic_at
     begun: TrafficStart | None = None
     refused: list[int | None] = []
@@ -314,6 +315,7 @@ def _stages(site: Site, report: Report) -> None:
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
+        stages.enter_context(commands_running(network.net, children))
         protocol.before_traffic(say)
         require_before_traffic_at(site, network.medium)
         epoch_ns = network.medium.ask("status")["epoch_ns"]

@@ -8,6 +8,7 @@ from testbed.runs import metadata
 from testbed.runs.record import RunRecord
 from testbed.stages import addresses, kernel_tcp
 from testbed.stages.capture import captures_running
+from testbed.stages.containers import commands_running
 from testbed.stages.network import network_up
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
@@ -23,6 +24,7 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
         network, protocol = stages.enter_context(network_up(site, children, say, shells_are_users=True))
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         stages.enter_context(captures_running(site, network.net, children))
+        stages.enter_context(commands_running(network.net, children))
         record.update(
             epoch_ns=network.medium.ask("status")["epoch_ns"],
             routing_ns=protocol.began_ns,

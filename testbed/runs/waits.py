@@ -7,7 +7,7 @@ seconds decides.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,8 +78,16 @@ class WaitSummary:
 class Waits:
     """Samples the waits of a run's control group once in WINDOW_S; `tick` may be called more often."""
 
-    def __init__(self, group: Path, *, queue: RunQueue | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._queue, self._clock = queue or RunQueue(group), clock
+    def __init__(
+        self,
+        group: Path,
+        *,
+        without: Collection[Path] = (),
+        queue: RunQueue | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`without`: as of RunQueue."""
+        self._queue, self._clock = queue or RunQueue(group, without=without), clock
         self.summary = WaitSummary()
         self._last: dict[int, WaitTime] = {}
         self._at_s: float | None = None

@@ -1,7 +1,7 @@
 """The commands that events start at stations and hosts (scenarios/events.py), and how each of them ended.
 
 A command is ended together with the processes of its group. Its output is in log/event-<name>.log; run.json has an entry for
-each of its starts. A command may end by itself, with any status: that is a result, no failure of the run.
+each of its starts. At a container it runs inside. A command may end by itself, with any status: that is a result, no failure of the run.
 """
 
 import os
@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from scenarios.events import Event
@@ -83,10 +84,14 @@ class Commands:
         return [command.entry() for command in self.started]
 
     def _start(self, name: str, station: str, argv: list[str]) -> None:
+        host = self.net[station]
+        inside = host.container
         child = self.children.start(
             f"event-{name}",
-            list(argv),
-            netns=self.net[station].netns,
+            list(argv) if inside is None else inside.words(argv),
+            netns=host.netns,
+            pids=None if inside is None else inside.pids,
+            program=Path(argv[0]).name,
             remedy=REMEDY,
             may_end=True,
             any_status=True,

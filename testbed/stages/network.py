@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from analysis.files import write_atomic
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
+from testbed.stages.containers import containers_up
 from testbed.stages.medium import medium_running
 from testbed.stages.mininet_wifi import stations_of_mininet_wifi
 from testbed.stages.process_usage import FORMAT as USAGE_FORMAT
@@ -34,6 +35,7 @@ def network_up(
         if not shells_are_users:
             shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
             stages.callback(children.release, shells)
+        stages.enter_context(containers_up(site, net, children))
         kernel_tcp.set_sysctls(site.scenario, net, host_sysctls(site.scenario))
         say("medium")
         medium = stages.enter_context(medium_running(site, net, children))

@@ -38,6 +38,11 @@ class Site:
         """The folder of the link-feedback sockets, <station>.sock."""
         return SOCKETS / "feedback"
 
+    @property
+    def limited_groups(self) -> list[Path]:
+        """The control groups whose programs have a limit of processor time, and therefore wait."""
+        return [self.cgroup / one.name for one in self.scenario.containers if one.cpu is not None]
+
     def folder(self, name: str) -> Path:
         """A folder of the run's directory; it is made if missing."""
         path = self.directory / name

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mininet.link import Intf
 from mininet.log import output
@@ -41,6 +42,9 @@ from topologies.addresses import (
     wire_ip6,
     wire_mac,
 )
+
+if TYPE_CHECKING:
+    from testbed.stages.containers import RunningContainer
 
 PROMPT = chr(127)  # Mininet's sentinel, by which node.monitor() recognises the end of a command
 SHELL_DEADLINE_S = 30.0
@@ -85,6 +89,8 @@ class NamespaceHost(Host):
     """A shell in its own network namespace. The namespace lasts as long as the host: if the shell ends earlier, the next
     command gets a new one."""
 
+    container: "RunningContainer | None" = None  # the root file system that the user's programs see; None: the machine's
+    _shell_is_inside = False
     home: int | None = None  # a process whose network namespace the host uses instead of its own
     _namespace: int | None = None  # a descriptor that keeps it open
     _pidfd: int | None = None
@@ -123,18 +129,22 @@ class NamespaceHost(Host):
 
     def _start(self, place: list[str], **options: bool) -> None:
         """Start a shell; `place` is the command prefix that enters its namespaces."""
+        words = [*place, "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"]
+        environment = {**_shell_environment(), "PS1": PROMPT}
+        self._start_on_terminal(lambda streams: subprocess.Popen(words, env=environment, **streams, **options))
+
+    def _start_inside(self) -> None:
+        """Start the shell of the container, /bin/sh."""
+        words = ["sh", "-is", f"mininet:{self.name}"]
+        self._start_on_terminal(lambda streams: self._popen_inside(words, {"environment": {"PS1": PROMPT}, **streams}))
+
+    def _start_on_terminal(self, start: Callable[[dict[str, int]], subprocess.Popen]) -> None:
+        """Start a shell by `start`, which is given its standard streams."""
         self.master, self.slave = pty.openpty()
         attributes = termios.tcgetattr(self.slave)
         attributes[3] &= ~termios.ECHO  # as `stty -echo`, without a process
         termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
-        self.shell = subprocess.Popen(
-            [*place, "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            env={**_shell_environment(), "PS1": PROMPT},
-            **options,
-        )
+        self.shell = start(dict.fromkeys(("stdin", "stdout", "stderr"), self.slave))
         descriptors.restore_limit(self.shell.pid)
         os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
         self.stdin = self.stdout = os.fdopen(self.master, "r")
@@ -181,26 +191,49 @@ class NamespaceHost(Host):
         return ready
 
     def sendCmd(self, *args: object, **kwargs: object) -> None:
-        """As Mininet's, with a new shell if the last one has ended."""
+        """As Mininet's, with a new shell if the last one has ended. The first command of a container moves the shell into it."""
         if self.shell and self.shell.poll() is not None:
             self._renew_shell()
-        super().sendCmd(*args, **kwargs)
+        elif self.container is not None and not self._shell_is_inside:
+            self._move_shell()
+        super().sendCmd(*args, **({**kwargs, "printPid": False} if self.container else kwargs))  # mnexec(1) would print it
 
     def popen(self, *args: object, shell: bool = False, **kwargs: object) -> subprocess.Popen:
         """As Mininet's, and also works below a chroot, where mnexec(1) would look for the program outside."""
         words = args[0] if len(args) == 1 else list(args)
         if shell:
-            words = ["bash", "-c", words if isinstance(words, str) else " ".join(map(str, words))]
+            name = "bash" if self.container is None else "sh"
+            words = [name, "-c", words if isinstance(words, str) else " ".join(map(str, words))]
+        if self.container is not None:
+            return self._popen_inside(words.split() if isinstance(words, str) else words, kwargs)
         place = _nsenter_command(self.pid, str(kwargs.get("cwd") or Path.cwd()))
         return super().popen(words, **{"mncmd": place, "start_new_session": True, "env": _shell_environment(), **kwargs})
+
+    def _popen_inside(self, words: Sequence[object], given: dict) -> subprocess.Popen:
+        """Start a program in the station's container, which has an environment of its own."""
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        options = {key: value for key, value in given.items() if key not in ("mncmd", "env")}
+        return self.container.popen(words, **{**streams, "start_new_session": True, **options})
 
     def _renew_shell(self) -> None:
         """Start another shell in the same network namespace. Mounts of the old shell are gone."""
         how = exit_text(self.shell.wait())
-        self._close_shell()
-        namespace.within(self.netns, lambda: self._start(WITH_SYS_OF_NAMESPACE, start_new_session=True))
-        self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
+        if self.container is not None:
+            self._move_shell()
+        else:
+            self._close_shell()
+            namespace.within(self.netns, lambda: self._start(WITH_SYS_OF_NAMESPACE, start_new_session=True))
+            self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
         output(f"*** {self.name}: its shell {how}; it has a new one\n")
+
+    def _move_shell(self) -> None:
+        """End the shell, and start one in the container."""
+        self.hang_up()
+        self.shell.wait()
+        self._close_shell()
+        self._start_inside()
+        self._shell_is_inside = True
+        self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
 
     def hang_up(self) -> None:
         """Send SIGHUP to the shell; `terminate` waits for its end."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from analysis.files import write_atomic
 from scenarios.flows import FIRST_PORT, Flow
-from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Readiness
+from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Program, Readiness
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
@@ -103,6 +103,8 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
                 seed=site.seed,
                 report=folder / f"{name}.json",
                 log=site.log,
+                source_place=_place(net[flow.source]),
+                target_place=_place(net[flow.target]),
             ),
             flow=flow,
             source=net[flow.source],
@@ -112,15 +114,31 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
     ]
 
 
+def _place(host: NamespaceHost) -> tuple[str, ...]:
+    return tuple(host.container.words([])) if host.container is not None else ()
+
+
+def _program(flow: RunningFlow, host: NamespaceHost, program: Program) -> dict[str, Any]:
+    """How a program of the flow is started. In a container run the user's programs alone."""
+    inside = host.container
+    common = {"argv": program.argv, "netns": host.netns, "remedy": PROGRAM_REMEDY, "explain": program.explain}
+    if inside is None or not flow.kind.own_programs(flow.plan.keys):
+        return common
+    explain = inside.explain
+    return common | {
+        "argv": inside.parent(program.argv),
+        "program": Path(program.argv[0]).name,
+        "explain": lambda: explain() or program.explain(),
+    }
+
+
 def _start_receiver(flow: RunningFlow, children: Processes) -> None:
     """Start the receiver, if the flow has one. It must not end by itself: its counts would be lost."""
     program = flow.kind.receiver(flow.plan)
     if program is None:
         return
     flow.receiver_started = time.monotonic()
-    flow.receiver = children.start(
-        f"{flow.name}-receiver", program.argv, netns=flow.target.netns, remedy=PROGRAM_REMEDY, explain=program.explain
-    )
+    flow.receiver = children.start(f"{flow.name}-receiver", **_program(flow, flow.target, program))
 
 
 def _wait_until_ready(flows: list[RunningFlow], children: Processes) -> None:
@@ -187,9 +205,7 @@ def _send(
 def _start_sender(flow: RunningFlow, children: Processes) -> None:
     flow.sender_started = time.monotonic()
     program = flow.kind.sender(flow.plan, flow.receiver.pid if flow.receiver is not None else 0)
-    flow.sender = children.start(
-        f"{flow.name}-sender", program.argv, netns=flow.source.netns, remedy=PROGRAM_REMEDY, may_end=True, explain=program.explain
-    )
+    flow.sender = children.start(f"{flow.name}-sender", **_program(flow, flow.source, program), may_end=True)
 
 
 def _report_until(flow: RunningFlow, failed_s: float) -> None:

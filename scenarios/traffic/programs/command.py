@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     report = {
         "format": "manet-command/1",
         "manet": {"first_try_s": first_try_s, "connected": True},
-        "argv": options.words,
+        "argv": options.words[options.place_words :],
         "exit_status": status if by_itself else None,
         "ended_by_run": not by_itself,
         "seconds": passed_s,
@@ -76,7 +76,7 @@ def serve(options: argparse.Namespace) -> NoReturn:
     finally:
         status = command.end()
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-    raise SystemExit(f"the server, {options.words[0]}, {ended}")
+    raise SystemExit(f"the server, {options.words[options.place_words]}, {ended}")
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:
@@ -91,6 +91,7 @@ def main() -> None:
     runs.add_argument("--seconds", type=float, required=True)
     runs.add_argument("--out", required=True, help="file for the report")
     for sub in (runs, serves):
+        sub.add_argument("--place-words", type=int, default=0, help="so many words before the command run it in its place")
         sub.add_argument("words", nargs="+")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _stop)

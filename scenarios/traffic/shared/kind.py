@@ -47,6 +47,9 @@ class FlowPlan(Generic[Keys]):
     seed: int  # of the run; with the name it seeds the flow's random stream
     report: Path  # traffic/<flow>.json of the run
     log: Path  # the run's folder for what the programs note
+    # before the words of a user's command: they run it in the container of that end (testbed/stages/containers.py)
+    source_place: tuple[str, ...] = ()
+    target_place: tuple[str, ...] = ()
 
     def noted(self, end: Literal["sent", "received"]) -> Path:
         """The file into which the program of one end writes its counts."""
