@@ -239,6 +239,8 @@ choices! {
         Mesh = "mesh",
         /// Outside the context of a BSS (802.11p): no beacons.
         Ocb = "ocb",
+        /// None yet: hostapd, wpa_supplicant or iw in the station's namespace configure the interface.
+        Managed = "managed",
     }
 }
 

@@ -13,6 +13,7 @@ use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
 use crate::phy::{Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
+use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 use manet_engine::random::Purpose;
@@ -464,7 +465,7 @@ impl Machine for Medium {
                 self.mpdu_from_host(
                     now,
                     station,
-                    Mpdu { from: station.0, cookie, bytes: frame.into(), rates: rates.into() },
+                    Mpdu { from: station.0, cookie, bytes: frame.into(), rates: rates.into(), kind: Kind::Data },
                 );
             }
             Input::Synthetic { station, to, ip_bytes, tag } => {
