@@ -342,6 +342,10 @@ class Scenario(BaseModel):
         elif self.queue > MAX_HWSIM_QUEUE:
             text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)
+        if self.hwsim.mode == "managed" and ("flows" not in self.model_fields_set or self.flows):
+            text = '"managed" radios join no network by themselves, so that no flow arrives; '
+            text += 'add flows = [] and configure them at the prompt, or take "ibss", "mesh" or "ocb"'
+            raise KeyProblem(("hwsim", "mode"), text)
 
     def _check_mobility(self) -> None:
         """Merge `speed` and `pause` with the movement's options of that name; both are equal afterwards."""
