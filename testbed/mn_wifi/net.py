@@ -21,7 +21,9 @@ from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi import settings
+from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import note, number, point
+from testbed.mn_wifi.infrastructure import Controller, Infrastructure
 from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.propagation import DEFAULT, propagation
@@ -59,6 +61,8 @@ class Mininet_wifi:
         self._timeline = Timeline()
         self._picture: str | None = "map.png" if options.get("plot") else None
         self._updater: Updater | None = None
+        self.infrastructure = Infrastructure(self)
+        self.infrastructure.control_by("Mininet_wifi", options)
 
     # --- declaring ------------------------------------------------------------------------------------------------
 
@@ -73,6 +77,17 @@ class Mininet_wifi:
         return station
 
     addCar = addStation  # a station; there are no roads
+
+    def addAccessPoint(self, name: str, **given: object) -> AccessPoint:
+        """Declare an access point; the arguments are those of infrastructure.ACCESS_POINT."""
+        self._new(name)
+        self._need_kernel_radios(f"{name} is an access point", settings.NO_ACCESS_POINTS)
+        return self.infrastructure.add(name, given)
+
+    def addController(self, name: str = "c0", *_classes: object, **_given: object) -> Controller:
+        """A controller without effect: access points bridge by themselves."""
+        note(f"addController({name}): {settings.NO_CONTROLLER}", self.notes, key="addController")
+        return Controller(name)
 
     def addHost(self, name: str, cls: object = None, **given: object) -> Host:
         """A host without a radio; addLink(station, host) is its wire."""
@@ -92,8 +107,11 @@ class Mininet_wifi:
         if self.standing is not None:
             raise UsageError("addLink: links are added before net.build()")
         a, b = self._node(node1), None if node2 is None else self._node(node2)
-        if cls is links.mesh and self._kind_of_stations() != "hwsim":
-            raise UsageError(settings.NO_MESH)
+        if cls is links.mesh:
+            self._need_kernel_radios("cls=mesh is IEEE 802.11s", settings.NO_MESH)
+        if self.infrastructure.takes(a, b):
+            self.infrastructure.link(a, b, cls, given)
+            return
         if cls in RADIO_LINKS and b is None:
             self._join(a, cls, given)
         elif b is not None and cls not in RADIO_LINKS:
@@ -111,6 +129,14 @@ class Mininet_wifi:
                 f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
             )
         self._adhoc[station.name] = {**options, "cls": cls.__name__}
+
+    def _need_kernel_radios(self, what: str, refusal: str) -> None:
+        """Stations get the radios of mac80211_hwsim, unless they have them or the user chose TAPs."""
+        if self._kind_of_stations() == "hwsim":
+            return
+        if "stations" in self.options["scenario"] or any(one.startswith("stations=") for one in self.session.overrides):
+            raise UsageError(refusal)
+        self.session.need_kernel_radios(what, refusal)
 
     def _kind_of_stations(self) -> str:
         """`tap` or `hwsim`: the scenario's key, from the script or from --set."""
@@ -139,6 +165,7 @@ class Mininet_wifi:
         """Choose the mobility model of stations without a position of their own; before build()."""
         self._declaring("setMobilityModel")
         options = settings.MODEL.check(given, self.notes)
+        self.infrastructure.control_by("setMobilityModel", options)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
         numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance"} & options.keys()
@@ -152,6 +179,7 @@ class Mininet_wifi:
         """Begin of the scripted movement: `time` (s), `mob_rep` (repetitions), `reverse`; before build()."""
         self._declaring("startMobility")
         options = settings.START.check(given, self.notes)
+        self.infrastructure.control_by("startMobility", options)
         self._timeline.start_s = number("startMobility", "time", options.get("time", 0), 0, 1e6)
         self._timeline.repetitions = int(number("startMobility", "mob_rep", options.get("mob_rep", 1), 1, 1000))
         self._timeline.reverse = bool(options.get("reverse", False))
@@ -202,27 +230,35 @@ class Mininet_wifi:
     def _states_its_range(self) -> bool:
         """Whether the script sets the range of its radios, directly or by power, gain or height."""
         given = {
-            *(key for station in self.stations for key in station.params),
+            *(key for station in self._with_radios() for key in station.params),
             *(key for one in self._adhoc.values() for key in one),
         }
         return bool(given & {"range", "txpower", "antennaGain", "antennaHeight"})
 
     def _declared(self) -> dict[str, Any]:
-        for station in self.stations:
-            if station.name not in self._adhoc:
-                raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
+        if self.aps:
+            self.infrastructure.check()
+        else:
+            self._check_ad_hoc()
+        cabled = self.infrastructure.hosts()
         for host in self.wired:
+            if host in cabled:
+                continue
             if not any(wire["host"] == host.name for wire in self._wires):
                 raise UsageError(f"{host.name}: has no wire; add net.addLink(station, {host.name})")
+            if "ip" in host.params:
+                raise UsageError(f"addHost({host.name}): ip={host.params['ip']!r}: {settings.NO_HOST_IP}")
         self._radio()  # reports contradictions, whatever the profile
         routing, remark = protocol(self._common("proto"))
         if remark:
             note(remark, self.notes)
         mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
+        managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.aps else {}
         return {
             **mesh,
+            **managed,
             "topology": "positions",
-            "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
+            "positions": [{"name": station.name, "at": list(self._place(station))} for station in self._with_radios()],
             "propagation": self._propagation or DEFAULT,
             "wires": self._wires,
             "flows": [],  # the script makes its own traffic
@@ -232,6 +268,22 @@ class Mininet_wifi:
             "profile": "modern",  # Linux as shipped, as under Mininet-WiFi
             "tcp": TCP_NAMES.get(tcp := DEFAULT_TCP.read_text().strip(), tcp),
         }
+
+    def _check_ad_hoc(self) -> None:
+        for station in self.stations:
+            if station.name not in self._adhoc:
+                raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
+            for name in {"passwd", "encrypt"} & station.params.keys():
+                raise UsageError(f"addStation: {name}={station.params[name]!r}: {settings.NO_ENCRYPTION}")
+
+    def _with_radios(self) -> list[Station]:
+        """All nodes with a radio, in the order of their numbers: stations, then access points."""
+        return [*self.stations, *self.aps]
+
+    @property
+    def aps(self) -> list[AccessPoint]:
+        """The access points."""
+        return self.infrastructure.points
 
     def _common(self, name: str, otherwise: Any = None) -> Any:
         """The value of an option that all radios must share. Raises UsageError if they differ."""
@@ -249,19 +301,24 @@ class Mininet_wifi:
         self._common("ssid", "adhocNet")
         found: dict[str, Any] = {}
         for name, key, minimum, maximum in settings.RADIO:
+            if name == "channel" and self.aps:
+                found[key] = self.infrastructure.channel()
+                continue
             per_station = [
-                self._adhoc[station.name].get(name, station.params.get(name, self.options.get(name))) for station in self.stations
+                self._adhoc.get(station.name, {}).get(name, station.params.get(name, self.options.get(name)))
+                for station in self._with_radios()
             ]
             numbers = {None if value is None else number("addStation", name, value, minimum, maximum) for value in per_station}
             if len(numbers) > 1:
-                text = f"{', '.join(map(str, per_station))} of {', '.join(map(str, self.stations))}"
+                text = f"{', '.join(map(str, per_station))} of {', '.join(map(str, self._with_radios()))}"
                 raise UsageError(f"{name}: {text}: all stations have the same radio here; give all of them the same {name}")
             if numbers - {None}:
                 found[key] = numbers.pop()
         modes = {
-            self._adhoc[station.name].get("mode", station.params.get("mode", self.options["mode"])) for station in self.stations
+            self._adhoc.get(station.name, {}).get("mode", station.params.get("mode", self.options["mode"]))
+            for station in self.stations
         }
-        mode = settings.mode(modes)
+        mode = settings.mode({self.infrastructure.mode()} if self.aps else modes)
         radio = Radio(**{"mode": mode, "channel": 36 if mode == "a" else 1, **found})
         radio = replace(radio, channel=int(radio.channel))
         radio.check()
@@ -279,6 +336,9 @@ class Mininet_wifi:
             return station._place
         if self._model is not None:
             return self._bounds_of(station).random_place(Random(f"mn_wifi place {self._model.seed} {station.order}"))
+        if self.aps and all(other._place is None for other in self._with_radios()):
+            note("no node has a position: they stand side by side, 1 m apart", self.notes)
+            return float(station.order), 0.0, 0.0
         raise UsageError(f"{station.name}: has no position; add position='x,y,z' to addStation, in metres")
 
     def _bounds_of(self, station: Station) -> Bounds:
@@ -311,8 +371,11 @@ class Mininet_wifi:
             return
         self.check_addresses()
         scenario, movement = self.scenario(), self.movement()
+        self.infrastructure.require()
         self.standing = self.session.up(scenario)
         self._name_devices()
+        if self.aps:
+            self.infrastructure.up(self.standing)
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:
             self._draw()
@@ -368,10 +431,11 @@ class Mininet_wifi:
         """Add the name `sta1-wlan0` to each `wlan0`, as scripts expect it; then set the script's own addresses."""
         assert self.standing is not None
         add = f"link property add dev {INTERFACE} altname"
-        lines = {station.host: [f"{add} {station.params['wlan'][0]}"] for station in self.stations}
+        lines = {station.host: [f"{add} {station.params['wlan'][0]}"] for station in self._with_radios()}
         iproute.batches(lines, "names", self.standing.site.log)
-        for station in self.stations:
+        for station in self._with_radios():
             station.host.nameToIntf[station.params["wlan"][0]] = station.host.radio
+        for station in self.stations:
             station.take_address()
             if "ip6" in station.params:
                 station.setIP6(str(station.params["ip6"]))
@@ -405,7 +469,7 @@ class Mininet_wifi:
     @property
     def nameToNode(self) -> dict[str, Node]:
         """Stations and hosts by name."""
-        return {node.name: node for node in [*self.stations, *self.wired]}
+        return {node.name: node for node in [*self.stations, *self.aps, *self.wired]}
 
     def host_of(self, name: str) -> NamespaceHost | None:
         """The running Mininet host of a node; None before build()."""
@@ -455,7 +519,7 @@ class Mininet_wifi:
 
     def ping(self, hosts: list[Node] | None = None, timeout: object = None) -> float:
         """Ping between all pairs of `hosts` (default: all nodes); returns the share of lost packets in per cent."""
-        return self._up("ping").ping([node.host for node in hosts or self.values()], timeout)
+        return self._up("ping").ping([node.host for node in hosts or [*self.stations, *self.wired]], timeout)
 
     def pingAll(self, timeout: object = None) -> float:
         """Ping between all pairs; returns the share of lost packets in per cent."""

@@ -181,7 +181,7 @@ class Station(Node):
 REMEDY = "is not supported: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md lists the classes"
 __getattr__ = refuse_others(
     "mn_wifi.node",
-    {name: "access points are not supported: this is a medium of ad hoc networks; use stations and cls=adhoc"
+    {name: "an access point is of this testbed's own class; use net.addAccessPoint without cls"
      for name in ("AP", "UserAP", "OVSAP", "OVSKernelAP", "physicalAP")},
     REMEDY,
 )  # fmt: skip

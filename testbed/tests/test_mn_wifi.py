@@ -124,7 +124,7 @@ def test_an_invalid_argument_is_refused_with_the_remedy(given, words):
 
 def test_calls_of_other_networks_are_refused():
     net = net_of("0,0", "50,0")
-    for call in ("addAccessPoint", "addController", "addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
+    for call in ("addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
         refused(lambda call=call: getattr(net, call), call)
     refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "stations=hwsim", "proto='olsrd'")
     refused(lambda: net.addLink("sta1", "sta2"), "by radio")
