@@ -15,6 +15,7 @@ from testbed.mn_wifi.arguments import Arguments, choice, note, number
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.stages import access_points as stage
 from testbed.stages.association import ASSOCIATED_WITHIN_S, association_control
+from testbed.stages.joining import join
 from topologies.addresses import PREFIX_BITS, ip_address
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from testbed.mn_wifi.session import Standing
 
 METHODS = {"ssf": None, "llf": None}
+HARDWARE = {"DI524": None, "TLWR740N": None, "WRT120N": None}  # all have 54 Mbit/s in mode g, 11 in b, and nothing else
 ENCRYPTIONS = {None: False, "": False, "wpa2": True}
 ONE_CHANNEL = "all radios share one channel here, so that access points in range of each other contend; it has no effect"
 CABLE = "a cable of an access point is a veth pair, without rate or delay; leave it out"
@@ -32,7 +34,7 @@ MIN_PASSPHRASE, MAX_PASSPHRASE, MAX_SSID_BYTES = 8, 63, 32  # IEEE Std 802.11-20
 
 ACCESS_POINT = Arguments(
     "addAccessPoint",
-    frozenset({"ssid", "mode", "channel", "position", "passwd", "encrypt", "client_isolation"})
+    frozenset({"ssid", "mode", "channel", "position", "passwd", "encrypt", "client_isolation", "model"})
     | {"range", "txpower", "antennaGain", "antennaHeight"},
     noted={
         "mac": "an access point's MAC address is 02:00:00:00:00:NN, its number after the stations; it has no effect",
@@ -51,7 +53,6 @@ ACCESS_POINT = Arguments(
         "authmode": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
         "wps_state": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
         "config": "lines for hostapd's file are not supported; the arguments here are its settings",
-        "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
 )  # fmt: skip
 ASSOCIATION = Arguments(
@@ -103,6 +104,10 @@ class Infrastructure:
     def add(self, name: str, given: dict[str, Any]) -> AccessPoint:
         """Declare an access point. Raises UsageError."""
         params = ACCESS_POINT.check(given, self.net.notes)
+        if "model" in params:
+            call = f"addAccessPoint({name})"
+            choice(call, "model", params["model"], HARDWARE, "is not a hardware model of Mininet-WiFi's")
+            note(f"{call}: model={params['model']!r}: its rate is that of mode; it has no effect", self.net.notes)
         point = AccessPoint(self.net, name, params)
         ssid = point.ssid
         if not 0 < len(ssid.encode()) <= MAX_SSID_BYTES or not ssid.isprintable() or '"' in ssid or "," in ssid:
@@ -175,16 +180,20 @@ class Infrastructure:
         return channels[0]
 
     def check(self) -> None:
-        """Raise UsageError for what does not go together."""
-        for station in self.net.stations:
-            if station.name in self.net._adhoc:
-                text = "is in an ad hoc network or mesh, and others have access points; a script's radios are of one kind here"
-                raise UsageError(f"{station.name}: {text}")
+        """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
+        without a routing daemon, for that would run in all stations."""
+        for station, options in self.net._adhoc.items():
+            if "proto" in options:
+                text = f"{station} is beside access points, where no routing protocol runs; leave proto out"
+                raise UsageError(f"addLink: proto={options['proto']!r}: {text}")
+            if station in self.first:
+                raise UsageError(f"addLink({station}): it has {self.first[station]} already; a station has one radio")
 
     def require(self) -> None:
         """Raise UsageError for a program that the access points need and this machine lacks."""
         if self.points:
-            require_programs(encrypted=any(point.passphrase is not None for point in self.points))
+            secrets = [point.passphrase for point in self.points]
+            require_programs(encrypted=any(secret is not None for secret in secrets))
 
     # --- running --------------------------------------------------------------------------------------------------
 
@@ -196,10 +205,14 @@ class Infrastructure:
         ]
         hosts = [stage.CabledHost(host.name, self.host_address(host)) for host in self.hosts()]
         standing.stages.enter_context(stage.access_points_up(network, points, self.cables, hosts))
-        own = {s.name: passphrase(f"addStation({s.name})", s.params) for s in self.net.stations}
+        if self.net._adhoc:
+            kind, name = self.net._common("cls"), str(self.net._common("ssid", "adhocNet"))
+            join(network, [network.net[station] for station in self.net._adhoc], kind, name)
+        members = [station for station in self.net.stations if station.name not in self.net._adhoc]
+        own = {s.name: passphrase(f"addStation({s.name})", s.params) for s in members}
         association = standing.stages.enter_context(
             association_control(
-                network, points, [network.net[station.name] for station in self.net.stations], method=self.method,
+                network, points, [network.net[station.name] for station in members], method=self.method,
                 first=self.first, automatic=self.automatic, passphrases={name: p for name, p in own.items() if p is not None},
             )
         )  # fmt: skip

@@ -103,7 +103,7 @@ def test_nodes_without_positions_stand_side_by_side():
         ({"encrypt": "wep", "passwd": "123456789a"}, ("encrypt='wep'", "'wpa2'")),
         ({"ssid": "a,b"}, ("ssid='a,b'", "one network")),
         ({"wlans": 2}, ("wlans=2", "one radio")),
-        ({"model": "DI524"}, ("model='DI524'", "hardware models")),
+        ({"model": "AIR9"}, ("model='AIR9'", "'DI524'")),
         ({"ieee80211r": "yes"}, ("ieee80211r", "802.11r")),
     ],
 )
@@ -111,12 +111,20 @@ def test_what_an_access_point_lacks_is_refused_with_the_remedy(given, words):
     refused(lambda: net_of(**given), *words)
 
 
-def test_radios_of_two_kinds_are_refused():
+def test_beside_access_points_stations_may_be_in_an_ad_hoc_network():
     net = net_of()
     net.addLink(net.addStation("sta3", position="10,10,0"), cls=adhoc, ssid="adhocNet")
-    refused(net.scenario, "sta3", "of one kind")
+    assert net.scenario().hwsim.mode == "managed"
+    net.addLink("sta3", cls=adhoc, ssid="adhocNet", proto="olsrd")
+    refused(net.scenario, "proto='olsrd'", "sta3 is beside access points")
+    net.addLink("sta3", cls=adhoc, ssid="adhocNet")
+    net.addLink("sta1", cls=adhoc, ssid="adhocNet")
+    refused(net.scenario, "sta1", "it has ap1 already")
+    refused(lambda: net.addLink("sta2", "ap1"), "sta2 has ap1 already")
+
+
+def test_an_access_point_has_one_radio():
     refused(lambda: net_of().addLink("ap1", cls=mesh, ssid="meshNet"), "ap1", "one radio")
-    refused(lambda: net.addLink("sta1", "ap1"), "sta1 has ap1 already")
 
 
 def test_a_station_is_encrypted_only_with_an_access_point():
