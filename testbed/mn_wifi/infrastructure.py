@@ -189,11 +189,29 @@ class Infrastructure:
             if station in self.first:
                 raise UsageError(f"addLink({station}): it has {self.first[station]} already; a station has one radio")
 
+    def bgscan(self, station: Station) -> str | None:
+        """wpa_supplicant's own roaming of a station, `simple:SHORT:THRESHOLD:LONG` in s and dBm; None: no `bgscan_threshold`. The
+        threshold is shifted as that of reception is, for the profile's power is (docs/mininet-wifi.md). Raises UsageError."""
+        if "bgscan_threshold" not in station.params:
+            return None
+        call = f"addStation({station.name})"
+        choice(call, "bgscan_module", station.params.get("bgscan_module", "simple"), {"simple": None}, "is not supported")
+        threshold = number(call, "bgscan_threshold", station.params["bgscan_threshold"], -200, 0)
+        short = number(call, "s_inverval", station.params.get("s_inverval", 0), 0, 3600)  # sic, in Mininet-WiFi
+        long = number(call, "l_interval", station.params.get("l_interval", 0), 0, 3600)
+        here = threshold + self.net.shift_db()
+        note(
+            f"{call}: bgscan_threshold={threshold:g}: is {here:.0f} dBm here, where reception ends at another power",
+            self.net.notes,
+        )
+        return f"simple:{short:.0f}:{here:.0f}:{long:.0f}"
+
     def require(self) -> None:
         """Raise UsageError for a program that the access points need and this machine lacks."""
         if self.points:
             secrets = [point.passphrase for point in self.points]
-            require_programs(encrypted=any(secret is not None for secret in secrets))
+            roams = any("bgscan_threshold" in station.params for station in self.net.stations)
+            require_programs(encrypted=roams or any(secret is not None for secret in secrets))
 
     # --- running --------------------------------------------------------------------------------------------------
 
@@ -214,10 +232,12 @@ class Infrastructure:
             association_control(
                 network, points, [network.net[station.name] for station in members], method=self.method,
                 first=self.first, automatic=self.automatic, passphrases={name: p for name, p in own.items() if p is not None},
+                roaming={s.name: text for s in members if (text := self.bgscan(s)) is not None},
             )
         )  # fmt: skip
         for member in association.settle():
-            text = f"is not associated with {member.wanted} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
+            point = member.wanted or "any access point"
+            text = f"is not associated with {point} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
             output(f"*** {member.station.name}: {text}\n")
         association.follow()
 

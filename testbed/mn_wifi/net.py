@@ -6,6 +6,7 @@ and build() runs its stages. Settings without a name in Mininet-WiFi are given a
 """
 
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -28,11 +29,12 @@ from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
-from testbed.mn_wifi.radio import PROFILES, Radio
+from testbed.mn_wifi.radio import PROFILES, THRESHOLD_DBM, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.stages import iproute, replay
+from testbed.stages.medium import RADIOS
 from testbed.stages.station import NamespaceHost
 from topologies.addresses import INTERFACE, ip_address
 
@@ -284,6 +286,12 @@ class Mininet_wifi:
     def aps(self) -> list[AccessPoint]:
         """The access points."""
         return self.infrastructure.points
+
+    def shift_db(self) -> float:
+        """By how much a signal is stronger here than there: reception ends at the profile's threshold, there at -91 dBm."""
+        scenario = self.scenario()
+        profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
+        return 10 * math.log10(profile["receive_threshold_w"] * 1000) - THRESHOLD_DBM
 
     def _common(self, name: str, otherwise: Any = None) -> Any:
         """The value of an option that all radios must share. Raises UsageError if they differ."""

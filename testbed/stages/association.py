@@ -85,15 +85,19 @@ class ByIw:
 
 
 class BySupplicant:
-    """WPA2: one wpa_supplicant, with a network for each access point; none is enabled before `join`."""
+    """WPA2: one wpa_supplicant, with a network for each access point; none is enabled before `join`. `bgscan`: its own roaming
+    (wpa_supplicant.conf(5)), with a network for each SSID, enabled at once."""
 
-    def __init__(self, network: Network, station: Station, points: Sequence[AccessPoint], passphrase: str | None) -> None:
+    def __init__(
+        self, network: Network, station: Station, points: Sequence[AccessPoint], passphrase: str | None, bgscan: str | None = None
+    ) -> None:
         self.station, self.points = station, [point.name for point in points]
+        self.names = {point.bssid: point.name for point in points}
         folder = SOCKETS / "wpa_supplicant" / station.name
         folder.mkdir(parents=True, exist_ok=True)
         self.control = folder / station.radio.name
         config = network.site.folder("access-points") / f"{station.name}.conf"
-        config.write_text(supplicant_config(points, passphrase, folder))
+        config.write_text(supplicant_config(points, passphrase, folder, bgscan))
         argv = ["wpa_supplicant", "-D", "nl80211", "-i", station.radio.name, "-c", config]
         self.child: Child = network.children.start(f"wpa-{station.name}", argv, netns=station.netns, remedy=REMEDY)
 
@@ -105,6 +109,11 @@ class BySupplicant:
         """Deauthenticate, if associated."""
         self._ask("DISCONNECT")
 
+    def present(self) -> str | None:
+        """The access point to which the station has a link now."""
+        status = dict(line.partition("=")[::2] for line in self._ask("STATUS").splitlines())
+        return self.names.get(status.get("bssid", "")) if status.get("wpa_state") == "COMPLETED" else None
+
     def wait(self, deadline: float) -> None:
         """Until its control socket is there. Raises RunError after the monotonic instant `deadline`."""
         while not self.control.exists():
@@ -114,8 +123,8 @@ class BySupplicant:
                 raise RunError(f"{self.child.name}: not ready within {STARTED_WITHIN_S:g} s (see {self.child.log}); {REMEDY}")
             time.sleep(0.02)
 
-    def _ask(self, request: str) -> None:
-        """A request of its control interface; the answer is `OK`, or it will be asked again."""
+    def _ask(self, request: str) -> str:
+        """The answer of its control interface; empty if its process has ended, which the run reports."""
         own = self.control.with_name(f"manet-{threading.get_ident()}")
         own.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
@@ -123,32 +132,34 @@ class BySupplicant:
             try:
                 end.bind(str(own))
                 end.sendto(request.encode(), str(self.control))
-                end.recv(4096)
+                return end.recv(4096).decode(errors="replace")
             except OSError:
-                return  # its process has ended, which the run reports
+                return ""
             finally:
                 own.unlink(missing_ok=True)
 
 
-def supplicant_config(points: Sequence[AccessPoint], passphrase: str | None, folder: Path) -> str:
-    """The configuration of wpa_supplicant. `passphrase`: the station's own; None: that of each access point."""
+def supplicant_config(points: Sequence[AccessPoint], passphrase: str | None, folder: Path, bgscan: str | None = None) -> str:
+    """The configuration of wpa_supplicant. `passphrase`: the station's own; None: that of each access point. `bgscan`: it roams
+    by itself among the access points of an SSID."""
     lines = [f"ctrl_interface={folder}", "ap_scan=1"]
-    for point in points:
+    for point in points if bgscan is None else {point.ssid: point for point in points}.values():
         secret = passphrase or point.passphrase
         security = (
             ["key_mgmt=NONE"]
             if point.passphrase is None
             else ["proto=RSN", "key_mgmt=WPA-PSK", "pairwise=CCMP", f'psk="{secret}"']
         )
-        fields = [f'ssid="{point.ssid}"', f"bssid={point.bssid}", f"scan_freq={FREQ_MHZ}"]
-        lines += ["network={", *(f"\t{line}" for line in [*fields, *security, "disabled=1"]), "}"]
+        place = [f"bssid={point.bssid}", "disabled=1"] if bgscan is None else [f'bgscan="{bgscan}"']
+        fields = [f'ssid="{point.ssid}"', f"scan_freq={FREQ_MHZ}", *place, *security]
+        lines += ["network={", *(f"\t{line}" for line in fields), "}"]
     return "\n".join(lines) + "\n"
 
 
 @dataclass
 class Member:
     """A station and its present access point; `asked_at`: the monotonic instant of the last request, `up` whether it has a link.
-    `fixed`: the only access point that it may have."""
+    `fixed`: it may have no other access point. `roams`: its wpa_supplicant decides."""
 
     station: Station
     by: ByIw | BySupplicant
@@ -156,6 +167,8 @@ class Member:
     asked_at: float = 0.0
     up: bool = False
     fixed: bool = False
+    roams: bool = False
+    near: bool = False  # whether any access point is in range
 
 
 @dataclass
@@ -178,6 +191,10 @@ class Association:
         signals = self.signals()
         for member in self.members:
             name = member.station.name
+            member.near = any(signal.in_range for signal in signals[name])
+            if member.roams:
+                self._note_roaming(member)
+                continue
             self._note_link(member)
             loads: dict[str, int] = {}
             for other in self.members:
@@ -212,6 +229,13 @@ class Association:
             self._row(member, "associated" if up else "lost", member.wanted)
             member.up = up
 
+    def _note_roaming(self, member: Member) -> None:
+        assert isinstance(member.by, BySupplicant)
+        present = member.by.present()
+        if present != member.wanted:
+            self._row(member, "lost" if present is None else "associated", present or member.wanted)
+        member.wanted, member.up = present, present is not None
+
     def signals(self) -> dict[str, list[Signal]]:
         """By station, all access points in the order of their declaration."""
         links = {(link["from"], link["to"]): link for link in self.control.ask("links")["links"]}
@@ -238,7 +262,7 @@ class Association:
         deadline = time.monotonic() + within_s
         while True:
             self.step()
-            waiting = [member for member in self.members if member.wanted is not None and not member.up]
+            waiting = [m for m in self.members if not m.up and (m.near if m.roams else m.wanted is not None)]
             if not waiting or time.monotonic() > deadline:
                 return waiting
             time.sleep(EVERY_S)
@@ -286,23 +310,26 @@ def association_control(
     first: Mapping[str, str] | None = None,
     automatic: bool = True,
     passphrases: Mapping[str, str] | None = None,
+    roaming: Mapping[str, str] | None = None,
 ) -> Iterator[Association]:
     """Associate the stations and keep deciding until the block ends. `first`: by station, the access point that it begins with;
-    `automatic` False: it keeps that one, and a station without one has none. `passphrases`: stations' own. RunError."""
-    first, passphrases = first or {}, passphrases or {}
+    `automatic` False: it keeps that one, and a station without one has none. `passphrases`: stations' own.
+    `roaming`: by station, `bgscan` of its wpa_supplicant, which decides then. RunError."""
+    first, passphrases, roaming = first or {}, passphrases or {}, roaming or {}
     encrypted = any(point.passphrase is not None for point in points)
     with ExitStack() as stages:
         control = MediumControl(network.site.control_socket)
         stages.callback(control.close)
         members = []
         for station in stations:
-            if not automatic and station.name not in first:
+            bgscan = roaming.get(station.name)
+            if not automatic and station.name not in first and bgscan is None:
                 continue
             by: ByIw | BySupplicant = ByIw(station)
-            if encrypted:
-                by = BySupplicant(network, station, points, passphrases.get(station.name))
+            if encrypted or bgscan is not None:
+                by = BySupplicant(network, station, points, passphrases.get(station.name), bgscan)
                 stages.callback(network.children.stop, [by.child])
-            members.append(Member(station, by, fixed=not automatic))
+            members.append(Member(station, by, fixed=not automatic, roams=bgscan is not None))
         deadline = time.monotonic() + STARTED_WITHIN_S
         for member in members:
             if isinstance(member.by, BySupplicant):
@@ -310,6 +337,6 @@ def association_control(
         association = Association(points, members, control, network.site.directory / "associations.csv", method)
         stages.callback(association.stop)
         for member in members:
-            if member.station.name in first:
+            if member.station.name in first and not member.roams:
                 association.join(member, first[member.station.name])
         yield association

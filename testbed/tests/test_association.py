@@ -66,6 +66,13 @@ def test_a_station_has_a_network_for_each_access_point_and_its_own_passphrase_fi
     assert 'psk="another one"' in supplicant_config([SECRET], "another one", tmp_path)
 
 
+def test_a_station_that_roams_by_itself_has_a_network_for_each_ssid(tmp_path):
+    other = AccessPoint("ap3", "net two", "02:00:00:00:00:05", "123456789a")
+    text = supplicant_config([SECRET, other], None, tmp_path, "simple:5:-41:10")
+    assert text.count("network={") == 1 and 'bgscan="simple:5:-41:10"' in text
+    assert "bssid=" not in text and "disabled" not in text
+
+
 def test_a_missing_program_is_named_with_its_package(tmp_path):
     with pytest.raises(UsageError, match=r"^access points: hostapd: not found; apt-get install hostapd"):
         require_programs(encrypted=False, path=str(tmp_path))

@@ -74,6 +74,15 @@ def test_the_method_of_association_is_named_in_any_of_its_calls():
     refused(lambda: Mininet_wifi(ac_method="best"), "ac_method", "'ssf', 'llf'")
 
 
+def test_a_threshold_for_roaming_is_shifted_as_that_of_reception():
+    net = net_of()
+    sta3 = net.addStation("sta3", position="10,10,0", bgscan_threshold=-60, s_inverval=5, l_interval=10, bgscan_module="simple")
+    # the profile's reception ends at -72 dBm, Mininet-WiFi's at -91
+    assert net.infrastructure.bgscan(sta3) == "simple:5:-41:10"
+    assert net.infrastructure.bgscan(net["sta1"]) is None
+    refused(lambda: net.addStation("sta4", active_scan=True), "active_scan", "ac_method='ssf'")
+
+
 def test_channels_that_differ_are_noted():
     net = net_of()
     net.addAccessPoint("ap2", ssid="other", channel="11", position="90,50,0")
