@@ -245,7 +245,7 @@ class Infrastructure:
 def passphrase(call: str, params: dict[str, Any]) -> str | None:
     """The passphrase of `passwd` and `encrypt`; None: no encryption. Raises UsageError."""
     encrypted = choice(call, "encrypt", params.get("encrypt"), ENCRYPTIONS, "is not supported")
-    secret = params.get("passwd")
+    secret = params.get("passwd") or None  # '' is Mininet-WiFi's default
     if secret is not None and not encrypted:
         raise UsageError(f"{call}: passwd without encrypt; add encrypt='wpa2'")
     if secret is None:

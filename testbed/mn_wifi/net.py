@@ -275,7 +275,7 @@ class Mininet_wifi:
         for station in self.stations:
             if station.name not in self._adhoc:
                 raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
-            for name in {"passwd", "encrypt"} & station.params.keys():
+            for name in sorted(key for key in ("passwd", "encrypt") if station.params.get(key)):
                 raise UsageError(f"addStation: {name}={station.params[name]!r}: {settings.NO_ENCRYPTION}")
 
     def _with_radios(self) -> list[Station]:
