@@ -29,6 +29,14 @@ class ScriptPrompt(Prompt):
         self.locals.update({"net": self.declared}, **{station.name: station for station in self.declared.stations})
         return self.locals
 
+    def do_pingall(self, line: str) -> None:
+        "Ping between all stations and hosts; access points have no address.\nUsage: pingall [timeout in s]"
+        self.declared.pingAll(line or None)
+
+    def do_pingpair(self, _line: str) -> None:
+        "Ping between the first two stations.\nUsage: pingpair"
+        self.declared.pingPair()
+
     def do_distance(self, line: str) -> None:
         "Print the distance between two stations in metres.\nUsage: distance station station"
         ends = self._two_ends(line.split(), "distance station station")

@@ -535,7 +535,7 @@ class Mininet_wifi:
 
     def pingPair(self) -> float:
         """Ping between the first two nodes; returns the share of lost packets in per cent."""
-        return self.ping(self.values()[:2])
+        return self.ping([*self.stations, *self.wired][:2])
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
         """Measure TCP by iperf3 for `seconds` (5) from the first host, the client, to the second: the rates of server and client,
@@ -546,7 +546,8 @@ class Mininet_wifi:
         seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
         if seconds != int(seconds):
             raise UsageError(f"iperf: seconds={seconds:g}: iperf3 takes whole seconds; write {math.ceil(seconds)}")
-        a, b = hosts or (self.values()[0], self.values()[-1])
+        ends = [*self.stations, *self.wired]
+        a, b = hosts or (ends[0], ends[-1])
         self._up("iperf")
         assert self.standing is not None
         output(f"*** Iperf: testing TCP bandwidth between {a} and {b}\n")
