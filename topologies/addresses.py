@@ -5,7 +5,7 @@ They depend on the number alone, so a capture can be read without a table.
 
 from collections.abc import Sequence
 
-INTERFACE = "wlan0"
+INTERFACE = "wlan0"  # of a radio; also the end of its name where radios have their stations' names
 NETWORK = "10.0.0.0"
 PREFIX_BITS = 8
 LAST_NUMBER = 0xFFFF
@@ -34,6 +34,11 @@ def ip_address(number: int) -> str:
     """10.0.<i/256>.<i%256>, without the prefix length (which is 8, and gives no prefix route)."""
     _check(number)
     return f"10.0.{number // 256}.{number % 256}"
+
+
+def radio_interface(station: str, naming: str = INTERFACE) -> str:
+    """The name of a station's radio: `wlan0`, or with the naming `station-wlan0` as in Mininet-WiFi `<station>-wlan0`."""
+    return INTERFACE if naming == INTERFACE else f"{station}-{INTERFACE}"
 
 
 def wire_interfaces(ends: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import point
+from testbed.mn_wifi.interface import WirelessInterface
 from testbed.mn_wifi.node import Node, Station
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ class AccessPoint(Station):
         Node.__init__(self, net, name, params)
         self.ip = ""
         self.params["wlan"] = [f"{name}-wlan1"]  # Mininet-WiFi counts an access point's from 1
+        self.wintfs = {0: WirelessInterface(self)}
         self._place = point(name, "position", params["position"]) if "position" in params else None
-        self.ssid = str(params.get("ssid", f"ssid-{name}"))
+        self.ssid = params["ssid"] = str(params.get("ssid", f"ssid-{name}"))
 
     @property
     def order(self) -> int:  # type: ignore[override]

@@ -12,6 +12,7 @@ from testbed.errors import UsageError
 from testbed.host.access_points import require_programs
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
+from testbed.mn_wifi.interface import WirelessInterface
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.stages import access_points as stage
 from testbed.stages.association import ASSOCIATED_WITHIN_S, association_control
@@ -52,8 +53,10 @@ ACCESS_POINT = Arguments(
         "mobility_domain": "fast transition (802.11r) is not supported; leave it out",
         "authmode": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
         "wps_state": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
+        "ieee80211w": "protected management frames are not supported; leave it out",
         "config": "lines for hostapd's file are not supported; the arguments here are its settings",
     },
+    defaults={"wlans": 1, "ieee80211w": ""},
 )  # fmt: skip
 ASSOCIATION = Arguments(
     "addLink",
@@ -132,7 +135,7 @@ class Infrastructure:
         ends = [node for node in (a, b) if isinstance(node, AccessPoint)]
         return bool(ends)
 
-    def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> None:
+    def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> WirelessInterface | None:
         """addLink(sta, ap): the station begins with this access point; addLink(ap, ap), addLink(ap, host): a cable."""
         if b is None or (cls is not None and getattr(cls, "__name__", "") not in ("TCLink", "Link")):
             kind = getattr(cls, "__name__", cls)
@@ -145,9 +148,10 @@ class Infrastructure:
                     f"addLink({other}, {point}): {other} has {self.first[other.name]} already; a station has one radio"
                 )
             self.first[other.name] = point.name
-        else:
-            CABLE_ARGUMENTS.check(given, self.net.notes)
-            self.cables.append(stage.Cable(a.name, b.name))
+            return other.wintfs[0]
+        CABLE_ARGUMENTS.check(given, self.net.notes)
+        self.cables.append(stage.Cable(a.name, b.name))
+        return None
 
     # --- as a scenario --------------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 """The arguments of each call of the script API: accepted, accepted with a note, and refused with a remedy."""
 
+import re
 from collections.abc import Mapping
+from ipaddress import IPv4Interface
 from typing import Any
 
 from scenarios import owned
@@ -43,7 +45,7 @@ class NotACall(UsageError, AttributeError):
 
 NET = Arguments(
     "Mininet_wifi",
-    frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario"})
+    frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario", "rec_rssi"})
     | {"ac_method", "autoAssociation", "allAutoAssociation"},
     noted={
         "controller": "an ad hoc network has no controller; it has no effect",
@@ -52,8 +54,9 @@ NET = Arguments(
         "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
         "waitConnected": "there are no switches to wait for; it has no effect",
         "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
-        "rec_rssi": "air.csv has the received power of each frame (power_dbm); it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
+        "freq": "the frequency is the channel's; it has no effect",
+        "band": "the band is the channel's; it has no effect",
     },
     refused={
         "noise_th": "is wmediumd's; here reception ends at the range: give the stations a range",
@@ -63,9 +66,16 @@ NET = Arguments(
         "topo": "declare the network by addStation and addLink",
         **dict.fromkeys(("client_isolation", "encrypt", "passwd"), "give it to each addAccessPoint"),
         "ieee80211w": "protected management frames are not supported; leave it out",
+        "config4addr": "links of four addresses are not supported; leave it out",
+        "configWiFiDirect": "Wi-Fi Direct is not modelled; use cls=adhoc",
+        "docker": "nodes are namespaces of this machine; leave it out",
         "roads": "there are no roads here; use setMobilityModel, or scenario={'mobility': 'manhattan', ...}",
         "autoSetPositions": "give each station its position='x,y,z'",
         "plot3d": "the picture is of two dimensions; use plotGraph()",
+    },
+    defaults={
+        "noise_th": -91, "cca_th": -90, "fading_cof": 0, "ifb": False, "client_isolation": False, "config4addr": False,
+        "configWiFiDirect": False, "docker": False, "encrypt": "", "roads": 0, "autoSetPositions": False, "plot3d": False,
     },
 )  # fmt: skip
 STATION = Arguments(
@@ -87,8 +97,8 @@ STATION = Arguments(
         **dict.fromkeys(("scan_freq", "freq_list"), "all radios share one channel here; leave it out"),
         "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
+    defaults={"wlans": 1, "encrypt": "", "passwd": "", "wpss": ""},
 )  # fmt: skip
-NO_HOST_IP = "a wire is a network of its own, 192.168.<wire>.0/30, its host .2; leave ip out and use host.IP()"
 HOST = Arguments(
     "addHost",
     frozenset({"ip"}),
@@ -115,6 +125,7 @@ ADHOC = Arguments(
         "error_prob": "scenario={'links': [{'from': 'sta1', 'to': 'sta2', 'error_rate': 0.1}]} is the error rate of a radio link",
         "vIface": ONE_RADIO,
     },
+    defaults={"passwd": "", "bw": 0, "loss": 0, "error_prob": 0, "delay": 0, "latency": 0, "bitrates": ""},
 )  # fmt: skip
 WIRE = Arguments(
     "addLink",
@@ -125,6 +136,7 @@ WIRE = Arguments(
         "jitter": "a wire has no jitter; leave it out",
         "use_htb": "a wire has its own rate and queue; leave it out",
     },
+    defaults={"loss": 0, "jitter": 0, "use_htb": False},
 )
 MODEL = Arguments(
     "setMobilityModel",
@@ -146,12 +158,9 @@ PLOT = Arguments(
 )
 IPERF = Arguments(
     "iperf",
-    frozenset({"seconds"}),
-    refused={
-        "l4Type": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')", "udpBw": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')",
-        "fmt": "the answer is in kbit/s; leave it out", "port": "leave it out",
-    },
-)  # fmt: skip
+    frozenset({"seconds", "l4Type", "udpBw", "fmt"}),
+    noted={"port": "iperf3 has a port of its own here; it has no effect"},
+)
 NO_CALLS = {
     "addSwitch": "there are no switches here; a host is joined to a station by addLink(sta, host)",
     "addNAT": "a run has no access to the network outside; addHost is a host behind a gateway",
@@ -186,7 +195,24 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "channel": given.get("channel"),
         "static_arp": bool(given.get("autoStaticArp", False)),
         "scenario": scenario,
+        "rec_rssi": bool(given.get("rec_rssi", False)),
+        "ssid": given.get("ssid", "adhocNet"),
     }
+
+
+def address(call: str, text: object) -> None:
+    """Raise UsageError for a text that is no IPv4 address, with or without a prefix length."""
+    try:
+        IPv4Interface(str(text))
+    except ValueError:
+        raise UsageError(f"{call}: ip={text!r}: is no IPv4 address; write '10.0.0.1/8'") from None
+
+
+def rate(call: str, name: str, text: object) -> str:
+    """A rate as iperf takes it, in bit/s with K, M or G. Raises UsageError."""
+    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?[KMGkmg]?", str(text)):
+        raise UsageError(f"{call}: {name}={text!r}: is no rate; write '500K' or '10M' (bit/s)")
+    return str(text)
 
 
 def mode(modes: set[Any]) -> str:

@@ -90,12 +90,6 @@ def test_channels_that_differ_are_noted():
     assert any(note.startswith("addAccessPoint(ap2): channel=11: all radios share one channel here") for note in net.notes)
 
 
-def test_a_host_at_a_stations_wire_keeps_the_wires_address():
-    net = net_of()
-    net.addLink("sta1", net.addHost("h1", ip="10.0.0.3/8"))
-    refused(net.scenario, "addHost(h1): ip='10.0.0.3/8'", "192.168.<wire>.0/30")
-
-
 def test_nodes_without_positions_stand_side_by_side():
     net = Mininet_wifi()
     ap1 = net.addAccessPoint("ap1", ssid="simple")

@@ -24,7 +24,7 @@ from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.own import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
+from topologies.addresses import NETWORK, PREFIX_BITS, wire_network
 
 HEADERS_BYTES = 32  # the maximum that batman-adv reserves: its largest unicast header and an Ethernet header
 
@@ -76,11 +76,11 @@ def _lines(network: Network, station: Station) -> list[str]:
     metric, options = kernel_tcp.ack_metric(scenario), scenario.routing
     mtu = scenario.mtu if options.fragmentation else scenario.mtu + HEADERS_BYTES
     lines = [
-        f"link set {INTERFACE} mtu {mtu}",
+        f"link set {station.radio.name} mtu {mtu}",
         f"link add {DEVICE} address {mac_address(station.number)} type batadv ra {options.algorithm}",
-        f"link set {INTERFACE} master {DEVICE}",
+        f"link set {station.radio.name} master {DEVICE}",
         f"link set {DEVICE} mtu {scenario.mtu} up",
-        f"address delete {station.IP()}/{PREFIX_BITS} dev {INTERFACE}",
+        f"address delete {station.IP()}/{PREFIX_BITS} dev {station.radio.name}",
         f"address add {station.IP()}/{PREFIX_BITS} dev {DEVICE} noprefixroute",
         f"route add {NETWORK}/{PREFIX_BITS} dev {DEVICE} scope link{metric}",
     ]

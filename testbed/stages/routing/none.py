@@ -7,7 +7,7 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.routing.static import hops_of
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
+from topologies.addresses import NETWORK, PREFIX_BITS
 
 
 class Neighbours(Protocol):
@@ -23,7 +23,7 @@ class Neighbours(Protocol):
 def running(network: Network) -> Iterator[Protocol]:
     """See `testbed.stages.routing`; one route over the radio to all stations, resolved by ARP. A wired host is reached from its
     gateway only."""
-    route = f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
-    lines = {station: [route] for station in network.stations}
+    prefix, metric = f"{NETWORK}/{PREFIX_BITS}", ack_metric(network.site.scenario)
+    lines = {station: [f"route add {prefix} dev {station.radio.name} scope link{metric}"] for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)
     yield Neighbours(network)

@@ -14,7 +14,7 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.station import Station, WiredLink
-from topologies.addresses import EVERYTHING, HOST_END, INTERFACE, wire_ip, wire_network
+from topologies.addresses import EVERYTHING, HOST_END, wire_ip, wire_network
 
 
 class StaticRoutes(Protocol):
@@ -38,9 +38,9 @@ def running(network: Network) -> Iterator[Protocol]:
     address = {station.name: station.IP() for station in network.stations}
     metric = ack_metric(network.site.scenario)
     lines = {
-        station: [_route(address, target, hop, metric) for target, hop in hops[station.name].items()]
+        station: [_route(address, station, target, hop, metric) for target, hop in hops[station.name].items()]
         + [
-            _wire_route(address, destination, wire, hops[station.name], metric)
+            _wire_route(address, station, destination, wire, hops[station.name], metric)
             for destination, wire in _wired_destinations(_reached(network, station, hops), network.wires_of(station))
         ]
         for station in network.stations
@@ -133,11 +133,11 @@ def _first_hops(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]
     return first
 
 
-def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
+def _route(address: dict[str, str], station: Station, target: str, hop: str, metric: str) -> str:
     if hop == target:
-        return f"route add {address[target]}/32 dev {INTERFACE} scope link{metric}"
+        return f"route add {address[target]}/32 dev {station.radio.name} scope link{metric}"
     # onlink: the next hop need not be covered by a route that the kernel has seen already
-    return f"route add {address[target]}/32 via {address[hop]} dev {INTERFACE} onlink{metric}"
+    return f"route add {address[target]}/32 via {address[hop]} dev {station.radio.name} onlink{metric}"
 
 
 def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]) -> list[WiredLink]:
@@ -153,6 +153,8 @@ def _wired_destinations(reached: list[WiredLink], own: list[str]) -> list[tuple[
     return [(wire_network(wire.number), wire) for wire in reached] + internet[:1]
 
 
-def _wire_route(address: dict[str, str], destination: str, wire: WiredLink, hops: dict[str, str], metric: str) -> str:
+def _wire_route(
+    address: dict[str, str], station: Station, destination: str, wire: WiredLink, hops: dict[str, str], metric: str
+) -> str:
     hop = address[hops[wire.gateway.name]]
-    return f"route add {destination} via {hop} dev {INTERFACE} onlink{metric}"
+    return f"route add {destination} via {hop} dev {station.radio.name} onlink{metric}"

@@ -26,7 +26,7 @@ from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
+from topologies.addresses import NETWORK, PREFIX_BITS
 
 PREFIX = f"{NETWORK}/{PREFIX_BITS}"
 STATUS_DEADLINE_S = 5.0
@@ -76,23 +76,23 @@ class Rendering:
 
     def radio_lines(self, station: Station) -> list[str]:
         """The lines of ip(8) that bring the radio into the described state; empty for the default."""
-        radio, address = self.description.radio, f"{station.IP()}/{PREFIX_BITS}"
+        radio, address, device = self.description.radio, f"{station.IP()}/{PREFIX_BITS}", station.radio.name
         lines = []
         if radio.address == "host":
-            lines += [f"address delete {address} dev {INTERFACE}", f"address add {station.IP()}/32 dev {INTERFACE}"]
+            lines += [f"address delete {address} dev {device}", f"address add {station.IP()}/32 dev {device}"]
         if radio.broadcast:  # `address change` leaves the broadcast address as it is
             lines += [
-                f"address delete {address} dev {INTERFACE}",
-                f"address add {address} broadcast + dev {INTERFACE} noprefixroute",
+                f"address delete {address} dev {device}",
+                f"address add {address} broadcast + dev {device} noprefixroute",
             ]
         if radio.prefix_route:
-            lines.append(f"route add {PREFIX} dev {INTERFACE} scope link src {station.IP()}")
+            lines.append(f"route add {PREFIX} dev {device} scope link src {station.IP()}")
         return lines + [f"route add {self.text(station, line)}" for line in radio.routes]
 
     def sysctls(self, station: Station) -> dict[str, object]:
         """The sysctls of the station's namespace."""
         radio = self.description.radio
-        link_local = {f"net.ipv6.conf.{INTERFACE}.{key}": value for key, value in LINK_LOCAL.items()}
+        link_local = {f"net.ipv6.conf.{station.radio.name}.{key}": value for key, value in LINK_LOCAL.items()}
         own = {self.text(station, key): _sysctl(value) for key, value in radio.sysctls.items()}
         return (link_local if radio.link_local else {}) | {
             key: self.text(station, value) if isinstance(value, str) else value for key, value in own.items()
@@ -106,7 +106,7 @@ class Rendering:
             "station": station.name,
             "number": station.number,
             "stations": len(self.network.stations),
-            "interface": INTERFACE,
+            "interface": station.radio.name,
             "address": station.IP(),
             "network": PREFIX,
             "prefix_bits": PREFIX_BITS,
@@ -142,7 +142,8 @@ class DescribedDaemons(Protocol):
         description = self.rendering.description
         if description.settle is None:
             return
-        devices, ignored = (INTERFACE, *description.devices), PREFIX if description.radio.prefix_route else None
+        radios = (station.radio.name for station in self.network.stations)
+        devices, ignored = (*radios, *description.devices), PREFIX if description.radio.prefix_route else None
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
 
     def status_texts(self) -> dict[str, str]:

@@ -17,7 +17,6 @@ from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from testbed.stages.status import ask, status_socket
-from topologies.addresses import INTERFACE
 
 READY_DEADLINE_S = 30.0
 
@@ -68,7 +67,7 @@ def running(network: Network) -> Iterator[Daemons]:
 
 
 def _mtu(station: Station) -> int:
-    return namespace.within(station.netns, lambda: offloads.mtu(INTERFACE))
+    return namespace.within(station.netns, lambda: offloads.mtu(station.radio.name))
 
 
 def set_devices(network: Network, device: str) -> None:

@@ -13,7 +13,6 @@ from testbed.host import namespace
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.routing import Network
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE
 
 RTMGRP_IPV4_ROUTE = 0x40  # <linux/rtnetlink.h>
 READ_BYTES = 1 << 16
@@ -62,7 +61,7 @@ def acks_at_once(network: Network) -> Iterator[None]:
         for watch in watches:
             if watch.changed():
                 routes = iproute.ask(watch.station, "-4", "route", "show", "table", "all", "type", "unicast")
-                iproute.try_batch(watch.station, lines_to_change(routes, metric))
+                iproute.try_batch(watch.station, lines_to_change(routes, watch.station.radio.name, metric))
 
     network.children.checks.append(update_routes)
     try:
@@ -73,8 +72,8 @@ def acks_at_once(network: Network) -> Iterator[None]:
             watch.close()
 
 
-def lines_to_change(routes: str, metric: str) -> list[str]:
+def lines_to_change(routes: str, radio: str, metric: str) -> list[str]:
     """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own
     output."""
     shown = [" ".join(line.split()) for line in routes.splitlines()]
-    return [f"route change {line}{metric}" for line in shown if f" dev {INTERFACE} " in f"{line} " and "quickack" not in line]
+    return [f"route change {line}{metric}" for line in shown if f" dev {radio} " in f"{line} " and "quickack" not in line]
