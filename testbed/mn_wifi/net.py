@@ -97,8 +97,9 @@ class Mininet_wifi(Powers):
     def addAccessPoint(self, name: str, **given: object) -> AccessPoint:
         """Declare an access point; the arguments are those of infrastructure.ACCESS_POINT."""
         self._new(name)
+        point = self.infrastructure.add(name, given)  # what is refused needs no guest
         self._need_kernel_radios(f"{name} is an access point", settings.NO_ACCESS_POINTS)
-        return self.infrastructure.add(name, given)
+        return point
 
     def addController(self, name: str = "c0", *_classes: object, **_given: object) -> Controller:
         """A controller without effect: access points bridge by themselves."""
