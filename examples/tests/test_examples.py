@@ -169,8 +169,8 @@ def test_a_refused_call_is_one_line_with_the_scripts_line(tmp_path):
     assert done.returncode == 2
     assert re.search(r"^manet script: mine\.py: line 3: addAccessPoint: there are no access points", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
-    done = script(written_script(tmp_path, "import mn_wifi.telemetry\n"), tmp_path / "out2")
-    assert "mine.py: line 1: mn_wifi.telemetry: is not supported" in done.stderr
+    done = script(written_script(tmp_path, "import mn_wifi.energy\n"), tmp_path / "out2")
+    assert "mine.py: line 1: mn_wifi.energy: is not supported" in done.stderr
 
 
 def test_a_script_that_fails_shows_its_own_trace_and_takes_its_network_down(tmp_path):

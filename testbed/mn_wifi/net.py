@@ -34,6 +34,7 @@ from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
 from testbed.mn_wifi.radio import OWN_RANGE, THRESHOLD_DBM, Radio
 from testbed.mn_wifi.session import Standing, current
+from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.stages import iproute
@@ -72,6 +73,7 @@ class Mininet_wifi(Powers):
         self._timeline = Timeline()
         self._picture: str | None = "map.png" if options.get("plot") else None
         self._updater: Updater | None = None
+        self._servers: list[SocketServer] = []
         self._movement: Movement | None = None
         self._records_params = False
         self.infrastructure = Infrastructure(self)
@@ -226,6 +228,12 @@ class Mininet_wifi(Powers):
         self._picture = "map.png"
         if self.standing is not None:
             self._draw()
+
+    def telemetry(self, **given: Any) -> None:
+        """What Mininet-WiFi's live graphs show, in the results (mn_wifi/telemetry.py)."""
+        from testbed.mn_wifi.telemetry import telemetry
+
+        telemetry(**given)
 
     def configureNodes(self) -> None:
         """No effect: build() makes the radios."""
@@ -406,6 +414,8 @@ class Mininet_wifi(Powers):
         if self._updater is not None:
             self._updater.stop()
             self._updater = None
+        while self._servers:
+            self._servers.pop().stop()
         if self.standing is None:
             return None
         self._record_params()
@@ -499,6 +509,13 @@ class Mininet_wifi(Powers):
                 "rssi": {link["to"]: link["power_dbm"] for link in links if link["from"] == station.name},
             }  # fmt: skip
             (self.directory / f"{station.name}.nodeParams").write_text(json.dumps(found, indent=1) + "\n")
+
+    def socketServer(self, **given: object) -> None:
+        """Answer programs of the script over TCP at `ip` (127.0.0.1) and `port` (12345), until stop() (socket_server.py)."""
+        options = settings.SERVER.check(given, self.notes)
+        self._up("socketServer")
+        port = int(number("socketServer", "port", options.get("port", 12345), 1, 65535))
+        self._servers.append(SocketServer(self, str(options.get("ip", "127.0.0.1")), port))
 
     def counters(self) -> dict[str, dict]:
         """The medium's counters of each station up to now (counters.json of formats/air.md). Mininet-WiFi has no such call."""

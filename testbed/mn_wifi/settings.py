@@ -150,6 +150,7 @@ MODEL = Arguments(
 )
 START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
 MOBILITY = Arguments("mobility", frozenset({"time", "position"}))
+SERVER = Arguments("socketServer", frozenset({"ip", "port"}))
 STOP = Arguments("stopMobility", frozenset({"time"}))
 PLOT = Arguments(
     "plotGraph",
@@ -169,11 +170,9 @@ NO_CALLS = {
     "addModem": "is not supported; use addStation",
     "addAircraft": "is not supported; use addStation with position='x,y,z' and net.mobility",
     "addSatellite": "is not supported; use addStation with position='x,y,z' and net.mobility",
-    "telemetry": "the results have more: air.csv, captures, tcp.csv; use `./manet map`, `./manet story`",
     "useExternalProgram": "is not supported; for a movement file: scenario={'mobility': 'FILE'}",
     "plotEnergyMonitor": "energy is not modelled; remove the line",
     "setModule": "there is no kernel module for these radios; remove the line",
-    "socketServer": "is not supported; `./manet map`, `./manet routes` query a running network",
     "auto_association": "association is controlled from build() on; leave it out",
     "staticArp": "ask for it before: Mininet_wifi(autoStaticArp=True)",
 }

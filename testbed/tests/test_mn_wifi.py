@@ -4,23 +4,26 @@ import inspect
 import math
 import re
 import runpy
+import socket
 import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from mininet.log import lg
 from mininet.node import Node as MininetNode
 
 from analysis.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
-from testbed.mn_wifi import launch, movement, protocols, session
+from testbed.mn_wifi import launch, movement, protocols, session, socket_server
 from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
+from testbed.mn_wifi.telemetry import telemetry
 from testbed.mn_wifi.wmediumdConnector import error_prob, interference
 from testbed.programs import BUILT, ROOT
 from testbed.runs.throughput import Throughput, iperf_text
@@ -125,7 +128,7 @@ def test_an_invalid_argument_is_refused_with_the_remedy(given, words):
 
 def test_calls_of_other_networks_are_refused():
     net = net_of("0,0", "50,0")
-    for call in ("addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
+    for call in ("addSwitch", "addNAT", "plotEnergyMonitor"):
         refused(lambda call=call: getattr(net, call), call)
     refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "stations=hwsim", "proto='olsrd'")
     refused(lambda: net.addLink("sta1", "sta2"), "by radio")
@@ -232,8 +235,6 @@ def test_a_stations_own_power_may_change_while_the_network_runs(tmp_path):
 
 
 def test_defaults_that_are_spelled_out_are_notes(capsys, monkeypatch):
-    from mininet.log import lg
-
     monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
     net = Mininet_wifi(noise_th=-91, cca_th="-90", fading_cof=0, autoAssociation=False, ifb=False, encrypt=None)
     net.addStation("sta1", position="0,0", wlans=1, passwd=None)
@@ -256,6 +257,51 @@ def test_nodes_and_links_are_listed_as_there():
 def test_recorded_rssi_is_the_medium_s_monitor():
     assert net_of("0,0", "50,0", rec_rssi=True).scenario().monitor
     assert not net_of("0,0", "50,0").scenario().monitor
+
+
+def test_telemetry_is_what_the_results_have(monkeypatch, capsys):
+    monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
+    net = net_of("0,0", "50,0")
+    telemetry(nodes=net.stations, single=True, data_type="position", max_x=200)
+    assert net._picture == "map.png" and net._bounds.max_x == 200 and not net.scenario().monitor
+    net.telemetry(nodes=net.stations, data_type="rssi")
+    net.telemetry(nodes=net.stations, data_type="tx_bytes")
+    assert net.scenario().monitor
+    printed = capsys.readouterr().out
+    assert "single=True: is about a window" in printed and "heard_dbm" in printed and "'tx_bytes': no window; captures" in printed
+    refused(lambda: net.telemetry(nodes=net.stations, data_tipe="rssi"), "telemetry", 'did you mean "data_type"?')
+    refused(lambda: net.telemetry(nodes=[]), "telemetry: nodes")
+
+
+def test_a_program_of_the_script_sets_and_gets_over_a_socket():
+    net = net_of("0,0", "50,0")
+    say = lambda text: socket_server.answer(net, text)  # noqa: E731
+    assert say('set.sta1.setPosition("10.5,20,0")') == "command accepted!"
+    assert say("get.sta1.position") == "(10.5, 20.0, 0.0)"
+    assert say("set.sta2.setRange(30, intf=sta2-wlan0)") == "command accepted!"
+    assert say("get.sta2.wintfs[0].range") == "30.0"
+    assert "a station has one radio" in say("set.sta2.setRange(30, intf=sta2-wlan7)")
+    assert say("set.sta1.terminate()") == "unrecognized method!"
+    assert say("set.sta1.position") == "usage: set.node.method()"
+    assert say("get.sta1.__class__") == say("get.sta1.net") == say("get.sta1") == "usage: get.node.attr"
+    assert "there is no node 'sta9'" in say("get.sta9.position") and "is not a place" in say("set.sta1.setPosition(x)")
+    assert "before the network is up" in say("sta1.ls")
+
+
+def test_the_server_answers_over_tcp_until_it_is_stopped():
+    net = net_of("0,0", "50,0")
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        port = chosen.getsockname()[1]
+    server = socket_server.SocketServer(net, "127.0.0.1", port)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(b"get.sta2.name")
+        assert client.recv(100) == b"sta2"
+    server.stop()
+    with pytest.raises(ConnectionError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+    refused(lambda: socket_server.SocketServer(net, "192.0.2.1", port), "socketServer", "127.0.0.1")
+    refused(lambda: net.socketServer(ip="127.0.0.1"), "socketServer: the network is not up")
 
 
 def test_a_radio_has_the_name_of_its_station_in_the_kernel(in_a_script):

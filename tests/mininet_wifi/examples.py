@@ -140,8 +140,8 @@ def table(outcomes: list[Outcome]) -> str:
     """The table with its counts, in Markdown."""
     count = {result: sum(outcome.result == result for outcome in outcomes) for result in (RUNS, REFUSED, FAILS, DIFFERS)}
     head = (
-        f"Of {len(outcomes)} examples {count[RUNS]} run, {count[REFUSED]} are refused with the reason, {count[FAILS]} fail by "
-        f"themselves, and {count[DIFFERS]} differ silently."
+        f"{len(outcomes)} examples: {count[RUNS]} run, {count[REFUSED]} refused with the reason, {count[FAILS]} failed by "
+        f"themselves, {count[DIFFERS]} silently different."
     )
     return "\n".join(
         [head, "", "| example | result | reason; arguments without effect |", "|---|---|---|", *(o.row for o in outcomes)]

@@ -76,13 +76,13 @@ def test_the_table_replaces_the_one_between_the_marks(tmp_path):
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     examples.write(examples.table([Outcome("x.py", RUNS, notes=("addStation: mac",)), Outcome("y.py", REFUSED, "a | b")]), page)
     text = page.read_text()
-    assert text.startswith(f"before\n{BEGIN}\nOf 2 examples 1 run, 1 are refused") and text.endswith(f"{END}\nafter\n")
+    assert text.startswith(f"before\n{BEGIN}\n2 examples: 1 run, 1 refused") and text.endswith(f"{END}\nafter\n")
     assert "| `x.py` | runs | notes: addStation: mac |" in text and "| `y.py` | refused | a \\| b |" in text and "old" not in text
 
 
 def test_the_page_has_the_marks_of_the_table():
     text = examples.PAGE.read_text()
-    assert text.count(BEGIN) == text.count(END) == 1 and " 0 differ silently." in text
+    assert text.count(BEGIN) == text.count(END) == 1 and " 0 silently different." in text
 
 
 @pytest.mark.root

@@ -4,7 +4,6 @@ use crate::host::{self, Scheduling};
 use crate::outlet::{Outlet, Port};
 use crate::setup::Setup;
 use crate::world::{Input, LoggedWorld, World};
-use manet_engine::keys::Limits;
 use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
 use manet_medium::config::{WireConfig, ERROR_RATE, MAX_COORDINATE_M};
@@ -142,8 +141,8 @@ pub enum RequestError {
         key: &'static str,
         /// The value.
         value: f64,
-        /// Its limits.
-        limits: Limits,
+        /// The limit that it misses.
+        missed: String,
     },
     /// The propagation model ignores power and antennas.
     OwnRanges,
@@ -172,7 +171,7 @@ impl fmt::Display for RequestError {
             }
             Self::Speed(v) => write!(f, "speed_mps: {v} is below 0; leave it out for a jump"),
             Self::ErrorRate(rate) => write!(f, "error_rate: {rate} {}", ERROR_RATE.missed()),
-            Self::Radio { key, value, limits } => write!(f, "{key}: {value} {}", limits.missed()),
+            Self::Radio { key, value, missed } => write!(f, "{key}: {value} {missed}"),
             Self::OwnRanges => f.write_str(Model::OWN_RANGES),
             Self::NoStation(name) => write!(f, "there is no station `{name}`"),
             Self::NoWire(from, to) => write!(f, "there is no wire between `{from}` and `{to}`"),
@@ -208,7 +207,7 @@ pub fn parse(line: &[u8]) -> Result<Request, RequestError> {
             ];
             for (key, value, limits) in values {
                 if let Some(value) = value.filter(|value| !limits.allow(*value)) {
-                    return Err(RequestError::Radio { key, value, limits });
+                    return Err(RequestError::Radio { key, value, missed: limits.missed() });
                 }
             }
         }
