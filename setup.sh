@@ -5,7 +5,8 @@
 #   ./setup.sh           installs and builds missing or outdated parts
 #   ./setup.sh --check   changes nothing; lists missing parts (exit 1 if there are any)
 #   ./setup.sh --guests  also installs the requirements of `manet vm`: QEMU, virtme-ng (.build/guests), kmod,
-#                        file, gpgv, batctl (for batman-adv, which the guests' kernels have)
+#                        file, gpgv, batctl (for batman-adv, which the guests' kernels have), hostapd,
+#                        wpasupplicant and iw (for access points)
 #                        (--guests --check: checks them)
 #   ./setup.sh --ebpf-may-fail  continues, with one line, if the eBPF programs cannot be built; ./manet uses it
 #                        for verbs that do not need them
@@ -59,6 +60,9 @@ readonly GUEST_REQUIREMENTS='
 command qemu-system-x86_64 qemu-system-x86
 command depmod kmod
 command batctl batctl
+command hostapd hostapd
+command wpa_supplicant wpasupplicant
+command iw iw
 command file file
 command gpgv gpgv
 command dpkg-deb dpkg

@@ -11,7 +11,7 @@ from typing import Any
 from analysis.checks import Check
 from analysis.errors import AnalysisError
 from analysis.expected import Curve, expected
-from analysis.reception import range_of
+from analysis.reception import range_of_run
 from analysis.rundir import Flow, RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
@@ -51,7 +51,7 @@ def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Pro
     path = trace_path(run)
     if _still(run) or not path.exists() or undecided(run):
         return None
-    range_m = range_of(run.medium)
+    range_m = range_of_run(run.path, run.medium)
     if range_m is None:
         return None
     try:

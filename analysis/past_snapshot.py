@@ -14,7 +14,7 @@ from pathlib import Path
 from analysis.errors import AnalysisError, RunFileError
 from analysis.journeys import ICMP_RECEIVED, ICMP_SENT
 from analysis.movement import trace_path
-from analysis.reception import RECEIVED, SENSED, range_of
+from analysis.reception import RECEIVED, SENSED, range_of_run
 from analysis.rundir import Flow, RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
 from analysis.story import Story, read_story
@@ -39,7 +39,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     if path.exists():
         places |= _places(_trace(path), model_s)
     off = _off(run, model_s)
-    range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
+    range_m, sense_m = (range_of_run(run.path, run.medium, threshold) for threshold in (RECEIVED, SENSED))
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
     return Snapshot(

@@ -15,6 +15,8 @@ from analysis.errors import AnalysisError
 
 MEDIUM = Path(__file__).resolve().parents[1] / "target" / "release" / "manet-medium"
 RECEIVED, SENSED = "received_m", "sensed_m"
+OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
+CHANGES = "radios.csv"  # of a run whose stations changed power or antenna
 
 
 def range_m(radio: dict[str, Any], propagation: dict[str, Any], which: str = RECEIVED) -> float | None:
@@ -41,9 +43,16 @@ def _answer(question: str) -> str:
 
 
 def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
-    """The same for a medium.json; None also if its radio's file is missing."""
+    """The same for a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
+    if any(key in station for station in medium.get("stations", ()) for key in OF_A_STATION):
+        return None
     try:
         radio = tomllib.loads(Path(medium["radio"]).read_text())
     except OSError:
         return None
     return range_m(radio | medium.get("radio_overrides", {}), medium.get("propagation", {}), which)
+
+
+def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:
+    """The same for a run; None also if stations changed power or antenna during it."""
+    return None if (directory / CHANGES).exists() else range_of(medium, which)

@@ -85,6 +85,20 @@ class LinkErrors(BaseModel):
     frames: Annotated[str, owned.choice("medium", "links.frames")] = owned.default("medium", "links.frames")
 
 
+class StationRadio(BaseModel):
+    """Transmit power and antenna of one station, in place of the profile's."""
+
+    model_config = STRICT
+    station: str
+    tx_power_w: Annotated[float, owned.number("medium", "stations.tx_power_w")] | None = None
+    antenna_gain_db: Annotated[float, owned.number("medium", "stations.antenna_gain_db")] | None = None
+    antenna_height_m: Annotated[float, owned.number("medium", "stations.antenna_height_m")] | None = None
+
+    def for_medium(self) -> dict[str, float]:
+        """The keys of the station in medium.json."""
+        return self.model_dump(exclude={"station"}, exclude_none=True)
+
+
 class Wire(BaseModel):
     """A wired link from a station (the gateway) to a plain host, which exists by being named here."""
 
@@ -134,6 +148,8 @@ class Scenario(BaseModel):
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     radio_overrides: Annotated[dict[str, bool | int | float | str], AfterValidator(_within_limits)] = Field(default_factory=dict)
+    radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = ()
+    interface: Literal["wlan0", "station-wlan0"] = "wlan0"
     propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
@@ -170,6 +186,7 @@ class Scenario(BaseModel):
     clock: Literal["real", "virtual"] = "real"
     seeds: Whole = Field(1, ge=1, le=10_000)
 
+    monitor: bool = False
     snaplen: int = Field(128, ge=128, le=65_535)  # bytes: headers with all options and the CBR stamp need 128
     input_log: bool = True
     log_limit: int = Field(4_000_000_000, ge=100_000)  # bytes, of air.csv, air.pcapng and inputs.jsonl each
@@ -182,7 +199,8 @@ class Scenario(BaseModel):
         self._check_layout()
         places = [(p.name, p.x_m, p.y_m, p.z_m) for p in self.positions()]
         refuse_misfit(self.mobility, places, self.area)
-        self._check_names_of_mininet_wifi()
+        self._check_radio_names()
+        self._check_radios()
         if self.spacing is None and self.topology not in ("positions", "random"):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if "flows" not in self.model_fields_set:  # a list without entries says that there are none
@@ -249,7 +267,7 @@ class Scenario(BaseModel):
         return self.stations if isinstance(self.stations, tuple) else ()
 
     @property
-    def radios(self) -> Literal["tap", "hwsim"]:
+    def radio_devices(self) -> Literal["tap", "hwsim"]:
         """The devices of all stations' radios; containers have TAPs."""
         return "tap" if isinstance(self.stations, tuple) else self.stations
 
@@ -351,12 +369,31 @@ class Scenario(BaseModel):
             text = f'stations of Mininet-WiFi are in an ad hoc network here, not in "{self.hwsim.mode}"; leave it out, or net'
             raise KeyProblem(("hwsim", "mode"), text)
 
-    def _check_names_of_mininet_wifi(self) -> None:
+    def _check_radio_names(self) -> None:
+        by_mininet_wifi = self.net == "mininet-wifi"
+        if by_mininet_wifi and self.interface != "wlan0":
+            raise KeyProblem(("interface",), 'stations of Mininet-WiFi get wlan0 here; remove it, or net = "mininet-wifi"')
+        who = "Mininet-WiFi, which" if by_mininet_wifi else f'interface = "{self.interface}", which'
         longest = MAX_INTERFACE_NAME - len("-wlan0")
-        for name in self.station_names() if self.net == "mininet-wifi" else []:
+        for name in self.station_names() if by_mininet_wifi or self.interface != "wlan0" else []:
             if len(name) > longest:
-                text = f'"{name}" is too long for Mininet-WiFi, which adds "-wlan0" to it; use at most {longest} characters'
+                text = f'"{name}" is too long for {who} adds "-wlan0" to it; use at most {longest} characters'
                 raise KeyProblem(("positions",), text)
+
+    def _check_radios(self) -> None:
+        seen: set[str] = set()
+        for index, radio in enumerate(self.radios):
+            if radio.station not in self.station_names():
+                raise KeyProblem(("radios", index, "station"), self._no_such(radio.station))
+            if radio.station in seen:
+                raise KeyProblem(("radios", index, "station"), f'"{radio.station}" has an entry already; make one of the two')
+            seen.add(radio.station)
+            if not radio.for_medium():
+                text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
+                raise KeyProblem(("radios", index), text)
+            if self.propagation.model == "disc":
+                text = 'propagation "disc" has ranges of its own; remove it, or take another model'
+                raise KeyProblem(("radios", index), text)
 
     def _check_hwsim(self) -> None:
         if self.stations != "hwsim":
@@ -365,6 +402,10 @@ class Scenario(BaseModel):
         elif self.queue > MAX_HWSIM_QUEUE:
             text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)
+        if self.hwsim.mode == "managed" and ("flows" not in self.model_fields_set or self.flows):
+            text = '"managed" radios join no network by themselves, so that no flow arrives; '
+            text += 'add flows = [] and configure them at the prompt, or take "ibss", "mesh" or "ocb"'
+            raise KeyProblem(("hwsim", "mode"), text)
 
     def _check_mobility(self) -> None:
         """Merge `speed` and `pause` with the movement's options of that name; both are equal afterwards."""

@@ -10,7 +10,7 @@ Subnet 0 is the radio's, subnet k that of wire k.
 from collections.abc import Sequence
 from ipaddress import IPv6Address
 
-INTERFACE = "wlan0"
+INTERFACE = "wlan0"  # of a radio; also the end of its name where radios have their stations' names
 NETWORK = "10.0.0.0"
 PREFIX_BITS = 8
 LAST_NUMBER = 0xFFFF
@@ -62,6 +62,11 @@ def link_local_address(mac: str) -> str:
     """The link-local address that the kernel gives a device with this MAC (RFC 4291, 2.5.6)."""
     bytes_ = eui_64(mac).replace(":", "")
     return str(IPv6Address(f"fe80::{':'.join(bytes_[at : at + 4] for at in range(0, 16, 4))}"))
+
+
+def radio_interface(station: str, naming: str = INTERFACE) -> str:
+    """The name of a station's radio: `wlan0`, or with the naming `station-wlan0` as in Mininet-WiFi `<station>-wlan0`."""
+    return INTERFACE if naming == INTERFACE else f"{station}-{INTERFACE}"
 
 
 def wire_interfaces(ends: Sequence[str]) -> list[str]:

@@ -169,8 +169,8 @@ def test_a_refused_call_is_one_line_with_the_scripts_line(tmp_path):
     assert done.returncode == 2
     assert re.search(r"^manet script: mine\.py: line 3: addAccessPoint: there are no access points", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
-    done = script(written_script(tmp_path, "import mn_wifi.telemetry\n"), tmp_path / "out2")
-    assert "mine.py: line 1: mn_wifi.telemetry: is not supported" in done.stderr
+    done = script(written_script(tmp_path, "import mn_wifi.energy\n"), tmp_path / "out2")
+    assert "mine.py: line 1: mn_wifi.energy: is not supported" in done.stderr
 
 
 def test_a_script_that_fails_shows_its_own_trace_and_takes_its_network_down(tmp_path):
@@ -245,3 +245,44 @@ def test_nothing_is_left_of_a_script_that_is_ended(tmp_path, number):
     else:
         assert manet.returncode == 130
         assert nothing_left(tmp_path / "out")
+
+
+POWERS = """
+from mn_wifi.link import wmediumd, adhoc
+from mn_wifi.net import Mininet_wifi
+net = Mininet_wifi(link=wmediumd, noise_th=-91)
+sta1 = net.addStation('sta1', position='40,0,0', range=50)
+sta2 = net.addStation('sta2', position='80,0,0', range=30)
+for sta in (sta1, sta2):
+    net.addLink(sta, cls=adhoc, intf=sta.params['wlan'][0], ssid='adhocNet', mode='g', channel=5)
+net.addLink(sta1, net.addHost('h1', ip='10.0.0.77/8'))
+net.build()
+h1 = net.hosts[0]
+def heard():
+    links = net.standing.network.medium.ask('links')['links']
+    return sorted(link['from'] for link in links if link['range'])
+print('names', sta1.intfNames()[0], sta1.params['wlan'][0], sta1.wintfs[0], sta1.defaultIntf())
+print('files', sta1.cmd('ls -d /sys/class/net/sta1-wlan0 /proc/sys/net/ipv4/conf/sta1-wlan0').split())
+print('one way', heard(), sta1.wintfs[0].range, sta2.wintfs[0].range)
+sta2.setRange(50); sta1.setTxPower(-20); print('other way', heard())
+sta1.setRange(50); print('both', heard())
+print('ping', [(str(a), str(b), out[1]) for a, b, out in net.pingFull([sta1, sta2])])
+print('host', h1.IP(), net.ping([sta1, h1]))
+print('udp', net.iperf([sta1, sta2], l4Type='UDP', udpBw='500K', seconds=1, fmt='k')[:1])
+net.stop()
+"""
+
+
+def test_names_and_powers_of_a_script_are_those_of_the_kernel_and_the_medium(tmp_path):
+    """40 m apart: sta1 reaches sta2 from the start (50 m), sta2 not yet sta1 (30 m)."""
+    done = script(written_script(tmp_path, POWERS), tmp_path / "out")
+    assert done.returncode == (1 if void(done) else 0), done.stdout + done.stderr
+    lines = {line.split(" ", 1)[0]: line for line in done.stdout.splitlines()}
+    assert lines["names"] == "names sta1-wlan0 sta1-wlan0 sta1-wlan0 sta1-wlan0"
+    assert lines["files"] == "files ['/proc/sys/net/ipv4/conf/sta1-wlan0', '/sys/class/net/sta1-wlan0']"
+    assert lines["one"] == "one way ['sta1'] 50.0 30.0" and lines["other"] == "other way ['sta2']"
+    assert lines["both"] == "both ['sta1', 'sta2']"
+    assert lines["ping"] == "ping [('sta1', 'sta2', 1), ('sta2', 'sta1', 1)]"
+    assert lines["host"] == "host 10.0.0.77 0.0" and lines["udp"] == "udp ['500K']"
+    assert (tmp_path / "out" / "radios.csv").read_text().count("\n") == 4
+    assert nothing_left(tmp_path / "out")

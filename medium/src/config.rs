@@ -2,7 +2,9 @@
 //!
 //! Every error is one line: key, mistake, remedy. The reader of the file puts its name before it.
 
+use crate::phy::antenna::Change;
 use crate::phy::propagation::Model;
+use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
 use crate::verdict::Thresholds;
 use crate::wire::dot11::MAX_MSDU_BYTES;
 use manet_engine::keys::{above, from, within, Declared, Key, Limits, OutOfLimits};
@@ -207,8 +209,29 @@ keys! {
         /// Name of the interface; by default wlan0.
         #[serde(default = "wlan0")]
         pub ifname: String;
+        /// Transmit power of this station; by default the radio's.
+        #[serde(default)]
+        pub tx_power_w: Option<f64> => TX_POWER;
+        /// Antenna gain of this station; by default the radio's.
+        #[serde(default)]
+        pub antenna_gain_db: Option<f64> => GAIN;
+        /// Height of this station's antenna above its position; by default the radio's.
+        #[serde(default)]
+        pub antenna_height_m: Option<f64> => ANTENNA_HEIGHT;
     }
 }
+
+impl StationConfig {
+    /// The settings that differ from the radio's.
+    pub fn antenna(&self) -> Change {
+        Change {
+            tx_power_w: self.tx_power_w,
+            antenna_gain_db: self.antenna_gain_db,
+            antenna_height_m: self.antenna_height_m,
+        }
+    }
+}
+
 fn wlan0() -> String {
     "wlan0".into()
 }
@@ -239,6 +262,8 @@ choices! {
         Mesh = "mesh",
         /// Outside the context of a BSS (802.11p): no beacons.
         Ocb = "ocb",
+        /// None yet: hostapd, wpa_supplicant or iw in the station's namespace configure the interface.
+        Managed = "managed",
     }
 }
 
@@ -357,6 +382,10 @@ keys! {
         /// The capture of the air (`air.pcapng`, formats/air.md).
         #[serde(default)]
         pub air_pcapng: Option<PathBuf>;
+        /// The frames that each station decoded, each with its power there (`monitor.pcapng`, formats/air.md); with it, the air log
+        /// has the column `heard_dbm`.
+        #[serde(default)]
+        pub monitor: Option<PathBuf>;
         /// The counters (`counters.json`, formats/air.md).
         #[serde(default)]
         pub counters: Option<PathBuf>;

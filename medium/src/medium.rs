@@ -13,6 +13,7 @@ use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
 use crate::phy::{Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
+use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 use manet_engine::random::Purpose;
@@ -21,6 +22,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use wakes::Wakes;
 
+mod antennas;
 mod arrivals;
 mod moves;
 mod mpdu;
@@ -51,6 +53,8 @@ struct Airborne {
     /// Fate at the station that it is for, once decided.
     fate: Option<Fate>,
     receivers: u32,
+    /// The stations that decoded it, with the power at each; only if it is recorded.
+    decoded_w: Vec<(u16, f64)>,
     /// Its sender was switched off before its end.
     cut: bool,
 }
@@ -88,6 +92,7 @@ pub struct Medium {
     moved: bool,
     outputs: VecDeque<Output>,
     recording: bool,
+    records_receptions: bool,
     next_packet: u64,
     receptions: u64,
     handled: u64,
@@ -101,7 +106,10 @@ impl Medium {
         let radio = Arc::new(loaded.radio.clone());
         let n = config.stations.len();
         let index = loaded.station_index();
-        let propagation = Propagation::new(&config.propagation, &radio, n, config.seed, |name| index[name]);
+        let mut propagation = Propagation::new(&config.propagation, &radio, n, config.seed, |name| index[name]);
+        for (i, s) in config.stations.iter().enumerate() {
+            propagation.set_antenna(i, propagation.antenna(i).with(&s.antenna()));
+        }
         let station = |i: usize, trajectory| {
             let queue = InterfaceQueue::new(config.queue.packets, config.queue.control_first);
             let backoff = Stream::new(config.seed, i as u64, Purpose::Backoff);
@@ -133,6 +141,7 @@ impl Medium {
             moved: false,
             outputs: VecDeque::new(),
             recording: false,
+            records_receptions: config.outputs.monitor.is_some(),
             next_packet: 1,
             receptions: 0,
             handled: 0,
@@ -346,7 +355,8 @@ impl Medium {
             Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now)),
             _ => None,
         };
-        let airborne = Airborne { frame, began: now, heard, power_w, fate, receivers: 0, cut: false };
+        let airborne =
+            Airborne { frame, began: now, heard, power_w, fate, receivers: 0, decoded_w: Vec::new(), cut: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.airborne[id as usize] = Some(airborne);
@@ -376,12 +386,13 @@ impl Medium {
     }
 
     fn log_tx(&mut self, airborne: Airborne) {
-        let Airborne { frame, began, power_w, fate, receivers, .. } = airborne;
+        let Airborne { frame, began, power_w, fate, receivers, decoded_w: mut heard, .. } = airborne;
+        heard.sort_by_key(|(station, _)| *station);
         if let Some(fate) = fate {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers, power_w }));
+            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers, power_w, heard }));
         }
     }
 
@@ -464,7 +475,7 @@ impl Machine for Medium {
                 self.mpdu_from_host(
                     now,
                     station,
-                    Mpdu { from: station.0, cookie, bytes: frame.into(), rates: rates.into() },
+                    Mpdu { from: station.0, cookie, bytes: frame.into(), rates: rates.into(), kind: Kind::Data },
                 );
             }
             Input::Synthetic { station, to, ip_bytes, tag } => {
@@ -486,6 +497,7 @@ impl Machine for Medium {
             Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
             Input::Power { station, on } => self.set_power(now, station, on),
+            Input::Antenna { station, change } => self.change_antenna(station, &change),
             Input::Overhear { station, on } => self.stations[station.0 as usize].overhear = on,
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),
             Input::Stop => self.stop(now),

@@ -1,6 +1,7 @@
 //! Inputs and outputs of the medium.
 
 use crate::mac::{FailReason, Packet, Stage};
+use crate::phy::antenna::Change;
 use crate::record::AirRecord;
 use crate::wire::MacAddress;
 use manet_engine::Instant;
@@ -103,6 +104,14 @@ pub enum Input {
         station: StationId,
         /// Whether the radio has power.
         on: bool,
+    },
+    /// Changes the transmit power or the antenna of a station, for frames that begin from now on.
+    Antenna {
+        /// The station.
+        station: StationId,
+        /// The new values.
+        #[serde(flatten)]
+        change: Change,
     },
     /// Selects whether a station reports decoded data frames for other stations ([`Output::Overheard`]); by default it does not.
     Overhear {

@@ -89,6 +89,9 @@ pub enum AirRecord {
         receivers: u32,
         /// Power in W at its start at the station that it is for; `None` if there is none or its radio is off.
         power_w: Option<f64>,
+        /// The stations that decoded it, whether or not it was for them, with the power in W at each; empty unless
+        /// `outputs.monitor` asks for it.
+        heard: Vec<(u16, f64)>,
     },
     /// A packet from the host.
     Enqueue {
@@ -149,7 +152,7 @@ impl AirRecord {
         let packet_kind = |dest: Dest| if dest == Dest::Broadcast { "bcast" } else { "data" };
         // writing to a String cannot fail
         let _ = match self {
-            Self::Tx { at, frame, fate, receivers, power_w } => write!(
+            Self::Tx { at, frame, fate, receivers, power_w, .. } => write!(
                 out,
                 "{},{},tx,{},{},{},{},{},{},{},{},{},{},{}",
                 at.as_nanos(),
@@ -195,7 +198,21 @@ impl AirRecord {
         };
     }
 
-    /// First line of `air.csv`.
+    /// Appends the column [`Self::HEARD`] with its comma: `sta2=-71.2 sta3=-80.4`, in the order of the stations' numbers.
+    pub fn write_heard<'a>(&self, out: &mut String, name: impl Fn(u16) -> &'a str) {
+        use std::fmt::Write;
+        out.push(',');
+        let Self::Tx { heard, .. } = self else { return };
+        for (i, (station, power_w)) in heard.iter().enumerate() {
+            let space = if i == 0 { "" } else { " " };
+            let _ = write!(out, "{space}{}={}", name(*station), PowerDbm(Some(*power_w)));
+        }
+    }
+
+    /// Name of the last column of `air.csv`, if `outputs.monitor` asks for it.
+    pub const HEARD: &'static str = "heard_dbm";
+
+    /// First line of `air.csv`, without [`Self::HEARD`].
     pub const CSV_HEADER: &'static str =
         "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers,power_dbm";
 }

@@ -42,6 +42,16 @@ fn frame(control: u8, from: u16, to: [u8; 6], bytes: usize) -> Vec<u8> {
     frame
 }
 
+const ESS: u8 = 1;
+const IBSS: u8 = 2;
+
+/// A beacon with this capability information (clause 8.4.1.4), which follows timestamp and interval.
+fn beacon(from: u16, capability: u8, bytes: usize) -> Vec<u8> {
+    let mut beacon = frame(0x80, from, [0xff; 6], bytes);
+    beacon[24..36].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 100, 0, capability, 0]);
+    beacon
+}
+
 impl Bench {
     fn chain(n: usize, spacing_m: f64) -> Self {
         let loaded = loaded(&chain(n, spacing_m), |_| ());
@@ -144,9 +154,9 @@ fn a_fast_frame_reaches_less_far_than_a_slow_one() {
 }
 
 #[test]
-fn beacons_reach_stations_in_range_at_once_and_take_no_airtime() {
+fn beacons_of_an_ibss_reach_stations_in_range_at_once_and_take_no_airtime() {
     let mut bench = Bench::chain(3, 200.0);
-    bench.send(1, frame(0x80, 1, [0xff; 6], 40), 3, &[]);
+    bench.send(1, beacon(1, IBSS, 40), 3, &[]);
     assert_eq!(bench.outcomes[&(1, 3)], [Outcome::Sent]);
     let mut heard: Vec<u16> = bench.delivered.iter().map(|d| d.0).collect();
     heard.sort_unstable();
@@ -155,10 +165,47 @@ fn beacons_reach_stations_in_range_at_once_and_take_no_airtime() {
 }
 
 #[test]
+fn a_beacon_of_an_access_point_takes_airtime_at_the_basic_rate() {
+    let mut bench = Bench::chain(2, 200.0);
+    bench.send(0, beacon(0, ESS, 40), 3, &[]);
+    assert!(bench.delivered.is_empty(), "it is on the air");
+    bench.run_for(10_000);
+    assert_eq!(bench.outcomes[&(0, 3)], [Outcome::Sent]);
+    assert_eq!(bench.delivered, [(1, 3, 1_000_000)]);
+    // 24 bytes of header, 50 of body, 4 of FCS
+    assert_eq!(bench.data, [(0, 78, 1_000_000, None)]);
+}
+
+#[test]
+fn a_beacon_of_an_access_point_is_the_next_frame_and_replaces_an_earlier_one() {
+    let mut bench = Bench::chain(2, 200.0);
+    for cookie in 1..=3 {
+        bench.send(0, frame(0x88, 0, mac(1), 1000), cookie, &[]);
+    }
+    bench.send(0, beacon(0, ESS, 40), 4, &[]);
+    bench.send(0, beacon(0, ESS, 40), 5, &[]);
+    assert_eq!(bench.outcomes[&(0, 4)], [Outcome::Dropped]);
+    bench.run_for(100_000);
+    let order: Vec<u64> = bench.delivered.iter().map(|d| d.1).collect();
+    assert_eq!(order, [1, 5, 2, 3], "only the frame in service goes before it");
+}
+
+#[test]
+fn management_frames_are_sent_at_a_basic_rate_and_reach_as_far_as_data() {
+    // 0xb0: authentication; the kernel requests no rate
+    let mut bench = Bench::chain(3, 200.0);
+    bench.send(0, frame(0xb0, 0, mac(1), 30), 1, &[]);
+    bench.send(0, frame(0xb0, 0, mac(2), 30), 2, &[]);
+    bench.run_for(1_000_000);
+    assert_eq!(bench.delivered, [(1, 1, 1_000_000)]);
+    assert!(matches!(bench.outcomes[&(0, 2)][..], [Outcome::Failed(_)]), "{:?}", bench.outcomes);
+}
+
+#[test]
 fn a_station_without_power_sends_no_beacon() {
     let mut bench = Bench::chain(2, 200.0);
     bench.medium.handle(bench.now, Input::Power { station: StationId(0), on: false });
-    bench.send(0, frame(0x80, 0, [0xff; 6], 40), 3, &[]);
+    bench.send(0, beacon(0, IBSS, 40), 3, &[]);
     assert_eq!((bench.outcomes[&(0, 3)].len(), bench.delivered.len()), (1, 0));
 }
 

@@ -34,7 +34,7 @@ def test_a_container_is_read_with_the_full_path_of_its_files(tmp_path):
     (container,) = scenario.containers
     assert container.rootfs == str(tmp_path / "root")
     assert container.limits == {"memory": 64 * 1024 * 1024, "cpu": 1.0, "pids": 20}
-    assert (scenario.radios, container.sandbox) == ("tap", True)
+    assert (scenario.radio_devices, container.sandbox) == ("tap", True)
     assert Scenario.from_json(scenario.to_json()) == scenario
 
 

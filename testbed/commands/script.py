@@ -29,13 +29,22 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Execute the script; its exit status, or 1 if a network of it was void."""
+    import os
+    import signal
     import sys
 
     from testbed.mn_wifi.launch import run_script
 
     end = run_script(
-        options.script, options.words, overrides=overrides(options), seed=options.seed, directory=options.out
+        options.script, options.words, overrides=overrides(options), seed=options.seed, directory=options.out,
+        may_move="MANET_GUEST" not in os.environ,
     )  # fmt: skip
+    if end.moves_for is not None:
+        from testbed.guests.script_run import run_in_guest
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        given = overrides(options)
+        return run_in_guest(end.directory, options.seed, given, options.script, options.words, why=end.moves_for)
     if end.interrupted:
         raise KeyboardInterrupt
     if end.error is not None:

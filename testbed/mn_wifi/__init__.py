@@ -56,7 +56,7 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _public() -> list[str]:
     """The modules that Mininet-WiFi has, too; the others are the inside of this package."""
-    return ["cli", "link", "manetRoutingProtocols", "net", "node", "replaying", "wmediumdConnector"]
+    return ["cli", "link", "manetRoutingProtocols", "net", "node", "replaying", "telemetry", "wmediumdConnector"]
 
 
 def install() -> None:

@@ -15,12 +15,14 @@ from testbed.errors import UsageError, did_you_mean
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of one call: `accepted` have an effect; `noted` and `refused` map names to the reason or the remedy."""
+    """The arguments of one call: `accepted` have an effect; `noted` and `refused` map names to the reason or the remedy.
+    `defaults` are Mininet-WiFi's own of refused arguments: spelled out, such a value asks for nothing and is a note."""
 
     call: str
     accepted: frozenset[str]
     noted: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
 
     def check(self, given: Mapping[str, object], notes: set[str]) -> dict[str, object]:
         """Return the accepted arguments. `notes` collects the notes that were printed. A value of None counts as not given, as in
@@ -30,6 +32,12 @@ class Arguments:
                 continue
             if name in self.noted:
                 note(f"{self.call}: {name}={value!r}: {self.noted[name]}", notes, key=f"{self.call} {name}")
+            elif name in self.refused and (value is None or (name in self.defaults and _same(value, self.defaults[name]))):
+                note(
+                    f"{self.call}: {name}={value!r}: is Mininet-WiFi's default; it has no effect",
+                    notes,
+                    key=f"{self.call} {name}",
+                )
             elif name in self.refused:
                 raise UsageError(f"{self.call}: {name}={value!r}: {self.refused[name]}")
             else:
@@ -38,6 +46,11 @@ class Arguments:
 
     def _remedy(self, name: str) -> str:
         return did_you_mean(name, [*self.accepted, *self.noted]) or f"the arguments here are {', '.join(sorted(self.accepted))}"
+
+
+def _same(value: object, default: object) -> bool:
+    """Whether a value is the default, also as text (`'-91'`). True and 1 differ."""
+    return isinstance(value, bool) == isinstance(default, bool) and (value == default or str(value) == str(default))
 
 
 def note(text: str, notes: set[str], key: str = "") -> None:

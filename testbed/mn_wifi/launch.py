@@ -6,6 +6,7 @@
 
 import os
 import runpy
+import shutil
 import signal
 import sys
 import threading
@@ -19,7 +20,7 @@ from mininet.log import lg
 from testbed import mn_wifi
 from testbed.errors import ManetError, UsageError
 from testbed.host.requirements import require_for_runs
-from testbed.mn_wifi.session import Session, begin, outcome_of
+from testbed.mn_wifi.session import NeedsKernelRadios, Session, begin, outcome_of
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
 from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
@@ -35,13 +36,15 @@ class ScriptEnd:
     directory: Path
     error: str | None = None
     interrupted: bool = False
+    moves_for: str | None = None  # what it asks for that this machine's radios lack: execute it in a guest
 
 
 def run_script(
     script: Path, arguments: list[str], *, overrides: tuple[str, ...] = (), seed: int = 1, directory: Path | None = None,
-    programs: Programs = BUILT,
+    programs: Programs = BUILT, may_move: bool = False,
 ) -> ScriptEnd:  # fmt: skip
-    """Execute the file; it has the terminal. Results are kept in `directory` (default: results/script/<name>-<time>)."""
+    """Execute the file; it has the terminal. Results are kept in `directory` (default: results/script/<name>-<time>).
+    `may_move`: the caller executes it in a guest if it needs one."""
     if not script.is_file():
         raise UsageError(f"{script}: there is no such file; give the path of a Mininet-WiFi script")
     if script.suffix == ".toml":  # much of TOML is Python, too, and does nothing there
@@ -51,12 +54,14 @@ def run_script(
     require_for_runs(programs=programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
-    more = {"script": str(script), "words": arguments, "overrides": list(overrides)}
+    more = {"script": str(script), "words": arguments, "overrides": list(overrides), "may_move": may_move}
     with claimed(directory):
         end = isolated_run(f"{__package__}.launch", seed, directory, _say, programs=programs, terminal=True, **more)
     if not end:
         return ScriptEnd(1, directory, KILLED)
-    return ScriptEnd(end["exit_status"], directory, end["error"], end["interrupted"])
+    if end.get("moves_for"):
+        shutil.rmtree(directory)  # no network was up
+    return ScriptEnd(end["exit_status"], directory, end["error"], end["interrupted"], end.get("moves_for"))
 
 
 def _say(stage: str, _fraction: float | None) -> None:
@@ -79,6 +84,7 @@ def inside(arguments: dict, report: Report) -> int:
         Session(
             script, Path(arguments["directory"]), arguments["seed"], tuple(arguments["overrides"]),
             Programs.from_arguments(arguments["programs"]), lambda stage, fraction=None: report.send(stage=stage),
+            may_move=arguments["may_move"],
         )
     )  # fmt: skip
     problem: BaseException | None = None
@@ -94,6 +100,10 @@ def inside(arguments: dict, report: Report) -> int:
         session.down(outcome_of(problem))
     except ManetError as at_the_end:
         problem = problem or at_the_end
+    if isinstance(problem, NeedsKernelRadios):
+        sys.stdout.flush()
+        report.send(exit_status=0, error=None, interrupted=False, moves_for=problem.what)
+        return 0
     exit_status, error = _script_exit(problem, script, bool(session.built))
     if exit_status == 0 and error is None and session.void():
         exit_status, error = 1, _void_message(session)

@@ -19,7 +19,7 @@ class mesh:
     """addLink(sta, cls=mesh, ...): IEEE 802.11s, by mac80211 (hwsim radios only)."""
 
 
-INFRASTRUCTURE = "belongs to networks with access points, which are not supported; use stations and cls=adhoc"
+INFRASTRUCTURE = "is not supported; use addAccessPoint and addLink(sta, ap), or stations and cls=adhoc"
 NAMES = {name: INFRASTRUCTURE for name in ("master", "managed", "_4address", "HostapdConfig", "physicalMesh", "phyAP")}
 NAMES |= {name: "is not modelled; use cls=adhoc" for name in ("ITSLink", "WifiDirectLink", "PhysicalWifiDirectLink")}
 __getattr__ = refuse_others("mn_wifi.link", NAMES, "is not supported; wmediumd, adhoc and mesh are")

@@ -5,7 +5,9 @@ and build() runs its stages. Settings without a name in Mininet-WiFi are given a
 `Mininet_wifi(scenario={"queue": 20})`, or after `./manet script --set`.
 """
 
+import json
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -22,18 +24,25 @@ from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi import settings
-from testbed.mn_wifi.arguments import note, number, point
+from testbed.mn_wifi.access_point import AccessPoint
+from testbed.mn_wifi.arguments import choice, note, number, point
+from testbed.mn_wifi.infrastructure import Controller, Infrastructure
+from testbed.mn_wifi.interface import WirelessInterface, WireLink
 from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
 from testbed.mn_wifi.node import Host, Node, Station
+from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
-from testbed.mn_wifi.radio import PROFILES, Radio
+from testbed.mn_wifi.radio import OWN_RANGE, THRESHOLD_DBM, Radio
 from testbed.mn_wifi.session import Standing, current
+from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
-from testbed.stages import iproute, replay
+from testbed.stages import iproute
+from testbed.stages.medium import RADIOS
+from testbed.stages.pause import Movement
 from testbed.stages.station import NamespaceHost
-from topologies.addresses import INTERFACE, ip_address
+from topologies.addresses import ip_address
 
 PICTURE_EVERY_S = 2.0
 RADIO_LINKS = (links.adhoc, links.mesh)
@@ -41,7 +50,7 @@ DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # kernel names that differ from those of a scenario
 
 
-class Mininet_wifi:
+class Mininet_wifi(Powers):
     """The network of a script. Wrong calls raise UsageError. Distances are in metres, times in seconds of the network."""
 
     def __init__(self, **given: object) -> None:
@@ -49,8 +58,13 @@ class Mininet_wifi:
         self.notes: set[str] = set()
         options = settings.NET.check(given, self.notes)
         self.options = settings.net_options(options)
+        super().__init__()
         self.stations: list[Station] = []
+        self.cars: list[Station] = []  # those of the stations that addCar declared
         self.wired: list[Host] = []
+        self.links: list[WirelessInterface | WireLink] = []
+        self.switches: list[Node] = []
+        self.controllers: list[Controller] = []
         self.standing: Standing | None = None
         self._adhoc: dict[str, dict[str, Any]] = {}
         self._wires: list[dict[str, Any]] = []
@@ -60,6 +74,11 @@ class Mininet_wifi:
         self._timeline = Timeline()
         self._picture: str | None = "map.png" if options.get("plot") else None
         self._updater: Updater | None = None
+        self._servers: list[SocketServer] = []
+        self._movement: Movement | None = None
+        self._records_params = False
+        self.infrastructure = Infrastructure(self)
+        self.infrastructure.control_by("Mininet_wifi", options)
 
     # --- declaring ------------------------------------------------------------------------------------------------
 
@@ -73,13 +92,31 @@ class Mininet_wifi:
         self.stations.append(station)
         return station
 
-    addCar = addStation  # a station; there are no roads
+    def addCar(self, name: str, cls: object = None, **given: object) -> Station:
+        """A station; there are no roads."""
+        self.cars.append(self.addStation(name, cls, **given))
+        return self.cars[-1]
+
+    def addAccessPoint(self, name: str, **given: object) -> AccessPoint:
+        """Declare an access point; the arguments are those of infrastructure.ACCESS_POINT."""
+        self._new(name)
+        point = self.infrastructure.add(name, given)  # what is refused needs no guest
+        self._need_kernel_radios(f"{name} is an access point", settings.NO_ACCESS_POINTS)
+        return point
+
+    def addController(self, name: str = "c0", *_classes: object, **_given: object) -> Controller:
+        """A controller without effect: access points bridge by themselves."""
+        note(f"addController({name}): {settings.NO_CONTROLLER}", self.notes, key="addController")
+        self.controllers.append(Controller(name))
+        return self.controllers[-1]
 
     def addHost(self, name: str, cls: object = None, **given: object) -> Host:
         """A host without a radio; addLink(station, host) is its wire."""
         self._new(name)
-        settings.HOST.check({"cls": cls, **given} if cls is not None else given, self.notes)
-        self.wired.append(Host(self, name, dict(given)))
+        params = settings.HOST.check({"cls": cls, **given} if cls is not None else given, self.notes)
+        if "ip" in params:
+            settings.address("addHost", params["ip"])
+        self.wired.append(Host(self, name, params))
         return self.wired[-1]
 
     def _new(self, name: str) -> None:
@@ -88,21 +125,28 @@ class Mininet_wifi:
         if name in self.nameToNode:
             raise UsageError(f"{name}: there is a node of this name already; give each its own")
 
-    def addLink(self, node1: Node | str, node2: Node | str | None = None, cls: object = None, **given: object) -> None:
-        """addLink(sta, cls=adhoc, ...): the station's radio joins the network; addLink(sta, host): a wire."""
+    def addLink(
+        self, node1: Node | str, node2: Node | str | None = None, cls: object = None, **given: object
+    ) -> WirelessInterface | WireLink | None:
+        """addLink(sta, cls=adhoc, ...): the station's radio joins the network; addLink(sta, host): a wire. Returns the link."""
         if self.standing is not None:
             raise UsageError("addLink: links are added before net.build()")
         a, b = self._node(node1), None if node2 is None else self._node(node2)
-        if cls is links.mesh and self._kind_of_stations() != "hwsim":
-            raise UsageError(settings.NO_MESH)
+        if cls is links.mesh:
+            self._need_kernel_radios("cls=mesh is IEEE 802.11s", settings.NO_MESH)
+        if self.infrastructure.takes(a, b):
+            return self.infrastructure.link(a, b, cls, given)
         if cls in RADIO_LINKS and b is None:
-            self._join(a, cls, given)
+            link = self._join(a, cls, given)
         elif b is not None and cls not in RADIO_LINKS:
-            self._wire(a, b, given)
+            link = self._wire(a, b, given)
         else:
             raise UsageError("addLink: neither a radio's, addLink(sta, cls=adhoc, ...), nor a wire's, addLink(sta, host)")
+        if link not in self.links:
+            self.links.append(link)
+        return link
 
-    def _join(self, station: Node, cls: type, given: dict) -> None:
+    def _join(self, station: Node, cls: type, given: dict) -> WirelessInterface:
         if not isinstance(station, Station):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         station.interface("addLink", given.pop("intf", None))
@@ -112,19 +156,27 @@ class Mininet_wifi:
                 f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
             )
         self._adhoc[station.name] = {**options, "cls": cls.__name__}
+        return station.wintfs[0]
+
+    def _need_kernel_radios(self, what: str, refusal: str) -> None:
+        """Stations get the radios of mac80211_hwsim, unless they have them or the user chose TAPs."""
+        if self._kind_of_stations() == "hwsim":
+            return
+        if "stations" in self.options["scenario"] or any(one.startswith("stations=") for one in self.session.overrides):
+            raise UsageError(refusal)
+        self.session.need_kernel_radios(what, refusal)
 
     def _kind_of_stations(self) -> str:
         """`tap` or `hwsim`: the scenario's key, from the script or from --set."""
-        given = {"stations": self.options["scenario"].get("stations", "tap")}
-        kinds = [setting for setting in self.session.overrides if setting.partition("=")[0].strip() == "stations"]
-        return str(Keys.of_script(given, self.session.script.name).set(kinds).values["stations"])
+        return str(self._key("stations", "tap"))
 
-    def _wire(self, a: Node, b: Node, given: dict) -> None:
+    def _wire(self, a: Node, b: Node, given: dict) -> WireLink:
         station, host = (a, b) if isinstance(a, Station) else (b, a)
         if not isinstance(station, Station) or not isinstance(host, Host):
             text = "a wire joins a station and a host; stations meet by radio, addLink(sta, cls=adhoc, ...)"
             raise UsageError(f"addLink({a}, {b}): {text}")
         self._wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.notes)))
+        return WireLink(len(self._wires), station, host)
 
     def _declaring(self, call: str) -> None:
         """Raise UsageError once the network is up: build() fixes movement and propagation."""
@@ -140,6 +192,7 @@ class Mininet_wifi:
         """Choose the mobility model of stations without a position of their own; before build()."""
         self._declaring("setMobilityModel")
         options = settings.MODEL.check(given, self.notes)
+        self.infrastructure.control_by("setMobilityModel", options)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
         numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance"} & options.keys()
@@ -153,6 +206,7 @@ class Mininet_wifi:
         """Begin of the scripted movement: `time` (s), `mob_rep` (repetitions), `reverse`; before build()."""
         self._declaring("startMobility")
         options = settings.START.check(given, self.notes)
+        self.infrastructure.control_by("startMobility", options)
         self._timeline.start_s = number("startMobility", "time", options.get("time", 0), 0, 1e6)
         self._timeline.repetitions = int(number("startMobility", "mob_rep", options.get("mob_rep", 1), 1, 1000))
         self._timeline.reverse = bool(options.get("reverse", False))
@@ -176,6 +230,12 @@ class Mininet_wifi:
         if self.standing is not None:
             self._draw()
 
+    def telemetry(self, **given: Any) -> None:
+        """What Mininet-WiFi's live graphs show, in the results (mn_wifi/telemetry.py)."""
+        from testbed.mn_wifi.telemetry import telemetry
+
+        telemetry(**given)
+
     def configureNodes(self) -> None:
         """No effect: build() makes the radios."""
 
@@ -192,38 +252,51 @@ class Mininet_wifi:
         declared = {**self._declared(), **self.options["scenario"]}
         keys = Keys.of_script(declared, self.session.script.name).set(self.session.overrides)
         raw = keys.values
-        if "radio" not in raw:
-            raw = {**raw, "radio": PROFILES[self._radio().mode]}
-        elif not self._states_its_range():
-            return scenario_of(keys)  # the profile's own range
-        model = raw["propagation"] if isinstance(raw["propagation"], dict) else {"model": raw["propagation"]}
-        overrides = {**self._radio().overrides(raw["radio"], model), **raw.get("radio_overrides", {})}
-        return scenario_of(replace(keys, values={**raw, "radio_overrides": overrides}))
-
-    def _states_its_range(self) -> bool:
-        """Whether the script sets the range of its radios, directly or by power, gain or height."""
-        given = {
-            *(key for station in self.stations for key in station.params),
-            *(key for one in self._adhoc.values() for key in one),
-        }
-        return bool(given & {"range", "txpower", "antennaGain", "antennaHeight"})
+        name, model = self._air()
+        if self._has_own_range():
+            return scenario_of(keys)
+        radios = {station.name: self.radio_of(station) for station in self._with_radios()}
+        first = next(iter(radios.values()), Radio())
+        overrides = {**first.overrides(name, model), **raw.get("radio_overrides", {})}
+        others = [{"station": station, **radio.of_station(name, model)} for station, radio in radios.items() if radio != first]
+        if others and model["model"] in OWN_RANGE:
+            raise UsageError(
+                f"propagation {model['model']!r} has ranges of its own, and {others[0]['station']} differs from "
+                f"{self.stations[0]} in range, power or antenna; give all of them the same, or another model"
+            )
+        stated = list(raw.get("radios", ()))  # the scenario's own entries, which are made of its own keys
+        given = {entry.get("station") for entry in stated if isinstance(entry, dict)}
+        merged = [*(entry for entry in others if entry["station"] not in given), *stated]
+        found = {**raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
+        return scenario_of(replace(keys, values=found))
 
     def _declared(self) -> dict[str, Any]:
-        for station in self.stations:
-            if station.name not in self._adhoc:
-                raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
+        if self.aps:
+            self.infrastructure.check()
+        else:
+            self._check_ad_hoc()
+        cabled = self.infrastructure.hosts()
         for host in self.wired:
+            if host in cabled:
+                continue
             if not any(wire["host"] == host.name for wire in self._wires):
                 raise UsageError(f"{host.name}: has no wire; add net.addLink(station, {host.name})")
-        self._radio()  # reports contradictions, whatever the profile
+        self._common("ssid", "adhocNet")
+        for station in self._with_radios():
+            self.radio_of(station).check()
         routing, remark = protocol(self._common("proto"))
         if remark:
             note(remark, self.notes)
         mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
+        named = {} if self._key("net", "manet") == "mininet-wifi" else {"interface": "station-wlan0"}
+        managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.aps else {}
         return {
             **mesh,
+            **managed,
+            **named,
+            **({"monitor": True} if self.options["rec_rssi"] else {}),
             "topology": "positions",
-            "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
+            "positions": [{"name": station.name, "at": list(self._place(station))} for station in self._with_radios()],
             "propagation": self._propagation or DEFAULT,
             "wires": self._wires,
             "flows": [],  # the script makes its own traffic
@@ -235,6 +308,33 @@ class Mininet_wifi:
             "tcp": TCP_NAMES.get(tcp := DEFAULT_TCP.read_text().strip(), tcp),
         }
 
+    def _check_ad_hoc(self) -> None:
+        for station in self.stations:
+            if station.name not in self._adhoc:
+                raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
+            for name in sorted(key for key in ("passwd", "encrypt") if station.params.get(key)):
+                raise UsageError(f"addStation: {name}={station.params[name]!r}: {settings.NO_ENCRYPTION}")
+
+    def _at_wires(self) -> list[Host]:
+        """The hosts at stations' wires."""
+        cabled = self.infrastructure.hosts()
+        return [host for host in self.wired if host not in cabled]
+
+    def _with_radios(self) -> list[Station]:
+        """All nodes with a radio, in the order of their numbers: stations, then access points."""
+        return [*self.stations, *self.aps]
+
+    @property
+    def aps(self) -> list[AccessPoint]:
+        """The access points."""
+        return self.infrastructure.points
+
+    def shift_db(self) -> float:
+        """By how much a signal is stronger here than there: reception ends at the profile's threshold, there at -91 dBm."""
+        scenario = self.scenario()
+        profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
+        return 10 * math.log10(profile["receive_threshold_w"] * 1000) - THRESHOLD_DBM
+
     def _common(self, name: str, otherwise: Any = None) -> Any:
         """The value of an option that all radios must share. Raises UsageError if they differ."""
         values = {station: options.get(name, otherwise) for station, options in self._adhoc.items()}
@@ -245,29 +345,6 @@ class Mininet_wifi:
             text = f"{name}={one!r} of {first} and {name}={other!r} of {second}: {settings.COMMON[name]}"
             raise UsageError(f"addLink: {text}; give all of them the same")
         return next(iter(values.values()), otherwise)
-
-    def _radio(self) -> Radio:
-        """The radio of all stations: its settings come from addLink, else addStation, else Mininet_wifi()."""
-        self._common("ssid", "adhocNet")
-        found: dict[str, Any] = {}
-        for name, key, minimum, maximum in settings.RADIO:
-            per_station = [
-                self._adhoc[station.name].get(name, station.params.get(name, self.options.get(name))) for station in self.stations
-            ]
-            numbers = {None if value is None else number("addStation", name, value, minimum, maximum) for value in per_station}
-            if len(numbers) > 1:
-                text = f"{', '.join(map(str, per_station))} of {', '.join(map(str, self.stations))}"
-                raise UsageError(f"{name}: {text}: all stations have the same radio here; give all of them the same {name}")
-            if numbers - {None}:
-                found[key] = numbers.pop()
-        modes = {
-            self._adhoc[station.name].get("mode", station.params.get("mode", self.options["mode"])) for station in self.stations
-        }
-        mode = settings.mode(modes)
-        radio = Radio(**{"mode": mode, "channel": 36 if mode == "a" else 1, **found})
-        radio = replace(radio, channel=int(radio.channel))
-        radio.check()
-        return radio
 
     def _place(self, station: Station) -> Place:
         """The position of the station at the start, in metres."""
@@ -281,6 +358,9 @@ class Mininet_wifi:
             return station._place
         if self._model is not None:
             return self._bounds_of(station).random_place(Random(f"mn_wifi place {self._model.seed} {station.order}"))
+        if self.aps and all(other._place is None for other in self._with_radios()):
+            note("no node has a position: they stand side by side, 1 m apart", self.notes)
+            return float(station.order), 0.0, 0.0
         raise UsageError(f"{station.name}: has no position; add position='x,y,z' to addStation, in metres")
 
     def _bounds_of(self, station: Station) -> Bounds:
@@ -313,13 +393,19 @@ class Mininet_wifi:
             return
         self.check_addresses()
         scenario, movement = self.scenario(), self.movement()
+        self.infrastructure.require()
+        self._own_range = self._has_own_range()
         self.standing = self.session.up(scenario)
+        self._movement = Movement(self.standing.network.medium)
         self._name_devices()
+        if self.aps:
+            self.infrastructure.up(self.standing)
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:
             self._draw()
         if movement is not None:
-            replay.play(self.standing.network.medium, movement)
+            self._movement.play(movement)
+        self._record_params()
 
     def start(self) -> None:
         """As build(), which has started the network already in most scripts."""
@@ -330,8 +416,11 @@ class Mininet_wifi:
         if self._updater is not None:
             self._updater.stop()
             self._updater = None
+        while self._servers:
+            self._servers.pop().stop()
         if self.standing is None:
             return None
+        self._record_params()
         ended, self.standing = self.standing, None
         self.session.down()
         directory = ended.site.directory
@@ -349,7 +438,22 @@ class Mininet_wifi:
             pace = number(station.name, "speed", station.params.get("speed", 1), 0.001, 1e4)
             times = station.__dict__.get("time")
             legs += [Leg(0.0, station.name, station.position, 0.0), *replayed(station.name, station.p, times, pace)]
-        replay.play(self.standing.network.medium, Trace(self.session.script.name, legs))
+        assert self._movement is not None
+        self._movement.play(Trace(self.session.script.name, legs))
+
+    def stop_simulation(self) -> None:
+        """Stop all stations where they are, until start_simulation()."""
+        self.moving("stop_simulation").pause()
+
+    def start_simulation(self) -> None:
+        """Let the stations go on with the movement that stop_simulation() interrupted."""
+        self.moving("start_simulation").resume()
+
+    def moving(self, call: str = "CLI") -> Movement:
+        """The movement under way."""
+        self._up(call)
+        assert self._movement is not None
+        return self._movement
 
     def check_addresses(self) -> None:
         """Raise UsageError for a script's own address that is used twice, or that a routing daemon or static ARP would not
@@ -367,13 +471,16 @@ class Mininet_wifi:
             raise UsageError(f"{first.name}: ip={first.ip!r}: {text}; leave ip out, or write that")
 
     def _name_devices(self) -> None:
-        """Add the name `sta1-wlan0` to each `wlan0`, as scripts expect it; then set the script's own addresses."""
+        """Set the script's own addresses. Each radio is named `sta1-wlan0`; if `wlan0` is its name, that is added."""
         assert self.standing is not None
-        add = f"link property add dev {INTERFACE} altname"
-        lines = {station.host: [f"{add} {station.params['wlan'][0]}"] for station in self.stations}
+        missing = [station for station in self._with_radios() if station.host.radio.name != station.params["wlan"][0]]
+        lines = {s.host: [f"link property add dev {s.host.radio.name} altname {s.params['wlan'][0]}"] for s in missing}
         iproute.batches(lines, "names", self.standing.site.log)
-        for station in self.stations:
+        for host in self._at_wires():
+            host.take_address()
+        for station in self._with_radios():
             station.host.nameToIntf[station.params["wlan"][0]] = station.host.radio
+        for station in self.stations:
             station.take_address()
             if "ip6" in station.params:
                 station.setIP6(str(station.params["ip6"]))
@@ -384,6 +491,33 @@ class Mininet_wifi:
         live = Live(self.directory, hosts, title=self.session.script.name)
         self._updater = self._updater or Updater(live, self.directory / self._picture, PICTURE_EVERY_S)
         output(f"*** picture, drawn every {PICTURE_EVERY_S:g} s: {_relative(self.directory / self._picture)}\n")
+
+    def recordNodeParams(self) -> None:
+        """Write `<station>.nodeParams` in the results' folder, now or after build(), and again at stop(): position, range, power,
+        antenna, and the power in dBm at which each other station receives this one."""
+        self._records_params = True
+        self._record_params()
+
+    def _record_params(self) -> None:
+        if not self._records_params or self.standing is None:
+            return
+        links = self.standing.network.medium.ask("links")["links"]
+        for station in self.stations:
+            radio = station.wintfs[0]
+            found = {
+                "name": station.name, "ip": station.ip, "mac": radio.mac, "position": station.position, "wlan": [radio.name],
+                "mode": radio.mode, "channel": radio.channel, "range": radio.range, "txpower": radio.txpower,
+                "antennaGain": radio.antennaGain, "antennaHeight": radio.antennaHeight,
+                "rssi": {link["to"]: link["power_dbm"] for link in links if link["from"] == station.name},
+            }  # fmt: skip
+            (self.directory / f"{station.name}.nodeParams").write_text(json.dumps(found, indent=1) + "\n")
+
+    def socketServer(self, **given: object) -> None:
+        """Answer programs of the script over TCP at `ip` (127.0.0.1) and `port` (12345), until stop() (socket_server.py)."""
+        options = settings.SERVER.check(given, self.notes)
+        self._up("socketServer")
+        port = int(number("socketServer", "port", options.get("port", 12345), 1, 65535))
+        self._servers.append(SocketServer(self, str(options.get("ip", "127.0.0.1")), port))
 
     def counters(self) -> dict[str, dict]:
         """The medium's counters of each station up to now (counters.json of formats/air.md). Mininet-WiFi has no such call."""
@@ -407,7 +541,7 @@ class Mininet_wifi:
     @property
     def nameToNode(self) -> dict[str, Node]:
         """Stations and hosts by name."""
-        return {node.name: node for node in [*self.stations, *self.wired]}
+        return {node.name: node for node in [*self.stations, *self.aps, *self.wired]}
 
     def host_of(self, name: str) -> NamespaceHost | None:
         """The running Mininet host of a node; None before build()."""
@@ -457,7 +591,7 @@ class Mininet_wifi:
 
     def ping(self, hosts: list[Node] | None = None, timeout: object = None) -> float:
         """Ping between all pairs of `hosts` (default: all nodes); returns the share of lost packets in per cent."""
-        return self._up("ping").ping([node.host for node in hosts or self.values()], timeout)
+        return self._up("ping").ping([node.host for node in hosts or [*self.stations, *self.wired]], timeout)
 
     def pingAll(self, timeout: object = None) -> float:
         """Ping between all pairs; returns the share of lost packets in per cent."""
@@ -465,22 +599,47 @@ class Mininet_wifi:
 
     def pingPair(self) -> float:
         """Ping between the first two nodes; returns the share of lost packets in per cent."""
-        return self.ping(self.values()[:2])
+        return self.ping([*self.stations, *self.wired][:2])
+
+    def pingFull(self, hosts: list[Node] | None = None, timeout: object = None) -> list[tuple[Node, Node, tuple]]:
+        """Ping between all pairs of `hosts` (default: all nodes); returns (source, destination, (sent, received, least, mean,
+        largest round trip time, deviation)) of each pair, times in ms."""
+        found = self._up("pingFull").pingFull([node.host for node in hosts or self.values()], timeout)
+        return [(self._node(source.name), self._node(target.name), values) for source, target, values in found]
+
+    def pingAllFull(self) -> list[tuple[Node, Node, tuple]]:
+        """pingFull() of all nodes."""
+        return self.pingFull()
+
+    def pingPairFull(self) -> list[tuple[Node, Node, tuple]]:
+        """pingFull() of the first two nodes."""
+        return self.pingFull(self.values()[:2])
+
+    def waitConnected(self, timeout: object = None, delay: object = 0.5) -> bool:
+        """True: there are no switches and access points to wait for."""
+        return True
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
-        """Measure TCP by iperf3 for `seconds` (5) from the first host, the client, to the second: the rates of server and client,
-        as Mininet returns them."""
-        from testbed.runs.throughput import MAX_SECONDS, SECONDS, measure
+        """Measure TCP, or UDP (`l4Type`) offered at `udpBw` (10M), by iperf3 for `seconds` (5) from the first host, the client,
+        to the second. Returns the rates of server and client as Mininet does, for UDP after the offered one; `fmt` is iperf's
+        unit."""
+        from testbed.runs.throughput import FORMATS, MAX_SECONDS, SECONDS, measure
 
         options = settings.IPERF.check(given, self.notes)
         seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
         if seconds != int(seconds):
             raise UsageError(f"iperf: seconds={seconds:g}: iperf3 takes whole seconds; write {math.ceil(seconds)}")
-        a, b = hosts or (self.values()[0], self.values()[-1])
+        kind = choice("iperf", "l4Type", options.get("l4Type", "TCP"), {"TCP": None, "UDP": options.get("udpBw", "10M")})
+        if "fmt" in options:
+            choice("iperf", "fmt", options["fmt"], FORMATS)
+        ends = [*self.stations, *self.wired]
+        a, b = hosts or (ends[0], ends[-1])
         self._up("iperf")
         assert self.standing is not None
-        output(f"*** Iperf: testing TCP bandwidth between {a} and {b}\n")
-        result = measure(self.standing.network.children, a.host, b.host, seconds=int(seconds)).as_iperf()
+        udp = None if kind is None else settings.rate("iperf", "udpBw", kind)
+        output(f"*** Iperf: testing {'TCP' if udp is None else 'UDP'} bandwidth between {a} and {b}\n")
+        found = measure(self.standing.network.children, a.host, b.host, udp, seconds=int(seconds))
+        result = found.as_iperf(options.get("fmt"))
         output(f"*** Results: {result}\n")
         return result
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others
+from testbed.mn_wifi.interface import WirelessInterface
 from testbed.stages import iproute
 from testbed.stages.station import ipv6_sysctls
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address
+from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address, wire_ip
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.net import Mininet_wifi
@@ -74,7 +75,26 @@ class Node:
 
 
 class Host(Node):
-    """addHost: a host without a radio, at the other end of a wire to a station."""
+    """addHost: a host without a radio, at the other end of a wire to a station. `ip` is an address of its own, not the wire's."""
+
+    def take_address(self) -> None:
+        """Add the script's address to the first wire's end. The host sends from it, and its gateway delivers to it."""
+        text = self.params.get("ip")
+        if text is None:
+            return
+        host = self.host
+        wire = next(wire for wire in self.net.standing.network.net.wires if wire.host is host)
+        address, _, bits = str(text).partition("/")
+        default = f"via {wire_ip(wire.number, GATEWAY_END)} dev {wire.host_interface}"
+        lines = {
+            host: [
+                f"address add {address}/{bits or PREFIX_BITS} dev {wire.host_interface} noprefixroute",
+                f"route replace default {default} src {address}",
+            ],
+            wire.gateway: [f"route add {address}/32 dev {wire.interface} scope link"],
+        }
+        iproute.batches(lines, "own-address", self.net.standing.site.log)
+        host.defaultIntf().ip, host.defaultIntf().prefixLen = address, bits or str(PREFIX_BITS)
 
 
 class Station(Node):
@@ -85,6 +105,7 @@ class Station(Node):
         self.order = order
         self.ip = str(params.get("ip") or f"{ip_address(order)}/{PREFIX_BITS}")
         self.params["wlan"] = [f"{name}-{INTERFACE}"]
+        self.wintfs = {0: WirelessInterface(self)}
         self._place = point(name, "position", params["position"]) if "position" in params else None
 
     @property
@@ -115,22 +136,36 @@ class Station(Node):
         return round(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5, 2)
 
     def setRange(self, range: object, intf: object = None) -> None:
-        """Range of the radio in metres (0.1 to 100 000); before build()."""
+        """Range of the radio in metres (0.1 to 100 000); replaces a power."""
         self._radio("setRange", "range", number(f"{self.name}.setRange", "range", range, 0.1, 1e5), intf)
 
     def setTxPower(self, txpower: object, intf: object = None) -> None:
-        """Transmit power in dBm (-50 to 100); before build()."""
+        """Transmit power in dBm (-50 to 100); replaces a range."""
         self._radio("setTxPower", "txpower", number(f"{self.name}.setTxPower", "txpower", txpower, -50, 100), intf)
 
     def setAntennaGain(self, gain: object, intf: object = None) -> None:
-        """Antenna gain in dBi (-50 to 50); before build()."""
+        """Antenna gain in dBi (-50 to 50), for what the station sends and what it receives."""
         self._radio("setAntennaGain", "antennaGain", number(f"{self.name}.setAntennaGain", "gain", gain, -50, 50), intf)
+
+    def setAntennaHeight(self, height: object, intf: object = None) -> None:
+        """Height of the antenna in metres (0.01 to 1000); only twoRayGround depends on it."""
+        self._radio(
+            "setAntennaHeight", "antennaHeight", number(f"{self.name}.setAntennaHeight", "height", height, 0.01, 1000), intf
+        )
+
+    def get_txpower(self, intf: object = None) -> float:
+        """Transmit power in dBm."""
+        self.interface("get_txpower", intf)
+        return self.wintfs[0].txpower
+
+    def getNameToWintf(self, intf: object = None) -> WirelessInterface:
+        """The interface of this name."""
+        self.interface("getNameToWintf", intf)
+        return self.wintfs[0]
 
     def _radio(self, call: str, name: str, value: float, intf: object) -> None:
         self.interface(call, intf)
-        if self.net.standing is not None:
-            raise UsageError(f"{self.name}.{call}: a radio cannot change once the network is up; move the line above net.build()")
-        self.params[name] = value
+        self.net.change_radio(self, call, name, value)
 
     def IP(self, intf: object = None) -> str:
         """The IPv4 address."""
@@ -153,13 +188,14 @@ class Station(Node):
     def take_address(self) -> None:
         """The script's address on the radio, in place of the one that comes with the station's number."""
         host, own = self.host, f"{ip_address(self.order)}/{PREFIX_BITS}"
+        radio = host.radio.name
         address, _, bits = self.ip.partition("/")
         if host.radio.ip == address and self.ip == own:
             return
         # the network's own route is there already (routing/none.py)
         inside = " noprefixroute" if (address.split(".")[0], bits) == (NETWORK.split(".")[0], str(PREFIX_BITS)) else ""
-        lines = [f"address flush dev {INTERFACE} scope global to 0.0.0.0/0", f"address add {self.ip} dev {INTERFACE}{inside}"]
-        lines.append(f"route replace {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link")
+        lines = [f"address flush dev {radio} scope global to 0.0.0.0/0", f"address add {self.ip} dev {radio}{inside}"]
+        lines.append(f"route replace {NETWORK}/{PREFIX_BITS} dev {radio} scope link")
         iproute.batches({host: lines}, "own-address", self.net.standing.site.log)
         host.radio.ip, host.radio.prefixLen = address, bits
 
@@ -167,10 +203,11 @@ class Station(Node):
         """Add an IPv6 address. The kernel sends IPv6 control traffic from then on."""
         self.interface("setIP6", intf)
         address = ip if "/" in ip else f"{ip}/{prefixLen}"
-        sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(INTERFACE)}
         host = self.host
+        radio = host.radio.name
+        sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(radio)}
         namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
-        iproute.batches({host: [f"address replace {address} dev {INTERFACE} nodad"]}, "ip6", self.net.standing.site.log)
+        iproute.batches({host: [f"address replace {address} dev {radio} nodad"]}, "ip6", self.net.standing.site.log)
 
     def interface(self, call: str, intf: object) -> None:
         """Raise UsageError if `intf` is not the station's radio."""
@@ -182,7 +219,7 @@ class Station(Node):
 REMEDY = "is not supported: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md lists the classes"
 __getattr__ = refuse_others(
     "mn_wifi.node",
-    {name: "access points are not supported: this is a medium of ad hoc networks; use stations and cls=adhoc"
+    {name: "an access point is of this testbed's own class; use net.addAccessPoint without cls"
      for name in ("AP", "UserAP", "OVSAP", "OVSKernelAP", "physicalAP")},
     REMEDY,
 )  # fmt: skip

@@ -1,16 +1,18 @@
 """From Mininet-WiFi's names of a radio (mode, channel, txpower, antennaGain, range) to a profile of medium/radios.
 
-Here all stations have the same radio, which sends at one rate; in Mininet-WiFi each has its own and adapts its rate. The
+Here all stations have the same profile, which sends at one rate; in Mininet-WiFi each has its own and adapts its rate. The
 range is what matters most to a script, so it is kept: as stated, or as it follows from power, gains, propagation model and
-Mininet-WiFi's threshold of -91 dBm. The profile's power is set so that reception ends at that distance; carrier sense
-reaches farther, because its threshold is lower.
+Mininet-WiFi's threshold of -91 dBm. The power is set so that reception ends at that distance; carrier sense reaches farther,
+because its threshold is lower. Power and antenna may differ between stations: the power in the medium is Mininet-WiFi's, raised
+by the ratio of the two thresholds, whatever the gains and the model.
 """
 
+import math
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.reception import reach
+from analysis.reception import OF_A_STATION, reach
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
@@ -25,7 +27,7 @@ ROUNDING = 1 + 1e-6  # keeps rounding errors from deciding who is in range
 
 @dataclass(frozen=True)
 class Radio:
-    """The radio of all stations. `range_m` None: computed from the other settings."""
+    """The radio of a station. `range_m` None: computed from the other settings; else it decides the power."""
 
     mode: str = "g"
     channel: int = 1
@@ -33,6 +35,7 @@ class Radio:
     tx_power_dbm: float = TX_POWER_DBM
     gain_db: float = ANTENNA_GAIN_DB
     height_m: float = ANTENNA_HEIGHT_M
+    of_profile: bool = False  # whether frequency and system loss are the profile's own, not Mininet-WiFi's
 
     def frequency_hz(self) -> float:
         """The channel's centre frequency in Hz (IEEE Std 802.11-2012, 17.4.6.3 and 18.3.8.4.3)."""
@@ -55,8 +58,8 @@ class Radio:
         return min(reach({**_profile(name), **self._antennas(), **theirs}, _median(propagation))["received_m"], MAX_REACH_M)
 
     def _antennas(self) -> dict:
-        found = {"frequency_hz": self.frequency_hz(), "antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
-        return {**found, "system_loss_db": 0.0}
+        found = {"antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
+        return found if self.of_profile else {"frequency_hz": self.frequency_hz(), **found, "system_loss_db": 0.0}
 
     def overrides(self, name: str, propagation: dict) -> dict:
         """The key `radio_overrides` that gives the profile `name` this range under a propagation model. Models without transmit
@@ -69,6 +72,32 @@ class Radio:
         reach_m = self.reach_m(name, propagation)
         of_one_watt = reach({**profile, **antennas, "tx_power_w": 1.0}, model, reach_m)["power_w"][0]
         return {**antennas, "tx_power_w": profile["receive_threshold_w"] / of_one_watt * ROUNDING}
+
+    def of_station(self, name: str, propagation: dict) -> dict[str, float]:
+        """The keys by which a station differs from the profile `name` (`radios` of formats/scenario.md)."""
+        made = self.overrides(name, propagation)
+        return {key: made[key] for key in OF_A_STATION if key in made}
+
+    def at_power(self, name: str, propagation: dict) -> "Radio":
+        """The same radio, with the power that gives its range in place of the range."""
+        if self.range_m is None:
+            return self
+        watts = self.overrides(name, propagation).get("tx_power_w")
+        dbm = self.tx_power_dbm if watts is None else 10 * math.log10(1000 * watts / raised(name))
+        return replace(self, range_m=None, tx_power_dbm=dbm)
+
+
+def own_of_profile(name: str, radio: Radio) -> Radio:
+    """The radio with the power and the antenna of the profile `name`."""
+    profile = _profile(name)
+    dbm = 10 * math.log10(1000 * profile["tx_power_w"] / raised(name))
+    gain_db, height_m = profile["antenna_gain_db"], profile["antenna_height_m"]
+    return replace(radio, of_profile=True, range_m=None, tx_power_dbm=dbm, gain_db=gain_db, height_m=height_m)
+
+
+def raised(name: str) -> float:
+    """The factor from Mininet-WiFi's power to that of the profile `name` in the medium."""
+    return _profile(name)["receive_threshold_w"] / _watts(THRESHOLD_DBM) * ROUNDING
 
 
 def _path(name: str) -> Path:

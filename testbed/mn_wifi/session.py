@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
+from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.runs import preflight
 from testbed.runs.ids import own_cgroup
@@ -51,9 +52,19 @@ class Standing:
             write_end(self.site.directory, outcome)
 
 
+class NeedsKernelRadios(BaseException):
+    """The script asks for what TAP radios lack (`what`), and this kernel has no other: it is to be executed in a guest. No
+    Exception, so that no script handles it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
 @dataclass
 class Session:
-    """The state of a script's run. `overrides` are the --set of the command line; `say` reports a stage to `manet`."""
+    """The state of a script's run. `overrides` are the --set of the command line; `say` reports a stage to `manet`; `may_move`:
+    `manet` would execute the script in a guest."""
 
     script: Path
     directory: Path
@@ -63,6 +74,7 @@ class Session:
     say: Callable[..., None] = lambda *_stage, **_more: None
     standing: Standing | None = None
     built: list[Path] = field(default_factory=list)
+    may_move: bool = False
 
     def up(self, scenario: Scenario) -> Standing:
         """Check the scenario against programs and machine, then bring the network up. Raises UsageError or RunError."""
@@ -85,6 +97,17 @@ class Session:
             raise
         self.standing = Standing(site, network, protocol, stages, Watch(Waits(site.cgroup, without=site.limited_groups)))
         return self.standing
+
+    def need_kernel_radios(self, what: str, refusal: str) -> None:
+        """From here on stations have radios of mac80211_hwsim, for `what`. Where this kernel lacks them: NeedsKernelRadios, or
+        UsageError with `refusal` if the script cannot move into a guest any more."""
+        try:
+            require_radios("hwsim")
+        except UsageError:
+            if self.may_move and not self.built:
+                raise NeedsKernelRadios(what) from None
+            raise UsageError(refusal) from None
+        self.overrides = (*self.overrides, "stations=hwsim")
 
     def void(self) -> list[Path]:
         """The directories of networks whose verdict is void."""

@@ -1,6 +1,8 @@
 """The arguments of each call of the script API: accepted, accepted with a note, and refused with a remedy."""
 
+import re
 from collections.abc import Mapping
+from ipaddress import IPv4Interface
 from typing import Any
 
 from scenarios import owned
@@ -14,7 +16,12 @@ NO_MESH = (
     "./manet script --set stations=hwsim; or a mesh of routed hops: cls=adhoc, proto='olsrd'"
 )
 NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
-NO_AP = "there are no access points here, this is a medium of ad hoc networks; leave it out"
+NO_ACCESS_POINTS = (
+    "addAccessPoint: association is mac80211's own, and TAP radios are not: without stations=tap the script runs on radios of "
+    "mac80211_hwsim, in a guest (./setup.sh --guests); or use stations and addLink(sta, cls=adhoc, ...)"
+)
+NO_CONTROLLER = "access points are learning bridges without OpenFlow; it has no effect"
+NO_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
 NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
 ONE_RADIO = "a station has one radio; add another station"
 COMMON = {
@@ -38,16 +45,18 @@ class NotACall(UsageError, AttributeError):
 
 NET = Arguments(
     "Mininet_wifi",
-    frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario"}),
+    frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario", "rec_rssi"})
+    | {"ac_method", "autoAssociation", "allAutoAssociation"},
     noted={
         "controller": "an ad hoc network has no controller; it has no effect",
-        "accessPoint": "there are no access points here; it has no effect",
+        "accessPoint": "access points are of this testbed's own class; it has no effect",
         "station": "stations are of this testbed's own class; it has no effect",
         "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
         "waitConnected": "there are no switches to wait for; it has no effect",
         "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
-        "rec_rssi": "air.csv has the received power of each frame (power_dbm); it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
+        "freq": "the frequency is the channel's; it has no effect",
+        "band": "the band is the channel's; it has no effect",
     },
     refused={
         "noise_th": "is wmediumd's; here reception ends at the range: give the stations a range",
@@ -55,17 +64,25 @@ NET = Arguments(
         "fading_cof": "is wmediumd's; use setPropagationModel(model='logNormalShadowing', variance=...)",
         "ifb": NO_SHAPING,
         "topo": "declare the network by addStation and addLink",
-        "autoAssociation": NO_AP, "allAutoAssociation": NO_AP, "ac_method": NO_AP, "client_isolation": NO_AP,
-        "encrypt": NO_ENCRYPTION, "passwd": NO_ENCRYPTION, "ieee80211w": NO_ENCRYPTION,
+        **dict.fromkeys(("client_isolation", "encrypt", "passwd"), "give it to each addAccessPoint"),
+        "ieee80211w": "protected management frames are not supported; leave it out",
+        "config4addr": "links of four addresses are not supported; leave it out",
+        "configWiFiDirect": "Wi-Fi Direct is not modelled; use cls=adhoc",
+        "docker": "nodes are namespaces of this machine; leave it out",
         "roads": "there are no roads here; use setMobilityModel, or scenario={'mobility': 'manhattan', ...}",
         "autoSetPositions": "give each station its position='x,y,z'",
         "plot3d": "the picture is of two dimensions; use plotGraph()",
+    },
+    defaults={
+        "noise_th": -91, "cca_th": -90, "fading_cof": 0, "ifb": False, "client_isolation": False, "config4addr": False,
+        "configWiFiDirect": False, "docker": False, "encrypt": "", "roads": 0, "autoSetPositions": False, "plot3d": False,
     },
 )  # fmt: skip
 STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
-    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v"},
+    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt"}
+    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval"},
     noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
@@ -74,18 +91,19 @@ STATION = Arguments(
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
-        "wlans": ONE_RADIO, "passwd": NO_ENCRYPTION, "encrypt": NO_ENCRYPTION, "wpss": NO_ENCRYPTION,
+        "wlans": ONE_RADIO, "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
-        "sta": NO_AP, "bgscan_threshold": NO_AP, "active_scan": NO_AP, "scan_freq": NO_AP, "freq_list": NO_AP,
+        "active_scan": NO_ROAMING,
+        **dict.fromkeys(("scan_freq", "freq_list"), "all radios share one channel here; leave it out"),
         "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
+    defaults={"wlans": 1, "encrypt": "", "passwd": "", "wpss": ""},
 )  # fmt: skip
 HOST = Arguments(
     "addHost",
-    frozenset(),
+    frozenset({"ip"}),
     noted={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
     refused={
-        "ip": "a wire is a network of its own, 192.168.<wire>.0/30, its host .2; leave ip out and use host.IP()",
         "cls": "a host is of this testbed's own class; leave cls out",
     },
 )
@@ -107,6 +125,7 @@ ADHOC = Arguments(
         "error_prob": "scenario={'links': [{'from': 'sta1', 'to': 'sta2', 'error_rate': 0.1}]} is the error rate of a radio link",
         "vIface": ONE_RADIO,
     },
+    defaults={"passwd": "", "bw": 0, "loss": 0, "error_prob": 0, "delay": 0, "latency": 0, "bitrates": ""},
 )  # fmt: skip
 WIRE = Arguments(
     "addLink",
@@ -117,20 +136,21 @@ WIRE = Arguments(
         "jitter": "a wire has no jitter; leave it out",
         "use_htb": "a wire has its own rate and queue; leave it out",
     },
+    defaults={"loss": 0, "jitter": 0, "use_htb": False},
 )
 MODEL = Arguments(
     "setMobilityModel",
     frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
-    | {"velocity_mean", "alpha", "variance"},
+    | {"velocity_mean", "alpha", "variance", "ac_method"},
     noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
-        "ac_method": NO_AP,
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
         "pointlist": "give each station its places: sta.coord, net.mobility",
     },
 )
-START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse"}), refused={"ac_method": NO_AP})
+START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
 MOBILITY = Arguments("mobility", frozenset({"time", "position"}))
+SERVER = Arguments("socketServer", frozenset({"ip", "port"}))
 STOP = Arguments("stopMobility", frozenset({"time"}))
 PLOT = Arguments(
     "plotGraph",
@@ -139,28 +159,21 @@ PLOT = Arguments(
 )
 IPERF = Arguments(
     "iperf",
-    frozenset({"seconds"}),
-    refused={
-        "l4Type": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')", "udpBw": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')",
-        "fmt": "the answer is in kbit/s; leave it out", "port": "leave it out",
-    },
-)  # fmt: skip
+    frozenset({"seconds", "l4Type", "udpBw", "fmt"}),
+    noted={"port": "iperf3 has a port of its own here; it has no effect"},
+)
 NO_CALLS = {
-    "addAccessPoint": f"{NO_AP.split(';')[0]}; use stations and addLink(sta, cls=adhoc, ...)",
     "addSwitch": "there are no switches here; a host is joined to a station by addLink(sta, host)",
-    "addController": "there are no switches and access points to control; remove the line",
     "addNAT": "a run has no access to the network outside; addHost is a host behind a gateway",
     "addSensor": "IEEE 802.15.4 is not supported; use addStation",
     "addAPSensor": "IEEE 802.15.4 is not supported; use addStation",
     "addModem": "is not supported; use addStation",
     "addAircraft": "is not supported; use addStation with position='x,y,z' and net.mobility",
     "addSatellite": "is not supported; use addStation with position='x,y,z' and net.mobility",
-    "telemetry": "the results have more: air.csv, captures, tcp.csv; use `./manet map`, `./manet story`",
     "useExternalProgram": "is not supported; for a movement file: scenario={'mobility': 'FILE'}",
     "plotEnergyMonitor": "energy is not modelled; remove the line",
     "setModule": "there is no kernel module for these radios; remove the line",
-    "socketServer": "is not supported; `./manet map`, `./manet routes` query a running network",
-    "auto_association": NO_AP,
+    "auto_association": "association is controlled from build() on; leave it out",
     "staticArp": "ask for it before: Mininet_wifi(autoStaticArp=True)",
 }
 
@@ -181,7 +194,24 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "channel": given.get("channel"),
         "static_arp": bool(given.get("autoStaticArp", False)),
         "scenario": scenario,
+        "rec_rssi": bool(given.get("rec_rssi", False)),
+        "ssid": given.get("ssid", "adhocNet"),
     }
+
+
+def address(call: str, text: object) -> None:
+    """Raise UsageError for a text that is no IPv4 address, with or without a prefix length."""
+    try:
+        IPv4Interface(str(text))
+    except ValueError:
+        raise UsageError(f"{call}: ip={text!r}: is no IPv4 address; write '10.0.0.1/8'") from None
+
+
+def rate(call: str, name: str, text: object) -> str:
+    """A rate as iperf takes it, in bit/s with K, M or G. Raises UsageError."""
+    if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?[KMGkmg]?", str(text)):
+        raise UsageError(f"{call}: {name}={text!r}: is no rate; write '500K' or '10M' (bit/s)")
+    return str(text)
 
 
 def mode(modes: set[Any]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from analysis import records
 from analysis.errors import AnalysisError
-from analysis.reception import RECEIVED, SENSED, range_of
+from analysis.reception import RECEIVED, SENSED, range_of_run
 from analysis.rundir import Flow, RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
 from testbed.errors import ManetError, RunError, UsageError
@@ -63,7 +63,7 @@ class Live:
             places={name: (place[0], place[1]) for name, place in places.items()},
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
             paths=tuple(self._flow_paths(run, flows, heard)),
-            range_m=range_of(run.medium, RECEIVED), sense_m=range_of(run.medium, SENSED),
+            range_m=range_of_run(run.path, run.medium, RECEIVED), sense_m=range_of_run(run.path, run.medium, SENSED),
             area=tuple(run.scenario["area"]) if run.scenario.get("area") else None, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 

@@ -4,6 +4,7 @@
     routes [STATION]            the routes of the kernel, and what the routing daemons say
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
     replay FILE [speed=M/S]     a movement file from now on, instead of earlier movement; `replay off` stops all stations
+    distance, position, setPosition, stop, start, radio   places, movement and powers (testbed/runs/place_verbs.py)
     map [FILE.png [SECONDS]]    stations, ranges, links and paths as picture and text; redrawn every SECONDS
     power STATION off|on        switch radio and wires of a station off or on
     daemon STATION start|stop|restart|kill   the station's routing daemon; `kill` is SIGKILL
@@ -29,19 +30,23 @@ from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
 from mininet.util import quietRun
 
-from mobility.trace import is_inside, outside
+from mobility.trace import Trace, is_inside, outside
 from scenarios.scenario import Scenario
 from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, ROOT, Programs
+from testbed.runs.completion import Completion
 from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
 from testbed.runs.map_verb import MapVerb
+from testbed.runs.place_verbs import PlaceVerbs, say
 from testbed.runs.replay_verb import ReplayVerb
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, prepare, report_outcome, require, site_of
 from testbed.runs.standing import standing
 from testbed.runs.throughput import measure
 from testbed.stages import iproute, status
+from testbed.stages.movement import trace_of
+from testbed.stages.pause import Movement
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station
@@ -146,6 +151,11 @@ def unheard(network: Network, scenario: Scenario) -> str | None:
     return f"{who} no other station; `map` shows places and ranges, `move {names[0]} X Y` moves a station"
 
 
+def _moving(site: Site) -> Trace | None:
+    """The scenario's movement, if stations move by themselves."""
+    return trace_of(site.scenario, site.seed) if site.scenario.mobility.moving else None
+
+
 def _give_terminal(network: Network, protocol: Protocol) -> None:
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is the prompt's
@@ -168,19 +178,14 @@ def _lines_of(path: Path) -> list[str]:
         raise UsageError(f"source {path}: is not UTF-8 text; give a file with one command a line") from None
 
 
-def say(text: str) -> None:
-    """Print one answer on the stream of Mininet's own answers, so that they stay in order."""
-    output(f"{text}\n")
-
-
-class Prompt(CLI):
+class Prompt(PlaceVerbs, Completion, CLI):
     """Mininet's CLI with the verbs of this testbed. A wrong argument prints a line of help and never ends the prompt."""
 
     prompt = "manet> "
     reported = ""  # the last failure of a child that was printed
 
-    def __init__(self, network: Network, protocol: Protocol, **cli: object) -> None:
-        """`cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
+    def __init__(self, network: Network, protocol: Protocol, movement: Movement | None = None, **cli: object) -> None:
+        """`movement`: that under way (default: the scenario's); `cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
         self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
@@ -188,7 +193,9 @@ class Prompt(CLI):
         site, hosts = network.site, network.net.hosts
         here = Live(site.directory, {host.name: host.netns for host in hosts}, title=site.directory.name)
         self.map = MapVerb(here, {host.name for host in hosts}, site.directory / "map.png", say)
-        self.replay = ReplayVerb(network.medium, site.scenario, say)
+        self.movement = movement or Movement(network.medium, _moving(site))
+        self.replay = ReplayVerb(network.medium, self.movement, site.scenario, say)
+        self.prepare_completion()
         try:
             super().__init__(network.net, **cli)
         finally:
@@ -383,6 +390,10 @@ class Prompt(CLI):
         say("\n".join(["Commands of this testbed; `help COMMAND` says how each is written:", *rows(about.items())]))
         say(folded(f"Mininet's own: {', '.join(sorted(known - about.keys() - {'EOF'}))}"))
         say(HELP.strip())
+
+    def names_of_nodes(self) -> list[str]:
+        """The stations and hosts, for the tab key."""
+        return [host.name for host in self.network.net.hosts]
 
     def get_names(self) -> list[str]:
         """The verbs that `help` and the tab key offer."""

@@ -7,6 +7,7 @@ from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages import replay
 from testbed.stages.medium import Medium
+from testbed.stages.pause import Movement
 
 USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 
@@ -14,8 +15,8 @@ USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 class ReplayVerb:
     """The verb. `say` prints an answer."""
 
-    def __init__(self, medium: Medium, scenario: Scenario, say: Callable[[str], None]) -> None:
-        self._medium, self._scenario, self._say = medium, scenario, say
+    def __init__(self, medium: Medium, movement: Movement, scenario: Scenario, say: Callable[[str], None]) -> None:
+        self._medium, self._movement, self._scenario, self._say = medium, movement, scenario, say
         self._playing: replay.Playing | None = None
 
     def __call__(self, line: str) -> None:
@@ -30,7 +31,7 @@ class ReplayVerb:
         else:
             path = Path(words[0])
             made = replay.movement(path, self._scenario, **_options(words[1:]))
-            self._playing = replay.play(self._medium, made)
+            self._playing = self._movement.play(made)
             self._say(self._state())
 
     def _state(self) -> str:

@@ -41,13 +41,26 @@ class Throughput:
             return f"{arrived} (TCP{over}, {self.seconds} s)"
         return f"{arrived} (UDP{over} offered at {self.udp_rate}, {self.seconds} s, {self.lost_percent:.1f} % lost)"
 
-    def as_iperf(self) -> list[str]:
-        """[server, client], as Mininet's iperf() returns them."""
-        return [iperf_text(self.server_bps), iperf_text(self.client_bps)]
+    def as_iperf(self, fmt: str | None = None) -> list[str]:
+        """[server, client], for UDP [offered, server, client], as Mininet's iperf() returns them."""
+        rates = [iperf_text(self.server_bps, fmt), iperf_text(self.client_bps, fmt)]
+        return rates if self.udp_rate is None else [self.udp_rate, *rates]
 
 
-def iperf_text(bps: float) -> str:
-    """As iperf 2 prints a rate: `941 Kbits/sec`, `9.41 Mbits/sec` (units of 1000)."""
+# the letters of iperf 2's -f: bit/s of one unit, and its name
+FORMATS = {
+    "k": (1e3, "Kbits"), "m": (1e6, "Mbits"), "g": (1e9, "Gbits"),
+    "K": (8 * 2**10, "KBytes"), "M": (8 * 2**20, "MBytes"), "G": (8 * 2**30, "GBytes"),
+}  # fmt: skip
+
+
+def iperf_text(bps: float, fmt: str | None = None) -> str:
+    """As iperf 2 prints a rate: `941 Kbits/sec`, `9.41 Mbits/sec` (units of 1000); `fmt`: a unit of FORMATS, in place of the one
+    that fits."""
+    if fmt in FORMATS:
+        per_unit, name = FORMATS[fmt]
+        digits = 2 if bps / per_unit < 9.995 else 1 if bps / per_unit < 99.95 else 0
+        return f"{bps / per_unit:.{digits}f} {name}/sec"
     value, unit = bps, ""
     for larger in ("K", "M", "G"):
         if value < 1000:

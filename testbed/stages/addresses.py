@@ -10,6 +10,7 @@ fd6d:616e:6574::<i>/128, hence again without a route to its network. It is assig
 """
 
 import itertools
+from functools import partial
 
 from testbed.host import namespace, offloads
 from testbed.stages import iproute, kernel_tcp
@@ -40,16 +41,19 @@ def assign(site: Site, net: StationNet) -> None:
     """Set addresses, loopback and device settings; the medium has made the devices."""
     lines: dict[NamespaceHost, list[str]] = {host: ["link set lo up"] for host in net.hosts}
     for station in net.stations:
-        lines[station] += [*_device(site, station, INTERFACE), f"link set {INTERFACE} mtu {site.scenario.mtu}"]
+        radio = station.radio.name
+        lines[station] += [*_device(site, station, radio), f"link set {radio} mtu {site.scenario.mtu}"]
+        if radio != INTERFACE:
+            lines[station].append(f"link property add dev {radio} altname {INTERFACE}")
         if station.home is not None:
             # its maker gave it an address, with a route to all stations
-            lines[station].append(f"address flush dev {INTERFACE} scope global")
-        lines[station].append(f"address add {station.IP()}/{PREFIX_BITS} dev {INTERFACE} noprefixroute")
+            lines[station].append(f"address flush dev {radio} scope global")
+        lines[station].append(f"address add {station.IP()}/{PREFIX_BITS} dev {radio} noprefixroute")
         if site.scenario.ipv6:
-            lines[station].append(f"address add {station.IP6()}/128 dev {INTERFACE} noprefixroute nodad")
+            lines[station].append(f"address add {station.IP6()}/128 dev {radio} noprefixroute nodad")
         if site.scenario.arp == "static":
             others = [other for other in net.stations if other is not station]
-            lines[station] += [_neighbour(ip, other.MAC(), INTERFACE) for other in others for ip in _on_link(site, other)]
+            lines[station] += [_neighbour(ip, other.MAC(), radio) for other in others for ip in _on_link(site, other)]
     for wire in net.wires:
         _assign_wire(site, wire, lines)
     _join_wires(site, net, lines)
@@ -58,7 +62,8 @@ def assign(site: Site, net: StationNet) -> None:
 
 def mtus(net: StationNet) -> dict[str, int]:
     """The MTU of each station's radio in the kernel, bytes; batman-adv has raised it by its headers."""
-    return {station.name: namespace.within(station.netns, lambda: offloads.mtu(INTERFACE)) for station in net.stations}
+    radios = {station.name: (station.netns, station.radio.name) for station in net.stations}
+    return {name: namespace.within(netns, partial(offloads.mtu, radio)) for name, (netns, radio) in radios.items()}
 
 
 def _on_link(site: Site, station: Station) -> list[str]:

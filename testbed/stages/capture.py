@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
-from topologies.addresses import HOST_INTERFACE, INTERFACE
+from topologies.addresses import HOST_INTERFACE
 
 NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
@@ -37,7 +37,7 @@ class Captures:
 
 def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
     """The captured interfaces, by the name of the file. No station's name contains a dot."""
-    radios = {station.name: (station, INTERFACE) for station in net.stations}
+    radios = {station.name: (station, station.radio.name) for station in net.stations}
     gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
     hosts = {
         wire.host.name if wire.host_interface == HOST_INTERFACE else f"{wire.host.name}.{wire.host_interface}": (
@@ -69,7 +69,7 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
         start(name, host, interface, snap_bytes)
     if port is not None:
         for station in net.stations:
-            start(f"{station.name}.routing", station, INTERFACE, NO_LIMIT, f"udp port {port}")
+            start(f"{station.name}.routing", station, station.radio.name, NO_LIMIT, f"udp port {port}")
     children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
     try:
         yield captures

@@ -1,7 +1,8 @@
 """The commands that events start at stations and hosts (scenarios/events.py), and how each of them ended.
 
 A command is ended together with the processes of its group. Its output is in log/event-<name>.log; run.json has an entry for
-each of its starts. At a container it runs inside. A command may end by itself, with any status: that is a result, no failure of the run.
+each of its starts. At a container it runs inside. A command may end by itself, with any status: that is a result, no failure
+of the run.
 """
 
 import os

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from pathlib import Path
 
 from testbed.errors import RunError
@@ -10,10 +11,10 @@ ANSWER_DEADLINE_S = 10.0
 
 
 class MediumControl:
-    """A connection to the medium; `ask` raises RunError with the medium's message if it refuses."""
+    """A connection to the medium, for several threads; `ask` raises RunError with the medium's message if it refuses."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._turn = path, threading.Lock()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(ANSWER_DEADLINE_S)
         try:
@@ -25,8 +26,9 @@ class MediumControl:
     def ask(self, op: str, **arguments: object) -> dict:
         """Send one request and return its answer; RunError if the medium refuses it or has gone."""
         try:
-            self._socket.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
-            line = self._stream.readline()
+            with self._turn:
+                self._socket.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
+                line = self._stream.readline()
         except OSError as problem:
             raise RunError(f"medium, {op}: {problem.strerror or problem}; see log/medium.log") from None
         if not line:

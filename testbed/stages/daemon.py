@@ -3,7 +3,7 @@
 from testbed.stages import kernel_tcp
 from testbed.stages.site import Site
 from testbed.stages.status import status_socket
-from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address
+from topologies.addresses import NETWORK, PREFIX_BITS, ip_address, mac_address, radio_interface
 
 TUN = "manet0"
 
@@ -23,7 +23,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
             "seed": site.seed,
             "feedback": routing.options().get("link") == "feedback",
         },
-        "interface": INTERFACE,
+        "interface": radio_interface(name, site.scenario.interface),
         "tun": TUN,
         "feedback": {"medium": str(site.feedback_folder / f"{name}.sock")},
         "status": str(status_socket(name)),

@@ -9,6 +9,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from scenarios.flows import FIRST_PORT
@@ -20,8 +21,9 @@ from testbed.host import namespace
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.stages.site import Site
-from testbed.stages.station import NamespaceHost, StationNet, WiredLink
+from testbed.stages.station import NamespaceHost, Station, StationNet, WiredLink
 from testbed.stages.status import status_socket
+from topologies.addresses import INTERFACE
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 READY_DEADLINE_S = 20.0
@@ -162,5 +164,11 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:
-    """The current values of these sysctls, by station."""
-    return {s.name: namespace.within(s.netns, lambda: namespace.read_sysctls(names)) for s in net.hosts}
+    """The current values of these sysctls, by station; those of `wlan0` are those of the station's radio, whatever its name."""
+
+    def read(host: NamespaceHost) -> dict[str, str]:
+        radio = host.radio.name if isinstance(host, Station) else INTERFACE
+        named = {name.replace(f".{INTERFACE}.", f".{radio}."): name for name in names}
+        return {named[name]: value for name, value in namespace.read_sysctls(list(named)).items()}
+
+    return {host.name: namespace.within(host.netns, partial(read, host)) for host in net.hosts}

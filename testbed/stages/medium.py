@@ -11,7 +11,7 @@ from testbed.programs import ROOT
 from testbed.stages.control import MediumControl
 from testbed.stages.movement import write_trace
 from testbed.stages.site import Site
-from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, mac_address, wire_interfaces, wire_mac
+from topologies.addresses import GATEWAY_END, HOST_END, mac_address, radio_interface, wire_interfaces, wire_mac
 
 if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.stages.station import StationNet
@@ -24,6 +24,7 @@ RADIOS = ROOT / "medium" / "radios"
 def medium_config(site: Site, netns: dict[str, str]) -> dict:
     """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario
+    radios = {radio.station: radio.for_medium() for radio in scenario.radios}
     return {
         "format": "manet-medium/1",
         "seed": site.seed,
@@ -37,7 +38,8 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
                 "name": placed.name,
                 "mac": mac_address(number),
                 "position": [placed.x_m, placed.y_m, placed.z_m],
-                **({"netns": netns[placed.name], "ifname": INTERFACE} if netns else {}),
+                **radios.get(placed.name, {}),
+                **({"netns": netns[placed.name], "ifname": radio_interface(placed.name, scenario.interface)} if netns else {}),
             }
             for number, placed in enumerate(scenario.positions(site.seed), start=1)
         ],
@@ -48,6 +50,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
         "outputs": {
             "air_log": "air.csv",
             "air_pcapng": "air.pcapng",
+            **({"monitor": "monitor.pcapng"} if scenario.monitor else {}),
             "counters": "counters.json",
             "verdict": "verdict.json",
             "moved": "moved.csv",

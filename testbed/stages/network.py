@@ -31,7 +31,9 @@ def network_up(
         say("stations")
         by_mininet_wifi = site.scenario.net == "mininet-wifi"
         homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if by_mininet_wifi else {}
-        net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires, homes))
+        net = stages.enter_context(
+            stations_up(site.scenario.station_names(), site.scenario.wires, homes, site.scenario.interface)
+        )
         if not shells_are_users:
             shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
             stages.callback(children.release, shells)

@@ -1,4 +1,5 @@
-"""Stations: Mininet hosts in network namespaces whose radio `wlan0` is a TAP device of the medium; plain hosts on its wires.
+"""Stations: Mininet hosts in network namespaces whose radio (`wlan0`, or `<station>-wlan0`) is a TAP device of the medium; plain
+hosts on its wires.
 
 Mininet starts the shell of each host and waits for it in turn, and configures the host with one shell command per setting. With
 fifty stations that takes most of a run's time. Here all shells are started first and awaited afterwards; this process does
@@ -37,6 +38,7 @@ from topologies.addresses import (
     ip6_address,
     ip_address,
     mac_address,
+    radio_interface,
     wire_interfaces,
     wire_ip,
     wire_ip6,
@@ -269,10 +271,11 @@ class NamespaceHost(Host):
 class Station(NamespaceHost):
     """A node of the ad hoc network, number `number` counted from 1."""
 
-    def __init__(self, name: str, *, number: int, home: int | None = None, **params: object) -> None:
+    def __init__(self, name: str, *, number: int, home: int | None = None, naming: str = INTERFACE, **params: object) -> None:
         self.number, self.home = number, home
         super().__init__(name, **params)
-        self.radio = MediumInterface(self, INTERFACE, mac_address(number), ip_address(number), PREFIX_BITS, ip6_address(number))
+        device = radio_interface(name, naming)
+        self.radio = MediumInterface(self, device, mac_address(number), ip_address(number), PREFIX_BITS, ip6_address(number))
 
 
 class WiredHost(NamespaceHost):
@@ -294,16 +297,17 @@ class WiredLink:
 class StationNet(Mininet):
     """A Mininet network of stations and wired hosts (`hosts` is both): what the prompt and scripts work on."""
 
-    def __init__(self) -> None:
+    def __init__(self, naming: str = INTERFACE) -> None:
         # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
         # net.core.*, ...) and never restore them
         Mininet.inited = True
         super().__init__(topo=None, build=False, controller=None)
+        self.naming = naming
         self.wires: list[WiredLink] = []
 
     def addStation(self, name: str, number: int | None = None, home: int | None = None) -> Station:
         """Declare and start one station; its shell may still be starting. `home`: a process whose namespaces it uses."""
-        return self.addHost(name, cls=Station, number=number or len(self.stations) + 1, home=home)
+        return self.addHost(name, cls=Station, number=number or len(self.stations) + 1, home=home, naming=self.naming)
 
     def addWire(self, settings: Wire) -> WiredLink:
         """Declare a wire, and start its host if this is its first wire. The medium makes both ends."""
@@ -327,10 +331,13 @@ class StationNet(Mininet):
 
 
 @contextmanager
-def stations_up(names: list[str], wires: Sequence[Wire] = (), homes: Mapping[str, int] = NO_HOMES) -> Iterator[StationNet]:
+def stations_up(
+    names: list[str], wires: Sequence[Wire] = (), homes: Mapping[str, int] = NO_HOMES, naming: str = INTERFACE
+) -> Iterator[StationNet]:
     """Start one station per name, numbered from 1, and the hosts of the wires. The end of the block ends their shells and
-    namespaces. `homes`: by name, processes whose namespaces stations use instead of their own. Raises RunError."""
-    net = StationNet()
+    namespaces. `homes`: by name, processes whose namespaces stations use instead of their own. `naming`: of the radios
+    (`topologies.addresses.radio_interface`). Raises RunError."""
+    net = StationNet(naming)
     try:
         for name in names:
             net.addStation(name, home=homes.get(name))

@@ -30,6 +30,10 @@ class Host(SimpleNamespace):
 
     __hash__ = object.__hash__
 
+    @property
+    def radio(self) -> SimpleNamespace:
+        return SimpleNamespace(name="wlan0")
+
     def IP(self) -> str:
         return f"10.0.0.{self.number}"
 

@@ -4,22 +4,26 @@ import inspect
 import math
 import re
 import runpy
+import socket
+import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from mininet.log import lg
 from mininet.node import Node as MininetNode
 
 from analysis.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
-from testbed.mn_wifi import launch, movement, protocols, session
+from testbed.mn_wifi import launch, movement, protocols, session, socket_server
 from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
+from testbed.mn_wifi.telemetry import telemetry
 from testbed.mn_wifi.wmediumdConnector import error_prob, interference
 from testbed.programs import BUILT, ROOT
 from testbed.runs.throughput import Throughput, iperf_text
@@ -124,11 +128,12 @@ def test_an_invalid_argument_is_refused_with_the_remedy(given, words):
 
 def test_calls_of_other_networks_are_refused():
     net = net_of("0,0", "50,0")
-    for call in ("addAccessPoint", "addController", "addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
+    for call in ("addSwitch", "addNAT", "plotEnergyMonitor"):
         refused(lambda call=call: getattr(net, call), call)
     refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "stations=hwsim", "proto='olsrd'")
     refused(lambda: net.addLink("sta1", "sta2"), "by radio")
-    refused(lambda: Mininet_wifi(noise_th=-91), "noise_th", "range")
+    refused(lambda: Mininet_wifi(noise_th=-95), "noise_th", "range")
+    refused(lambda: Mininet_wifi(fading_cof=3), "fading_cof", "logNormalShadowing")
     refused(lambda: Mininet_wifi(wmediumd_mode=error_prob), "error_prob", "'interference'")
     refused(lambda: net.addStation("sta3", wlans=2), "wlans", "one radio")
     refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
@@ -159,17 +164,152 @@ def test_an_argument_without_effect_is_noted_once(capsys):
 
 def test_stations_that_disagree_are_reported():
     net = Mininet_wifi()
-    a, b = net.addStation("sta1", position="0,0", range=10), net.addStation("sta2", position="5,0", range=20)
+    a, b = net.addStation("sta1", position="0,0", channel=1), net.addStation("sta2", position="5,0", channel=6)
     net.addLink(a, cls=adhoc, proto="aodv")
     refused(net.scenario, "sta2", "has no link")
     net.addLink(b, cls=adhoc)
-    refused(net.scenario, "range", "same radio")
-    b.setRange(10)
+    refused(net.scenario, "channel: 1, 6 of sta1, sta2", "same radio")
+    b.params["channel"] = 1
     refused(net.scenario, "proto='aodv' of sta1", "proto=None of sta2")
     net.addLink(b, cls=adhoc, proto="aodv", mode="n")
     refused(net.scenario, "mode", "all stations have the same radio")
     refused(net_of("0,0", "1,0", link={"mode": "n"}).scenario, "802.11n")
     refused(net_of("0,0", "1,0", link={"channel": 36}).scenario, "channel=36", "1 to 14")
+
+
+def test_ranges_powers_and_gains_may_differ_between_stations():
+    net = Mininet_wifi()
+    for number, radio in enumerate(({}, {"range": 50}, {"txpower": 20}, {"antennaGain": 8}), start=1):
+        station = net.addStation(f"sta{number}", position=f"{10 * number},0", **radio)
+        net.addLink(station, cls=adhoc, mode="g", channel=5)
+    net.setPropagationModel(model="logDistance", exp=4)
+    scenario = net.scenario()
+    usual = scenario.radio_overrides
+    assert [radio.station for radio in scenario.radios] == ["sta2", "sta3", "sta4"]
+    short, loud, high = (radio.for_medium() for radio in scenario.radios)
+    profile = tomllib.loads((ROOT / "medium" / "radios" / "dot11g-54m.toml").read_text())
+    reach_m = reach({**profile, **usual, **short}, scenario.propagation.for_medium())["received_m"]
+    assert reach_m == pytest.approx(50, rel=1e-5)
+    assert 10 * math.log10(loud["tx_power_w"] / usual["tx_power_w"]) == pytest.approx(6, abs=1e-4)  # 20 dBm, not 14
+    assert (high["antenna_gain_db"], high["tx_power_w"]) == (8, pytest.approx(usual["tx_power_w"], rel=1e-4))
+    radio = net["sta2"].wintfs[0]
+    assert (radio.range, radio.antennaGain, radio.ssid, radio.mode, radio.channel) == (50, 5, "adhocNet", "g", 5)
+    assert radio.txpower < net["sta1"].wintfs[0].txpower == 14
+    net["sta2"].setTxPower(14)
+    assert [radio.station for radio in net.scenario().radios] == ["sta3", "sta4"], "the later call decides"
+    assert net["sta2"].wintfs[0].range == net["sta1"].wintfs[0].range
+
+
+def test_ranges_that_differ_need_a_model_with_power():
+    net = net_of("0,0", "50,0", scenario={"propagation": {"model": "disc", "range_m": 60, "sense_m": 90}})
+    net.stations[1].setRange(20)
+    refused(net.scenario, "'disc' has ranges of its own", "sta2 differs from sta1")
+
+
+def test_a_stations_own_power_may_change_while_the_network_runs(tmp_path):
+    """Against the medium's own figures: at exponent 4, half the range is a sixteenth of the power."""
+    net = net_of("0,0", "50,0", link={"mode": "g", "channel": 5})
+    net.setPropagationModel(model="logDistance", exp=4)
+    asked: list[dict] = []
+
+    class Recorder:
+        def ask(self, op: str, **given: object) -> dict:
+            asked.append({"op": op, **given})
+            return {"model_ns": 5} if op == "status" else {"tx_power_w": 0.1, "antenna_gain_db": 5.0, "antenna_height_m": 1.0}
+
+    usual_w, usual_m = net.scenario().radio_overrides["tx_power_w"], net["sta1"].wintfs[0].range
+    net.standing = SimpleNamespace(network=SimpleNamespace(medium=Recorder()), site=SimpleNamespace(directory=tmp_path))
+    net["sta1"].setRange(usual_m / 2)
+    assert asked[0] == {
+        "op": "radio", "station": "sta1", "tx_power_w": pytest.approx(usual_w / 16, rel=1e-3),
+        "antenna_gain_db": 5.0, "antenna_height_m": 1.0,
+    }  # fmt: skip
+    net["sta1"].setAntennaGain(8)  # the power stays: the range grows by 10^(2 * 3 dB / 40)
+    assert asked[2]["tx_power_w"] == pytest.approx(usual_w / 16, rel=1e-3) and asked[2]["antenna_gain_db"] == 8
+    assert net["sta1"].wintfs[0].range == pytest.approx(usual_m / 2 * 10 ** (6 / 40), rel=1e-2)
+    net["sta1"].setTxPower(14)
+    assert asked[4]["tx_power_w"] == pytest.approx(usual_w, rel=1e-3)
+    rows = (tmp_path / "radios.csv").read_text().splitlines()
+    assert rows[0] == "t_ns,station,tx_power_w,antenna_gain_db,antenna_height_m" and len(rows) == 4
+    assert rows[1] == "5,sta1,0.1,5.0,1.0"
+
+
+def test_defaults_that_are_spelled_out_are_notes(capsys, monkeypatch):
+    monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
+    net = Mininet_wifi(noise_th=-91, cca_th="-90", fading_cof=0, autoAssociation=False, ifb=False, encrypt=None)
+    net.addStation("sta1", position="0,0", wlans=1, passwd=None)
+    printed = capsys.readouterr().out
+    assert printed.count("is Mininet-WiFi's default; it has no effect") == 6
+    refused(lambda: net.addStation("sta2", wlans=True), "wlans=True")
+
+
+def test_nodes_and_links_are_listed_as_there():
+    net = net_of("0,0", "50,0")
+    host, car = net.addHost("h1", ip="10.0.0.7/8"), net.addCar("car1", position="5,5")
+    link = net.addLink("sta1", host)
+    assert net.aps == net.switches == [] and net.cars == [car] and net.waitConnected()
+    assert [str(one) for one in net.links] == ["sta1-wlan0", "sta2-wlan0", "sta1-sta1<->h1-h1"]
+    assert (link.intf1.node, link.intf2.node, net.links[0].node) == (net["sta1"], host, net["sta1"])
+    assert net["sta1"].params["wlan"] == [net["sta1"].wintfs[0].name] == ["sta1-wlan0"]
+    refused(lambda: net.addHost("h2", ip="somewhere"), "addHost", "'somewhere'", "10.0.0.1/8")
+
+
+def test_recorded_rssi_is_the_medium_s_monitor():
+    assert net_of("0,0", "50,0", rec_rssi=True).scenario().monitor
+    assert not net_of("0,0", "50,0").scenario().monitor
+
+
+def test_telemetry_is_what_the_results_have(monkeypatch, capsys):
+    monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
+    net = net_of("0,0", "50,0")
+    telemetry(nodes=net.stations, single=True, data_type="position", max_x=200)
+    assert net._picture == "map.png" and net._bounds.max_x == 200 and not net.scenario().monitor
+    net.telemetry(nodes=net.stations, data_type="rssi")
+    net.telemetry(nodes=net.stations, data_type="tx_bytes")
+    assert net.scenario().monitor
+    printed = capsys.readouterr().out
+    assert "single=True: is about a window" in printed and "heard_dbm" in printed and "'tx_bytes': no window; captures" in printed
+    refused(lambda: net.telemetry(nodes=net.stations, data_tipe="rssi"), "telemetry", 'did you mean "data_type"?')
+    refused(lambda: net.telemetry(nodes=[]), "telemetry: nodes")
+
+
+def test_a_program_of_the_script_sets_and_gets_over_a_socket():
+    net = net_of("0,0", "50,0")
+    say = lambda text: socket_server.answer(net, text)  # noqa: E731
+    assert say('set.sta1.setPosition("10.5,20,0")') == "command accepted!"
+    assert say("get.sta1.position") == "(10.5, 20.0, 0.0)"
+    assert say("set.sta2.setRange(30, intf=sta2-wlan0)") == "command accepted!"
+    assert say("get.sta2.wintfs[0].range") == "30.0"
+    assert "a station has one radio" in say("set.sta2.setRange(30, intf=sta2-wlan7)")
+    assert say("set.sta1.terminate()") == "unrecognized method!"
+    assert say("set.sta1.position") == "usage: set.node.method()"
+    assert say("get.sta1.__class__") == say("get.sta1.net") == say("get.sta1") == "usage: get.node.attr"
+    assert "there is no node 'sta9'" in say("get.sta9.position") and "is not a place" in say("set.sta1.setPosition(x)")
+    assert "before the network is up" in say("sta1.ls")
+
+
+def test_the_server_answers_over_tcp_until_it_is_stopped():
+    net = net_of("0,0", "50,0")
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        port = chosen.getsockname()[1]
+    server = socket_server.SocketServer(net, "127.0.0.1", port)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(b"get.sta2.name")
+        assert client.recv(100) == b"sta2"
+    server.stop()
+    with pytest.raises(ConnectionError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+    refused(lambda: socket_server.SocketServer(net, "192.0.2.1", port), "socketServer", "127.0.0.1")
+    refused(lambda: net.socketServer(ip="127.0.0.1"), "socketServer: the network is not up")
+
+
+def test_a_radio_has_the_name_of_its_station_in_the_kernel(in_a_script):
+    assert net_of("0,0", "50,0").scenario().interface == "station-wlan0"
+    net = Mininet_wifi()
+    net.addLink(net.addStation("tencharact", position="0,0"), cls=adhoc)
+    with pytest.raises(UsageError, match="at most 9 characters"):
+        net.scenario()
 
 
 def test_a_station_without_a_place_is_named():
@@ -315,9 +455,9 @@ def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={"sta1": "one", "sta2": "two"}))
     measured = []
 
-    def measure(_children, a, b, seconds):
+    def measure(_children, a, b, udp_rate, seconds):
         measured.append((a, b, seconds))
-        return Throughput(941_400.0, 1_004_000.0)
+        return Throughput(941_400.0, 1_004_000.0, udp_rate)
 
     hosts = {"sta1": "one", "sta2": "two"}
     monkeypatch.setattr("testbed.runs.throughput.measure", measure)
@@ -326,6 +466,12 @@ def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     server, client = net.iperf([net["sta2"], net["sta1"]])
     assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
     net.iperf(net.stations, seconds=3)
+    assert net.iperf(l4Type="UDP", udpBw="1.5M", fmt="m") == ["1.5M", "0.94 Mbits/sec", "1.00 Mbits/sec"]
+    assert net.iperf(fmt="K") == ["115 KBytes/sec", "123 KBytes/sec"]  # 941400 / 8 / 1024
+    del measured[3:]
+    refused(lambda: net.iperf(l4Type="SCTP"), "iperf: l4Type='SCTP'", "'TCP', 'UDP'")
+    refused(lambda: net.iperf(l4Type="UDP", udpBw="fast"), "iperf: udpBw='fast'", "'10M'")
+    refused(lambda: net.iperf(fmt="x"), "iperf: fmt='x'", "'k'")
     assert measured == [("one", "two", 5), ("two", "one", 5), ("one", "two", 3)]
     refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is not a number")
     refused(lambda: net.iperf(seconds=2.5), "iperf: seconds=2.5: iperf3 takes whole seconds; write 3")

@@ -96,6 +96,18 @@ def test_ctrl_c_at_the_prompt_ends_the_command_only(tmp_path: Path) -> None:
     assert run_json(tmp_path / "run")["status"] == "complete"
 
 
+def test_the_tab_key_completes_a_verb_a_station_and_a_path(tmp_path: Path) -> None:
+    (tmp_path / "lines-of-mine.txt").write_text("position sta2\n")
+    terminal = Terminal(tmp_path / "run")
+    terminal.until(lambda: "manet> " in terminal.seen)
+    os.write(terminal.descriptor, b"pos\tsta1\n")
+    terminal.until(lambda: re.search(r"position sta1\s+sta1: 0.00, 0.00, 0.00\s+manet> $", terminal.seen))
+    os.write(terminal.descriptor, f"sour\t{tmp_path}/lines-\t\n".encode())
+    terminal.until(lambda: re.search(r"source \S+/lines-of-mine.txt\s+sta2: 200.00, 0.00, 0.00\s+manet> $", terminal.seen))
+    os.write(terminal.descriptor, b"exi\t\n")
+    assert terminal.ended() == 0
+
+
 class Terminal:
     """`manet cli` as the first process of a terminal; `seen` is what stands on it."""
 

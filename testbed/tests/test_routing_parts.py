@@ -109,7 +109,9 @@ def test_routes_over_the_radio_get_the_metric_once():
 192.168.1.0/30 dev eth0 scope link
 unreachable default table 67 proto static
 """
-    assert lines_to_change(shown, " quickack 1") == ["route change 10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink quickack 1"]
+    assert lines_to_change(shown, "wlan0", " quickack 1") == [
+        "route change 10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink quickack 1"
+    ]
 
 
 def test_of_ipv6_the_routes_of_daemons_get_the_metric_and_not_the_link_local_one():

@@ -332,6 +332,11 @@ ERRORS = {
         'x.toml: line 2: key "positions": "gateway-10" is too long for Mininet-WiFi, which adds "-wlan0" to it; '
         "use at most 9 characters",
     ),
+    "flows of radios that are in no network": (
+        'hops = 2\nstations = "hwsim"\nhwsim = { mode = "managed" }',
+        'x.toml: line 3: key "hwsim.mode": "managed" radios join no network by themselves, so that no flow arrives; '
+        'add flows = [] and configure them at the prompt, or take "ibss", "mesh" or "ocb"',
+    ),
     "a queue that hwsim would cut": (
         'hops = 2\nstations = "hwsim"\nqueue = 91',
         'x.toml: line 3: key "queue": 91 is above 90: hwsim throws away what waits beyond 200',

@@ -8,7 +8,10 @@ use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
 use manet_medium::config::{WireConfig, ERROR_RATE, MAX_COORDINATE_M};
 use manet_medium::message::{self, StationId};
+use manet_medium::phy::antenna::Change;
 use manet_medium::phy::dbm;
+use manet_medium::phy::propagation::Model;
+use manet_medium::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
 use manet_medium::record::AirRecord;
 use manet_medium::trace;
 use manet_medium::verdict::{judge, Evidence};
@@ -72,6 +75,22 @@ pub enum Request {
         /// Whether it has power.
         on: bool,
     },
+    /// Changes a station's transmit power or antenna; without a value only asks for them.
+    Radio {
+        /// Name of the station.
+        station: String,
+        /// Transmit power, W.
+        #[serde(default)]
+        tx_power_w: Option<f64>,
+        /// Antenna gain, dB.
+        #[serde(default)]
+        antenna_gain_db: Option<f64>,
+        /// Height of the antenna, m.
+        #[serde(default)]
+        antenna_height_m: Option<f64>,
+    },
+    /// Transmit powers and antennas of all stations now.
+    Radios {},
     /// Stalls a wire, or lets it go on.
     Wire {
         /// Name of one end.
@@ -116,6 +135,17 @@ pub enum RequestError {
     Speed(f64),
     /// An error rate outside 0 to 1.
     ErrorRate(f64),
+    /// A power or an antenna out of its limits.
+    Radio {
+        /// Name of the value.
+        key: &'static str,
+        /// The value.
+        value: f64,
+        /// The limit that it misses.
+        missed: String,
+    },
+    /// The propagation model ignores power and antennas.
+    OwnRanges,
     /// No station has this name.
     NoStation(String),
     /// No wire has these ends.
@@ -141,6 +171,8 @@ impl fmt::Display for RequestError {
             }
             Self::Speed(v) => write!(f, "speed_mps: {v} is below 0; leave it out for a jump"),
             Self::ErrorRate(rate) => write!(f, "error_rate: {rate} {}", ERROR_RATE.missed()),
+            Self::Radio { key, value, missed } => write!(f, "{key}: {value} {missed}"),
+            Self::OwnRanges => f.write_str(Model::OWN_RANGES),
             Self::NoStation(name) => write!(f, "there is no station `{name}`"),
             Self::NoWire(from, to) => write!(f, "there is no wire between `{from}` and `{to}`"),
             Self::PastLeg { station, at, now } => write!(
@@ -166,6 +198,18 @@ pub fn parse(line: &[u8]) -> Result<Request, RequestError> {
         Request::Follow { legs } => legs.iter().try_for_each(|leg| check_move(&leg.position, leg.speed_mps))?,
         Request::Link { error_rate, .. } if !ERROR_RATE.allow(*error_rate) => {
             return Err(RequestError::ErrorRate(*error_rate));
+        }
+        Request::Radio { tx_power_w, antenna_gain_db, antenna_height_m, .. } => {
+            let values = [
+                ("tx_power_w", tx_power_w, TX_POWER),
+                ("antenna_gain_db", antenna_gain_db, GAIN),
+                ("antenna_height_m", antenna_height_m, ANTENNA_HEIGHT),
+            ];
+            for (key, value, limits) in values {
+                if let Some(value) = value.filter(|value| !limits.allow(*value)) {
+                    return Err(RequestError::Radio { key, value, missed: limits.missed() });
+                }
+            }
         }
         _ => {}
     }
@@ -251,6 +295,22 @@ impl Responder<'_> {
                 driver.input(Input::Air(message::Input::Power { station, on }), outlet);
                 outlet.set_carriers(world(driver));
                 json!({})
+            }
+            Request::Radio { station, tx_power_w, antenna_gain_db, antenna_height_m } => {
+                let station = self.station(&station)?;
+                let change = Change { tx_power_w, antenna_gain_db, antenna_height_m };
+                if !change.is_empty() {
+                    if self.setup.loaded.config.propagation.has_own_ranges() {
+                        return Err(RequestError::OwnRanges);
+                    }
+                    driver.input(Input::Air(message::Input::Antenna { station, change }), outlet);
+                }
+                json!(world(driver).medium.antenna(station))
+            }
+            Request::Radios {} => {
+                let medium = &world(driver).medium;
+                let radio = |(i, name)| (name, json!(medium.antenna(StationId(i))));
+                json!({"radios": self.names().map(radio).collect::<Map<_, _>>()})
             }
             Request::Wire { from, to, stalled } => {
                 let end = self.wire(&from, &to)?;
@@ -441,7 +501,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_answered_in_one_line() {
-        let lines: [&[u8]; 13] = [
+        let lines: [&[u8]; 16] = [
             b"",
             b"{",
             b"\xff",
@@ -455,6 +515,9 @@ mod tests {
             br#"{"op":"halt","at_ns":1.5}"#,
             br#"{"op":"link","from":"a","to":"b","error_rate":1.5}"#,
             br#"{"op":"power","station":"sta1"}"#,
+            br#"{"op":"radio","station":"sta1","tx_power_w":0}"#,
+            br#"{"op":"radio","station":"sta1","antenna_gain_db":101}"#,
+            br#"{"op":"radio","station":"sta1","gain":1}"#,
         ];
         for line in lines {
             let error = parse(line).unwrap_err().to_string();

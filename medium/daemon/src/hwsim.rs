@@ -16,6 +16,7 @@ use manet_medium::message::{self, Reception, StationId};
 use manet_medium::phy::Radio;
 use manet_medium::wire::ethernet::Mac;
 use manet_medium::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
+use manet_medium::wire::mac80211::Kind;
 use manet_medium::wire::MacAddress;
 use manet_netlink::message::ERROR;
 use manet_netlink::{Messages, Socket};
@@ -266,8 +267,8 @@ impl Hwsim {
     }
 
     fn profile_step(&self, packet: &Packet) -> Step {
-        let group = packet.dest == Dest::Broadcast;
-        let bps = if group { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
+        let basic = packet.dest == Dest::Broadcast || packet.mpdu.as_ref().is_some_and(|m| m.kind != Kind::Data);
+        let bps = if basic { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
         Step { index: rate_index(bps), tries: u8::MAX }
     }
 }

@@ -199,6 +199,9 @@ fn simulate(file: &Path) -> Result<(), Failure> {
     let (loaded, outputs) = (&setup.loaded, &setup.loaded.config.outputs);
     let (csv, pcapng) = (setup.in_folder(&outputs.air_log), setup.in_folder(&outputs.air_pcapng));
     let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded)).map_err(Failure::of_run)?;
+    if let Some(path) = setup.in_folder(&outputs.monitor) {
+        files.monitor(&path).map_err(Failure::of_run)?;
+    }
     let clock = Clock::starting_now();
     let result = if files.is_empty() {
         sim::run(loaded, trajectories, None)

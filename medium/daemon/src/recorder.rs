@@ -1,10 +1,11 @@
-//! The air log (air.csv), the capture of the air (air.pcapng) and the log of inputs (inputs.jsonl).
+//! The air log (air.csv), the captures of the air (air.pcapng, monitor.pcapng) and the log of inputs (inputs.jsonl).
 //!
 //! [`Files`] writes them; [`Recorder`] does so in a thread of its own behind a bounded channel, so that no disk
 //! stalls the medium: rows are passed in batches, and if the thread is too far behind they are dropped and counted.
 //!
 //! A captured frame is radiotap, 802.11 header, LLC/SNAP and the first [`SNAP_BODY`] bytes of the packet; no FCS. The capture
-//! has every frame that was on the air, also those that no station decoded; their fate is the comment of the packet.
+//! has every frame that was on the air, also those that no station decoded; their fate is the comment of the packet. The monitor's
+//! capture has a frame once for each station that decoded it, on an interface of that station, as a radio in monitor mode has it.
 //!
 //! When one of the files would exceed the limit ([`Files::limit`]), all end at the same event. The last line of the text files begins
 //! with [`CLOSED`], which no reader takes for a row, and [`Files::finish`] reports it: the verdict is void.
@@ -49,6 +50,8 @@ pub struct Names {
     pub channel: Option<(u16, u16)>,
     /// Radiotap's short preamble flag.
     pub short_preamble: bool,
+    /// Whether the air log has the column of the powers at the receivers.
+    pub heard: bool,
 }
 
 impl Names {
@@ -60,6 +63,7 @@ impl Names {
             macs: loaded.config.stations.iter().map(|s| s.mac).collect(),
             channel: radiotap::channel(radio.frequency_hz, radio.modulation == Modulation::Ofdm),
             short_preamble: false,
+            heard: loaded.config.outputs.monitor.is_some(),
         }
     }
 }
@@ -105,12 +109,14 @@ pub struct Files {
     epoch_ns: u64,
     csv: Option<Output>,
     pcapng: Option<Output>,
+    monitor: Option<Output>,
     inputs: Option<Output>,
     limit: u64,
     /// Why the files ended before the run.
     closed: Option<Incomplete>,
     line: String,
     bytes: Vec<u8>,
+    monitored: Vec<u8>,
 }
 
 impl Files {
@@ -124,14 +130,17 @@ impl Files {
             epoch_ns: 0,
             csv: csv.map(Output::create).transpose()?,
             pcapng: pcapng.map(Output::create).transpose()?,
+            monitor: None,
             inputs: None,
             limit: u64::MAX,
             closed: None,
             line: String::new(),
             bytes: Vec::new(),
+            monitored: Vec::new(),
         };
         if let Some(csv) = &mut files.csv {
-            csv.write(format!("{}\n", AirRecord::CSV_HEADER).as_bytes());
+            let heard = if files.names.heard { format!(",{}", AirRecord::HEARD) } else { String::new() };
+            csv.write(format!("{}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
@@ -140,6 +149,22 @@ impl Files {
             pcapng.write(&head);
         }
         Ok(files)
+    }
+
+    /// Creates the capture of the frames that each station decoded at `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be created.
+    pub fn monitor(&mut self, path: &Path) -> Result<(), DaemonError> {
+        let mut to = Output::create(path)?;
+        let mut head = Vec::new();
+        Block::Section.emit(&mut head);
+        for name in &self.names.stations {
+            Block::Interface { link_type: LINK_RADIOTAP, name }.emit(&mut head);
+        }
+        to.write(&head);
+        self.monitor = Some(to);
+        Ok(())
     }
 
     /// Creates the log of inputs at `path`.
@@ -158,7 +183,7 @@ impl Files {
 
     /// Whether no file is written.
     pub fn is_empty(&self) -> bool {
-        self.csv.is_none() && self.pcapng.is_none() && self.inputs.is_none()
+        [&self.csv, &self.pcapng, &self.monitor, &self.inputs].iter().all(|output| output.is_none())
     }
 
     /// Sets the wall clock at model time 0, ns since 1970, for timestamps of the capture.
@@ -173,13 +198,25 @@ impl Files {
         }
         self.line.clear();
         record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
+        if self.names.heard {
+            record.write_heard(&mut self.line, |s| &self.names.stations[usize::from(s)]);
+        }
         self.line.push('\n');
         self.bytes.clear();
-        if let (Some(_), AirRecord::Tx { at, frame, fate, power_w, .. }) = (&self.pcapng, record) {
-            capture(&mut self.bytes, &self.names, self.epoch_ns, *at, frame, (*fate, *power_w));
+        self.monitored.clear();
+        if let AirRecord::Tx { at, frame, fate, power_w, heard, .. } = record {
+            let capture = |out: &mut Vec<u8>, interface, fate, power_w| {
+                capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w });
+            };
+            if self.pcapng.is_some() {
+                capture(&mut self.bytes, 0, *fate, *power_w);
+            }
+            for (station, power_w) in heard.iter().filter(|_| self.monitor.is_some()) {
+                capture(&mut self.monitored, u32::from(*station), None, Some(*power_w));
+            }
         }
-        let (row, block) = (self.line.len() as u64, self.bytes.len() as u64);
-        if let Some(full) = self.full([(&self.csv, row), (&self.pcapng, block)]) {
+        let (row, block, more) = (self.line.len() as u64, self.bytes.len() as u64, self.monitored.len() as u64);
+        if let Some(full) = self.full([(&self.csv, row), (&self.pcapng, block), (&self.monitor, more)]) {
             return self.close(full);
         }
         if let Some(csv) = &mut self.csv {
@@ -187,6 +224,9 @@ impl Files {
         }
         if let Some(pcapng) = &mut self.pcapng {
             pcapng.write(&self.bytes);
+        }
+        if let Some(monitor) = &mut self.monitor {
+            monitor.write(&self.monitored);
         }
     }
 
@@ -222,7 +262,8 @@ impl Files {
 
     /// Writes buffered bytes to the files.
     pub fn flush(&mut self) {
-        for output in [&mut self.csv, &mut self.pcapng, &mut self.inputs].into_iter().flatten() {
+        let all = [&mut self.csv, &mut self.pcapng, &mut self.monitor, &mut self.inputs];
+        for output in all.into_iter().flatten() {
             output.attempt(Write::flush);
         }
     }
@@ -230,7 +271,8 @@ impl Files {
     /// Closes the files; returns the reasons why they are incomplete.
     pub fn finish(mut self) -> Vec<Incomplete> {
         self.flush();
-        let broken = [self.csv, self.pcapng, self.inputs].into_iter().flatten().filter_map(Output::broken);
+        let all = [self.csv, self.pcapng, self.monitor, self.inputs];
+        let broken = all.into_iter().flatten().filter_map(Output::broken);
         self.closed.into_iter().chain(broken).collect()
     }
 }
@@ -263,15 +305,17 @@ fn header(frame: &Frame, names: &Names) -> dot11::Repr {
     }
 }
 
+/// A frame as one packet of a capture.
+struct Seen {
+    /// Number of the capture's interface.
+    interface: u32,
+    fate: Option<Fate>,
+    power_w: Option<f64>,
+}
+
 /// Appends one enhanced packet block to `out`.
-fn capture(
-    out: &mut Vec<u8>,
-    names: &Names,
-    epoch_ns: u64,
-    at: Instant,
-    frame: &Frame,
-    (fate, power_w): (Option<Fate>, Option<f64>),
-) {
+fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, seen: Seen) {
+    let Seen { interface, fate, power_w } = seen;
     let tap = radiotap::Repr {
         tsft_us: at.as_nanos() / 1000,
         short_preamble: names.short_preamble,
@@ -284,7 +328,7 @@ fn capture(
     tap.emit(&mut data);
     mac.emit(&mut data[tap.buffer_len()..]);
     if let (dot11::Kind::Data, Some(mpdu)) = (mac.kind(), frame.packet.as_ref().and_then(|p| p.mpdu.as_ref())) {
-        return capture_mpdu(out, epoch_ns + at.as_nanos(), data, tap.buffer_len(), mpdu, fate);
+        return capture_mpdu(out, (interface, epoch_ns + at.as_nanos()), data, tap.buffer_len(), mpdu, fate);
     }
     let mut cut = 0;
     if let (dot11::Kind::Data, Some(packet)) = (mac.kind(), &frame.packet) {
@@ -297,11 +341,18 @@ fn capture(
     }
     let original_len = (data.len() + cut) as u32;
     let (at_ns, comment) = (epoch_ns + at.as_nanos(), comment_of(fate));
-    Block::Packet { interface: 0, at_ns, original_len, data: &data, comment }.emit(out);
+    Block::Packet { interface, at_ns, original_len, data: &data, comment }.emit(out);
 }
 
 /// A frame of mac80211, except for the fields of each attempt: Duration and the Retry bit. `data` has them after the radiotap header.
-fn capture_mpdu(out: &mut Vec<u8>, at_ns: u64, mut data: Vec<u8>, mac_at: usize, mpdu: &Mpdu, fate: Option<Fate>) {
+fn capture_mpdu(
+    out: &mut Vec<u8>,
+    (interface, at_ns): (u32, u64),
+    mut data: Vec<u8>,
+    mac_at: usize,
+    mpdu: &Mpdu,
+    fate: Option<Fate>,
+) {
     let own = [data[mac_at + 1], data[mac_at + 2], data[mac_at + 3]];
     let kept = mpdu.bytes.len().min(dot11::DATA_HEADER_LEN + MPDU_EXTRA + SNAP_BODY);
     data.truncate(mac_at);
@@ -309,7 +360,7 @@ fn capture_mpdu(out: &mut Vec<u8>, at_ns: u64, mut data: Vec<u8>, mac_at: usize,
     data[mac_at + 1] |= own[0];
     data[mac_at + 2..mac_at + 4].copy_from_slice(&own[1..]);
     let original_len = (mac_at + mpdu.bytes.len()) as u32;
-    Block::Packet { interface: 0, at_ns, original_len, data: &data, comment: comment_of(fate) }.emit(out);
+    Block::Packet { interface, at_ns, original_len, data: &data, comment: comment_of(fate) }.emit(out);
 }
 
 fn comment_of(fate: Option<Fate>) -> &'static str {
@@ -427,6 +478,7 @@ mod tests {
             macs: vec![[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
             channel: None,
             short_preamble: false,
+            heard: false,
         }
     }
 
@@ -464,7 +516,8 @@ mod tests {
     fn a_captured_frame_reads_back() {
         let mut out = Vec::new();
         let at = Instant::from_nanos(3_000);
-        capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), (Some(Fate::Hidden), Some(1e-9)));
+        let seen = Seen { interface: 0, fate: Some(Fate::Hidden), power_w: Some(1e-9) };
+        capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), seen);
         let (block, rest) = Block::parse(&out).unwrap();
         assert!(rest.is_empty());
         let Block::Packet { at_ns, original_len, data, comment, .. } = block else { panic!("{block:?}") };
@@ -482,7 +535,8 @@ mod tests {
     #[test]
     fn control_frames_have_no_body() {
         let mut out = Vec::new();
-        capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), (None, None));
+        let seen = Seen { interface: 0, fate: None, power_w: None };
+        capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), seen);
         let (Block::Packet { data, original_len, .. }, _) = Block::parse(&out).unwrap() else { panic!() };
         assert_eq!(original_len as usize, data.len());
         assert!(matches!(dot11::Repr::parse(&data[18..]), Ok(dot11::Repr::Rts { .. })));
@@ -490,7 +544,41 @@ mod tests {
 
     fn attempt() -> AirRecord {
         let frame = frame(FrameKind::Data, 10);
-        AirRecord::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None }
+        AirRecord::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None, heard: Vec::new() }
+    }
+
+    #[test]
+    fn the_monitor_has_a_frame_on_the_interface_of_each_station_that_decoded_it_with_the_power_there() {
+        let folder = std::env::temp_dir().join(format!("manet-monitor-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        let mut files = Files::create(Some(&at("air.csv")), None, Names { heard: true, ..names() }).unwrap();
+        files.monitor(&at("monitor.pcapng")).unwrap();
+        let mut record = attempt();
+        if let AirRecord::Tx { heard, .. } = &mut record {
+            *heard = vec![(0, 1e-9), (1, 1e-11)];
+        }
+        files.record(&record);
+        assert!(files.finish().is_empty());
+        let csv = std::fs::read_to_string(at("air.csv")).unwrap();
+        let ends: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+        assert_eq!(ends, ["heard_dbm", "sta1=-60.0 sta2=-80.0"]);
+        let bytes = std::fs::read(at("monitor.pcapng")).unwrap();
+        let (mut rest, mut signals, mut interfaces) = (&bytes[..], Vec::new(), Vec::new());
+        while !rest.is_empty() {
+            let (block, more) = Block::parse(rest).unwrap();
+            match block {
+                Block::Interface { name, .. } => interfaces.push(name.to_owned()),
+                Block::Packet { interface, data, .. } => {
+                    signals.push((interface, radiotap::Repr::parse(data).unwrap().0.signal_dbm));
+                }
+                Block::Section => {}
+            }
+            rest = more;
+        }
+        assert_eq!(interfaces, ["sta1", "sta2"]);
+        assert_eq!(signals, [(0, Some(-60)), (1, Some(-80))]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

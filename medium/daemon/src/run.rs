@@ -65,6 +65,9 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Vec<Incomplete>, Daemo
     let (csv, pcapng) = (setup.in_folder(&outputs.air_log), setup.in_folder(&outputs.air_pcapng));
     let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded))?;
     files.limit(options.log_limit);
+    if let Some(path) = setup.in_folder(&outputs.monitor) {
+        files.monitor(&path)?;
+    }
     let inputs = options.input_log.as_ref().map(|_| InputLog::default());
     if let Some(path) = &options.input_log {
         files.log_inputs(path)?;

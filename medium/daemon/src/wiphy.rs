@@ -51,6 +51,7 @@ const fn interface_type(mode: HwsimMode) -> u32 {
         HwsimMode::Ibss => 1,
         HwsimMode::Mesh => 7,
         HwsimMode::Ocb => 11,
+        HwsimMode::Managed => 2,
     }
 }
 
@@ -162,6 +163,12 @@ fn make_interface(
 }
 
 fn join(netlink: &mut Socket, family: u16, ifname: &str, network: &Network) -> Result<(), DaemonError> {
+    let (what, command) = match network.mode {
+        HwsimMode::Ibss => ("IBSS", command::JOIN_IBSS),
+        HwsimMode::Mesh => ("mesh", command::JOIN_MESH),
+        HwsimMode::Ocb => ("OCB", command::JOIN_OCB),
+        HwsimMode::Managed => return Ok(()),
+    };
     let index = if_nametoindex(ifname).map_err(|e| failed(&format!("interface {ifname} is not there"), e))?;
     let rates = Builder::generic(family, command::SET_TX_BITRATE_MASK, 0)
         .put_u32(attribute::IFINDEX, index)
@@ -171,11 +178,6 @@ fn join(netlink: &mut Socket, family: u16, ifname: &str, network: &Network) -> R
         .close()
         .close();
     netlink.request(rates).map_err(|e| failed(&format!("the rates of {ifname} cannot be set"), e))?;
-    let (what, command) = match network.mode {
-        HwsimMode::Ibss => ("IBSS", command::JOIN_IBSS),
-        HwsimMode::Mesh => ("mesh", command::JOIN_MESH),
-        HwsimMode::Ocb => ("OCB", command::JOIN_OCB),
-    };
     let request = join_request(Builder::generic(family, command, 0).put_u32(attribute::IFINDEX, index), network);
     netlink.request(request).map_err(|e| failed(&format!("{ifname} cannot join the {what}"), e))?;
     Ok(())
@@ -195,7 +197,7 @@ fn join_request(to: Builder, network: &Network) -> Builder {
             m.put(attribute::FREQ_FIXED, &[])
         }
         HwsimMode::Mesh => beacons(m).put(attribute::MESH_ID, name),
-        HwsimMode::Ocb => m,
+        HwsimMode::Ocb | HwsimMode::Managed => m,
     }
 }
 

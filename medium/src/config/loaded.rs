@@ -129,6 +129,9 @@ impl Loaded {
             if let Some(first) = macs.insert(s.mac, i) {
                 return Err(format!("key \"stations[{i}].mac\": already the address of station {first}").into());
             }
+            if !s.antenna().is_empty() && self.config.propagation.has_own_ranges() {
+                return Err(format!("key \"stations[{i}]\": {}", Model::OWN_RANGES).into());
+            }
             if s.mac[0] & 1 == 1 {
                 return Err(format!("key \"stations[{i}].mac\": a group address cannot be a station's").into());
             }

@@ -170,7 +170,11 @@ impl Dcf {
             self.begin_access(now);
             return None;
         }
-        self.queue.push(packet)
+        if packet.is_beacon() {
+            self.queue.push_beacon(packet)
+        } else {
+            self.queue.push(packet)
+        }
     }
 
     /// Removes all packets not yet acknowledged, at the end of a run.

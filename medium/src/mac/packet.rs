@@ -2,6 +2,7 @@
 
 use crate::phy::{FrameKind, Radio};
 use crate::wire::dot11::FCS_LEN;
+use crate::wire::mac80211::Kind;
 use manet_engine::Duration;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -47,8 +48,10 @@ pub struct Mpdu {
     pub cookie: u64,
     /// Header and body without FCS.
     pub bytes: Box<[u8]>,
-    /// Rates requested by the kernel's rate control, in order; empty: the profile's rate.
+    /// Rates requested by the kernel's rate control, in order; empty: the profile's rates.
     pub rates: Box<[Stage]>,
+    /// Kind of the frame.
+    pub kind: Kind,
 }
 
 /// A number of tries at one rate.
@@ -69,6 +72,20 @@ impl Packet {
         }
     }
 
+    /// Whether it is the beacon of an access point.
+    pub fn is_beacon(&self) -> bool {
+        self.mpdu.as_ref().is_some_and(|m| m.kind == Kind::Beacon)
+    }
+
+    /// Rate of its data frame if the kernel requests none: management frames are sent at a basic rate, as mac80211 does, so that
+    /// each member of the BSS can decode them.
+    fn default_rate_bps(&self, radio: &Radio, kind: FrameKind) -> u64 {
+        match &self.mpdu {
+            Some(mpdu) if mpdu.kind != Kind::Data => radio.broadcast_rate_bps,
+            _ => radio.rate_of(kind),
+        }
+    }
+
     /// Rate of its data frame in the `attempt`th attempt (from 1), bit/s; after all requested tries, the last requested rate.
     pub fn rate_bps(&self, radio: &Radio, kind: FrameKind, attempt: u32) -> u64 {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
@@ -77,13 +94,13 @@ impl Packet {
             tries += u32::from(stage.tries);
             attempt <= tries
         });
-        stage.or(stages.last()).map_or(radio.rate_of(kind), |stage| stage.rate_bps)
+        stage.or(stages.last()).map_or_else(|| self.default_rate_bps(radio, kind), |stage| stage.rate_bps)
     }
 
     /// Time on the air of its data frame at the fastest requested rate.
     pub fn shortest_airtime(&self, radio: &Radio, kind: FrameKind) -> Duration {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
-        let fastest = stages.iter().map(|s| s.rate_bps).max().unwrap_or(radio.rate_of(kind));
+        let fastest = stages.iter().map(|s| s.rate_bps).max().unwrap_or_else(|| self.default_rate_bps(radio, kind));
         radio.airtime(self.mpdu_bytes(radio), fastest)
     }
 }

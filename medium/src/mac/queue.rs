@@ -51,6 +51,16 @@ impl InterfaceQueue {
         None
     }
 
+    /// Puts the beacon of an access point before all others and beyond the limit: at each target beacon transmission time it is the
+    /// next frame for transmission (IEEE Std 802.11-2012 clause 10.1.3.2). Returns an earlier beacon that still waits, which
+    /// it replaces.
+    pub fn push_beacon(&mut self, packet: Arc<Packet>) -> Option<Arc<Packet>> {
+        let waits = self.control.front().is_some_and(|p| p.is_beacon());
+        let outdated = if waits { self.control.pop_front() } else { None };
+        self.control.push_front(packet);
+        outdated
+    }
+
     /// Removes the packet to be served next.
     pub fn pop(&mut self) -> Option<Arc<Packet>> {
         self.control.pop_front().or_else(|| self.data.pop_front())

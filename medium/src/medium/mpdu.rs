@@ -1,9 +1,12 @@
 //! Frames of stations whose MAC is the kernel's mac80211: queue, DCF and air are those of the Ethernet frames of TAPs, but the air
 //! carries the kernel's frame, with its header and its choice of rates.
 //!
-//! **Beacons** take no airtime: every IBSS or mesh station sends all of its own, while a real cell sends about one in each
-//! interval (IEEE Std 802.11-2012 clause 10.1.3.3); airtime for all of them would be less realistic than none. They are delivered
-//! at once to all stations in range.
+//! **Beacons of an access point** are frames like any other, at the basic rate: each is the next frame for transmission at its target
+//! time (IEEE Std 802.11-2012 clause 10.1.3.2), contends for the medium, and may collide.
+//!
+//! **Beacons of IBSS and mesh stations** take no airtime: every station sends all of its own, while a real cell sends about one in
+//! each interval (clause 10.1.3.3); airtime for all of them would be less realistic than none. They are delivered at once to all
+//! stations in range.
 
 use super::Medium;
 use crate::mac::{Dest, Mpdu, Packet};
@@ -13,7 +16,7 @@ use manet_engine::Instant;
 use std::sync::Arc;
 
 impl Medium {
-    pub(super) fn mpdu_from_host(&mut self, now: Instant, station: StationId, mpdu: Mpdu) {
+    pub(super) fn mpdu_from_host(&mut self, now: Instant, station: StationId, mut mpdu: Mpdu) {
         let packet = |dest, dest_mac, ip_bytes, control, ethernet| Packet {
             id: 0,
             dest,
@@ -29,13 +32,15 @@ impl Medium {
             self.outputs.push_back(Output::Dropped { station, packet: Arc::new(packet) });
             return;
         };
+        mpdu.kind = header.kind;
+        let beacon_of_ap = header.is_beacon_of_ap(&mpdu.bytes);
         let dest = self.dest_of(header.receiver);
         let ethernet = header.to_ethernet(&mpdu.bytes);
         let ip_bytes = (mpdu.bytes.len() - header.body_at(&mpdu.bytes)) as u32;
         let control = header.kind != Kind::Data || ethernet.as_ref().is_some_and(|e| e.control);
         let bytes = ethernet.map_or([].into(), |e| e.frame.into());
         let packet = Packet { mpdu: Some(Arc::new(mpdu)), ..packet(dest, header.receiver, ip_bytes, control, bytes) };
-        if header.kind == Kind::Beacon {
+        if header.kind == Kind::Beacon && !beacon_of_ap {
             self.beacon(now, station, Arc::new(packet));
         } else {
             self.enqueue(now, station.0, packet);

@@ -67,6 +67,9 @@ impl Medium {
         if frame.dest == Dest::Broadcast {
             self.airborne[id as usize].as_mut().expect("still there").receivers += 1;
         }
+        if self.records_receptions {
+            self.airborne[id as usize].as_mut().expect("still there").decoded_w.push((s, power_w));
+        }
         if !answered {
             self.spoil(id, s, if nav { Fate::Nav } else { Fate::Busy });
         } else {

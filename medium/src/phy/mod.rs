@@ -1,9 +1,11 @@
 //! The physical layer as pure functions: airtime and received power.
 
+pub mod antenna;
 pub mod propagation;
 pub mod radio;
 pub mod reach;
 
+pub use antenna::Antenna;
 pub use propagation::Propagation;
 pub use radio::{FrameKind, Radio};
 

@@ -1,4 +1,4 @@
-//! Propagation: received power as a pure function of both positions.
+//! Propagation: received power as a pure function of both positions and both antennas.
 //!
 //! `two-ray` is ns-2's `TwoRayGround` (mobile/tworayground.cc): free space (Friis) up to the crossover distance
 //! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L); the height of an antenna is its own plus the station's z above
@@ -6,7 +6,7 @@
 //! (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance); shadowing
 //! (section 4.9.2: one log-normal draw for each pair, symmetric, from the seed); disc (sharp: received up to `range_m`, only
 //! sensed up to `sense_m`, nothing beyond); matrix (the given losses, no other links).
-use super::Radio;
+use super::{Antenna, Radio};
 use manet_engine::keys;
 use manet_engine::keys::{above, within, Key, Named, Takes, Typed};
 use manet_engine::random::{Purpose, Stream};
@@ -128,6 +128,17 @@ impl Typed for Model {
     const TAKES: Takes = Takes::OneOf { tag: "model", tables: MODELS };
 }
 
+impl Model {
+    /// The refusal of a power or an antenna under a model with ranges of its own.
+    pub const OWN_RANGES: &'static str =
+        "the propagation model disc has ranges of its own, which power and antennas do not change; choose another model";
+
+    /// Whether power and antennas have no effect.
+    pub fn has_own_ranges(&self) -> bool {
+        matches!(self, Model::Disc { .. })
+    }
+}
+
 impl Default for Model {
     fn default() -> Self {
         Model::TwoRay {}
@@ -139,9 +150,13 @@ impl Default for Model {
 pub struct Propagation {
     model: Model,
     wavelength_m: f64,
-    /// Pt Gt Gr / L
+    /// Pt Gt Gr / L of two stations with the radio's own power and antenna.
     radiated_w: f64,
-    height_m: f64,
+    system_loss_db: f64,
+    /// The radio's own.
+    usual: Antenna,
+    /// Of each station; empty while all have the usual one.
+    antennas: Vec<Antenna>,
     receive_w: f64,
     sense_w: f64,
     stations: usize,
@@ -185,7 +200,9 @@ impl Propagation {
             model: model.clone(),
             wavelength_m: LIGHT_MPS / radio.frequency_hz,
             radiated_w: radio.tx_power_w * gains,
-            height_m: radio.antenna_height_m,
+            system_loss_db: radio.system_loss_db,
+            usual: Antenna::of(radio),
+            antennas: Vec::new(),
             receive_w: radio.receive_threshold_w,
             sense_w: radio.carrier_sense_threshold_w,
             stations,
@@ -193,46 +210,70 @@ impl Propagation {
         }
     }
 
+    /// The power and the antenna of a station.
+    pub fn antenna(&self, station: usize) -> Antenna {
+        self.antennas.get(station).copied().unwrap_or(self.usual)
+    }
+
+    /// Replaces the power and the antenna of a station. The model must not have ranges of its own.
+    pub fn set_antenna(&mut self, station: usize, antenna: Antenna) {
+        if self.antenna(station) == antenna {
+            return;
+        }
+        self.antennas.resize(self.stations, self.usual);
+        self.antennas[station] = antenna;
+    }
+
+    /// Pt Gt Gr / L of a pair.
+    fn radiated_w(&self, from: usize, to: usize) -> f64 {
+        if self.antennas.is_empty() {
+            return self.radiated_w;
+        }
+        let (a, b) = (&self.antennas[from], &self.antennas[to]);
+        a.tx_power_w * 10f64.powf((a.gain_db + b.gain_db - self.system_loss_db) / 10.0)
+    }
+
     /// Power in W at station `to`, at position `b` (m), of a frame from station `from`, at position `a` (m).
     pub fn power_w(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
         let d = distance_m(a, b);
-        let pair = from * self.stations + to;
+        let (pair, radiated_w) = (from * self.stations + to, self.radiated_w(from, to));
         match &self.model {
             Model::TwoRay {} => {
-                let heights_m2 = (self.height_m + a[2]).max(0.0) * (self.height_m + b[2]).max(0.0);
+                let height_m = |station: usize, z: f64| (self.antenna(station).height_m + z).max(0.0);
+                let heights_m2 = height_m(from, a[2]) * height_m(to, b[2]);
                 let crossover_m = 4.0 * PI * heights_m2 / self.wavelength_m;
                 if d <= crossover_m {
-                    self.free_space_w(d)
+                    self.free_space_w(radiated_w, d)
                 } else {
-                    self.radiated_w * heights_m2.powi(2) / d.powi(4)
+                    radiated_w * heights_m2.powi(2) / d.powi(4)
                 }
             }
-            Model::FreeSpace {} => self.free_space_w(d),
-            Model::LogDistance { exponent, reference_m } => self.log_distance_w(d, *exponent, *reference_m),
+            Model::FreeSpace {} => self.free_space_w(radiated_w, d),
+            Model::LogDistance { exponent, reference_m } => self.log_distance_w(radiated_w, d, *exponent, *reference_m),
             Model::Shadowing { exponent, reference_m, .. } => {
-                self.log_distance_w(d, *exponent, *reference_m) * self.pair_gain[pair]
+                self.log_distance_w(radiated_w, d, *exponent, *reference_m) * self.pair_gain[pair]
             }
             // 1 % above the thresholds: rounding must not decide about the range
             Model::Disc { range_m, .. } if d <= *range_m => self.receive_w * 1.01,
             Model::Disc { sense_m, .. } if d <= *sense_m => self.sense_w * 1.01,
             Model::Disc { .. } => 0.0,
-            Model::Matrix { .. } => self.radiated_w * self.pair_gain[pair],
+            Model::Matrix { .. } => radiated_w * self.pair_gain[pair],
         }
     }
 
-    fn free_space_w(&self, d: f64) -> f64 {
+    fn free_space_w(&self, radiated_w: f64, d: f64) -> f64 {
         if d == 0.0 {
-            return self.radiated_w;
+            return radiated_w;
         }
         let spread = self.wavelength_m / (4.0 * PI * d);
-        self.radiated_w * (spread * spread).min(1.0)
+        radiated_w * (spread * spread).min(1.0)
     }
 
-    fn log_distance_w(&self, d: f64, exponent: f64, reference_m: f64) -> f64 {
+    fn log_distance_w(&self, radiated_w: f64, d: f64, exponent: f64, reference_m: f64) -> f64 {
         if d <= reference_m {
-            self.free_space_w(d)
+            self.free_space_w(radiated_w, d)
         } else {
-            self.free_space_w(reference_m) * (reference_m / d).powf(exponent)
+            self.free_space_w(radiated_w, reference_m) * (reference_m / d).powf(exponent)
         }
     }
 }
@@ -259,6 +300,25 @@ mod tests {
         assert!(at(Model::TwoRay {}, 250.2) < r.receive_threshold_w);
         assert!(at(Model::TwoRay {}, 550.0) >= r.carrier_sense_threshold_w);
         assert!(at(Model::TwoRay {}, 550.5) < r.carrier_sense_threshold_w);
+    }
+
+    #[test]
+    fn a_station_of_its_own_power_reaches_farther_than_it_hears_and_a_gain_works_both_ways() {
+        let radio = profile("ns2-dsss-2m");
+        let mut model = Propagation::new(&Model::TwoRay {}, &radio, 3, 1, |_| 0);
+        let power_w = |model: &Propagation, from, to| model.power_w(from, to, [0.0; 3], [200.0, 0.0, 0.0]);
+        let (usual, before_w) = (model.antenna(1), power_w(&model, 0, 2));
+        model.set_antenna(1, Antenna { tx_power_w: usual.tx_power_w * 2.0, ..usual });
+        assert!((power_w(&model, 1, 0) / before_w - 2.0).abs() < 1e-12, "3 dB more is sent");
+        assert_eq!(power_w(&model, 0, 1), before_w, "and nothing more is received");
+        model.set_antenna(1, Antenna { gain_db: usual.gain_db + 10.0, ..usual });
+        for (from, to) in [(0, 1), (1, 0)] {
+            assert!((power_w(&model, from, to) / before_w - 10.0).abs() < 1e-12);
+        }
+        assert_eq!(power_w(&model, 0, 2), before_w, "other pairs are as they were");
+        // beyond the crossover the power grows with the square of the height (ns-2's tworayground.cc)
+        model.set_antenna(1, Antenna { height_m: usual.height_m * 1.2, ..usual });
+        assert!((power_w(&model, 1, 0) / before_w - 1.44).abs() < 1e-12);
     }
 
     #[test]

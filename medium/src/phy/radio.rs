@@ -164,7 +164,12 @@ choices! {
 }
 
 const RATE: Limits = within(100_000.0, 1e10).of("bit/s");
-const GAIN: Limits = within(-100.0, 100.0).of("dB");
+/// Limits of a gain or a loss.
+pub const GAIN: Limits = within(-100.0, 100.0).of("dB");
+/// Limits of a transmit power.
+pub const TX_POWER: Limits = above(0.0).of("W");
+/// Limits of the height of an antenna.
+pub const ANTENNA_HEIGHT: Limits = above(0.0).of("m");
 const WINDOW: Limits = within(1.0, 32_767.0).of("slots");
 const RETRIES: Limits = within(1.0, 255.0);
 
@@ -223,9 +228,9 @@ keys! {
         pub rts_threshold_bytes: u32 => of("bytes");
 
         /// Transmit power at the antenna.
-        pub tx_power_w: f64 => above(0.0).of("W");
+        pub tx_power_w: f64 => TX_POWER;
         /// Height of the antenna above the station.
-        pub antenna_height_m: f64 => above(0.0).of("m");
+        pub antenna_height_m: f64 => ANTENNA_HEIGHT;
         /// Antenna gain at each end.
         pub antenna_gain_db: f64 => GAIN;
         /// System loss of each link.

@@ -87,6 +87,12 @@ impl Header {
         })
     }
 
+    /// Whether it is a beacon of an access point: the ESS bit of the capability information, which follows timestamp (8 bytes) and
+    /// beacon interval (2), is set by access points only (clauses 8.3.3.2, 8.4.1.4).
+    pub fn is_beacon_of_ap(&self, bytes: &[u8]) -> bool {
+        self.kind == Kind::Beacon && bytes.get(self.len + 10).is_some_and(|capability| capability & 1 != 0)
+    }
+
     /// Offset of the body in `bytes`; in a data frame, after the LLC/SNAP header if there is one. Not beyond the end.
     pub fn body_at(&self, bytes: &[u8]) -> usize {
         let llc_at = self.llc_at(bytes);
@@ -172,6 +178,16 @@ mod tests {
         let action = frame([0xd0, 0], &[3, 0]);
         let header = Header::parse(&action).unwrap();
         assert_eq!((header.kind, header.to_ethernet(&action)), (Kind::Management, None));
+    }
+
+    #[test]
+    fn only_an_access_points_beacon_has_the_ess_bit() {
+        for (capability, of_ap) in [(0x01, true), (0x11, true), (0x02, false), (0x00, false)] {
+            let bytes = frame([0x80, 0], &[&[0; 8][..], &[100, 0, capability, 0, 0, 0]].concat());
+            assert_eq!(Header::parse(&bytes).unwrap().is_beacon_of_ap(&bytes), of_ap, "{capability:#x}");
+        }
+        let cut = frame([0x80, 0], &[0; 10]);
+        assert!(!Header::parse(&cut).unwrap().is_beacon_of_ap(&cut));
     }
 
     #[test]

@@ -25,7 +25,6 @@ from testbed.stages.routing.shared.own import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
 from topologies.addresses import (
-    INTERFACE,
     NETWORK,
     NETWORK6,
     PREFIX6_BITS,
@@ -85,17 +84,17 @@ def _lines(network: Network, station: Station) -> list[str]:
     metric, options = kernel_tcp.ack_metric(scenario), scenario.routing
     mtu = scenario.mtu if options.fragmentation else scenario.mtu + HEADERS_BYTES
     lines = [
-        f"link set {INTERFACE} mtu {mtu}",
+        f"link set {station.radio.name} mtu {mtu}",
         f"link add {DEVICE} address {mac_address(station.number)} type batadv ra {options.algorithm}",
-        f"link set {INTERFACE} master {DEVICE}",
+        f"link set {station.radio.name} master {DEVICE}",
         f"link set {DEVICE} mtu {scenario.mtu} up",
-        f"address delete {station.IP()}/{PREFIX_BITS} dev {INTERFACE}",
+        f"address delete {station.IP()}/{PREFIX_BITS} dev {station.radio.name}",
         f"address add {station.IP()}/{PREFIX_BITS} dev {DEVICE} noprefixroute",
         f"route add {NETWORK}/{PREFIX_BITS} dev {DEVICE} scope link{metric}",
     ]
     if scenario.ipv6:
         lines += [
-            f"address delete {station.IP6()}/128 dev {INTERFACE}",
+            f"address delete {station.IP6()}/128 dev {station.radio.name}",
             f"address add {station.IP6()}/128 dev {DEVICE} noprefixroute nodad",
             f"route add {NETWORK6}/{PREFIX6_BITS} dev {DEVICE}{metric}",
         ]

@@ -7,7 +7,7 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.routing.static import hops_of
-from topologies.addresses import INTERFACE, NETWORK, NETWORK6, PREFIX6_BITS, PREFIX_BITS
+from topologies.addresses import NETWORK, NETWORK6, PREFIX6_BITS, PREFIX_BITS
 
 
 class Neighbours(Protocol):
@@ -25,8 +25,11 @@ def running(network: Network) -> Iterator[Protocol]:
     neighbour discovery. A wired host is reached from its gateway only."""
     scenario = network.site.scenario
     metric = ack_metric(scenario)
-    routes = [f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{metric}"]
-    routes += [f"route add {NETWORK6}/{PREFIX6_BITS} dev {INTERFACE}{metric}"] if scenario.ipv6 else []
-    lines = {station: routes for station in network.stations}
+    lines = {}
+    for station in network.stations:
+        radio = station.radio.name
+        lines[station] = [f"route add {NETWORK}/{PREFIX_BITS} dev {radio} scope link{metric}"]
+        if scenario.ipv6:
+            lines[station].append(f"route add {NETWORK6}/{PREFIX6_BITS} dev {radio}{metric}")
     iproute.batches(lines, "routes", network.site.log)
     yield Neighbours(network)

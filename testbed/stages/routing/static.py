@@ -21,7 +21,6 @@ from testbed.stages.station import Station, WiredLink
 from topologies.addresses import (
     EVERYTHING,
     HOST_END,
-    INTERFACE,
     link_local_address,
     wire_ip,
     wire_ip6,
@@ -52,9 +51,9 @@ def running(network: Network) -> Iterator[Protocol]:
     scenario = network.site.scenario
     metric = ack_metric(scenario)
     lines = {
-        station: [_route(address, target, hop, metric) for target, hop in hops[station.name].items()]
+        station: [_route(address, station, target, hop, metric) for target, hop in hops[station.name].items()]
         + [
-            _wire_route(address, destination, wire, hops[station.name], metric)
+            _wire_route(address, station, destination, wire, hops[station.name], metric)
             for destination, wire in _wired_destinations(_reached(network, station, hops), network.wires_of(station))
         ]
         + (_routes6(network, station, hops, metric) if scenario.ipv6 else [])
@@ -151,11 +150,11 @@ def _first_hops(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]
     return first
 
 
-def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
+def _route(address: dict[str, str], station: Station, target: str, hop: str, metric: str) -> str:
     if hop == target:
-        return f"route add {address[target]}/32 dev {INTERFACE} scope link{metric}"
+        return f"route add {address[target]}/32 dev {station.radio.name} scope link{metric}"
     # onlink: the next hop need not be covered by a route that the kernel has seen already
-    return f"route add {address[target]}/32 via {address[hop]} dev {INTERFACE} onlink{metric}"
+    return f"route add {address[target]}/32 via {address[hop]} dev {station.radio.name} onlink{metric}"
 
 
 def _routes6(network: Network, station: Station, hops: dict[str, dict[str, str]], metric: str) -> list[str]:
@@ -163,7 +162,7 @@ def _routes6(network: Network, station: Station, hops: dict[str, dict[str, str]]
     own, nodes = hops[station.name], {each.name: each for each in network.stations}
 
     def via(hop: str) -> str:
-        return f"via {link_local_address(nodes[hop].MAC())} dev {INTERFACE}{metric}"
+        return f"via {link_local_address(nodes[hop].MAC())} dev {station.radio.name}{metric}"
 
     to_stations = [f"route add {nodes[target].IP6()}/128 {via(hop)}" for target, hop in own.items()]
     reached = _reached(network, station, hops)
@@ -183,6 +182,8 @@ def _wired_destinations(reached: list[WiredLink], own: list[str]) -> list[tuple[
     return [(wire_network(wire.number), wire) for wire in reached] + internet[:1]
 
 
-def _wire_route(address: dict[str, str], destination: str, wire: WiredLink, hops: dict[str, str], metric: str) -> str:
+def _wire_route(
+    address: dict[str, str], station: Station, destination: str, wire: WiredLink, hops: dict[str, str], metric: str
+) -> str:
     hop = address[hops[wire.gateway.name]]
-    return f"route add {destination} via {hop} dev {INTERFACE} onlink{metric}"
+    return f"route add {destination} via {hop} dev {station.radio.name} onlink{metric}"

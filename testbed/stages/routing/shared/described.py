@@ -29,7 +29,6 @@ from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station, ipv6_sysctls
 from topologies.addresses import (
-    INTERFACE,
     NETWORK,
     NETWORK6,
     PREFIX6_BITS,
@@ -90,17 +89,17 @@ class Rendering:
 
     def radio_lines(self, station: Station) -> list[str]:
         """The lines of ip(8) that bring the radio into the described state; empty for the default."""
-        radio, address = self.description.radio, f"{station.IP()}/{PREFIX_BITS}"
+        radio, address, device = self.description.radio, f"{station.IP()}/{PREFIX_BITS}", station.radio.name
         lines = []
         if radio.address == "host":
-            lines += [f"address delete {address} dev {INTERFACE}", f"address add {station.IP()}/32 dev {INTERFACE}"]
+            lines += [f"address delete {address} dev {device}", f"address add {station.IP()}/32 dev {device}"]
         if radio.broadcast:  # `address change` leaves the broadcast address as it is
             lines += [
-                f"address delete {address} dev {INTERFACE}",
-                f"address add {address} broadcast + dev {INTERFACE} noprefixroute",
+                f"address delete {address} dev {device}",
+                f"address add {address} broadcast + dev {device} noprefixroute",
             ]
         if radio.prefix_route:
-            lines.append(f"route add {PREFIX} dev {INTERFACE} scope link src {station.IP()}")
+            lines.append(f"route add {PREFIX} dev {device} scope link src {station.IP()}")
         routes = placeholders.lines_filled("\n".join(radio.routes), self._values(station)).splitlines()
         return lines + [f"route add {line}" for line in routes]
 
@@ -108,7 +107,7 @@ class Rendering:
         """The sysctls of the station's namespace."""
         radio = self.description.radio
         own = {self.text(station, key): _sysctl(value) for key, value in radio.sysctls.items()}
-        return (ipv6_sysctls(INTERFACE) if radio.link_local else {}) | {
+        return (ipv6_sysctls(station.radio.name) if radio.link_local else {}) | {
             key: self.text(station, value) if isinstance(value, str) else value for key, value in own.items()
         }
 
@@ -119,7 +118,7 @@ class Rendering:
             "station": station.name,
             "number": station.number,
             "stations": len(self.network.stations),
-            "interface": INTERFACE,
+            "interface": station.radio.name,
             "address": station.IP(),
             "network": PREFIX,
             "prefix_bits": PREFIX_BITS,
@@ -163,7 +162,8 @@ class DescribedDaemons(Protocol):
         description = self.rendering.description
         if description.settle is None:
             return
-        devices, ignored = (INTERFACE, *description.devices), PREFIX if description.radio.prefix_route else None
+        radios = (station.radio.name for station in self.network.stations)
+        devices, ignored = (*radios, *description.devices), PREFIX if description.radio.prefix_route else None
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
 
     @property

@@ -19,7 +19,6 @@ from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from testbed.stages.status import ask, status_socket
-from topologies.addresses import INTERFACE
 
 READY_DEADLINE_S = 30.0
 
@@ -95,7 +94,7 @@ def running(network: Network) -> Iterator[Daemons]:
 
 
 def _mtu(station: Station) -> int:
-    return namespace.within(station.netns, lambda: offloads.mtu(INTERFACE))
+    return namespace.within(station.netns, lambda: offloads.mtu(station.radio.name))
 
 
 def set_devices(network: Network, device: str, stations: Sequence[Station] | None = None) -> None:

@@ -14,7 +14,6 @@ from testbed.host import namespace
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.routing import Network
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE
 
 RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE = 0x40, 0x400  # <linux/rtnetlink.h>
 READ_BYTES = 1 << 16
@@ -67,7 +66,7 @@ def acks_at_once(network: Network) -> Iterator[None]:
             if watch.changed():
                 for version in versions:
                     routes = iproute.ask(watch.station, version, "route", "show", "table", "all", "type", "unicast")
-                    iproute.try_batch(watch.station, lines_to_change(routes, metric))
+                    iproute.try_batch(watch.station, lines_to_change(routes, watch.station.radio.name, metric))
 
     network.children.checks.append(update_routes)
     try:
@@ -78,9 +77,9 @@ def acks_at_once(network: Network) -> Iterator[None]:
             watch.close()
 
 
-def lines_to_change(routes: str, metric: str) -> list[str]:
+def lines_to_change(routes: str, radio: str, metric: str) -> list[str]:
     """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own output,
     but for what it says of a route's age. Link-local routes stay as they are: the kernel keeps them itself."""
     shown = [" ".join(line.split()) for line in routes.splitlines()]
-    radio = [line for line in shown if f" dev {INTERFACE} " in f"{line} " and not line.startswith(LINK_LOCAL_NETWORK)]
-    return [f"route change {_EXPIRY.sub('', line)}{metric}" for line in radio if "quickack" not in line]
+    over_radio = [line for line in shown if f" dev {radio} " in f"{line} " and not line.startswith(LINK_LOCAL_NETWORK)]
+    return [f"route change {_EXPIRY.sub('', line)}{metric}" for line in over_radio if "quickack" not in line]

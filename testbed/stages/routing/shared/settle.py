@@ -15,7 +15,7 @@ from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages.routing import Network, Say
 from testbed.stages.station import NamespaceHost
-from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, link_local_address, wire_ip, wire_ip6
+from topologies.addresses import GATEWAY_END, HOST_END, link_local_address, wire_ip, wire_ip6
 
 POLL_S = 0.5
 SPARE_S = 3.0  # for a last query of all tables on a loaded host
@@ -37,10 +37,11 @@ def wait_until_settled(
     at_most_s: float,
     say: Say,
     *,
-    devices: Iterable[str] = (INTERFACE,),
+    devices: Iterable[str] | None = None,
     ignored_route: str | None = None,
 ) -> None:
-    """Wait until every flow's ends reach each other over `devices`, at most `at_most_s` seconds (0: no waiting).
+    """Wait until every flow's ends reach each other over `devices` (default: the radios), at most `at_most_s` seconds (0: no
+    waiting).
     `ignored_route`: a route of the radio's whole network, which says nothing about the stations in it.
 
     RunError after that time, unless stations move: a path may appear later, and `traffic_at` does not wait for one.
@@ -50,7 +51,8 @@ def wait_until_settled(
         return
     start = time.monotonic()
     wires = network.net.wires
-    allowed = {*devices, *(wire.interface for wire in wires), *(wire.host_interface for wire in wires)}
+    over = (station.radio.name for station in network.stations) if devices is None else devices
+    allowed = {*over, *(wire.interface for wire in wires), *(wire.host_interface for wire in wires)}
     pairs = pairs_of_flows(network)
     while missing := unreachable(network, pairs, lambda host, to: next_hop(host, to, allowed, ignored_route)):
         passed_s = time.monotonic() - start

@@ -1,0 +1,260 @@
+"""The access points of a script: addAccessPoint, their cables and hosts, and the association of stations.
+
+hostapd makes them (testbed/stages/access_points.py); the association control is as Mininet-WiFi's (stages/association.py).
+Both need radios of mac80211_hwsim: net.py moves the script into a guest where the machine's kernel has none.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mininet.log import output
+
+from testbed.errors import UsageError
+from testbed.host.access_points import require_programs
+from testbed.mn_wifi.access_point import AccessPoint
+from testbed.mn_wifi.arguments import Arguments, choice, note, number
+from testbed.mn_wifi.interface import WirelessInterface
+from testbed.mn_wifi.node import Host, Node, Station
+from testbed.stages import access_points as stage
+from testbed.stages.association import ASSOCIATED_WITHIN_S, association_control
+from testbed.stages.joining import join
+from topologies.addresses import PREFIX_BITS, ip_address
+
+if TYPE_CHECKING:
+    from testbed.mn_wifi.net import Mininet_wifi
+    from testbed.mn_wifi.session import Standing
+
+METHODS = {"ssf": None, "llf": None}
+HARDWARE = {"DI524": None, "TLWR740N": None, "WRT120N": None}  # all have 54 Mbit/s in mode g, 11 in b, and nothing else
+ENCRYPTIONS = {None: False, "": False, "wpa2": True}
+ONE_CHANNEL = "all radios share one channel here, so that access points in range of each other contend; it has no effect"
+CABLE = "a cable of an access point is a veth pair, without rate or delay; leave it out"
+NO_OPENFLOW = "access points are learning bridges here, without OpenFlow; it has no effect"
+ONE_RADIO = "an access point has one radio and one network; add another access point"
+OWN_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
+MIN_PASSPHRASE, MAX_PASSPHRASE, MAX_SSID_BYTES = 8, 63, 32  # IEEE Std 802.11-2012, annex M.4.1; clause 8.4.2.2
+
+ACCESS_POINT = Arguments(
+    "addAccessPoint",
+    frozenset({"ssid", "mode", "channel", "position", "passwd", "encrypt", "client_isolation", "model"})
+    | {"range", "txpower", "antennaGain", "antennaHeight"},
+    noted={
+        "mac": "an access point's MAC address is 02:00:00:00:00:NN, its number after the stations; it has no effect",
+        "cls": "an access point is of this testbed's own class; it has no effect",
+        "failMode": NO_OPENFLOW, "datapath": NO_OPENFLOW, "protocols": NO_OPENFLOW, "dpid": NO_OPENFLOW,
+        "listenPort": NO_OPENFLOW, "inNamespace": "every node has a namespace of its own; it has no effect",
+        "ht_cap": "802.11n and later (aggregation, block ACK) are not modelled; the radio is what mode says",
+        "band": "the band is the channel's; it has no effect",
+        "color": "the picture has its own colours; it has no effect",
+    },
+    refused={
+        "wlans": ONE_RADIO, "vssids": ONE_RADIO, "nvif": ONE_RADIO,
+        "ip": "an access point is a bridge without an address; leave it out",
+        "ieee80211r": "fast transition (802.11r) is not supported; leave it out",
+        "mobility_domain": "fast transition (802.11r) is not supported; leave it out",
+        "authmode": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
+        "wps_state": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
+        "ieee80211w": "protected management frames are not supported; leave it out",
+        "config": "lines for hostapd's file are not supported; the arguments here are its settings",
+    },
+    defaults={"wlans": 1, "ieee80211w": ""},
+)  # fmt: skip
+ASSOCIATION = Arguments(
+    "addLink",
+    frozenset(),
+    refused={
+        "error_prob": "scenario={'links': [{'from': 'sta1', 'to': 'ap1', 'error_rate': 0.1}]} is the error rate of a radio link",
+        "loss": "scenario={'links': [{'from': 'sta1', 'to': 'ap1', 'error_rate': 0.1}]} is the error rate of a radio link",
+        **{name: "a radio's throughput follows from its frames; leave it out" for name in ("bw", "delay", "latency", "bitrates")},
+    },
+)  # fmt: skip
+CABLE_ARGUMENTS = Arguments(
+    "addLink",
+    frozenset(),
+    noted={name: "a cable has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
+    refused=dict.fromkeys(("bw", "delay", "max_queue_size", "loss", "jitter", "use_htb"), CABLE),
+)
+
+
+class Controller:
+    """net.addController: an OpenFlow controller that there is no switch for; `start` and `stop` do nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def start(self) -> None:
+        """No effect."""
+
+    def stop(self) -> None:
+        """No effect."""
+
+
+class Infrastructure:
+    """What a script declares of access points, and from build() on the running ones."""
+
+    def __init__(self, net: "Mininet_wifi") -> None:
+        self.net = net
+        self.points: list[AccessPoint] = []
+        self.cables: list[stage.Cable] = []
+        self.first: dict[str, str] = {}
+        self.method: str | None = None
+        self.automatic = True
+
+    # --- declaring ------------------------------------------------------------------------------------------------
+
+    def add(self, name: str, given: dict[str, Any]) -> AccessPoint:
+        """Declare an access point. Raises UsageError."""
+        params = ACCESS_POINT.check(given, self.net.notes)
+        if "model" in params:
+            call = f"addAccessPoint({name})"
+            choice(call, "model", params["model"], HARDWARE, "is not a hardware model of Mininet-WiFi's")
+            note(f"{call}: model={params['model']!r}: its rate is that of mode; it has no effect", self.net.notes)
+        point = AccessPoint(self.net, name, params)
+        ssid = point.ssid
+        if not 0 < len(ssid.encode()) <= MAX_SSID_BYTES or not ssid.isprintable() or '"' in ssid or "," in ssid:
+            text = f"is no name of one network; give 1 to {MAX_SSID_BYTES} printable bytes without a comma or quote"
+            raise UsageError(f"addAccessPoint({name}): ssid={ssid!r}: {text}")
+        point.passphrase = passphrase(f"addAccessPoint({name})", params)
+        if params.get("encrypt") and point.passphrase is None:
+            raise UsageError(f"addAccessPoint({name}): encrypt={params['encrypt']!r} without a passphrase; add passwd='...'")
+        self.points.append(point)
+        return point
+
+    def control_by(self, call: str, options: dict[str, Any]) -> None:
+        """Take `ac_method` and `autoAssociation` from the arguments of a call. Raises UsageError."""
+        if options.get("ac_method"):
+            choice(call, "ac_method", options["ac_method"], METHODS)
+            self.method = str(options["ac_method"])
+        if options.get("autoAssociation") is False or options.get("allAutoAssociation") is False:
+            self.automatic = False
+
+    def takes(self, a: Node, b: Node | None) -> bool:
+        """Whether a link of these two is an association or a cable."""
+        ends = [node for node in (a, b) if isinstance(node, AccessPoint)]
+        return bool(ends)
+
+    def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> WirelessInterface | None:
+        """addLink(sta, ap): the station begins with this access point; addLink(ap, ap), addLink(ap, host): a cable."""
+        if b is None or (cls is not None and getattr(cls, "__name__", "") not in ("TCLink", "Link")):
+            kind = getattr(cls, "__name__", cls)
+            raise UsageError(f"addLink({a}): cls={kind}: {ONE_RADIO}, or take stations")
+        point, other = (a, b) if isinstance(a, AccessPoint) else (b, a)
+        if isinstance(other, Station) and not isinstance(other, AccessPoint):
+            ASSOCIATION.check(given, self.net.notes)
+            if other.name in self.first:
+                raise UsageError(
+                    f"addLink({other}, {point}): {other} has {self.first[other.name]} already; a station has one radio"
+                )
+            self.first[other.name] = point.name
+            return other.wintfs[0]
+        CABLE_ARGUMENTS.check(given, self.net.notes)
+        self.cables.append(stage.Cable(a.name, b.name))
+        return None
+
+    # --- as a scenario --------------------------------------------------------------------------------------------
+
+    def hosts(self) -> list[Host]:
+        """The hosts at cables of access points."""
+        ends = {end for cable in self.cables for end in (cable.a, cable.b)}
+        return [host for host in self.net.wired if host.name in ends]
+
+    def host_address(self, host: Host) -> str:
+        """The script's address of such a host, or one after those of stations and access points; with the prefix length."""
+        place = len(self.net.stations) + len(self.points) + 1 + self.hosts().index(host)
+        address = str(host.params.get("ip") or ip_address(place))
+        return address if "/" in address else f"{address}/{PREFIX_BITS}"
+
+    def mode(self) -> str:
+        """The mode of all radios: the access points', which stations follow. Raises UsageError if they differ."""
+        modes = {str(point.params.get("mode", self.net.options["mode"])) for point in self.points}
+        if len(modes) > 1:
+            text = f"{', '.join(sorted(map(repr, modes)))}: all radios are of the same kind here; give all access points one mode"
+            raise UsageError(f"mode: {text}")
+        return modes.pop()
+
+    def channel(self) -> int:
+        """The channel of all radios, the first access point's; a note if others differ."""
+        default = 36 if self.mode() == "a" else 1
+        channels = [int(number("addAccessPoint", "channel", p.params.get("channel", default), 1, 200)) for p in self.points]
+        for point, channel in zip(self.points, channels, strict=True):
+            if channel != channels[0]:
+                note(f"addAccessPoint({point}): channel={channel}: {ONE_CHANNEL}", self.net.notes)
+        return channels[0]
+
+    def check(self) -> None:
+        """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
+        without a routing daemon, for that would run in all stations."""
+        for station, options in self.net._adhoc.items():
+            if "proto" in options:
+                text = f"{station} is beside access points, where no routing protocol runs; leave proto out"
+                raise UsageError(f"addLink: proto={options['proto']!r}: {text}")
+            if station in self.first:
+                raise UsageError(f"addLink({station}): it has {self.first[station]} already; a station has one radio")
+
+    def bgscan(self, station: Station) -> str | None:
+        """wpa_supplicant's own roaming of a station, `simple:SHORT:THRESHOLD:LONG` in s and dBm; None: no `bgscan_threshold`. The
+        threshold is shifted as that of reception is, for the profile's power is (docs/mininet-wifi.md). Raises UsageError."""
+        if "bgscan_threshold" not in station.params:
+            return None
+        call = f"addStation({station.name})"
+        choice(call, "bgscan_module", station.params.get("bgscan_module", "simple"), {"simple": None}, "is not supported")
+        threshold = number(call, "bgscan_threshold", station.params["bgscan_threshold"], -200, 0)
+        short = number(call, "s_inverval", station.params.get("s_inverval", 0), 0, 3600)  # sic, in Mininet-WiFi
+        long = number(call, "l_interval", station.params.get("l_interval", 0), 0, 3600)
+        here = threshold + self.net.shift_db()
+        note(
+            f"{call}: bgscan_threshold={threshold:g}: is {here:.0f} dBm here, where reception ends at another power",
+            self.net.notes,
+        )
+        return f"simple:{short:.0f}:{here:.0f}:{long:.0f}"
+
+    def require(self) -> None:
+        """Raise UsageError for a program that the access points need and this machine lacks."""
+        if self.points:
+            secrets = [point.passphrase for point in self.points]
+            roams = any("bgscan_threshold" in station.params for station in self.net.stations)
+            require_programs(encrypted=roams or any(secret is not None for secret in secrets))
+
+    # --- running --------------------------------------------------------------------------------------------------
+
+    def up(self, standing: "Standing") -> None:
+        """Bring the access points up and associate the stations. Raises UsageError or RunError."""
+        network = standing.network
+        points = [
+            stage.AccessPoint(p.name, p.ssid, p.MAC(), p.passphrase, bool(p.params.get("client_isolation"))) for p in self.points
+        ]
+        hosts = [stage.CabledHost(host.name, self.host_address(host)) for host in self.hosts()]
+        standing.stages.enter_context(stage.access_points_up(network, points, self.cables, hosts))
+        if self.net._adhoc:
+            kind, name = self.net._common("cls"), str(self.net._common("ssid", "adhocNet"))
+            join(network, [network.net[station] for station in self.net._adhoc], kind, name)
+        members = [station for station in self.net.stations if station.name not in self.net._adhoc]
+        own = {s.name: passphrase(f"addStation({s.name})", s.params) for s in members}
+        association = standing.stages.enter_context(
+            association_control(
+                network, points, [network.net[station.name] for station in members], method=self.method,
+                first=self.first, automatic=self.automatic, passphrases={name: p for name, p in own.items() if p is not None},
+                roaming={s.name: text for s in members if (text := self.bgscan(s)) is not None},
+            )
+        )  # fmt: skip
+        for member in association.settle():
+            point = member.wanted or "any access point"
+            text = f"is not associated with {point} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
+            output(f"*** {member.station.name}: {text}\n")
+        association.follow()
+
+
+def passphrase(call: str, params: dict[str, Any]) -> str | None:
+    """The passphrase of `passwd` and `encrypt`; None: no encryption. Raises UsageError."""
+    encrypted = choice(call, "encrypt", params.get("encrypt"), ENCRYPTIONS, "is not supported")
+    secret = params.get("passwd") or None  # '' is Mininet-WiFi's default
+    if secret is not None and not encrypted:
+        raise UsageError(f"{call}: passwd without encrypt; add encrypt='wpa2'")
+    if secret is None:
+        return None
+    text = str(secret)
+    if not (MIN_PASSPHRASE <= len(text) <= MAX_PASSPHRASE and text.isascii() and text.isprintable()) or '"' in text:
+        raise UsageError(f"{call}: passwd={text!r}: a WPA2 passphrase has {MIN_PASSPHRASE} to {MAX_PASSPHRASE} ASCII characters")
+    return text

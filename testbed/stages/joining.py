@@ -1,0 +1,42 @@
+"""Stations that iw(8) joins to an ad hoc network or a mesh, beside others that have access points (hwsim mode `managed`).
+
+Channel and, of an IBSS, the BSSID are given, so that nobody scans; beacons are as rare as those of a network whose radios the
+medium joins itself (medium/daemon/src/hwsim.rs).
+"""
+
+import subprocess
+from collections.abc import Sequence
+
+from testbed.errors import RunError
+from testbed.host import namespace
+from testbed.stages.access_points import FREQ_MHZ
+from testbed.stages.radio_rates import profile
+from testbed.stages.routing import Network
+from testbed.stages.station import Station
+
+BSSID = "02:00:00:00:00:00"  # as medium/daemon/src/recorder.rs
+BEACON_INTERVAL_TU = 1000
+KINDS = {"adhoc": "ibss", "mesh": "mp"}  # nl80211's types of an interface, in the words of iw
+
+
+def join(network: Network, stations: Sequence[Station], kind: str, name: str) -> None:
+    """Join the stations to the network `name`, an SSID or a mesh ID; `kind` is a key of KINDS. Raises RunError."""
+    rate = f"{profile(network.site.scenario)['broadcast_rate_bps'] / 1e6:g}"
+    rates, beacons = ["basic-rates", rate, "mcast-rate", rate], ["beacon-interval", str(BEACON_INTERVAL_TU)]
+    words = ["ibss", "join", name, str(FREQ_MHZ), "NOHT", "fixed-freq", BSSID, *beacons, *rates]
+    if kind == "mesh":
+        words = ["mesh", "join", name, "freq", str(FREQ_MHZ), "NOHT", *rates, *beacons]
+    for station in stations:
+        _iw(station, "set", "type", KINDS[kind])
+        _iw(station, *words)
+
+
+def _iw(station: Station, *words: str) -> None:
+    argv = ["iw", "dev", station.radio.name, *words]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    done = namespace.within(station.netns, run)
+    if done.returncode != 0:
+        raise RunError(f"{station.name}: {' '.join(argv)}: {(done.stderr or done.stdout).strip()[:200]}; see dmesg")

@@ -1,0 +1,26 @@
+"""The rates of a scenario's radio in the words of hostapd, wpa_supplicant and iw."""
+
+import tomllib
+
+from scenarios.scenario import Scenario
+from testbed.stages.medium import RADIOS
+
+# kbit/s; IEEE Std 802.11-2012 clauses 16.2.3.4 and 17.2.3.4 (DSSS, HR/DSSS), 18.2.3.4 (OFDM)
+OF_PHY = {"dsss": (1000, 2000, 5500, 11000), "ofdm": (6000, 9000, 12000, 18000, 24000, 36000, 48000, 54000)}
+
+
+def profile(scenario: Scenario) -> dict:
+    """The radio profile with the scenario's overrides."""
+    return tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
+
+
+def rates(scenario: Scenario) -> str:
+    """The rates of the profile's PHY in hostapd's unit, 100 kbit/s."""
+    return " ".join(str(rate // 100) for rate in OF_PHY[profile(scenario)["modulation"]])
+
+
+def basic_rates(scenario: Scenario) -> str:
+    """The profile's basic rates in the same unit, with that of broadcast frames, which every member must support."""
+    found = profile(scenario)
+    basic = sorted({*found["basic_rates_bps"], found["broadcast_rate_bps"]})
+    return " ".join(str(int(rate) // 100_000) for rate in basic)

@@ -1,0 +1,166 @@
+"""Access points in Mininet-WiFi's API before a network is up: what a script declares, and when it moves into a guest."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.mn_wifi import session
+from testbed.mn_wifi.link import adhoc, mesh
+from testbed.mn_wifi.net import Mininet_wifi
+from testbed.tests.test_mn_wifi import refused
+
+
+@pytest.fixture(autouse=True)
+def in_a_script(tmp_path, monkeypatch):
+    """The session of `manet script --set stations=hwsim`, without a network."""
+    monkeypatch.setattr(session, "_current_session", [])
+    return session.begin(session.Session(Path("mine.py"), tmp_path, seed=1, overrides=("stations=hwsim",)))
+
+
+@pytest.fixture
+def without_hwsim(in_a_script, monkeypatch):
+    """A machine whose kernel lacks mac80211_hwsim, and a user who chose no radios."""
+
+    def absent(_stations: str) -> None:
+        raise UsageError("no module")
+
+    monkeypatch.setattr(session, "require_radios", absent)
+    in_a_script.overrides = ()
+    return in_a_script
+
+
+def net_of(**point: object) -> Mininet_wifi:
+    """An access point, declared first, and two stations that are linked to it."""
+    net = Mininet_wifi()
+    ap1 = net.addAccessPoint("ap1", **{"ssid": "new-ssid", "mode": "g", "channel": "5", "position": "50,50,0", **point})
+    for number in (1, 2):
+        net.addLink(net.addStation(f"sta{number}", position=f"{30 * number},60,0"), ap1)
+    return net
+
+
+def test_an_access_point_is_a_radio_after_the_stations():
+    net = net_of()
+    scenario = net.scenario()
+    assert scenario.station_names() == ["sta1", "sta2", "ap1"]
+    assert (scenario.stations, scenario.hwsim.mode, scenario.routing.protocol) == ("hwsim", "managed", "none")
+    assert scenario.radio_overrides["frequency_hz"] == 2.432e9  # channel 5
+    assert (net["ap1"].MAC(), net["ap1"].IP(), net["sta2"].IP()) == ("02:00:00:00:00:03", "", "10.0.0.2")
+    assert net["ap1"].params["wlan"] == ["ap1-wlan1"]
+    assert [str(node) for node in net.aps] == ["ap1"] and [str(node) for node in net.stations] == ["sta1", "sta2"]
+    assert net.infrastructure.first == {"sta1": "ap1", "sta2": "ap1"}
+
+
+def test_cables_join_access_points_and_hosts():
+    net = net_of()
+    net.addAccessPoint("ap2", ssid="other", position="90,50,0")
+    h1, h2 = net.addHost("h1", ip="10.0.0.100/8"), net.addHost("h2")
+    net.addLink("ap1", "ap2")
+    net.addLink("ap1", h1)
+    net.addLink(h2, "ap2")
+    net.scenario()
+    assert [(cable.a, cable.b) for cable in net.infrastructure.cables] == [("ap1", "ap2"), ("ap1", "h1"), ("h2", "ap2")]
+    addresses = [net.infrastructure.host_address(host) for host in (h1, h2)]
+    assert addresses == ["10.0.0.100/8", "10.0.0.6/8"], "after two stations and two access points"
+    refused(lambda: net.addLink("ap1", "ap2", bw=10), "bw", "without rate or delay")
+
+
+def test_the_method_of_association_is_named_in_any_of_its_calls():
+    assert Mininet_wifi(ac_method="ssf").infrastructure.method == "ssf"
+    net = Mininet_wifi(autoAssociation=False)
+    assert (net.infrastructure.method, net.infrastructure.automatic) == (None, False)
+    net.startMobility(time=0, ac_method="llf")
+    assert net.infrastructure.method == "llf"
+    refused(lambda: Mininet_wifi(ac_method="best"), "ac_method", "'ssf', 'llf'")
+
+
+def test_a_threshold_for_roaming_is_shifted_as_that_of_reception():
+    net = net_of()
+    sta3 = net.addStation("sta3", position="10,10,0", bgscan_threshold=-60, s_inverval=5, l_interval=10, bgscan_module="simple")
+    # the profile's reception ends at -72 dBm, Mininet-WiFi's at -91
+    assert net.infrastructure.bgscan(sta3) == "simple:5:-41:10"
+    assert net.infrastructure.bgscan(net["sta1"]) is None
+    refused(lambda: net.addStation("sta4", active_scan=True), "active_scan", "ac_method='ssf'")
+
+
+def test_channels_that_differ_are_noted():
+    net = net_of()
+    net.addAccessPoint("ap2", ssid="other", channel="11", position="90,50,0")
+    net.scenario()
+    assert any(note.startswith("addAccessPoint(ap2): channel=11: all radios share one channel here") for note in net.notes)
+
+
+def test_nodes_without_positions_stand_side_by_side():
+    net = Mininet_wifi()
+    ap1 = net.addAccessPoint("ap1", ssid="simple")
+    net.addLink(net.addStation("sta1"), ap1)
+    assert [(place.x_m, place.y_m) for place in net.scenario().positions()] == [(1, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"passwd": "123456789a"}, ("passwd without encrypt", "encrypt='wpa2'")),
+        ({"encrypt": "wpa2"}, ("without a passphrase", "passwd=")),
+        ({"encrypt": "wpa2", "passwd": "short"}, ("8 to 63 ASCII characters",)),
+        ({"encrypt": "wep", "passwd": "123456789a"}, ("encrypt='wep'", "'wpa2'")),
+        ({"ssid": "a,b"}, ("ssid='a,b'", "one network")),
+        ({"wlans": 2}, ("wlans=2", "one radio")),
+        ({"model": "AIR9"}, ("model='AIR9'", "'DI524'")),
+        ({"ieee80211r": "yes"}, ("ieee80211r", "802.11r")),
+    ],
+)
+def test_what_an_access_point_lacks_is_refused_with_the_remedy(given, words):
+    refused(lambda: net_of(**given), *words)
+
+
+def test_beside_access_points_stations_may_be_in_an_ad_hoc_network():
+    net = net_of()
+    net.addLink(net.addStation("sta3", position="10,10,0"), cls=adhoc, ssid="adhocNet")
+    assert net.scenario().hwsim.mode == "managed"
+    net.addLink("sta3", cls=adhoc, ssid="adhocNet", proto="olsrd")
+    refused(net.scenario, "proto='olsrd'", "sta3 is beside access points")
+    net.addLink("sta3", cls=adhoc, ssid="adhocNet")
+    net.addLink("sta1", cls=adhoc, ssid="adhocNet")
+    refused(net.scenario, "sta1", "it has ap1 already")
+    refused(lambda: net.addLink("sta2", "ap1"), "sta2 has ap1 already")
+
+
+def test_an_access_point_has_one_radio():
+    refused(lambda: net_of().addLink("ap1", cls=mesh, ssid="meshNet"), "ap1", "one radio")
+
+
+def test_a_station_is_encrypted_only_with_an_access_point():
+    net = Mininet_wifi()
+    net.addLink(net.addStation("sta1", position="0,0,0", encrypt="wpa2", passwd="123456789a"), cls=adhoc)
+    refused(net.scenario, "encryption is not modelled")
+
+
+def test_a_script_moves_into_a_guest_when_it_asks_for_what_taps_lack(without_hwsim):
+    without_hwsim.may_move = True
+    with pytest.raises(session.NeedsKernelRadios, match="ap1 is an access point"):
+        Mininet_wifi().addAccessPoint("ap1", ssid="new-ssid")
+    net = Mininet_wifi()
+    net.addStation("sta1", position="0,0,0")
+    with pytest.raises(session.NeedsKernelRadios, match=r"802\.11s"):
+        net.addLink("sta1", cls=mesh, ssid="meshNet")
+
+
+def test_a_script_that_chose_taps_or_built_a_network_does_not_move(without_hwsim):
+    without_hwsim.may_move = True
+    refused(lambda: Mininet_wifi(scenario={"stations": "tap"}).addAccessPoint("ap1"), "addAccessPoint", "stations=tap")
+    without_hwsim.built.append(Path("network1"))
+    refused(lambda: Mininet_wifi().addAccessPoint("ap1"), "addAccessPoint")
+    without_hwsim.built.clear()
+    without_hwsim.overrides = ("stations=tap",)
+    refused(lambda: Mininet_wifi().addAccessPoint("ap1"), "addAccessPoint")
+
+
+def test_a_kernel_with_hwsim_needs_no_guest(without_hwsim, monkeypatch):
+    monkeypatch.setattr(session, "require_radios", lambda _stations: None)
+    Mininet_wifi().addAccessPoint("ap1", ssid="new-ssid")
+    assert without_hwsim.overrides == ("stations=hwsim",)
+
+
+def test_commands_for_a_switch_are_refused():
+    refused(lambda: net_of()["ap1"].cmd("ovs-ofctl add-flow ap1 priority=0,actions=normal"), "ovs-ofctl", "without OpenFlow")
