@@ -26,16 +26,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from testbed.errors import RunError, UsageError
+from testbed.guests.initramfs import Files
 from testbed.guests.kernels import Unpacked
 from testbed.programs import ROOT
 
 VIRTME_RUN = ROOT / ".build" / "guests" / "bin" / "virtme-run"
 INIT = Path(__file__).with_name("init.sh")
 KVM = Path("/dev/kvm")
-PACKAGES = ("analysis", "mobility", "testbed", "topologies")
+PACKAGES = ("analysis", "mobility", "scenarios", "testbed", "topologies")
 MIN_MEMORY_MB = 512  # with less, Debian's kernel and a Python do not fit
 BOOT_DEADLINE_S = 600.0  # emulated: 8 s on an idle core, over 180 s for two guests at a load of 15
 VIRTUAL_BOOT_DEADLINE_S = 3600.0  # the run's results do not depend on the host's load; nor must its start
@@ -43,6 +44,7 @@ KVM_DEADLINE_S = 30.0  # 3 s is usual
 # An emulated CPU's time advances by 1 ns an instruction while it computes, and with the host's clock while it waits: by its own
 # timers it is as fast as a host, however long that takes. With several CPUs QEMU would run them in turn.
 COUNTED_CLOCK = ("-icount", "shift=0,sleep=on")
+IN_MEMORY = Path("/manet")  # in a guest whose files are in memory: init.sh, busybox, the job
 SHOW_CONSOLE = "MANET_VM_CONSOLE" in os.environ  # for debugging: print the guest kernel's console
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PORTS = ("out", "err", "status", "console")
@@ -67,15 +69,17 @@ class Job:
         """(Folder of the host, its path in the guest) of each writable folder."""
         return [*((share, share) for share in self.shares), *self.mapped_shares.items()]
 
-    def script(self, interactive: bool) -> str:
-        """The shell functions that init.sh reads. `interactive`: the command gets the console as its terminal."""
+    def script(self, interactive: bool, time_s: float | None = None) -> str:
+        """The shell functions that init.sh reads. `interactive`: the command gets the console as its terminal. `time_s`: the
+        guest's date; None leaves its own."""
         session = ["setsid", "-c"] if interactive else ["setsid"]  # -c: the terminal is the session's
         environment = [f"{key}={value}" for key, value in self.environment.items()]
         words = [*session, "env", "-i", f"PATH={PATH}", *environment, *self.command]
         places = [place for _folder, place in self.exports()]
         shares = [f"    mount_share {number} {shlex.quote(str(place))}" for number, place in enumerate(places)]
         lines = ["job_shares() {", "    :", *shares, "}", "job() {", f"    cd {shlex.quote(str(self.folder))} || return 126"]
-        return "\n".join([*lines, f"    exec {shlex.join(words)}", "}", f"job_time={time.time():.0f}", ""])
+        date = "" if time_s is None else f"{time_s:.0f}"
+        return "\n".join([*lines, f"    exec {shlex.join(words)}", "}", f"job_time={date}", ""])
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,22 @@ class VirtualClock:
         """QEMU's arguments for this clock."""
         return ["-icount", f"shift={INSTRUCTION_SHIFT},sleep=off", "-rtc", "clock=vm", "-seed", str(self.seed)]
 
+    def qemu_in_memory(self) -> list[str]:
+        """The same for a guest that has its files in memory: neither its date nor the host's scheduler has an influence."""
+        return [
+            "-icount", f"shift={INSTRUCTION_SHIFT},sleep=off,{ONE_AT_A_TIME}",
+            "-rtc", f"base={GUEST_DATE},clock=vm", "-seed", str(self.seed),
+        ]  # fmt: skip
 
+
+# The thread of QEMU's main loop moves the clock while the CPU halts. If that happens between the CPU's halt and the count of its
+# last instructions, the clock goes too far by these (icount_start_warp_timer, QEMU 7.2): once in thousands of halts, on a loaded
+# host. The lock of record mode keeps the two threads apart. The recording itself is not needed.
+ONE_AT_A_TIME = "rr=record,rrfile=/dev/null"
 INSTRUCTION_SHIFT = 0
 INSTRUCTION_NS = 1 << INSTRUCTION_SHIFT
 # Kernel arguments in virtual time: always the clock that is cheapest to read; the same addresses in each guest.
+GUEST_DATE = "2000-01-01T00:00:00"  # obviously not the date of the run
 VIRTUAL_KERNEL = ("clocksource=tsc", "tsc=reliable", "nokaslr", "norandmaps")
 
 
@@ -125,6 +141,31 @@ def run_virtual(
     assert machine.virtual is not None and machine.cpus == 1 and machine.kvm is False
     require(machine)
     with _qemu_argv(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False, False) as guest:
+        guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
+        return guest.run(None)
+
+
+def run_in_memory(
+    kernel: Unpacked,
+    job: Job,
+    machine: Machine,
+    busybox: Path,
+    archive: IO[bytes],
+    output: Output,
+    cancel: threading.Event | None = None,
+) -> int:
+    """`run_virtual` with the files of `archive` (an initramfs, completed here) in place of this machine's. The job mounts the
+    folders of `job` itself when it has done its work: the tags are manet.share0, ..."""
+    assert machine.virtual is not None and machine.cpus == 1 and machine.kvm is False
+    require(machine)
+    files = Files()
+    files.put(IN_MEMORY / "busybox", busybox.read_bytes(), 0o755)
+    files.put(IN_MEMORY / INIT.name, INIT.read_bytes(), 0o755)
+    files.put(IN_MEMORY / "job", job.script(interactive=False).encode())
+    files.write(archive)
+    archive.flush()
+    argv = _in_memory_argv(kernel, job, machine, archive.fileno())
+    with _Guest(kernel, argv, False, False, (archive.fileno(),)) as guest:
         guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
         return guest.run(None)
 
@@ -197,7 +238,7 @@ def available_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
 @contextlib.contextmanager
 def _qemu_argv(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: Path, interactive: bool) -> Iterator[list[str]]:
     """QEMU's command line. Its temporary files (initramfs, job) exist until the block ends."""
-    _compile_python()
+    compile_python()
     with tempfile.TemporaryDirectory(prefix="manet-vm.") as folder:
         initramfs = Path(folder) / "initramfs"
         command = [
@@ -215,7 +256,7 @@ def _qemu_argv(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox:
             words = (made.stderr.strip() or made.stdout.strip() or "no output").splitlines()[-1]
             raise RunError(f"virtme-run: prepared no guest: {words[:300]}; ./setup.sh --guests fixes it")
         script = Path(folder) / "job"  # the guest sees it, as it sees all files
-        script.write_text(job.script(interactive))
+        script.write_text(job.script(interactive, time.time()))
         argv = _with_own_init(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
         if machine.virtual is not None:
             yield [*_without_ioeventfd(argv), *machine.virtual.qemu()]
@@ -223,7 +264,25 @@ def _qemu_argv(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox:
             yield argv if kvm or machine.cpus > 1 else [*argv, *COUNTED_CLOCK]
 
 
-def _compile_python() -> None:
+def _in_memory_argv(kernel: Unpacked, job: Job, machine: Machine, archive: int) -> list[str]:
+    """QEMU's command line for a guest with its files in memory, from the descriptor `archive`. It has no device that the host
+    could delay: the ports are written at once, and the file system of the results is not read before the job ends."""
+    assert machine.virtual is not None
+    console = ("console=ttyS0",) if SHOW_CONSOLE else ("console=ttyS0", "quiet", "loglevel=1")
+    own = ("manet.mode=memory", f"manet.job={IN_MEMORY}/job", f"rdinit={IN_MEMORY}/busybox")
+    init = f"{IN_MEMORY}/{INIT.name}"
+    append = [*console, "panic=-1", *own, "--", "sh", init, f"{IN_MEMORY}/busybox", init, "memory"]
+    argv = [
+        "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "q35,accel=tcg",
+        "-cpu", "max", "-smp", "1", "-m", f"{machine.memory_mb}M", "-kernel", str(kernel.image), "-initrd", f"/dev/fd/{archive}",
+        "-append", " ".join(append), "-device", "virtio-serial-pci,max_ports=8",
+    ]  # fmt: skip
+    for number, (share, _place) in enumerate(job.exports()):
+        argv += _share_argv(f"manet.share{number}", share, readonly=False)
+    return [*_without_ioeventfd(argv), *machine.virtual.qemu_in_memory()]
+
+
+def compile_python() -> None:
     """Compile our Python before the guest starts. A guest cannot keep its .pyc files, and compiling everything again in each
     of its processes takes an emulated CPU longer than the set-up of a run. A checkout that is not writable is left as it is."""
     for package in PACKAGES:
@@ -280,8 +339,10 @@ def _share_argv(tag: str, folder: Path, *, readonly: bool) -> list[str]:
 class _Guest:
     """QEMU and the pipes to its ports. Leaving the `with` block kills it."""
 
-    def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, interactive: bool) -> None:
+    def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, interactive: bool, files: Sequence[int] = ()) -> None:
+        """`files`: descriptors that QEMU gets, too."""
         self.kernel = kernel
+        self.files = files
         self.argv = argv
         self.kvm = kvm
         self.boot_deadline_s = KVM_DEADLINE_S if kvm else BOOT_DEADLINE_S
@@ -299,7 +360,7 @@ class _Guest:
         argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(write_ends)]
         try:
             self.qemu = subprocess.Popen(
-                argv, pass_fds=tuple(write_ends.values()), start_new_session=not self.interactive,
+                argv, pass_fds=(*write_ends.values(), *self.files), start_new_session=not self.interactive,
                 stdin=None if self.interactive else subprocess.DEVNULL,
                 stdout=None if self.interactive else write_ends["console"], stderr=write_ends.get("console"),
             )  # fmt: skip

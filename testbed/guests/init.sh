@@ -5,11 +5,14 @@
 # folders that are shared for writing, prepares what manet needs (cgroup2, bpffs, TUN, modules on demand), runs the
 # job and says how it ended. guest.py is at the other end:
 #
-#   kernel command line   manet.modules=FOLDER, manet.mode=run|shell, manet.job=FILE
+#   kernel command line   manet.modules=FOLDER, manet.mode=run|shell|memory, manet.job=FILE
 #   that file             shell text: job_shares() calls mount_share for each, job() runs the command; job_time, seconds
 #   port manet.out, .err  what the job prints
 #   port manet.status     "ready", then "status N"; the host then ends the guest, nothing has to be shut down
 #   9p tag manet.rootfs   / of the host, read-only; manet.shareN: a folder to write to
+#
+# A guest with all of its files in its initramfs (third argument: `memory`) has only the second pass. It reads nothing of the
+# host's, and its job mounts the shared folders itself.
 #
 # Run by a static busybox whose shell prefers its own commands: under emulation each program that is started from the
 # disk costs half a second. Departs from virtme-ng's own init: no udev, no systemd-tmpfiles, and all of / writable.
@@ -77,9 +80,11 @@ mount_the_rest() { # BUSYBOX
         ln -s /proc/self/fd/2 /dev/stderr
     fi
     # With modules where the kernel looks for them, algorithms and devices come on demand.
-    mkdir -p /usr/lib/modules
-    mount -t tmpfs modules /usr/lib/modules
-    ln -s "$(option manet.modules)/lib/modules/$(uname -r)" "/usr/lib/modules/$(uname -r)"
+    if [ ! -d "/usr/lib/modules/$(uname -r)" ]; then
+        mkdir -p /usr/lib/modules
+        mount -t tmpfs modules /usr/lib/modules
+        ln -s "$(option manet.modules)/lib/modules/$(uname -r)" "/usr/lib/modules/$(uname -r)"
+    fi
     modprobe tun
     ip link set lo up
     hostname manet-guest
@@ -107,14 +112,17 @@ run_job() {
     return "$status"
 }
 
-if [ "${3-}" != second ]; then lay_over_the_files "$@"; fi
+case ${3-} in
+second | memory) ;;
+*) lay_over_the_files "$@" ;;
+esac
 mount_the_rest "$1"
 exec 9>"$(port manet.status)"
 # shellcheck disable=SC1090 # made for each job: the functions job and job_shares, and job_time
 . "$(option manet.job)"
-job_shares
+if [ "${3-}" != memory ]; then job_shares; fi
 # shellcheck disable=SC2154
-date -s "@$job_time" >/dev/null
+if [ -n "$job_time" ]; then date -s "@$job_time" >/dev/null; fi
 echo ready >&9
 if [ "$(option manet.mode)" = shell ]; then
     (job) </dev/ttyS0 >/dev/ttyS0 2>&1

@@ -1,9 +1,13 @@
-"""In a guest in virtual time: one run, of the scenario.json and run.json in its directory (virtual_time.py).
+"""In a guest in virtual time: one run, of the scenario.json in `--inputs` (virtual_time.py).
 
-A file system in memory covers the directory at the same path; its content is copied to `--out` after the run. Writing to the
-host's files during the run would take the host's time, on which a run in virtual time must not depend. For the same reason
-`companion.py` runs, and the programs' files are read beforehand. Output: one JSON object a line, {"stage", "fraction",
-"guest_s", "busy_s"}, then {"ended": outcome} or {"refused": message}.
+The run's directory is RUN, in memory; its content is copied to `--out` after the run. Until then nothing is written to the
+host's files, because that would take the host's time, on which a run in virtual time must not depend. A guest that has its files
+in memory (`--mount`) also reads none of the host's, and mounts `--out` only then. In any other guest `companion.py` runs, and the
+programs' files are read beforehand. RUN has the same name for each run, and the guest's record of the run only what the guest
+knows: names and dates of other lengths would take other times.
+
+Output: one JSON object a line, {"stage", "fraction", "guest_s", "busy_s"}, then {"ended": outcome, "record": fields of run.json}
+or {"refused": message}.
 """
 
 import argparse
@@ -15,19 +19,25 @@ import sys
 import time
 from pathlib import Path
 
+RUN = Path("/manet/run")
+MOUNT = "trans=virtio,version=9p2000.L,msize=500000,cache=mmap"  # as init.sh
 COMPANION = Path(__file__).with_name("companion.py")
 REPORT_STEP = 0.1  # of the traffic, between two reports
+OF_THE_HOST = ("format", "status", "error", "ended")  # fields of run.json that the host writes itself
 MEMORY_FULL = "the guest's memory is full, where a run in virtual time keeps its captures; MANET_GUEST_MEMORY=4G gives it more"
 
 
 def main() -> int:
     """Parse the command line that virtual_time.py writes, start companion.py, run the scenario."""
     parser = argparse.ArgumentParser(prog="testbed.guests.virtual_run", description="started by the testbed itself")
-    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--inputs", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--mount", metavar="TAG", help="mount this 9p export at --out after the run")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
+    if options.mount:
+        return carry_out(options)
     with subprocess.Popen([sys.executable, "-I", "-S", COMPANION]) as companion:
         try:
             return carry_out(options)
@@ -48,47 +58,53 @@ def carry_out(options: argparse.Namespace) -> int:
     from testbed.runs.record import RunRecord
     from testbed.runs.run import conclude, isolated_run, require
 
-    directory = options.directory
-    scenario = Scenario.from_json((directory / "scenario.json").read_text())
+    scenario = Scenario.from_json((options.inputs / "scenario.json").read_text())
     try:
         require(scenario, options.seed)
     except UsageError as problem:
         _print({"refused": str(problem)})
         return problem.exit_status
-    mount_tmpfs(directory)
-    shutil.copytree(options.out, directory, dirs_exist_ok=True)
-    RunRecord.open(directory / "run.json").update(kernel=metadata.kernel(), started=metadata.now())
-    outcome = isolated_run("testbed.runs.run", options.seed, directory, report)
-    ended = conclude(directory, outcome)
+    RUN.mkdir(parents=True, exist_ok=True)
+    mount_tmpfs(RUN)
+    shutil.copyfile(options.inputs / "scenario.json", RUN / "scenario.json")
+    nodes = len(scenario.station_names()) + len(scenario.host_names())
+    RunRecord.create(RUN / "run.json", nodes, kernel=metadata.kernel())
+    outcome = isolated_run("testbed.runs.run", options.seed, RUN, report)
+    ended = conclude(RUN, outcome)
     report("end")
     status, error = ended.status, MEMORY_FULL if ended.error and "disk full" in ended.error else ended.error
-    if lost := _copy_results(directory, options.out):
+    if options.mount:
+        options.out.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "-t", "9p", "-o", MOUNT, options.mount, options.out], check=True)
+    if lost := copy_results(RUN, options.out):
         status, error = "failed", lost
-    _print({"ended": {"status": status, "error": error, "host_late": ended.host_late}})
+    record = {key: value for key, value in RunRecord.open(RUN / "run.json").fields.items() if key not in OF_THE_HOST}
+    _print({"ended": {"status": status, "error": error, "host_late": ended.host_late}, "record": record})
     return 0
 
 
-def _copy_results(directory: Path, out: Path) -> str | None:
-    """Copy the results to `out`; return an error line or None. run.json, whose space is reserved, comes first."""
-    try:
-        _write(directory / "run.json", out / "run.json")
-        shutil.copytree(directory, out, dirs_exist_ok=True, copy_function=_write)
-    except shutil.Error as problems:
-        (_source, _target, why), *more = problems.args[0]
-        return _copy_error(directory, f"{why}, {len(more) + 1} files")
-    except OSError as problem:
-        return _copy_error(directory, problem.strerror)
-    return None
-
-
-def _copy_error(directory: Path, why: str) -> str:
+def copy_results(directory: Path, out: Path) -> str | None:
+    """Copy the results to `out`, except the record; return an error line or None."""
+    lost = []
+    for path in sorted(directory.rglob("*")):
+        target = out / path.relative_to(directory)
+        try:
+            if path.is_dir():
+                target.mkdir(exist_ok=True)
+            elif path != directory / "run.json":
+                _write(path, target)
+        except OSError as problem:
+            lost.append(problem.strerror)
+    if not lost:
+        return None
+    why = f"{lost[0]}, {len(lost)} files"
     return f"{directory}: disk full or not to be written ({why}); free space on it, or give another folder with --out"
 
 
-def _write(source: str | Path, target: str | Path) -> None:
-    """Copy a file and wait until it is on the host's disk. Otherwise a 9p mount (init.sh: cache=mmap) keeps it in its cache
-    and loses it silently on a full disk."""
-    with Path(source).open("rb") as read, Path(target).open("wb") as written:
+def _write(source: Path, target: Path) -> None:
+    """Copy a file and wait until it is on the host's disk. Otherwise a 9p mount (cache=mmap) keeps it in its cache and loses it
+    silently on a full disk."""
+    with source.open("rb") as read, target.open("wb") as written:
         shutil.copyfileobj(read, written)
         written.flush()
         os.fsync(written.fileno())

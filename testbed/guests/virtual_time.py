@@ -1,7 +1,9 @@
 """A run with `clock = "virtual"`: the whole node set in a guest whose clock counts instructions (docs/virtual-time.md).
 
 `Guests.run` takes the place of testbed.runs.run.run_scenario: the same arguments, the same directory filled. The run itself is
-`testbed.guests.virtual_run`, in the guest, which gets the directory's path and reports its progress as one JSON object a line.
+`testbed.guests.virtual_run`, in the guest, which gets the scenario and reports its progress as one JSON object a line. All of its
+files are in the guest's memory (run_files.py), so that it repeats bit for bit; a run with programs that cannot be listed
+beforehand reads this machine's files and does not. Dates and names of this machine are in run.json alone, which is written here.
 A guest has one CPU, QEMU's thread; several run side by side if this machine has CPUs for them.
 """
 
@@ -11,17 +13,23 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from mmap import mmap
 from pathlib import Path
+from typing import IO
 
 from analysis import manifest
 from scenarios.routing import Routing
 from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
-from testbed.guests import guest, kernels
+from testbed.guests import guest, kernels, run_files
+from testbed.guests.initramfs import Files
+from testbed.guests.virtual_run import RUN
 from testbed.host import mininet_wifi
 from testbed.programs import BUILT, ROOT
 from testbed.runs import metadata
@@ -29,10 +37,12 @@ from testbed.runs.record import RunRecord
 from testbed.runs.run import RunResult, claimed, prepare
 from testbed.runs.verdict import verdict_of
 
+INPUTS = Path("/manet/inputs")  # in a guest with its files in memory: its scenario
 OUT = Path("/run/manet-out")  # in the guest: the run's directory as this machine has it
 MEMORY = "MANET_GUEST_MEMORY"
 MEMORY_MB = 2048  # half of it for what a run captures
 KERNEL = "6.12"  # the newest: `rto_min` above 0.2 s needs Linux 6.11
+NOT_REPEATED = "the guest reads this machine's files while it works, and runs with the same seed are not identical"
 INTERRUPTED = "interrupted; the guest has ended, and what it had captured with it"
 
 
@@ -45,6 +55,9 @@ class Guests:
             guest.require(guest.Machine(self.memory_mb, 1, kvm=False))
         except UsageError as problem:
             raise UsageError(str(problem).replace("--memory ", f"{MEMORY}=")) from None
+        self._say, self._said = say, set[str]()
+        self._lock = threading.Lock()
+        self._common: dict[tuple[str, ...], mmap] = {}
         self._cache = kernels.Cache(say=say)
         self.kernel, self._busybox = self._cache.get(kernels.find(kernel or KERNEL)), self._cache.busybox()
 
@@ -64,37 +77,85 @@ class Guests:
             prepare(scenario, seed, directory, record)
             output = _GuestOutput(progress)
             try:
-                error = self._boot(seed, directory, scenario.routing, output, cancel)
+                error = self._boot(scenario, seed, directory, output, cancel)
                 ended = output.ended or {"status": "failed", "error": error}
             except guest.Cancelled:
                 ended = {"status": "interrupted", "error": INTERRUPTED}
             except RunError as problem:
                 ended = {"status": "failed", "error": str(problem)}
+            if ended["error"]:
+                ended["error"] = ended["error"].replace(str(RUN), str(directory))
             self._conclude(directory, output, ended)
             if output.refused:
                 raise UsageError(output.refused)
             return RunResult(ended["status"], verdict_of(directory), directory, ended["error"], ended.get("host_late", False))
 
-    def _boot(self, seed: int, directory: Path, routing: Routing, output: "_GuestOutput", cancel: threading.Event | None) -> str:
+    def _boot(
+        self, scenario: Scenario, seed: int, directory: Path, output: "_GuestOutput", cancel: threading.Event | None
+    ) -> str:
         """Run the guest; return the error to report if the guest has not reported how the run ended."""
-        inside = [sys.executable, "-P", "-m", "testbed.guests.virtual_run", "--directory", str(directory), "--out", str(OUT)]
-        environment = {"PYTHONPATH": str(ROOT), "MANET_GUEST": self.kernel.name, "HOME": os.environ.get("HOME", "/root")}
-        environment |= {name: os.environ[name] for name in (mininet_wifi.VARIABLE,) if name in os.environ}
-        command = [*inside, "--seed", str(seed), *program_files(routing)]
-        job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
+        environment = {"PYTHONPATH": str(ROOT), "MANET_GUEST": self.kernel.name, "HOME": "/root"}
         machine = guest.Machine(self.memory_mb, 1, kvm=False, virtual=guest.VirtualClock(seed))
-        status = guest.run_virtual(self.kernel, job, machine, self._busybox, output.take, cancel)
+        inside = [sys.executable, "-P", "-m", "testbed.guests.virtual_run", "--seed", str(seed), "--out", str(OUT)]
+        unlisted = run_files.missing(scenario)
+        if unlisted is None:
+            output.files = "memory"
+            command = [*inside, "--inputs", str(INPUTS), "--mount", "manet.share0"]
+            job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
+            with self._archive(scenario, directory) as archive:
+                status = guest.run_in_memory(self.kernel, job, machine, self._busybox, archive, output.take, cancel)
+        else:
+            self._say_once(f"{unlisted}: not known beforehand, so {NOT_REPEATED}")
+            environment |= {name: os.environ[name] for name in (mininet_wifi.VARIABLE, "HOME") if name in os.environ}
+            command = [*inside, "--inputs", str(OUT), *program_files(scenario.routing)]
+            job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
+            status = guest.run_virtual(self.kernel, job, machine, self._busybox, output.take, cancel)
         words = output.errors.decode(errors="replace").strip().splitlines() or ["no output"]
         return f"guest {self.kernel.name}: the run ended with status {status} without a report: {words[-1][:300]}"
+
+    @contextmanager
+    def _archive(self, scenario: Scenario, directory: Path) -> Iterator[IO[bytes]]:
+        """The files of one run, as an archive that has no name on the disk. What runs have in common is collected once. Raises
+        RunError for a file that cannot be read, and on a full disk."""
+        programs = run_files.programs_of(scenario)
+        inputs = Files()
+        inputs.put(INPUTS / "scenario.json", (directory / "scenario.json").read_bytes())
+        with ExitStack() as closed:
+            try:
+                for path in run_files.input_files(scenario):
+                    inputs.add(path)
+                archive = closed.enter_context(tempfile.TemporaryFile(prefix="manet-vm."))
+                archive.write(self._files_of_all(programs))
+                inputs.write(archive)
+            except OSError as problem:
+                if problem.filename:
+                    text = f"{problem.filename}: {problem.strerror}; a run in virtual time takes it along, so make it readable"
+                else:
+                    text = (
+                        f"{tempfile.gettempdir()}: {problem.strerror}; a run in virtual time needs 120 MB, TMPDIR sets the folder"
+                    )
+                raise RunError(text) from None
+            yield archive
+
+    def _files_of_all(self, programs: tuple[str, ...]) -> mmap:
+        with self._lock:
+            if programs not in self._common:
+                guest.compile_python()
+                self._common[programs] = run_files.of_run(self.kernel, programs).archive()
+            return self._common[programs]
+
+    def _say_once(self, text: str) -> None:
+        with self._lock:
+            if text not in self._said:
+                self._said.add(text)
+                self._say(text)
 
     def _conclude(self, directory: Path, output: "_GuestOutput", ended: dict) -> None:
         (directory / "log").mkdir(exist_ok=True)
         (directory / "log" / "guest.log").write_bytes(output.errors)
         record = RunRecord.open(directory / "run.json")
-        if not output.ended:
-            record.update(ended=metadata.now())
-        clock = output.clock() | {"qemu": qemu_version(), "host_kernel": metadata.kernel()}
-        record.update(status=ended["status"], error=ended["error"], clock=clock)
+        clock = output.clock() | {"files": output.files, "qemu": qemu_version(), "host_kernel": metadata.kernel()}
+        record.update(**output.record, status=ended["status"], error=ended["error"], ended=metadata.now(), clock=clock)
         record.close()
         manifest.enter(directory, "run.json", "log/guest.log")
 
@@ -105,7 +166,9 @@ class _GuestOutput:
     def __init__(self, progress: Callable[[str, float | None], None]) -> None:
         self.errors = b""
         self.ended: dict | None = None
+        self.record: dict = {}
         self.refused: str | None = None
+        self.files = "host"
         self._progress = progress
         self._rest = b""
         self._began = time.monotonic()
@@ -124,8 +187,8 @@ class _GuestOutput:
         match message:
             case {"refused": words}:
                 self.refused = words
-            case {"ended": outcome}:
-                self.ended = outcome
+            case {"ended": outcome, "record": record}:
+                self.ended, self.record = outcome, record
             case {"stage": stage, "guest_s": guest_s, "busy_s": busy_s, **rest}:
                 self._marks.setdefault(stage, (time.monotonic(), guest_s, busy_s))
                 self._progress(stage, rest.get("fraction"))

@@ -1,7 +1,11 @@
 """`clock = "virtual"`: the arguments of QEMU, the messages of a guest, and the end of a run that does not end by itself."""
 
+import errno
 import json
+import os
 import struct
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +13,8 @@ from scenarios.scenario import Scenario
 from testbed.__main__ import main
 from testbed.campaigns import side_by_side
 from testbed.errors import RunError, UsageError
-from testbed.guests import companion, guest, kernels, virtual_time
+from testbed.guests import companion, guest, kernels, run_files, virtual_run, virtual_time
+from testbed.guests.initramfs import Files
 
 SCENARIO = Scenario(hops=1, warmup=1, duration=3, clock="virtual")
 SAID = [
@@ -21,14 +26,30 @@ SAID = [
 ENDED = {"status": "complete", "error": None, "host_late": False}
 
 
+class NoCache:
+    def __init__(self, say):
+        pass
+
+    def get(self, kernel):
+        return kernels.Unpacked(kernel.name, Path("/k"), "6.12.0", "p", "1")
+
+    def busybox(self):
+        return Path("/busybox")
+
+
 @pytest.fixture
 def guests(monkeypatch):
     """Guests that need neither QEMU nor a kernel; a test says what becomes of one."""
-    guests = virtual_time.Guests.__new__(virtual_time.Guests)
-    guests.memory_mb, guests.kernel, guests._busybox = 600, kernels.Unpacked("6.1", "/k", "6.1.0", "p", "1"), "/busybox"
+    monkeypatch.setattr(guest, "require", lambda machine: None)
+    monkeypatch.setattr(kernels, "Cache", NoCache)
+    monkeypatch.setattr(run_files, "of_run", lambda kernel, programs: Files())
     monkeypatch.setattr(virtual_time, "qemu_version", lambda: "QEMU emulator version 0 (stand-in)")
+    said = []
+    guests = virtual_time.Guests(say=said.append)
+    guests.said = said
 
     def becomes(fate):
+        monkeypatch.setattr(guest, "run_in_memory", lambda kernel, job, machine, busybox, files, output, cancel: fate(output))
         monkeypatch.setattr(guest, "run_virtual", lambda kernel, job, machine, busybox, output, cancel: fate(output))
         return guests
 
@@ -45,6 +66,13 @@ def test_a_guests_clock_goes_by_instructions_and_timers_alone():
     words = guest.VirtualClock(7).qemu()
     assert words[words.index("-icount") + 1] == "shift=0,sleep=off"
     assert words[words.index("-rtc") + 1] == "clock=vm"
+    assert words[words.index("-seed") + 1] == "7"
+
+
+def test_a_guest_with_its_files_in_memory_has_a_fixed_date_and_is_alone_while_it_computes():
+    words = guest.VirtualClock(7).qemu_in_memory()
+    assert words[words.index("-icount") + 1] == "shift=0,sleep=off,rr=record,rrfile=/dev/null"
+    assert words[words.index("-rtc") + 1] == "base=2000-01-01T00:00:00,clock=vm"
     assert words[words.index("-seed") + 1] == "7"
 
 
@@ -65,13 +93,16 @@ def test_the_runs_folder_is_elsewhere_in_the_guest(tmp_path):
 
 def test_the_record_has_the_clock_and_the_speed_of_the_run(guests, tmp_path):
     stages = []
-    ended = guests(lambda output: say(output, *SAID, {"ended": ENDED})).run(
+    ended = guests(lambda output: say(output, *SAID, {"ended": ENDED, "record": {"kernel": "6.12.0", "epoch_ns": 5}})).run(
         SCENARIO, 1, tmp_path / "run", progress=lambda *what: stages.append(what)
     )
     assert (ended.status, ended.error, ended.host_late) == ("complete", None, False)
     assert stages == [("begin", None), ("traffic", 0.0), ("traffic", 0.5), ("stop", None)]
     record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["kernel"], record["epoch_ns"], record["status"]) == ("6.12.0", 5, "complete")
+    assert record["started"] <= record["ended"]
     clock = record["clock"]
+    assert clock["files"] == "memory"
     assert (clock["kind"], clock["instruction_ns"]) == ("virtual", 1)
     assert (clock["traffic"]["guest_s"], clock["traffic"]["busy_s"]) == (4.0, 1.0)
     assert clock["traffic"]["instructions_per_s"] > 0
@@ -97,13 +128,49 @@ def test_a_guest_that_falls_is_a_failed_run(guests, tmp_path):
     assert record["clock"]["kind"] == "virtual"
 
 
+def test_a_path_in_a_message_is_that_of_this_machine(guests, tmp_path):
+    failed = {"status": "failed", "error": f"see {virtual_run.RUN}/log/run.log", "host_late": False}
+    ended = guests(lambda output: say(output, {"ended": failed, "record": {}})).run(SCENARIO, 1, tmp_path / "run")
+    assert ended.error == f"see {tmp_path}/run/log/run.log"
+
+
+def test_a_full_temporary_folder_is_one_line_with_the_remedy(guests, tmp_path, monkeypatch):
+    def full(self, archive):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Files, "write", full)
+    ended = guests(lambda output: 0).run(SCENARIO, 1, tmp_path / "run")
+    place = tempfile.gettempdir()
+    error = f"{place}: No space left on device; a run in virtual time needs 120 MB, TMPDIR sets the folder"
+    assert (ended.status, ended.error) == ("failed", error)
+
+
+def test_a_file_that_cannot_be_read_is_one_line_with_its_name(guests, tmp_path):
+    (tmp_path / "sizes").write_text("100\n")
+    flow = {"from": "sta1", "to": "sta2", "traffic": "vbr", "interval": 0.02, "sizes": str(tmp_path / "sizes")}
+    scenario = Scenario(hops=1, warmup=1, duration=3, clock="virtual", flows=[flow])
+    (tmp_path / "sizes").unlink()
+    ended = guests(lambda output: 0).run(scenario, 1, tmp_path / "run")
+    assert ended.error.startswith(f"{tmp_path}/sizes: No such file or directory; a run in virtual time takes it along")
+
+
+def test_a_run_with_programs_of_the_users_own_reads_this_machines_files_and_says_so_once(guests, tmp_path):
+    flow = {"from": "sta1", "to": "sta2", "traffic": "command", "command": ["true"], "server": ["sleep", "99"], "ready_after": 1}
+    scenario = Scenario(hops=1, warmup=1, duration=3, clock="virtual", flows=[flow])
+    for name in ("one", "two"):
+        stand_in = guests(lambda output: say(output, {"ended": ENDED, "record": {}}))
+        stand_in.run(scenario, 1, tmp_path / name)
+        assert json.loads((tmp_path / name / "run.json").read_text())["clock"]["files"] == "host"
+    assert stand_in.said == [f'the programs of traffic "command": not known beforehand, so {virtual_time.NOT_REPEATED}']
+
+
 def test_a_run_without_a_final_report_failed_with_its_last_output(guests, tmp_path):
     def ends(output):
         output("err", b"Traceback\nMemoryError\n")
         return 1
 
     ended = guests(ends).run(SCENARIO, 1, tmp_path / "run")
-    assert ended.error == "guest 6.1: the run ended with status 1 without a report: MemoryError"
+    assert ended.error == "guest 6.12: the run ended with status 1 without a report: MemoryError"
     assert (tmp_path / "run" / "log" / "guest.log").read_text().startswith("Traceback")
 
 
