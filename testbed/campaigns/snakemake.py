@@ -1,14 +1,23 @@
-"""Snakemake carries out the batches of a round: here one after another, or on a cluster one for each job."""
+"""Snakemake carries out the batches of a round: here one after another, or on a cluster one for each job.
+
+On a cluster the end of a campaign (time limit, Ctrl-C) cancels the jobs that wait in its queue, and waits for the running ones.
+Snakemake's executor can only cancel all jobs. So Snakemake gets SIGTERM, after which it submits nothing more, and `scancel` ends
+the jobs of this call that are pending; their names begin with a word of the call.
+"""
 
 import os
 import shlex
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.campaigns.side_by_side import usable_cores
+from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import RunError
 from testbed.programs import ROOT
 
@@ -16,6 +25,9 @@ SNAKEFILE = Path(__file__).parent / "workflow" / "Snakefile"
 CLUSTERS = ("slurm",)
 RETRIES = 2  # of a batch whose node went down
 NODES = 100  # jobs of a cluster at once
+POLL_S = 1.0
+CANCEL_S = 5.0  # between two looks for jobs to cancel: one may be submitted just now
+STUCK_S = 600.0  # more than three status checks of the executor, the longest interval of which is 180 s
 SLOWER = 6  # a batch may take so many times its planned time: slow nodes, reruns
 
 
@@ -24,11 +36,20 @@ def workflow(
 ) -> Callable[[Path], None]:
     """Carries out the batches in a folder. `options`: more arguments of snakemake; `minutes`: the planned time of a batch;
     `release` frees the campaign's lock, by which workers of this machine learn that the campaign ends."""
-    return lambda folder: _run(command(folder, directory, cluster, options, minutes), directory, release)
+
+    def carry_out(folder: Path) -> None:
+        if cluster is None:
+            _run(command(folder, directory, None, options, minutes), directory, release)
+        else:
+            jobs = f"manet-{uuid.uuid4().hex}"
+            argv = command(folder, directory, cluster, options, minutes, jobs)
+            _run(argv, directory, release, Queue(jobs), TimeLimit.of(folder))
+
+    return carry_out
 
 
-def command(folder: Path, directory: Path, cluster: str | None, options: str, minutes: int) -> list[str]:
-    """The command line of snakemake for one round."""
+def command(folder: Path, directory: Path, cluster: str | None, options: str, minutes: int, jobs: str = "") -> list[str]:
+    """The command line of snakemake for one round. `jobs`: the word with which the names of a cluster's jobs begin."""
     config = {
         "folder": folder.resolve(), "campaign": directory.resolve(),
         "python": shlex.quote(sys.executable), "minutes": SLOWER * minutes,
@@ -46,6 +67,8 @@ def command(folder: Path, directory: Path, cluster: str | None, options: str, mi
             "slurm_extra='--exclusive'",
             "--latency-wait",
             "30",
+            "--slurm-jobname-prefix",
+            jobs,
         ]
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(directory.resolve()), "--nolock",
@@ -55,18 +78,66 @@ def command(folder: Path, directory: Path, cluster: str | None, options: str, mi
     ]  # fmt: skip
 
 
-def _run(argv: list[str], directory: Path, release: Callable[[], None]) -> None:
+@dataclass(frozen=True)
+class Queue:
+    """The jobs in Slurm's queue whose names begin with `name`."""
+
+    name: str
+
+    def drain(self, process: subprocess.Popen[bytes]) -> None:
+        """Cancel the pending jobs of this snakemake, and wait for the end of the running ones and of the process. Its handler of
+        SIGTERM takes a lock that the process may hold itself: one that stays without jobs is killed."""
+        text = "the jobs that wait in the queue are cancelled (Snakemake calls them failed), the others end"
+        print(f"manet campaign: {text}", file=sys.stderr, flush=True)
+        process.terminate()
+        idle_s = 0.0
+        while process.poll() is None:
+            jobs = self._jobs()
+            if pending := [number for number, state in jobs.items() if state == "PD"]:
+                subprocess.run(["scancel", "--state=PENDING", *pending], check=False)
+            idle_s = 0.0 if jobs else idle_s + CANCEL_S
+            if idle_s > STUCK_S:
+                process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(CANCEL_S)
+
+    def _jobs(self) -> dict[str, str]:
+        """The state of each job by its number."""
+        argv = ["squeue", "--me", "--noheader", "--format=%i %t %j"]
+        lines = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+        found = (line.split(maxsplit=2) for line in lines)
+        return {number: state for number, state, name in found if name.startswith(self.name)}
+
+
+def _run(
+    argv: list[str], directory: Path, release: Callable[[], None], queue: Queue | None = None, limit: TimeLimit | None = None
+) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
     # a session of its own: Ctrl-C is for this program, which ends the workers in order
     with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True) as process:
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
         try:
+            if queue and limit and _outlasts(process, limit):
+                queue.drain(process)
+                return
             status = process.wait()
         except KeyboardInterrupt:
-            release()  # the workers end their runs and keep what is complete
+            release()  # the workers of this machine end their runs and keep what is complete
+            if queue:
+                queue.drain(process)
             process.wait()
             raise
     if status:
         log = f"see the lines above and {directory}/.snakemake/log, then start the campaign again"
         raise RunError(f"a batch did not end (snakemake: status {status}); {log}")
+
+
+def _outlasts(process: subprocess.Popen[bytes], limit: TimeLimit) -> bool:
+    """Wait for the process or the limit; whether it is the limit."""
+    while process.poll() is None:
+        if limit.is_reached:
+            return True
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_S)
+    return False

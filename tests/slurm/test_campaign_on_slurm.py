@@ -1,4 +1,5 @@
-"""A campaign on a real Slurm: a controller and two workers on this machine, one of which is killed in mid-batch."""
+"""A campaign on a real Slurm: a controller and two workers on this machine, one of which is killed in mid-batch, or takes
+no jobs, so that a batch waits in the queue."""
 
 import json
 import subprocess
@@ -51,9 +52,9 @@ def out(tmp_path):
     return tmp_path / "out"
 
 
-def start(cluster: Cluster, out: Path) -> subprocess.Popen[str]:
+def start(cluster: Cluster, out: Path, *more: str) -> subprocess.Popen[str]:
     argv = [sys.executable, "-P", "-m", "testbed", "campaign", str(out.parent / "two.toml"), "--out", str(out),
-            "--cluster", "slurm", "--jobs", "4", "--batch", "1", "--snakemake", SNAKEMAKE]  # fmt: skip
+            "--cluster", "slurm", "--jobs", "4", "--batch", "1", "--snakemake", SNAKEMAKE, *more]  # fmt: skip
     environment = cluster.environment | {"PYTHONPATH": str(ROOT)}
     with (out.parent / "log").open("w") as log:
         return subprocess.Popen(argv, env=environment, cwd=ROOT, stdout=log, stderr=log, text=True)
@@ -104,3 +105,25 @@ def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tm
     assert sum(batch["runs"] for batch in record["batches"]) == RUNS
     kept = [run for record in done_records(out) for run in record["runs"] if run["status"] == "kept"]
     assert 0 < len(kept) < RUNS / 3  # of the batch that another worker took over: some runs, not all
+
+
+def test_a_batch_that_waits_in_the_queue_at_the_time_limit_is_cancelled(tmp_path, out):
+    """One of four batches has a node. At the limit it ends its runs, and the campaign ends; the others are never begun. They take
+    minutes, so that the first is under way at the limit, however loaded the host is."""
+    runs = 240
+    file = out.parent / "two.toml"
+    file.write_text(EXPERIMENT.replace("seeds = 15", f"seeds = {runs // 4}"))
+    with Cluster(tmp_path / "slurm") as cluster:
+        cluster.run(["scontrol", "update", "nodename=w1", "state=drain", "reason=test"])
+        campaign = start(cluster, out, "--time", "2", "--batch", "3")
+        try:
+            assert campaign.wait(LIMIT_S) == 0, (tmp_path / "log").read_text()
+        finally:
+            if campaign.poll() is None:
+                campaign.terminate()
+                campaign.wait(60)
+        assert cluster.run(["squeue", "--noheader"]) == ""
+    record = json.loads((out / "campaign.json").read_text())
+    assert (record["time_limit"]["round"], len(record["batches"])) == (1, 1)
+    assert 0 < len(ended_runs(out)) <= runs - record["time_limit"]["not_started"]
+    assert "the time limit ended the campaign" in (tmp_path / "log").read_text()
