@@ -34,7 +34,7 @@ class RoutingCost:
 
     traffic_s: float | None  # from the start of the daemons to that of the traffic
     first_s: float | None  # from the start of the daemons to the first datagram that arrives
-    recovery_s: float | None  # from a change of the path to the first datagram that arrives then, mean; None without a change
+    recovery_s: float | None  # from a change of the path to the first arrival of a datagram written since, mean
     missed: int  # changes after which none arrived until the next, whose whole time counts in the mean
     delivery: float  # share of the datagrams that were written while there was a path
     control_bps: float  # of all stations together, bit/s
@@ -51,8 +51,9 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     end_ns = begin_ns + round(run.traffic_s * 1e9)
     air = run.air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
     profile = _profile(run, flow, begin_ns / 1e9, end_ns / 1e9)
-    arrived_s = _arrivals_s(run, flow, air)
-    waits = _waits(profile, arrived_s)
+    datagrams = _datagrams(run, flow)
+    arrived_s = [one.received_s for one in datagrams if one.received_s is not None]
+    waits = _waits(profile, datagrams)
     sent = air.filter((pl.col("event") == "tx") & pl.col("frame").is_in(["data", "bcast"]))
     longest = run.flow_keys(flow)["bytes"] + _overhead_bytes(run)
     control, data = sent.filter(pl.col("bytes") < longest), sent.filter(pl.col("bytes") >= longest)
@@ -60,10 +61,10 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     seconds = (end_ns - begin_ns) / 1e9
     return RoutingCost(
         traffic_s=None if began_ns is None else (begin_ns - began_ns) / 1e9,
-        first_s=None if began_ns is None or not arrived_s else arrived_s[0] - began_ns / 1e9,
+        first_s=None if began_ns is None or not arrived_s else min(arrived_s) - began_ns / 1e9,
         recovery_s=fmean(wait_s for wait_s, _ in waits) if waits else None,
         missed=sum(not arrived for _, arrived in waits),
-        delivery=_delivery(run, flow, profile.steps()),
+        delivery=_delivery(profile, datagrams),
         control_bps=8 * int(control["bytes"].sum()) / seconds,
         control_frames_per_s=len(control) / seconds,
         header_bytes=float(data["bytes"].mean()) - longest if len(data) else 0.0,
@@ -80,36 +81,47 @@ def _profile(run: RunDirectory, flow: Flow, begin_s: float, end_s: float) -> Pro
     return connectivity.links(read(trace_path(run)), range_m, begin_s, end_s).hops(flow.source, flow.target)
 
 
-def _arrivals_s(run: RunDirectory, flow: Flow, air: pl.DataFrame) -> list[float]:
-    """When frames with the flow's datagrams were delivered to its target."""
-    long = pl.col("bytes") >= run.flow_keys(flow)["bytes"]
-    rows = air.filter((pl.col("event") == "deliver") & (pl.col("frame") == "data") & (pl.col("station") == flow.target) & long)
-    return sorted(float(t_ns) / 1e9 for t_ns in rows["t_ns"])
+@dataclass(frozen=True)
+class _Datagram:
+    """Model times in s; `received_s` None: lost."""
+
+    written_s: float
+    received_s: float | None
 
 
-def _waits(profile: Profile, arrived_s: list[float]) -> list[tuple[float, bool]]:
-    """Of each change to another path: time until a datagram arrives, and True; or until the next change or the end, and False. A
-    path is kept as long as it works, so after a change no datagram can arrive over the one before."""
+def _datagrams(run: RunDirectory, flow: Flow) -> list[_Datagram]:
+    """The record of each datagram of the flow; empty if none left its station."""
+    path = run.path / FOLDER / f"{flow.name}.csv"
+    if not path.exists():
+        return []
+
+    def model_s(text: str) -> float:
+        return (int(text) - run.epoch_ns) / 1e9
+
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [_Datagram(model_s(row["written_ns"]), None if row["lost"] == "1" else model_s(row["received_ns"])) for row in rows]
+
+
+def _waits(profile: Profile, datagrams: list[_Datagram]) -> list[tuple[float, bool]]:
+    """Of each change to another path: time until a datagram arrives that was written after it, and True; or until the next change
+    or the end, and False. (One that was on its way may arrive without another path.)"""
     changes = [(float(profile.times_s[span]), bool(path)) for span, path in profile.paths]
     ends_s = [at_s for at_s, _ in changes[1:]] + [float(profile.times_s[-1])]
     waits = []
     for (at_s, exists), end_s in list(zip(changes, ends_s, strict=True))[1:]:
         if exists:
-            first_s = next((arrival_s for arrival_s in arrived_s if at_s <= arrival_s < end_s), None)
-            waits.append((end_s - at_s, False) if first_s is None else (first_s - at_s, True))
+            later = [one.received_s for one in datagrams if one.written_s >= at_s and one.received_s is not None]
+            first_s = min(later, default=end_s)
+            waits.append((min(first_s, end_s) - at_s, first_s < end_s))
     return waits
 
 
-def _delivery(run: RunDirectory, flow: Flow, steps: list[tuple[float, float, int]]) -> float:
-    """By the record of each datagram."""
-    path = run.path / FOLDER / f"{flow.name}.csv"
-    if not path.exists():  # nothing left its station
-        return 0.0
-    spans = [(begin_s, end_s) for begin_s, end_s, hops in steps if hops > 0]
-    with path.open(newline="") as file:
-        written = [(float(row["written_ns"]) - run.epoch_ns, row["lost"] == "1") for row in csv.DictReader(file)]
-    lost = [gone for at_ns, gone in written if any(begin_s <= at_ns / 1e9 < end_s for begin_s, end_s in spans)]
-    return 1 - sum(lost) / len(lost) if lost else 0.0
+def _delivery(profile: Profile, datagrams: list[_Datagram]) -> float:
+    """The share of the datagrams that were written while there was a path."""
+    spans = [(begin_s, end_s) for begin_s, end_s, hops in profile.steps() if hops > 0]
+    offered = [one for one in datagrams if any(begin_s <= one.written_s < end_s for begin_s, end_s in spans)]
+    return sum(one.received_s is not None for one in offered) / len(offered) if offered else 0.0
 
 
 def _overhead_bytes(run: RunDirectory) -> int:
