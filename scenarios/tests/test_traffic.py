@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError, model_validator
 
-from scenarios import flows, traffic
+from scenarios import events, flows, traffic
 from scenarios.flows import Flow
 from scenarios.models import STRICT, KeyProblem
 from scenarios.scenario import Scenario
@@ -66,12 +66,12 @@ SEARCHED = [
 
 def names_a_kind(source: str) -> list[int]:
     """Lines with a kind's name as a value of its own, or with a comparison of `traffic`. The name of an argument of a program is
-    another thing."""
+    another thing, and a name that events have too cannot be told from theirs."""
     nodes = list(ast.walk(ast.parse(source)))
     calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     arguments = [word for call in calls if call.func.attr == "add_argument" for word in call.args]
     values = [node for node in nodes if isinstance(node, ast.Constant) and node not in arguments]
-    named = [node.lineno for node in values if node.value in traffic.kind_names()]
+    named = [node.lineno for node in values if node.value in set(traffic.kind_names()) - set(events.KINDS)]
     compared = re.compile(r"""traffic["']?\]?\s*(==|!=)|\bcase\s+["']""")
     return named + [number for number, line in enumerate(source.splitlines(), 1) if "traffic" in line and compared.search(line)]
 
