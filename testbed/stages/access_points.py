@@ -121,7 +121,7 @@ def _host_up(network: Network, host: CabledHost) -> NamespaceHost:
     found: NamespaceHost = network.net.addHost(host.name, cls=NamespaceHost)
     found.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
     address, _, bits = host.address.partition("/")
-    MediumInterface(found, f"{host.name}-eth0", "", address, int(bits))
+    MediumInterface(found, f"{host.name}-eth0", "", address, int(bits), ip6="")
     return found
 
 
