@@ -49,7 +49,7 @@ def test_a_run_without_its_captures_is_never_measured_again(run):
     captures.drop(one)
     os.utime(one / "run.json")
     assert find_runs(one.parent.parent).runs == [one]
-    (one.parent.parent / "experiment.json").write_text(json.dumps({"format": EXPERIMENT_FORMAT}))
+    (one.parent.parent / "experiment.json").write_text(json.dumps({"format": EXPERIMENT_FORMAT, "name": "one", "cells": []}))
     Report(one.parent.parent)._measure(again=True)
     assert (one / "metrics.json").read_text() == "{}"
     with pytest.raises(RunFileError, match=r"air\.csv was dropped"):

@@ -119,7 +119,7 @@ def test_of_ipv6_the_routes_of_daemons_get_the_metric_and_not_the_link_local_one
 fe80::/64 dev wlan0 proto kernel metric 256 pref medium
 """
     route = "route change fd6d:616e:6574::2 via fe80::ff:fe00:2 dev wlan0 proto bird metric 32 pref medium"
-    assert lines_to_change(shown, " quickack 1") == [f"{route} quickack 1"]
+    assert lines_to_change(shown, "wlan0", " quickack 1") == [f"{route} quickack 1"]
 
 
 STATUS = {
