@@ -164,10 +164,10 @@ def test_one_changed_import_hands_a_script_over(tmp_path):
 
 
 def test_a_refused_call_is_one_line_with_the_scripts_line(tmp_path):
-    text = "from mn_wifi.net import Mininet_wifi\nnet = Mininet_wifi()\nap1 = net.addAccessPoint('ap1')\n"
+    text = "from mn_wifi.net import Mininet_wifi\nnet = Mininet_wifi()\nsensor1 = net.addSensor('sensor1')\n"
     done = script(written_script(tmp_path, text), tmp_path / "out")
     assert done.returncode == 2
-    assert re.search(r"^manet script: mine\.py: line 3: addAccessPoint: there are no access points", done.stderr, re.MULTILINE)
+    assert re.search(r"^manet script: mine\.py: line 3: addSensor: IEEE 802\.15\.4 is not supported", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
     done = script(written_script(tmp_path, "import mn_wifi.energy\n"), tmp_path / "out2")
     assert "mine.py: line 1: mn_wifi.energy: is not supported" in done.stderr

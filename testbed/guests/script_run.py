@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from testbed.errors import UsageError
 from testbed.guests import guest, kernels
 from testbed.programs import ROOT
 from testbed.runs import metadata
@@ -21,7 +22,10 @@ SILENT_S = 2.0
 def run_in_guest(directory: Path, seed: int, overrides: tuple[str, ...], script: Path, words: list[str], *, why: str) -> int:
     """Execute the script from its beginning in a guest; its exit status. Results are kept in `directory`. A terminal is the
     script's; other standard input is read to its end first. Raises UsageError for what this machine lacks."""
-    guest.require(MACHINE)
+    try:
+        guest.require(MACHINE)
+    except UsageError as problem:
+        raise UsageError(f"{why}, which TAP radios lack and a guest has: {problem}") from None
     kernel = kernels.find(KERNEL)
     _say(f"{why}, which TAP radios lack: the script begins anew in a guest of Linux {KERNEL} (docs/hwsim.md)")
     cache = kernels.Cache(say=_say)
