@@ -24,6 +24,7 @@ from testbed.stages import iproute
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing.shared.station_daemons import StationDaemons
 from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
@@ -148,14 +149,14 @@ class Rendering:
         return {file.name: str(folder / f"{station.name}.{file.name}") for file in self.description.files}
 
 
-class DescribedDaemons(Protocol):
+class DescribedDaemons(StationDaemons):
     """The daemons of all stations; stations are reached over the radio and the description's further devices."""
 
     def __init__(
         self, network: Network, rendering: Rendering, helpers: list[StationProcesses], daemons: StationProcesses
     ) -> None:
-        super().__init__(network)
-        self.rendering, self.helpers, self.daemons = rendering, helpers, daemons
+        super().__init__(network, daemons)
+        self.rendering, self.helpers = rendering, helpers
 
     def before_traffic(self, say: Say) -> None:
         """Wait for routes between the ends of all flows, at most `routing.settle` seconds, if the daemon is proactive."""
@@ -165,19 +166,6 @@ class DescribedDaemons(Protocol):
         radios = (station.radio.name for station in self.network.stations)
         devices, ignored = (*radios, *description.devices), PREFIX if description.radio.prefix_route else None
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
-
-    @property
-    def has_daemons(self) -> bool:
-        """See `Protocol`."""
-        return True
-
-    def start_daemon(self, station: Station) -> None:
-        """See `Protocol`. The helpers run on while the daemon does not."""
-        self.daemons.start([station])
-
-    def end_daemon(self, station: Station, *, kill: bool) -> None:
-        """See `Protocol`."""
-        self.daemons.end(station, kill=kill)
 
     def processes(self) -> dict[str, list[int]]:
         """See `Protocol`."""

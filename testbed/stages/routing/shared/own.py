@@ -13,8 +13,9 @@ from testbed.host import namespace, offloads
 from testbed.host.processes import Child
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.daemon import TUN, daemon_config
-from testbed.stages.routing import Network, Protocol, Say
+from testbed.stages.routing import Network, Say
 from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.routing.shared.station_daemons import StationDaemons
 from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
@@ -23,31 +24,21 @@ from testbed.stages.status import ask, status_socket
 READY_DEADLINE_S = 30.0
 
 
-class Daemons(Protocol):
+class Daemons(StationDaemons):
     """The daemons of all stations; `settles`: the protocol is proactive."""
 
     def __init__(self, network: Network, daemons: StationProcesses, *, settles: bool) -> None:
-        super().__init__(network)
-        self.daemons, self.settles = daemons, settles
+        super().__init__(network, daemons)
+        self.settles = settles
 
     def before_traffic(self, say: Say) -> None:
         """Wait for routes, at most `routing.settle` seconds, if the protocol is proactive."""
         if self.settles:
             wait_until_settled(self.network, self.network.site.scenario.routing.settle, say)
 
-    @property
-    def has_daemons(self) -> bool:
-        """See `Protocol`."""
-        return True
-
-    def start_daemon(self, station: Station) -> None:
-        """See `Protocol`."""
-        self.daemons.start([station])
-
-    def end_daemon(self, station: Station, *, kill: bool) -> None:
-        """See `Protocol`; RunError for a status other than 0 without `kill`."""
-        ended = self.daemons.end(station, kill=kill)
-        if not kill and ended.popen.returncode != 0:
+    def check_end(self, ended: Child) -> None:
+        """See `StationDaemons`: our own daemons end with status 0."""
+        if ended.popen.returncode != 0:
             raise ended.failure()
 
     def processes(self) -> dict[str, list[int]]:
