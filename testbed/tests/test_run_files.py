@@ -1,5 +1,6 @@
 """The files of a run in virtual time: complete, the same each time, and refused if they cannot be listed."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ LEFT = {"kernel/sound/soundcore.ko.xz", "kernel/drivers/net/ppp.ko.xz"}
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Unpacked:
+    if shutil.which("kmod", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
+        pytest.skip("kmod, which a run takes along, is absent; ./setup.sh --guests installs it")
     folder = tmp_path_factory.mktemp("kernel")
     for name in PUT | LEFT:
         path = folder / "lib" / "modules" / "6.12.0" / name
