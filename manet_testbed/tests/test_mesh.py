@@ -129,8 +129,9 @@ def test_a_daemon_of_the_test_routes(tmp_path: Path) -> None:
             own = [f"redistribute local ip {station.address}/32 allow", "redistribute local deny"]
             words = [word for line in [*own, "interface wlan0 type wireless hello-interval 1"] for word in ("-C", line)]
             station.popen(["babeld", "-I", "", "-S", tmp_path / station.name, *words, "wlan0"])
-        mesh.wait_until(lambda: mesh["sta1"].route_to(mesh["sta3"]), timeout=60)
-        assert mesh["sta1"].ping(mesh["sta3"]).received > 0
+        first, last = mesh["sta1"], mesh["sta3"]
+        mesh.wait_until(lambda: first.route_to(last) and last.route_to(first), timeout=60)
+        assert first.ping(last).received > 0
 
 
 def test_a_routing_daemon_is_killed_and_started_again(mesh: Mesh, tmp_path: Path) -> None:
