@@ -78,8 +78,8 @@ def acks_at_once(network: Network) -> Iterator[None]:
 
 
 def lines_to_change(routes: str, radio: str, metric: str) -> list[str]:
-    """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own output,
-    but for what it says of a route's age. Link-local routes stay as they are: the kernel keeps them itself."""
+    """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own output
+    without the age of a route. Link-local routes stay as they are: the kernel keeps them itself."""
     shown = [" ".join(line.split()) for line in routes.splitlines()]
     over_radio = [line for line in shown if f" dev {radio} " in f"{line} " and not line.startswith(LINK_LOCAL_NETWORK)]
     return [f"route change {_EXPIRY.sub('', line)}{metric}" for line in over_radio if "quickack" not in line]
