@@ -128,7 +128,7 @@ schema: build
 
 lock:
 	$(PYTHON) -m pip install --quiet pip-tools
-	for name in requirements requirements-dev requirements-guests; do \
+	for name in requirements requirements-pages requirements-dev requirements-guests; do \
 		$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
 			--no-emit-find-links --no-emit-index-url --output-file $$name.lock $$name.in || exit; \
 	done

@@ -8,9 +8,11 @@
 #                        file, gpgv, batctl (for batman-adv, which the guests' kernels have), hostapd,
 #                        wpasupplicant and iw (for access points)
 #                        (--guests --check: checks them)
+#   ./setup.sh --pages   also installs the requirements of the tests of pages, of the notebooks and of the documentation
+#                        site: chromium, and requirements-pages.lock in .venv (--pages --check: checks them)
 #   ./setup.sh --ebpf-may-fail  continues, with one line, if the eBPF programs cannot be built; ./manet uses it
 #                        for verbs that do not need them
-#   ./setup.sh --packages  lists the Debian packages that it installs if missing (--guests adds its own)
+#   ./setup.sh --packages  lists the Debian packages that it installs if missing (--guests and --pages add their own)
 #
 # It has four steps; each runs only if its result is missing: Debian packages (the only step that needs root), the
 # Rust programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). The
@@ -69,12 +71,17 @@ command dpkg-deb dpkg
 command setpriv util-linux
 file /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
 '
+# The additional requirements of --pages.
+readonly PAGES_REQUIREMENTS='
+command chromium chromium
+'
 # Folders and files from which the programs are built.
 readonly RUST_SOURCES=(Cargo.toml Cargo.lock engine netlink medium routing)
 readonly BPF_SOURCES=(kernel-tcp)
 readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
 readonly PYTHON_SOURCES=(requirements.lock)
 readonly GUESTS_SOURCES=(requirements-guests.lock)
+readonly PAGES_SOURCES=(requirements-pages.lock)
 
 # ----- messages ------------------------------------------------------------------------------------------------------
 
@@ -112,6 +119,7 @@ step() {
 running=
 next_word_s=15
 guests= # yes: with the requirements of `manet vm`
+pages= # yes: with the requirements of pages, notebooks and the site
 ebpf_may_fail= # yes: the caller needs no eBPF programs
 ebpf_failed=
 
@@ -135,6 +143,8 @@ cause_of() {
 
 # ----- missing parts -------------------------------------------------------------------------------------------------
 
+requirements() { echo "$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}${pages:+$PAGES_REQUIREMENTS}"; }
+
 is_there() { # KIND WHAT
     case $1 in
     command) command -v "$2" >/dev/null ;;
@@ -148,7 +158,7 @@ missing_packages() {
     while read -r kind what package; do
         [[ -n $kind ]] || continue
         is_there "$kind" "$what" || echo "$package ($kind $what)"
-    done <<<"$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}"
+    done <<<"$(requirements)"
     rust_program cargo >/dev/null && rust_program rustc >/dev/null || echo "$(rust_packages) (Rust >= 1.$RUST_MINOR_NEEDED)"
 }
 
@@ -218,6 +228,8 @@ bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || { stamped kernel-tcp "$(bpf_k
 guests_key() { echo "$(hash_of "${GUESTS_SOURCES[@]}") $(readlink -f /usr/bin/python3) $root"; }
 python_is_ready() { [[ -x .venv/bin/python && ! -e .venv/unfinished ]] && stamped python "$(python_key)"; }
 guests_are_ready() { [[ -z $guests ]] || { [[ -x .build/guests/bin/virtme-run ]] && stamped guests "$(guests_key)"; }; }
+pages_key() { echo "$(hash_of "${PAGES_SOURCES[@]}") $(python_key)"; }
+pages_are_ready() { [[ -z $pages ]] || stamped pages "$(pages_key)"; }
 
 check() {
     local lines
@@ -227,6 +239,7 @@ check() {
         bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
         python_is_ready || echo "python   .venv: missing or different from requirements.lock"
         guests_are_ready || echo "python   .build/guests (virtme-ng): missing or different from requirements-guests.lock"
+        pages_are_ready || echo "python   .venv: missing parts, or different from requirements-pages.lock"
     )
     if [[ -z $lines ]]; then
         say "nothing is missing"
@@ -410,6 +423,18 @@ install_virtme() {
     finished guests "$key"
 }
 
+# The libraries of pages, notebooks and the site share .venv: their tests import the project.
+install_pages() {
+    local key
+    pages_are_ready && return
+    key=$(pages_key)
+    step "installing Python packages of pages, notebooks and the site" pages-pip .venv/bin/python -m pip install \
+        --disable-pip-version-check --no-input --require-virtualenv --progress-bar off --only-binary :all: \
+        --ignore-installed --require-hashes -r requirements-pages.lock ||
+        fail "pip install failed: $(cause_of pages-pip)"
+    finished pages "$key"
+}
+
 # The launcher reads this file. Its date precedes the hashing of the sources, so a file saved
 # during the build counts as changed.
 write_ready() {
@@ -461,10 +486,10 @@ main() {
     # shellcheck disable=SC1091
     . /etc/os-release
     system="$ID $VERSION_ID"
-    if [[ ${1-} == --guests ]]; then
-        guests=yes
+    while [[ ${1-} == --guests || ${1-} == --pages ]]; do
+        if [[ $1 == --guests ]]; then guests=yes; else pages=yes; fi
         shift
-    fi
+    done
     case ${1-} in
     '') ;;
     --ebpf-may-fail) ebpf_may_fail=yes ;;
@@ -473,14 +498,14 @@ main() {
         return
         ;;
     --packages)
-        { awk 'NF { print $3 }' <<<"$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}" && rust_packages | tr ' ' '\n'; } | sort -u
+        { awk 'NF { print $3 }' <<<"$(requirements)" && rust_packages | tr ' ' '\n'; } | sort -u
         return
         ;;
     -h | --help)
         sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         return
         ;;
-    *) fail "unknown argument '$1'; it takes --guests, --check, --ebpf-may-fail, --packages or nothing" ;;
+    *) fail "unknown argument '$1'; it takes --guests, --pages, --check, --ebpf-may-fail, --packages or nothing" ;;
     esac
     # Refuse before anything is written if a user without root cannot finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
@@ -492,6 +517,7 @@ main() {
     build_bpf
     build_python
     install_virtme
+    install_pages
     [[ -z $ebpf_failed ]] || return 0 # the next call tries again
     write_ready
     say "ready"
