@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
     listener = listen(options.listen)
 
     def ready() -> None:
+        site.read_ahead()
         print(f"manet view: {site.title}: {listener.url}/?token={listener.token}", flush=True)
         if not listener.is_local:
             print("manet view: other machines can reach this address; who has the token sees the run", flush=True)

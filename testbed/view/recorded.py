@@ -41,6 +41,7 @@ class Recorded:
     def __init__(self, directory: Path) -> None:
         self.run = RunDirectory(directory)
         self._lock = threading.RLock()
+        self._frames: Frames | None = None
         self._stories: dict[str, Story | AnalysisError] = {}
 
     # --- the whole run --------------------------------------------------------------------------------------------
@@ -50,11 +51,13 @@ class Recorded:
         """The stations' names, in the order of their numbers."""
         return tuple(entry["name"] for entry in self.run.medium["stations"])
 
-    @cached_property
+    @property
     def frames(self) -> Frames:
-        """The air log."""
+        """The air log, read once."""
         with self._lock:
-            return read_frames(self.run.path / "air.csv", self.stations)
+            if self._frames is None:
+                self._frames = read_frames(self.run.path / "air.csv", self.stations)
+            return self._frames
 
     @cached_property
     def end_ns(self) -> int:

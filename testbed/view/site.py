@@ -1,6 +1,7 @@
 """What `manet view` shows: a recorded run, one under way, or a folder of runs; and the page that goes with it."""
 
 import os
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,14 @@ class Site:
         rules = Rules(listener.place, listener.token, lambda path: path == "/" or path.startswith("/static/"), methods)
         return View(self.viewed, self.actions, [self._entry(run) for run in self.runs] if len(self.runs) > 1 else None).app(rules)
 
+    def read_ahead(self) -> None:
+        """Begin to read the air log of a recorded run, while the browser opens the page."""
+        if len(self.runs) > 1:
+            return
+        found = self.viewed(None)
+        if isinstance(found, Recorded):
+            threading.Thread(target=_read, args=(found,), daemon=True).start()
+
     def viewed(self, name: str | None) -> Any:
         """The run of this path; without one the only run, or the folder. Raises UsageError."""
         if name is None and len(self.runs) > 1:
@@ -70,6 +79,13 @@ class Site:
             "path": self._name(run), "cell": record.get("cell"), "seed": record.get("seed"), "variant": record.get("variant"),
             "status": record.get("status"), "verdict": verdict,
         }  # fmt: skip
+
+
+def _read(run: Recorded) -> None:
+    try:
+        _ = run.frames
+    except AnalysisError:  # the page's own question says so
+        pass
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from tests.bench import (
     slurm,
     stations,
     tcp_cost,
+    view,
 )
 
 QUESTIONS = {
@@ -42,6 +43,7 @@ QUESTIONS = {
     "oracle": oracle.measure,
     "captures": captures.measure,
     "slurm": slurm.measure,
+    "view": view.measure,
 }
 
 

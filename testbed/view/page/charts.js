@@ -106,7 +106,7 @@ function joined(lines, unit, stepped) {
   const data = uPlot.join(tables);
   const series = lines.map(([name, , tone, dashed]) => ({
     label: name, stroke: colour(typeof tone === "string" ? tone : COLOURS[tone % COLOURS.length]), width: 1.5, spanGaps: true, points: { show: false },
-    dash: dashed ? [6, 4] : [], paths: stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
+    dash: dashed ? [6, 4] : [], paths: stepped || dashed ? uPlot.paths.stepped({ align: 1 }) : undefined,
   }));
   return { data, series };
 }

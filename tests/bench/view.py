@@ -1,0 +1,90 @@
+"""`manet view`: how long a large recorded run takes to open and to scrub in headless Chromium, and the memory of both sides.
+
+The run is simulated: 30 stations, 900 s, 30 flows of datagrams over one hop, some two million rows of air.csv. Opening ends when the
+first charts are drawn; a scrub is a new value of the slider, and ends with the frames and charts of that instant.
+"""
+
+import json
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from testbed.programs import BUILT, ROOT
+from tests.bench import Table
+
+STATIONS, SECONDS = 30, 900
+SCRUBS = 25
+RATE_BPS = 60_000
+
+
+def measure() -> Table:
+    columns = ["rows of air.csv", "open s", "scrub ms, median", "scrub ms, largest", "server MB", "frames in the page"]
+    table = Table(f"A recorded run of {STATIONS} stations and {SECONDS} s in the view", columns, "opens in 3 s, scrubs in 200 ms")
+    chromium = shutil.which("chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        chromium = None
+    if chromium is None:
+        table.rows.append(["Chromium or Playwright is absent: ./setup.sh --pages", "-", "-", "-", "-", "-"])
+        return table
+    from testbed.view.tests.serving import view
+
+    with tempfile.TemporaryDirectory(prefix="manet-bench-view-") as folder:
+        run = Path(folder)
+        rows = _simulate(run)
+        with view(run) as served, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            began = time.monotonic()
+            page.goto(served.url)
+            page.wait_for_selector("#charts canvas")
+            opened_s = time.monotonic() - began
+            scrubs_ms = [_scrub(page, (number * 377_123) % 1_000_000) for number in range(SCRUBS)]
+            kept = page.evaluate("window.manetView.framesKept()")
+            status = Path(f"/proc/{served.process.pid}/status").read_text()
+            server_mb = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+            browser.close()
+    largest = max(scrubs_ms)
+    table.rows.append([rows, round(opened_s, 2), round(statistics.median(scrubs_ms)), round(largest), round(server_mb), kept])
+    return table
+
+
+def _scrub(page, value: int) -> float:
+    """Milliseconds, in the page, from a new value of the slider to the frames of its window."""
+    return page.evaluate(
+        """value => new Promise((resolve) => {
+          const began = performance.now(), slider = document.getElementById("slider");
+          slider.value = String(value);
+          slider.dispatchEvent(new Event("input"));
+          const look = () => (window.manetView.hasFrames() ? resolve(performance.now() - began) : setTimeout(look, 2));
+          requestAnimationFrame(look);
+        })""",
+        value,
+    )
+
+
+def _simulate(run: Path) -> int:
+    """Write a run directory with a simulated air log; returns the number of its rows."""
+    names = [f"sta{number}" for number in range(1, STATIONS + 1)]
+    stations = [
+        {"name": name, "mac": f"02:00:00:00:00:{number:02x}", "position": [(number * 389) % 1000, (number * 211) % 600, 0]}
+        for number, name in enumerate(names, start=1)
+    ]
+    traffic = [
+        {"from": a, "to": b, "kind": "cbr", "bytes": 552, "rate_bps": RATE_BPS}
+        for a, b in zip(names, names[1:] + names[:1], strict=True)
+    ]
+    config = {
+        "format": "manet-medium/1", "seed": 1, "radio": str(ROOT / "medium/radios/ns2-dsss-2m.toml"), "stations": stations,
+        "traffic": traffic, "duration_s": SECONDS, "outputs": {"air_log": "air.csv", "verdict": "verdict.json"},
+    }  # fmt: skip
+    (run / "medium.json").write_text(json.dumps(config))
+    subprocess.run([BUILT.medium, "sim", run / "medium.json"], check=True, capture_output=True)
+    (run / "scenario.json").write_text(json.dumps({"flows": [], "wires": [], "radio": "ns2-dsss-2m", "routing": "none"}))
+    (run / "run.json").write_text(json.dumps({"format": "manet-run/1", "status": "complete", "epoch_ns": 0}))
+    with (run / "air.csv").open("rb") as file:
+        return sum(1 for _ in file) - 1
