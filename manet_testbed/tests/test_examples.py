@@ -31,7 +31,7 @@ def test_a_workflow_sets_up_installs_and_tests(path: Path) -> None:
 
 def test_the_test_is_collected_in_place_without_the_libraries_of_the_checkouts_own_tests(tmp_path: Path) -> None:
     (tmp_path / "hypothesis.py").write_text("raise ImportError")
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "manet_testbed.pytest_plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "manet_testbed.pytest_plugin"]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run([*command, "test_babeld.py"], cwd=FOLDER, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "test_babeld.py::test_two_hops" in done.stdout, done.stdout + done.stderr
