@@ -1,6 +1,7 @@
 // Flows and the air over one time axis, by uPlot: throughput, cwnd, RTT and RTO, lost frames and drops.
 
 import { ask } from "./api.js";
+import { airOf, historyWindow, seriesOf } from "./live.js";
 import { goTo, notice, state, zero } from "./state.js";
 import { colour, element } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
@@ -20,10 +21,11 @@ export function reset() {
 // Charts follow the window; between windows only the line of now moves.
 export async function update() {
   if (!state.about?.stations) return;
+  if (state.live) return void updateLive();
   const [begin, end] = extent();
   const key = `${begin}/${end}/${[...state.flows].join()}/${document.documentElement.dataset.theme}/${state.segment}`;
   for (const chart of charts) chart.plot.redraw(false, false);
-  if (key === shown || state.live) return;
+  if (key === shown) return;
   asked = key;
   if (busy) return;
   busy = true;
@@ -31,8 +33,7 @@ export async function update() {
     const flows = state.about.flows.filter((flow) => state.flows.has(flow.name)).slice(0, 4);
     const series = await Promise.all(flows.map((flow) => ask("series", { flow: flow.name, from: begin, to: end, points: POINTS })));
     const air = await ask("overview", { from: begin, to: end, bins: BINS });
-    shown = key;
-    draw(flows, series, air, begin, end);
+    draw(flows, series, air, begin, end, key);
   } catch (problem) {
     notice(problem.message);
     shown = key;
@@ -40,6 +41,15 @@ export async function update() {
     busy = false;
     if (asked !== key) update();
   }
+}
+
+// Every two seconds of the run.
+function updateLive() {
+  const key = `live/${state.live.second >> 1}/${[...state.flows].join()}`;
+  if (key === shown || !state.live.newest) return;
+  shown = key;
+  const flows = state.about.flows.filter((flow) => state.flows.has(flow.name)).slice(0, 4), [begin, end] = historyWindow();
+  draw(flows, flows.map((flow) => seriesOf(flow.name)), airOf(begin, end), begin, end, key);
 }
 
 // The window, in steps of an eighth of it, so that playing does not ask at every picture; at least a tenth of a second.
@@ -51,7 +61,7 @@ function extent() {
   return [Math.max(whole[0], Math.floor(middle - span / 2)), Math.min(whole[1], Math.ceil(middle + span / 2))];
 }
 
-function draw(flows, series, air, begin, end) {
+function draw(flows, series, air, begin, end, key) {
   const from = (begin - zero()) / 1e9, to = (end - zero()) / 1e9;
   const wanted = [];
   const ofFlows = (name) => flows.map((flow, at) => [flow.name, series[at]?.[name], at]).filter(([, line]) => line?.t?.length);
@@ -61,10 +71,11 @@ function draw(flows, series, air, begin, end) {
   add("RTT and RTO (dashed), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map(([name, line, at]) => [`${name} RTO`, line, at, true])]);
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
   const perSecond = air.bins / ((end - begin) / 1e9);
-  const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate].some(Boolean));
+  const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
   add("Lost frames, 1/s", perSecond, lost.map((fate) => [fate, { t: seconds, v: air.fates[fate] }, fate]));
   add("Drops, 1/s", perSecond, Object.entries(air.drops).map(([reason, v], at) => [reason, { t: seconds, v }, at]));
   reset();
+  shown = key;
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
   const figures = wanted.map(figureOf); // all of them first: they share the width
   charts = wanted.map((one, at) => chart(one, figures[at], from, to, marks));

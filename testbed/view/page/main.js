@@ -45,10 +45,7 @@ async function open(about, wanted = {}) {
   state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
   state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
   if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
-  if (about.running) live.begin(async () => {
-    speak("The run has ended.");
-    await open(await ask("run"));
-  });
+  if (about.running) live.begin(reopen);
   by("title").textContent = about.title;
   document.title = `${about.title} - manet view`;
   by("about").textContent = `${about.stations.length} stations, ${about.radio}, ${about.routing}${about.flows.length ? `, ${about.flows.length} flow${about.flows.length > 1 ? "s" : ""}` : ""}`;
@@ -63,6 +60,25 @@ async function open(about, wanted = {}) {
     if (wanted.frame !== null && wanted.frame !== undefined) await panel.showFrame(wanted.frame, { move: wanted.t === null });
   }
   change({});
+}
+
+// The run has ended: its record is complete when its programs have gone.
+async function reopen() {
+  state.live = null;
+  notice("The run has ended; its record is being completed.");
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    try {
+      const about = await ask("run");
+      if (about.running) continue;
+      await open(about);
+      notice("");
+      speak("The run has ended; its record is shown.");
+      return;
+    } catch {
+      continue; // not yet
+    }
+  }
 }
 
 function badge(id, text, kind = "") {
@@ -100,10 +116,14 @@ function checkbox(name) {
   return box;
 }
 
-let before = null;
+const LIVE_EVERY_MS = 30; // some 30 pictures a second leave the processors to the run
+let before = null, pictured = 0;
 function animate(now) {
-  if (state.live) live.tick();
-  else if (state.playing) {
+  if (state.live) {
+    if (now - pictured < LIVE_EVERY_MS) return void requestAnimationFrame(animate);
+    pictured = now;
+    live.tick();
+  } else if (state.playing) {
     const next = state.now + (before === null ? 0 : (now - before) * 1e6 * state.speed), end = Number(state.about.end_ns);
     change({ now: Math.min(next, end), playing: next < end });
   }
@@ -206,7 +226,7 @@ function theme(name) {
 }
 
 onChange(() => {
-  if (!state.about?.stations) return;
+  if (!state.about?.stations || (state.about.running && !state.live)) return;
   const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns);
   by("now").textContent = seconds(state.now - zero(), state.span < 1e7 ? 9 : 6);
   by("slider").value = String(Math.round(((state.now - begin) / (end - begin)) * 1e6));

@@ -36,11 +36,12 @@ function bounds() {
   return [xs, ys].map((values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]));
 }
 
+// The whole map, again when the canvas changes its size, until somebody pans or zooms.
 function scale(width, height) {
-  if (view) return;
+  if (view && (!view.fits || view.fits === `${width}x${height}`)) return;
   const [[x0, x1], [y0, y1]] = bounds();
   const perMetre = Math.min((width - 90) / Math.max(x1 - x0, 50), (height - 80) / Math.max(y1 - y0, 50));
-  view = { x: (x0 + x1) / 2, y: (y0 + y1) / 2, perMetre };
+  view = { x: (x0 + x1) / 2, y: (y0 + y1) / 2, perMetre, fits: `${width}x${height}` };
 }
 
 export function toScreen([x, y]) {
@@ -270,6 +271,7 @@ function frameAt(x, y) {
 
 export function zoomBy(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
   if (!view) return;
+  view.fits = null;
   const [mx, my] = toMetres(x, y);
   view.perMetre = Math.min(Math.max(view.perMetre * factor, 1e-4), 500);
   const [nx, ny] = toMetres(x, y);
@@ -301,6 +303,7 @@ export function listen(onFrame) {
         state.live.held = drag.station;
         change({});
       } else if (drag.moved) {
+        view.fits = null;
         view.x -= dx / view.perMetre;
         view.y += dy / view.perMetre;
         change({});
@@ -334,7 +337,7 @@ export function listen(onFrame) {
   canvas.addEventListener("keydown", (event) => {
     const step = view ? 40 / view.perMetre : 0;
     const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    if (moves[event.key] && view) view.x += moves[event.key][0], view.y += moves[event.key][1], change({});
+    if (moves[event.key] && view) view.fits = null, view.x += moves[event.key][0], view.y += moves[event.key][1], change({});
     else if (event.key === "+" || event.key === "=") zoomBy(1.25);
     else if (event.key === "-") zoomBy(0.8);
     else if (event.key === "0") fit();
@@ -342,12 +345,4 @@ export function listen(onFrame) {
     event.preventDefault();
     event.stopPropagation();
   });
-}
-
-export function viewNow() {
-  return view;
-}
-
-export function setView(x, y, width) {
-  view = { x, y, perMetre: canvas.clientWidth / width };
 }
