@@ -7,7 +7,7 @@ import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
 import * as panel from "./panel.js";
-import { change, firstAt, forgetWindows, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
+import { change, firstAt, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
 import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
@@ -272,5 +272,5 @@ panel.listen();
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, framesKept };
 start().catch((problem) => notice(problem.message));

@@ -131,9 +131,19 @@ function controls(name, off, x, y) {
   return [
     element("h3", {}, "Act on the run"),
     element("p", {}, ax, " ", ay, " ", element("button", { type: "button", onclick: () => act({ op: "move", station: name, position: [Number(ax.value), Number(ay.value)] }).then(done(`${name} moved`), failed) }, "Move")),
-    element("p", {}, element("button", { type: "button", onclick: () => act({ op: "power", station: name, on: off }).then(() => { state.live.off[off ? "delete" : "add"](name); speak(`${name} ${off ? "on" : "off"}`); change({}); }, failed) }, off ? "Switch on" : "Switch off")),
+    element("p", {}, element("button", { type: "button", onclick: (event) => switchPower(event.currentTarget, name) }, off ? "Switch on" : "Switch off")),
     element("p", {}, others, " ", element("button", { type: "button", onclick: link(1, "broken") }, "Break the link"), " ", element("button", { type: "button", onclick: link(0, "restored") }, "Restore it")),
   ];
+}
+
+function switchPower(button, name) {
+  const on = state.live.off.has(name);
+  act({ op: "power", station: name, on }).then(() => {
+    state.live.off[on ? "delete" : "add"](name);
+    button.textContent = on ? "Switch off" : "Switch on";
+    speak(`${name} ${on ? "on" : "off"}`);
+    change({});
+  }, (problem) => notice(problem.message));
 }
 
 // --- frames ---------------------------------------------------------------------------------------------------------------------
