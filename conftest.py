@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 
 from tests.probe import Probe
@@ -19,9 +19,12 @@ from tests.probe import Probe
 # Otherwise each worker, and each Python program that a test starts, recompiles all of the project's modules.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# No test depends on time: on a loaded host the first example imports for longer than hypothesis's 0.2 s.
-hypothesis.settings.register_profile("testbed", deadline=None)
-hypothesis.settings.load_profile("testbed")
+with suppress(ImportError):  # in the environment of another project, which tries examples/ci
+    import hypothesis
+
+    # No test depends on time: on a loaded host the first example imports for longer than hypothesis's 0.2 s.
+    hypothesis.settings.register_profile("testbed", deadline=None)
+    hypothesis.settings.load_profile("testbed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,8 +8,9 @@
 # programs that ./setup.sh has built, its Python packages. The release is this machine's, for which they were built.
 # The network is used for the packages alone: from $DEBIAN_MIRROR (default http://deb.debian.org/debian).
 #
-# The same commit, packages and built programs give the same digest: all times are the commit's, and Python's compiled files
-# name their source by its hash.
+# The same commit, packages and compilers give the same digest, wherever the checkout is: all times are the commit's, Python's
+# compiled files name their source by its hash, and no file has the path of the checkout (packages.py; programs are without
+# their build ID, which follows from it).
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -55,13 +56,17 @@ app=$work/app/$PLACE
 mkdir -p "$app/target/release" "$app/.build/kernel-tcp"
 git_here archive HEAD | tar -x -C "$app"
 find "$here/target/release" -maxdepth 1 -type f -perm /111 -exec cp -t "$app/target/release" {} +
-strip --strip-unneeded "$app"/target/release/* 2>/dev/null || true
 cp "$here/.build/kernel-tcp/manet-tcp" "$app/.build/kernel-tcp/"
+strip --strip-unneeded --remove-section=.note.gnu.build-id "$app"/target/release/* "$app/.build/kernel-tcp/manet-tcp" ||
+    fail "the programs cannot be stripped of the path of the checkout; apt-get install binutils"
 # without what tests and lint alone use; without the compiled files of this machine
 tar -C "$here" --exclude=__pycache__ --exclude='.venv/bin/ruff' --exclude='.venv/lib/python3*/site-packages/*/tests' \
     -c .venv | tar -x -C "$app"
 grep -lI '^#!.*python' "$app"/.venv/bin/* | xargs sed -i "1s|^#!.*|#!/$PLACE/.venv/bin/python|"
+sed -i "s|$here/.venv|/$PLACE/.venv|" "$app"/.venv/bin/activate*
 sed -i '/^command = /d' "$app/.venv/pyvenv.cfg"
+"$here/.venv/bin/python" "$here/image/packages.py" "$app"/.venv/lib/python3*/site-packages "$here/requirements.lock" ||
+    fail "see above"
 PYTHONHASHSEED=0 "$here/.venv/bin/python" -m compileall -q -f --invalidation-mode unchecked-hash \
     -s "$work/app" -p / "$app" >"$work/compile.log" || true # some packages have files for other versions of Python
 

@@ -78,9 +78,8 @@ def _found(keys: Keys, name: str) -> Path | None:
         return _first(folder / f"{name}{ENDING}" for folder in (*folders, *_search_folders()))
     found = _first(folder / name for folder in folders)
     if found is None:
-        from_here = "where you are, or to the scenario's file" if by_set else "this file"
         text = f'there is no file "{shortened(str(folders[-1] / name))}"; give the path of a daemon\'s description (TOML), '
-        raise keys.refusal(("routing",), f"{text}relative to {from_here}")
+        raise keys.refusal(("routing",), f"{text}{keys.path_remedy(by_set)}")
     return found
 
 

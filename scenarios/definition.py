@@ -69,8 +69,7 @@ def _with_root(index: int, container: Container, keys: Keys) -> Container:
         return container.model_copy(update={key: str(found)})
     if key == "image":
         return container
-    from_here = "where you are, or to the scenario's file" if by_set else "this file"
-    raise keys.refusal(("stations", index, key), f"there is no folder {paths[-1]}; give its path, relative to {from_here}")
+    raise keys.refusal(("stations", index, key), f"there is no folder {paths[-1]}; give its path, {keys.path_remedy(by_set)}")
 
 
 def _with_files_of_flows(scenario: Scenario, keys: Keys) -> Scenario:
@@ -90,8 +89,7 @@ def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
         paths = [(folder / given).resolve() for folder in ([Path(), base] if by_set else [base])]
         found = next((path for path in paths if path.is_file()), None)
         if found is None:
-            from_here = "where you are, or to the scenario's file" if by_set else "this file"
-            raise keys.refusal(("flows", index, key), f"there is no file {paths[-1]}; give its path, relative to {from_here}")
+            raise keys.refusal(("flows", index, key), f"there is no file {paths[-1]}; give its path, {keys.path_remedy(by_set)}")
         try:
             flow.kind.check_file(key, found, scenario.mtu, scenario.ip_of(flow))
         except UsageError as problem:
@@ -114,8 +112,7 @@ def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario
             break
     else:
         models = ", ".join(f'"{name}"' for name in MODEL_NAMES)
-        from_here = " to where you are, or to the scenario's file" if by_set else " to this file"
-        text = f"there is no trace file {there.file}; use {models} or the path of a movement file, relative{from_here}"
+        text = f"there is no trace file {there.file}; use {models} or the path of a movement file, {keys.path_remedy(by_set)}"
         raise keys.refusal(("mobility",), text)
     movement = there
     begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0

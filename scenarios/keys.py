@@ -74,6 +74,12 @@ class Keys:
         place = self.document.place(self._in_document(path))
         return (place.path if place else self.document.path).parent
 
+    def path_remedy(self, by_set: bool) -> str:
+        """The folder to which a relative path refers, in words of an error; `by_set`: `--set` gave the path."""
+        if not self.document.places:
+            return f"relative to the current folder, {Path().resolve()}"
+        return "relative to where you are, or to the scenario's file" if by_set else "relative to this file"
+
     def _in_document(self, path: KeyPath) -> KeyPath:
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:

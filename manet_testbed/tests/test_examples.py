@@ -1,7 +1,9 @@
 """The workflows of examples/ci: valid YAML that names programs, options and files that exist."""
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,14 @@ def test_a_workflow_sets_up_installs_and_tests(path: Path) -> None:
     assert order == sorted(order)
     assert [name for name in re.findall(r"tests/(\w+\.py)", script) if not (FOLDER / name).exists()] == []
     assert "--manet-require" in Path(pytest_plugin.__file__).read_text()
+
+
+def test_the_test_is_collected_in_place_without_the_libraries_of_the_checkouts_own_tests(tmp_path: Path) -> None:
+    (tmp_path / "hypothesis.py").write_text("raise ImportError")
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "manet_testbed.pytest_plugin"]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run([*command, "test_babeld.py"], cwd=FOLDER, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "test_babeld.py::test_two_hops" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_packages_that_the_hosted_workflow_leaves_out_are_those_of_setup() -> None:

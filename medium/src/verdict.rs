@@ -124,8 +124,8 @@ pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
         stalled_share >= t.void_stalled_share || longest_ms >= t.void_stall_ms,
         stalled_share >= t.suspect_stalled_share || longest_ms >= t.suspect_stall_ms,
         format!(
-            "the medium stood still {} times, for up to {longest_ms} ms and {:.2} % of the run",
-            evidence.stalls,
+            "the medium stood still {}, for up to {longest_ms} ms and {:.2} % of the run",
+            if evidence.stalls == 1 { "once".to_string() } else { format!("{} times", evidence.stalls) },
             stalled_share * 100.0
         ),
     );
@@ -238,6 +238,9 @@ mod tests {
         assert_eq!(verdict(&stalled(1600, 60, 30)), Verdict::Void);
         assert_eq!(verdict(&stalled(150, 150, 900)), Verdict::Suspect);
         assert_eq!(verdict(&stalled(500, 500, 900)), Verdict::Void);
+        let reason = |stalls| judge(&Evidence { stalls, ..stalled(150, 150, 900) }, &Thresholds::default()).reasons.remove(0);
+        assert_eq!(reason(1), "the medium stood still once, for up to 150 ms and 0.02 % of the run");
+        assert_eq!(reason(2), "the medium stood still 2 times, for up to 150 ms and 0.02 % of the run");
         // a run shorter than its stall, stopped at once
         assert_eq!(verdict(&stalled(60, 60, 0)), Verdict::Void);
     }

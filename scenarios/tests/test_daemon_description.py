@@ -6,8 +6,9 @@ import pytest
 
 from scenarios.daemon_description import RESERVED_OPTIONS
 from scenarios.daemon_file import SEARCH_PATH, own_descriptions
-from scenarios.definition import load_scenario
+from scenarios.definition import load_scenario, scenario_of
 from scenarios.errors import UsageError
+from scenarios.keys import Keys
 from scenarios.placeholders import filled, problem_of
 from scenarios.routing import SHIPPED, Described
 from scenarios.scenario import Scenario
@@ -137,6 +138,13 @@ def test_a_wrong_use_is_one_line_that_names_the_scenarios_key(tmp_path, routing)
     (tmp_path / "babeld.toml").write_text(GOOD)
     text = message(tmp_path, OPTION, routing)
     assert text.startswith(f"{tmp_path}/s.toml: line 2: {REFUSED[routing].replace('{}', str(tmp_path))}")
+
+
+def test_a_script_is_referred_to_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        scenario_of(Keys.of_script({"hops": 1, "routing": "./d.toml"}, "Mesh.chain"))
+    assert str(refused.value).endswith(f"description (TOML), relative to the current folder, {tmp_path}")
 
 
 def test_a_name_is_looked_up_beside_the_scenario_then_in_the_search_path(tmp_path, monkeypatch):

@@ -67,21 +67,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:
-    """The folders with a store, and those with a history of nights; UsageError for a named folder without one."""
+    """The folders with a store, and those with a history of nights, each once whatever paths lead to it; UsageError for a named
+    folder without one."""
     from analysis.nights.table import histories_below
     from analysis.store.files import stores_below
     from testbed.errors import UsageError
 
-    found: dict[Path, None] = {}
-    histories: dict[Path, None] = {}
+    found: dict[Path, Path] = {}
+    histories: dict[Path, Path] = {}
     for place in given or [results_folder()]:
         below = stores_below(place)
         nights = histories_below(place)
         if not below and not nights:
             raise UsageError(f"{place}: {NO_STORE}")
-        found |= dict.fromkeys(below)
-        histories |= dict.fromkeys(nights)
-    return list(found), list(histories)
+        for path in below:
+            found.setdefault(path.resolve(), path)
+        for path in nights:
+            histories.setdefault(path.resolve(), path)
+    return list(found.values()), list(histories.values())
 
 
 def _rows(table: "pa.Table") -> Iterator[tuple[Any, ...]]:

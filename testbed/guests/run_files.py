@@ -125,7 +125,9 @@ def _add_program(files: Files, program: str | Path) -> Path:
     search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"])
     found = shutil.which(program, path=search)
     if found is None:
-        raise RunError(f"{program}: not found, and a run in virtual time has it in memory; install it, or run ./setup.sh")
+        raise RunError(
+            f"{program}: not found, and a run in virtual time has it in memory; install it, or run ./setup.sh --guests"
+        )
     path = files.add(found)
     with path.open("rb") as file:
         head = file.readline(256)

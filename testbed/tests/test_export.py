@@ -120,9 +120,17 @@ def test_a_folder_of_folders_is_queried_as_a_whole(folder, capsys, tmp_path_fact
     (above / "campaign").mkdir()
     (above / "campaign" / "campaign.json").write_text("{}")
     for name in ("first", "campaign/second"):
-        (above / name).symlink_to(folder)
+        shutil.copytree(folder, above / name)
     assert manet.main(["sql", "select count(*) from runs", str(above), "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "4"
+
+
+def test_a_folder_by_several_paths_counts_once(folder, capsys, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(folder)
+    monkeypatch.chdir(folder.parent)
+    paths = [str(folder), folder.name, str(tmp_path / "link"), str(tmp_path)]
+    assert manet.main(["sql", "select count(*) from runs", *paths, "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "2"
 
 
 @pytest.mark.parametrize(

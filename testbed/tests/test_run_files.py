@@ -65,7 +65,7 @@ def test_programs_of_kinds_and_protocols_are_added_where_a_run_needs_them():
 
 
 def test_a_missing_program_is_one_line_with_the_remedy(kernel):
-    with pytest.raises(RunError, match=r"no-such-program: not found, .*; install it, or run \./setup\.sh"):
+    with pytest.raises(RunError, match=r"no-such-program: not found, .*; install it, or run \./setup\.sh --guests$"):
         run_files.of_run(kernel, ["no-such-program"])
 
 
