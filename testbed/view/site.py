@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,8 @@ class Site:
 
 
 def _read(run: Recorded) -> None:
-    try:
+    with suppress(AnalysisError):  # the page's own question says so
         _ = run.frames
-    except AnalysisError:  # the page's own question says so
-        pass
 
 
 @dataclass(frozen=True)

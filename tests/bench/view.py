@@ -1,7 +1,7 @@
 """`manet view`: how long a large recorded run takes to open and to scrub in headless Chromium, and the memory of both sides.
 
-The run is simulated: 30 stations, 900 s, 30 flows of datagrams over one hop, some two million rows of air.csv. Opening ends when the
-first charts are drawn; a scrub is a new value of the slider, and ends with the frames and charts of that instant.
+The run is simulated: 30 stations, 900 s, 30 flows of datagrams over one hop, some two million rows of air.csv. Opening ends when
+the first charts are drawn; a scrub is a new value of the slider, and ends with the frames and charts of that instant.
 """
 
 import json
