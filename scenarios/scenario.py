@@ -152,6 +152,7 @@ class Scenario(BaseModel):
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
     propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
+    fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
     control_first: bool = owned.default("medium", "queue.control_first")

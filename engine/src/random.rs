@@ -23,6 +23,8 @@ pub enum Purpose {
     Routing = 5,
     /// Random waypoints.
     Mobility = 6,
+    /// Fading of frames; the node is the sender.
+    Fading = 7,
 }
 
 /// A pseudorandom stream (xoshiro256++).

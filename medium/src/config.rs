@@ -38,6 +38,7 @@ const QUEUE: Limits = within(1.0, 100_000.0).of("packets");
 /// Maximum magnitude of a coordinate here, in a trace and in a request to move, m. Light covers it in 33 ms: a larger one is a mistake.
 pub const MAX_COORDINATE_M: f64 = 1e7;
 const COORDINATE: Limits = within(-MAX_COORDINATE_M, MAX_COORDINATE_M).of("m");
+const FADING: Limits = within(0.0, 30.0).of("dB").by_default(0.0);
 /// Range of the error rate of a link, here and in a request of the control socket.
 pub const ERROR_RATE: Limits = within(0.0, 1.0);
 
@@ -95,6 +96,9 @@ pub struct Config {
     /// Treatment of overlapping receptions.
     #[serde(default)]
     pub interference: Interference,
+    /// Standard deviation of a normal draw on each frame's power at each station, dB; by default 0.
+    #[serde(default)]
+    pub fading_db: f64,
     /// Interface queue of each station.
     #[serde(default)]
     pub queue: QueueConfig,
@@ -157,6 +161,7 @@ impl Declared for Config {
         Key::new::<serde_json::Value>("radio_overrides", "Keys that replace those of the profile."),
         Key::new::<Model>("propagation", "Path loss model; by default two-ray ground."),
         Key::new::<Interference>("interference", "Treatment of overlapping receptions."),
+        Key::new::<f64>("fading_db", "Standard deviation of a normal draw on each frame's power at each station.").limited(FADING),
         Key::new::<QueueConfig>("queue", "Interface queue of each station."),
         Key::new::<Vec<StationConfig>>("stations", "The stations, in the order of their numbers.").required(true),
         Key::new::<Option<HwsimConfig>>("hwsim", "Present: the stations have radios of mac80211_hwsim; absent: TAPs."),

@@ -65,6 +65,7 @@ struct Station {
     receiver: Receiver,
     trajectory: Trajectory,
     errors: Stream,
+    fading: Stream,
     overhear: bool,
     on: bool,
     /// Centre frequency of its channel in the configuration, MHz.
@@ -80,6 +81,10 @@ struct Station {
 pub struct Medium {
     radio: Arc<Radio>,
     propagation: Propagation,
+    /// Standard deviation of the draw on each frame's power at each station, dB.
+    fading_db: f64,
+    /// Of the frame that begins: the factor on its power at each station; empty without fading.
+    fades: Vec<f64>,
     stations: Vec<Station>,
     by_mac: HashMap<MacAddress, u16>,
     /// The further radios of each station.
@@ -127,6 +132,7 @@ impl Medium {
                 receiver: Receiver::new(config.interference, &radio),
                 trajectory,
                 errors: Stream::new(config.seed, i as u64, Purpose::Error),
+                fading: Stream::new(config.seed, i as u64, Purpose::Fading),
                 overhear: false,
                 on: true,
                 configured_mhz: config.stations[i].freq_mhz,
@@ -138,6 +144,8 @@ impl Medium {
         let still_from = trajectories.iter().map(|t| t.moving_until()).max().unwrap_or(Instant::ZERO);
         Self {
             propagation,
+            fading_db: config.fading_db,
+            fades: Vec::new(),
             stations: trajectories.into_iter().enumerate().map(|(i, t)| station(i, t)).collect(),
             by_mac: config.stations.iter().enumerate().map(|(i, s)| (s.mac, i as u16)).collect(),
             further: channels::further_radios(loaded),
@@ -238,9 +246,24 @@ impl Medium {
         self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
     }
 
+    /// Draws the fading of a frame of `from` at every station: as in wmediumd (`get_fading_signal`), independent of earlier frames.
+    fn fade(&mut self, from: u16) {
+        if self.fading_db > 0.0 {
+            let (n, fading) = (self.stations.len(), &mut self.stations[from as usize].fading);
+            self.fades.clear();
+            self.fades.extend((0..n).map(|_| 10f64.powf(fading.normal() * self.fading_db / 10.0)));
+        }
+    }
+
+    /// The factor on the power at station `to` of the frame that begins.
+    fn faded(&self, to: u16) -> f64 {
+        self.fades.get(usize::from(to)).copied().unwrap_or(1.0)
+    }
+
     /// The stations that sense a frame of `from` that begins now.
     fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
-        let still = now >= self.still_from;
+        self.fade(from);
+        let still = now >= self.still_from && self.fades.is_empty();
         if still {
             if let Some(known) = &self.neighbourhoods[from as usize] {
                 return known.clone();
@@ -254,7 +277,7 @@ impl Medium {
         let hears = |station: &Station| station.on && station.freq_mhz == freq_mhz;
         let others = (0..).zip(&self.stations).filter(|(s, station)| *s != from && hears(station));
         let power_w = |(s, other): (u16, &Station)| {
-            (s, self.propagation.power_w(from.into(), s.into(), place, other.trajectory.at(now)))
+            (s, self.propagation.power_w(from.into(), s.into(), place, other.trajectory.at(now)) * self.faded(s))
         };
         let heard: Neighbourhood = others.map(power_w).filter(|(_, p)| *p >= floor_w).collect();
         if still {
@@ -370,7 +393,7 @@ impl Medium {
         };
         let end = now + frame.airtime;
         let power_w = match frame.dest {
-            Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now)),
+            Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now) * self.faded(to)),
             _ => None,
         };
         let airborne =

@@ -25,9 +25,9 @@ def run_in_guest(directory: Path, seed: int, overrides: tuple[str, ...], script:
     try:
         guest.require(MACHINE)
     except UsageError as problem:
-        raise UsageError(f"{why}, which TAP radios lack and a guest has: {problem}") from None
+        raise UsageError(f"{why}; a guest has it, but: {problem}") from None
     kernel = kernels.find(KERNEL)
-    _say(f"{why}, which TAP radios lack: the script begins anew in a guest of Linux {KERNEL} (docs/hwsim.md)")
+    _say(f"{why}: the script begins anew in a guest of Linux {KERNEL} (docs/hwsim.md)")
     cache = kernels.Cache(say=_say)
     unpacked, busybox = cache.get(kernel), cache.busybox()
     settings = [word for one in overrides for word in ("--set", one)]

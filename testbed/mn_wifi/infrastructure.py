@@ -60,9 +60,8 @@ ACCESS_POINT = Arguments(
 )  # fmt: skip
 ASSOCIATION = Arguments(
     "addLink",
-    frozenset(),
+    frozenset({"error_prob"}),
     refused={
-        "error_prob": "scenario={'links': [{'from': 'sta1', 'to': 'ap1', 'error_rate': 0.1}]} is the error rate of a radio link",
         "loss": "scenario={'links': [{'from': 'sta1', 'to': 'ap1', 'error_rate': 0.1}]} is the error rate of a radio link",
         **{name: "a radio's throughput follows from its frames; leave it out" for name in ("bw", "delay", "latency", "bitrates")},
     },
@@ -73,6 +72,9 @@ CABLE_ARGUMENTS = Arguments(
     noted={name: "a cable has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
     refused=dict.fromkeys(("bw", "delay", "max_queue_size", "loss", "jitter", "use_htb"), CABLE),
 )
+
+
+ERROR_RATE = "scenario={'links': [{'from': 'sta1', 'to': 'ap1', 'error_rate': 0.1}]} is the error rate of a radio link"
 
 
 class Controller:
@@ -99,6 +101,7 @@ class Infrastructure:
         self.points: list[AccessPoint] = []
         self.cables: list[stage.Cable] = []
         self.first: dict[str, str] = {}
+        self.error_probs: dict[tuple[str, str], float] = {}
         self.method: str | None = None
         self.automatic = True
 
@@ -142,18 +145,35 @@ class Infrastructure:
             raise UsageError(f"addLink({a}): cls={kind}: {ONE_RADIO}, or take stations")
         point, other = (a, b) if isinstance(a, AccessPoint) else (b, a)
         if isinstance(other, Station) and not isinstance(other, AccessPoint):
-            ASSOCIATION.check(given, self.net.notes)
+            options = ASSOCIATION.check(given, self.net.notes)
             if other.name in self.first:
                 raise UsageError(
                     f"addLink({other}, {point}): {other} has {self.first[other.name]} already; a station has one radio"
                 )
             self.first[other.name] = point.name
+            if "error_prob" in options:
+                self._set_error_prob(other, point, options["error_prob"])
             return other.wintfs[0]
         CABLE_ARGUMENTS.check(given, self.net.notes)
         self.cables.append(stage.Cable(a.name, b.name))
         return None
 
+    def _set_error_prob(self, station: Node, point: Node, given: object) -> None:
+        probability = number("addLink", "error_prob", given, 0, 1)
+        if not self.net.options["error_prob"]:
+            raise UsageError(
+                f"addLink({station}, {point}): error_prob={probability:g}: is of wmediumd_mode=error_prob; {ERROR_RATE}"
+            )
+        self.error_probs[station.name, point.name] = probability
+
     # --- as a scenario --------------------------------------------------------------------------------------------
+
+    def error_rates(self) -> list[dict[str, Any]]:
+        """The scenario's `links` of wmediumd_mode=error_prob: each frame of a link is lost with its probability, in both
+        directions; pairs without a link receive nothing of each other, as by wmediumd's default."""
+        ends = {**self.error_probs, **{(b, a): p for (a, b), p in self.error_probs.items()}}
+        found = [{"from": a, "to": b, "error_rate": p, "frames": "all"} for (a, b), p in ends.items()]
+        return [{"from": "*", "to": "*", "error_rate": 1.0, "frames": "all"}, *found]
 
     def hosts(self) -> list[Host]:
         """The hosts at cables of access points."""

@@ -103,6 +103,10 @@ class WirelessInterface:
         """As the station's."""
         self.node.setAntennaHeight(height)
 
+    def setMediumId(self, medium_id: object) -> None:
+        """As the station's."""
+        self.node.setMediumId(medium_id)
+
     def setIP(self, ip: str, **given: Any) -> None:
         """As the station's."""
         self.node.setIP(ip, **given)

@@ -20,7 +20,7 @@ from mininet.log import lg
 from testbed import mn_wifi
 from testbed.errors import ManetError, UsageError
 from testbed.host.requirements import require_for_runs
-from testbed.mn_wifi.session import NeedsKernelRadios, Session, begin, outcome_of
+from testbed.mn_wifi.session import NeedsGuest, Session, begin, outcome_of
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
 from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
@@ -36,7 +36,7 @@ class ScriptEnd:
     directory: Path
     error: str | None = None
     interrupted: bool = False
-    moves_for: str | None = None  # what it asks for that this machine's radios lack: execute it in a guest
+    moves_for: str | None = None  # what it asks for that this machine lacks: execute it in a guest
 
 
 def run_script(
@@ -100,7 +100,7 @@ def inside(arguments: dict, report: Report) -> int:
         session.down(outcome_of(problem))
     except ManetError as at_the_end:
         problem = problem or at_the_end
-    if isinstance(problem, NeedsKernelRadios):
+    if isinstance(problem, NeedsGuest):
         sys.stdout.flush()
         report.send(exit_status=0, error=None, interrupted=False, moves_for=problem.what)
         return 0

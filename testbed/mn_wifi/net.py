@@ -22,6 +22,7 @@ from scenarios.keys import Keys
 from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
+from testbed.host.modules import is_available
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi import settings
 from testbed.mn_wifi.access_point import AccessPoint
@@ -29,7 +30,7 @@ from testbed.mn_wifi.arguments import choice, note, number, point
 from testbed.mn_wifi.infrastructure import Controller, Infrastructure
 from testbed.mn_wifi.interface import WirelessInterface, WireLink
 from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
-from testbed.mn_wifi.node import Host, Node, Station
+from testbed.mn_wifi.node import Host, Nat, Node, Station
 from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
@@ -119,6 +120,22 @@ class Mininet_wifi(Powers):
         self.wired.append(Host(self, name, params))
         return self.wired[-1]
 
+    def addNAT(self, name: str = "nat0", linkTo: object = None, **_given: object) -> Nat:
+        """A host at the cable of the access point `linkTo`, without a network outside."""
+        self._new(name)
+        if not isinstance(point := self._node(str(linkTo)), AccessPoint):
+            raise UsageError(
+                f"addNAT({name}): linkTo={str(linkTo)!r}: is no access point; a host is joined by addLink(sta, host)"
+            )
+        note(f"addNAT({name}): a run has no network outside; it is a host at a cable", self.notes)
+        self.wired.append(host := Nat(self, name, {}))
+        self.addLink(point, host)
+        return host
+
+    def setInitialMediums(self, mediums: object) -> None:
+        """No effect, with a note: distance decides here which networks contend."""
+        note(f"setInitialMediums: {settings.ONE_MEDIUM}", self.notes)
+
     def _new(self, name: str) -> None:
         if self.standing is not None:
             raise UsageError(f"{name}: nodes are added before net.build()")
@@ -151,6 +168,8 @@ class Mininet_wifi(Powers):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         station.interface("addLink", given.pop("intf", None))
         options = settings.ADHOC.check(given, self.notes)
+        if options.get("proto") == "batman_adv":
+            self._need_module(f"proto={options['proto']!r} is the kernel's", "batman_adv")
         if cls is links.mesh and "proto" in options:
             raise UsageError(
                 f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
@@ -165,6 +184,11 @@ class Mininet_wifi(Powers):
         if "stations" in self.options["scenario"] or any(one.startswith("stations=") for one in self.session.overrides):
             raise UsageError(refusal)
         self.session.need_kernel_radios(what, refusal)
+
+    def _need_module(self, what: str, module: str) -> None:
+        """The script moves into a guest if this kernel lacks the module; where it cannot, the check before the run refuses it."""
+        if not is_available(module):
+            self.session.need_kernel(what)
 
     def _kind_of_stations(self) -> str:
         """`tap` or `hwsim`: the scenario's key, from the script or from --set."""
@@ -295,6 +319,8 @@ class Mininet_wifi(Powers):
             **managed,
             **named,
             **({"monitor": True} if self.options["rec_rssi"] else {}),
+            **({"fading_db": self.options["fading_db"]} if self.options["fading_db"] else {}),
+            **({"links": self.infrastructure.error_rates()} if self.options["error_prob"] else {}),
             "topology": "positions",
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self._with_radios()],
             "propagation": self._propagation or DEFAULT,

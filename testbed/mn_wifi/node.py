@@ -97,6 +97,13 @@ class Host(Node):
         host.defaultIntf().ip, host.defaultIntf().prefixLen = address, bits or str(PREFIX_BITS)
 
 
+class Nat(Host):
+    """addNAT: a host at an access point's cable. A run has no network outside, so it translates nothing."""
+
+    def configDefault(self) -> None:
+        """No effect: there is no network outside for a default route."""
+
+
 class Station(Node):
     """A station (addStation), number `order` from 1. `position`, in metres, is where it stands, or starts."""
 
@@ -157,6 +164,11 @@ class Station(Node):
         """Transmit power in dBm."""
         self.interface("get_txpower", intf)
         return self.wintfs[0].txpower
+
+    def setMediumId(self, medium_id: object, intf: object = None) -> None:
+        """No effect, with a note: distance decides which networks contend."""
+        self.interface("setMediumId", intf)
+        self.net.setInitialMediums(medium_id)
 
     def getNameToWintf(self, intf: object = None) -> WirelessInterface:
         """The interface of this name."""

@@ -52,9 +52,9 @@ class Standing:
             write_end(self.site.directory, outcome)
 
 
-class NeedsKernelRadios(BaseException):
-    """The script asks for what TAP radios lack (`what`), and this kernel has no other: it is to be executed in a guest. No
-    Exception, so that no script handles it."""
+class NeedsGuest(BaseException):
+    """The script asks for what this kernel lacks (`what`): it is to be executed in a guest. No Exception, so that no script
+    handles it."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -99,15 +99,19 @@ class Session:
         return self.standing
 
     def need_kernel_radios(self, what: str, refusal: str) -> None:
-        """From here on stations have radios of mac80211_hwsim, for `what`. Where this kernel lacks them: NeedsKernelRadios, or
+        """From here on stations have radios of mac80211_hwsim, for `what`. Where this kernel lacks them: NeedsGuest, or
         UsageError with `refusal` if the script cannot move into a guest any more."""
         try:
             require_radios("hwsim")
         except UsageError:
-            if self.may_move and not self.built:
-                raise NeedsKernelRadios(what) from None
+            self.need_kernel(f"{what}, which TAP radios lack")
             raise UsageError(refusal) from None
         self.overrides = (*self.overrides, "stations=hwsim")
+
+    def need_kernel(self, what: str) -> None:
+        """Raise NeedsGuest, for `what`, if the script can still move into a guest."""
+        if self.may_move and not self.built:
+            raise NeedsGuest(what)
 
     def void(self) -> list[Path]:
         """The directories of networks whose verdict is void."""

@@ -22,8 +22,10 @@ NO_ACCESS_POINTS = (
 )
 NO_CONTROLLER = "access points are learning bridges without OpenFlow; it has no effect"
 NO_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
+ONE_MEDIUM = "there is one air; which networks contend follows from their distance; it has no effect"
 NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
 ONE_RADIO = "a station has one radio; add another station"
+MODES = {"interference": None, "error_prob": None}
 COMMON = {
     "cls": "all stations are in one network, of one kind",
     "proto": "all stations of a network run one routing protocol",
@@ -46,6 +48,7 @@ class NotACall(UsageError, AttributeError):
 NET = Arguments(
     "Mininet_wifi",
     frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario", "rec_rssi"})
+    | {"fading_cof"}
     | {"ac_method", "autoAssociation", "allAutoAssociation"},
     noted={
         "controller": "an ad hoc network has no controller; it has no effect",
@@ -61,7 +64,6 @@ NET = Arguments(
     refused={
         "noise_th": "is wmediumd's; here reception ends at the range: give the stations a range",
         "cca_th": "is wmediumd's; carrier sense is the profile's: scenario={'radio_overrides': {'carrier_sense_threshold_w': W}}",
-        "fading_cof": "is wmediumd's; use setPropagationModel(model='logNormalShadowing', variance=...)",
         "ifb": NO_SHAPING,
         "topo": "declare the network by addStation and addLink",
         **dict.fromkeys(("client_isolation", "encrypt", "passwd"), "give it to each addAccessPoint"),
@@ -74,7 +76,7 @@ NET = Arguments(
         "plot3d": "the picture is of two dimensions; use plotGraph()",
     },
     defaults={
-        "noise_th": -91, "cca_th": -90, "fading_cof": 0, "ifb": False, "client_isolation": False, "config4addr": False,
+        "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False, "config4addr": False,
         "configWiFiDirect": False, "docker": False, "encrypt": "", "roads": 0, "autoSetPositions": False, "plot3d": False,
     },
 )  # fmt: skip
@@ -164,7 +166,6 @@ IPERF = Arguments(
 )
 NO_CALLS = {
     "addSwitch": "there are no switches here; a host is joined to a station by addLink(sta, host)",
-    "addNAT": "a run has no access to the network outside; addHost is a host behind a gateway",
     "addSensor": "IEEE 802.15.4 is not supported; use addStation",
     "addAPSensor": "IEEE 802.15.4 is not supported; use addStation",
     "addModem": "is not supported; use addStation",
@@ -183,7 +184,7 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("link", link.wmediumd) not in (link.wmediumd, link.WirelessLink):
         raise UsageError(f"Mininet_wifi: link={given['link']!r}: use link=wmediumd; a wire is addLink(sta, host)")
     mode = given.get("wmediumd_mode", "interference")
-    choice("Mininet_wifi", "wmediumd_mode", mode, {"interference": None}, "has no positions, and this medium goes by them")
+    choice("Mininet_wifi", "wmediumd_mode", mode, MODES, "has no positions, and this medium goes by them")
     if given.get("ipBase", "10.0.0.0/8") != "10.0.0.0/8":
         raise UsageError(f"Mininet_wifi: ipBase={given['ipBase']!r}: stations are 10.0.0.1/8 up; give each its ip instead")
     scenario = given.get("scenario", {})
@@ -196,6 +197,8 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "scenario": scenario,
         "rec_rssi": bool(given.get("rec_rssi", False)),
         "ssid": given.get("ssid", "adhocNet"),
+        "error_prob": mode == "error_prob",
+        "fading_db": number("Mininet_wifi", "fading_cof", given.get("fading_cof", 0), *owned.bounds("medium", "fading_db")),
     }
 
 

@@ -23,8 +23,9 @@ from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
+from testbed.mn_wifi.session import NeedsGuest
 from testbed.mn_wifi.telemetry import telemetry
-from testbed.mn_wifi.wmediumdConnector import error_prob, interference
+from testbed.mn_wifi.wmediumdConnector import interference, snr
 from testbed.programs import BUILT, ROOT
 from testbed.runs.throughput import Throughput, iperf_text
 from testbed.stages.station import NamespaceHost
@@ -128,16 +129,35 @@ def test_an_invalid_argument_is_refused_with_the_remedy(given, words):
 
 def test_calls_of_other_networks_are_refused():
     net = net_of("0,0", "50,0")
-    for call in ("addSwitch", "addNAT", "plotEnergyMonitor"):
+    for call in ("addSwitch", "plotEnergyMonitor"):
         refused(lambda call=call: getattr(net, call), call)
     refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "stations=hwsim", "proto='olsrd'")
     refused(lambda: net.addLink("sta1", "sta2"), "by radio")
     refused(lambda: Mininet_wifi(noise_th=-95), "noise_th", "range")
-    refused(lambda: Mininet_wifi(fading_cof=3), "fading_cof", "logNormalShadowing")
-    refused(lambda: Mininet_wifi(wmediumd_mode=error_prob), "error_prob", "'interference'")
+    refused(lambda: Mininet_wifi(fading_cof=31), "fading_cof", "outside 0 to 30")
+    refused(lambda: Mininet_wifi(wmediumd_mode=snr), "snr", "'interference'")
     refused(lambda: net.addStation("sta3", wlans=2), "wlans", "one radio")
     refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
     assert Mininet_wifi(link=WirelessLink).stations == []
+
+
+def test_fading_is_the_mediums_draw_on_each_frame():
+    net = Mininet_wifi(fading_cof=3)
+    net.addLink(net.addStation("sta1", position="0,0"), cls=adhoc)
+    assert net.scenario().fading_db == 3
+    assert net_of("0,0", "50,0").scenario().fading_db == 0
+
+
+def test_a_protocol_of_the_kernel_moves_the_script_into_a_guest_that_has_it(in_a_script, monkeypatch):
+    in_a_script.may_move = True
+    monkeypatch.setattr("testbed.mn_wifi.net.is_available", lambda _module: False)
+    net = Mininet_wifi()
+    net.addStation("sta1", position="0,0")
+    with pytest.raises(NeedsGuest, match="batman_adv' is the kernel's"):
+        net.addLink("sta1", cls=adhoc, proto="batman_adv")
+    monkeypatch.setattr("testbed.mn_wifi.net.is_available", lambda _module: True)
+    net.addLink("sta1", cls=adhoc, proto="batman_adv")
+    assert net.scenario().routing.protocol == "batman-adv"
 
 
 def test_mesh_is_for_the_kernels_radios(in_a_script):
@@ -236,10 +256,10 @@ def test_a_stations_own_power_may_change_while_the_network_runs(tmp_path):
 
 def test_defaults_that_are_spelled_out_are_notes(capsys, monkeypatch):
     monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
-    net = Mininet_wifi(noise_th=-91, cca_th="-90", fading_cof=0, autoAssociation=False, ifb=False, encrypt=None)
+    net = Mininet_wifi(noise_th=-91, cca_th="-90", autoAssociation=False, ifb=False, encrypt=None)
     net.addStation("sta1", position="0,0", wlans=1, passwd=None)
     printed = capsys.readouterr().out
-    assert printed.count("is Mininet-WiFi's default; it has no effect") == 6
+    assert printed.count("is Mininet-WiFi's default; it has no effect") == 5
     refused(lambda: net.addStation("sta2", wlans=True), "wlans=True")
 
 

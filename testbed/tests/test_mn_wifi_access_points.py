@@ -8,6 +8,7 @@ from testbed.errors import UsageError
 from testbed.mn_wifi import session
 from testbed.mn_wifi.link import adhoc, mesh
 from testbed.mn_wifi.net import Mininet_wifi
+from testbed.mn_wifi.wmediumdConnector import error_prob
 from testbed.tests.test_mn_wifi import refused
 
 
@@ -138,11 +139,11 @@ def test_a_station_is_encrypted_only_with_an_access_point():
 
 def test_a_script_moves_into_a_guest_when_it_asks_for_what_taps_lack(without_hwsim):
     without_hwsim.may_move = True
-    with pytest.raises(session.NeedsKernelRadios, match="ap1 is an access point"):
+    with pytest.raises(session.NeedsGuest, match="ap1 is an access point"):
         Mininet_wifi().addAccessPoint("ap1", ssid="new-ssid")
     net = Mininet_wifi()
     net.addStation("sta1", position="0,0,0")
-    with pytest.raises(session.NeedsKernelRadios, match=r"802\.11s"):
+    with pytest.raises(session.NeedsGuest, match=r"802\.11s"):
         net.addLink("sta1", cls=mesh, ssid="meshNet")
 
 
@@ -164,3 +165,36 @@ def test_a_kernel_with_hwsim_needs_no_guest(without_hwsim, monkeypatch):
 
 def test_commands_for_a_switch_are_refused():
     refused(lambda: net_of()["ap1"].cmd("ovs-ofctl add-flow ap1 priority=0,actions=normal"), "ovs-ofctl", "without OpenFlow")
+
+
+def test_error_probabilities_are_those_of_the_declared_links_and_no_others():
+    net = Mininet_wifi(wmediumd_mode=error_prob)
+    net.addAccessPoint("ap1", ssid="new-ssid", position="15,30,0")
+    for number in (1, 2):
+        net.addStation(f"sta{number}", position=f"{number},0,0")
+    net.addLink("sta1", "ap1", error_prob=0.02)
+    rates = {(link.source, link.target): link.error_rate for link in net.scenario().links}
+    assert rates == {("*", "*"): 1.0, ("sta1", "ap1"): 0.02, ("ap1", "sta1"): 0.02}
+    assert {link.frames for link in net.scenario().links} == {"all"}
+    refused(lambda: net.addLink("sta2", "ap1", error_prob=2), "error_prob=2", "outside 0 to 1")
+    other = net_of()
+    other.addStation("sta3", position="0,0,0")
+    refused(lambda: other.addLink("sta3", "ap1", error_prob=0.1), "wmediumd_mode=error_prob", "error_rate")
+
+
+def test_a_nat_is_a_host_at_an_access_points_cable():
+    net = net_of()
+    net.addNAT(linkTo="ap1").configDefault()
+    assert "nat0" in net and [str(cable.b) for cable in net.infrastructure.cables] == ["nat0"]
+    assert any("no network outside" in note for note in net.notes)
+    refused(lambda: net.addNAT("nat1", linkTo="sta1"), "linkTo='sta1'", "no access point")
+
+
+def test_sets_of_interfaces_have_no_effect_and_a_note():
+    net = net_of()
+    net.setInitialMediums(
+        (("sta1", "ap1"),),
+    )
+    net.get("sta1").setMediumId(3)
+    net.get("sta1").getNameToWintf("sta1-wlan0").setMediumId(3)
+    assert sum("there is one air" in note for note in net.notes) == 1
