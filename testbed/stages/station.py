@@ -276,6 +276,11 @@ class Station(NamespaceHost):
         super().__init__(name, **params)
         device = radio_interface(name, naming)
         self.radio = MediumInterface(self, device, mac_address(number), ip_address(number), PREFIX_BITS, ip6_address(number))
+        self.further_radios: list[MediumInterface] = []
+
+    def add_radio(self, name: str, number: int) -> None:
+        """Declare a radio more, with the MAC address of the number `number`; it has no IP address."""
+        self.further_radios.append(MediumInterface(self, name, mac_address(number), "", PREFIX_BITS, ""))
 
 
 class WiredHost(NamespaceHost):
