@@ -16,7 +16,7 @@ from testbed.mn_wifi.interface import WirelessInterface
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.stages import access_points as stage
 from testbed.stages.association import ASSOCIATED_WITHIN_S, association_control
-from testbed.stages.joining import join
+from testbed.stages.joining import KINDS, join
 from topologies.addresses import PREFIX_BITS, ip_address
 
 if TYPE_CHECKING:
@@ -207,6 +207,9 @@ class Infrastructure:
         """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
         without a routing daemon, for that would run in all stations."""
         for station, options in self.net._adhoc.items():
+            if options["cls"] not in KINDS:
+                text = f"{station} is beside access points, with which it shares the channel; use cls=adhoc"
+                raise UsageError(f"addLink: cls={options['cls']}: {text}")
             if "proto" in options:
                 text = f"{station} is beside access points, where no routing protocol runs; leave proto out"
                 raise UsageError(f"addLink: proto={options['proto']!r}: {text}")

@@ -46,7 +46,8 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import ip_address
 
 PICTURE_EVERY_S = 2.0
-RADIO_LINKS = (links.adhoc, links.mesh)
+RADIO_LINKS = (links.adhoc, links.mesh, links.ITSLink)
+HWSIM_MODES = {"mesh": "mesh", "ITSLink": "ocb"}  # by the link's class; others: an IBSS
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # kernel names that differ from those of a scenario
 
@@ -167,7 +168,7 @@ class Mininet_wifi(Powers):
         if not isinstance(station, Station):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         station.interface("addLink", given.pop("intf", None))
-        options = settings.ADHOC.check(given, self.notes)
+        options = settings.its(given, self.notes) if cls is links.ITSLink else settings.ADHOC.check(given, self.notes)
         if options.get("proto") == "batman_adv":
             self._need_module(f"proto={options['proto']!r} is the kernel's", "batman_adv")
         if cls is links.mesh and "proto" in options:
@@ -311,11 +312,12 @@ class Mininet_wifi(Powers):
         routing, remark = protocol(self._common("proto"))
         if remark:
             note(remark, self.notes)
-        mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
+        mode = HWSIM_MODES.get(self._common("cls"))
+        kernel_radios = {"hwsim": {"mode": mode}} if mode is not None and self._kind_of_stations() == "hwsim" else {}
         named = {} if self._key("net", "manet") == "mininet-wifi" else {"interface": "station-wlan0"}
         managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.aps else {}
         return {
-            **mesh,
+            **kernel_radios,
             **managed,
             **named,
             **({"monitor": True} if self.options["rec_rssi"] else {}),

@@ -129,6 +129,10 @@ ADHOC = Arguments(
     },
     defaults={"passwd": "", "bw": 0, "loss": 0, "error_prob": 0, "delay": 0, "latency": 0, "bitrates": ""},
 )  # fmt: skip
+ITS = Arguments(
+    "addLink", frozenset({"channel", "band", "proto", "txpower"}), refused={"proto_args": ADHOC.refused["proto_args"]}
+)
+ITS_CHANNEL, ITS_TX_POWER_DBM, ITS_BAND_MHZ = 181, 17, 10  # Mininet-WiFi's
 WIRE = Arguments(
     "addLink",
     frozenset({"bw", "delay", "max_queue_size"}),
@@ -200,6 +204,14 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "error_prob": mode == "error_prob",
         "fading_db": number("Mininet_wifi", "fading_cof", given.get("fading_cof", 0), *owned.bounds("medium", "fading_db")),
     }
+
+
+def its(given: Mapping[str, Any], notes: set[str]) -> dict[str, Any]:
+    """The options of addLink(cls=ITSLink), in the words of an ad hoc link. Raises UsageError."""
+    options = {"channel": ITS_CHANNEL, "txpower": ITS_TX_POWER_DBM, "band": ITS_BAND_MHZ, **ITS.check(given, notes)}
+    why = "has symbols of twice the length, which no profile here has; use all radios at 20 MHz"
+    choice("addLink", "band", options.pop("band"), {20: None, "20": None}, why)
+    return {**options, "mode": "a"}
 
 
 def address(call: str, text: object) -> None:

@@ -18,7 +18,7 @@ from analysis.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server
-from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
+from testbed.mn_wifi.link import ITSLink, WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
@@ -169,6 +169,19 @@ def test_mesh_is_for_the_kernels_radios(in_a_script):
     assert (scenario.stations, scenario.hwsim.mode, scenario.routing.protocol) == ("hwsim", "mesh", "none")
     net.addLink("sta2", cls=adhoc, ssid="meshNet")
     refused(net.scenario, "cls='mesh' of sta1", "one kind")
+
+
+def test_an_its_link_is_outside_of_a_bss_at_5_9_ghz(in_a_script):
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addLink(net.addStation(f"sta{number}", position=f"{50 * number},0"), cls=ITSLink, band=20, proto="olsr")
+    scenario = net.scenario()
+    assert (scenario.stations, scenario.radio, scenario.routing.protocol) == ("tap", "dot11a-54m", "olsr")
+    assert scenario.radio_overrides["frequency_hz"] == 5.905e9  # channel 181: 5 GHz + 181 * 5 MHz (18.3.8.4.2)
+    assert net["sta1"].wintfs[0].txpower == 17
+    in_a_script.overrides = ("stations=hwsim",)
+    assert net.scenario().hwsim.mode == "ocb"
+    refused(lambda: net.addLink("sta1", cls=ITSLink), "band=10", "20 MHz")
 
 
 def test_an_argument_without_effect_is_noted_once(capsys):
