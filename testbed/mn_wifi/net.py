@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from mininet.log import info, output
@@ -220,11 +219,13 @@ class Mininet_wifi(Powers):
         self.infrastructure.control_by("setMobilityModel", options)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
-        numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance"} & options.keys()
-        found = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
+        numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance", "g_velocity", "aggregation"} & options.keys()
+        found: dict[str, Any] = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
         if "model" not in options:
             raise UsageError("setMobilityModel: names no model; add model='RandomWayPoint'")
         found |= {key: number("setMobilityModel", "time", value, 0, 1e5) for key, value in times.items()}
+        if "pointlist" in options:
+            found["pointlist"] = tuple(point("setMobilityModel", "pointlist", place) for place in options["pointlist"])
         self._model = Model(str(options["model"]), **{**found, **({"seed": int(found["seed"])} if "seed" in found else {})})
 
     def startMobility(self, **given: object) -> None:
@@ -385,7 +386,7 @@ class Mininet_wifi(Powers):
         if station._place is not None:
             return station._place
         if self._model is not None:
-            return self._bounds_of(station).random_place(Random(f"mn_wifi place {self._model.seed} {station.order}"))
+            return self._model.first_place(station.order, self._bounds_of(station))
         if self.aps and all(other._place is None for other in self._with_radios()):
             note("no node has a position: they stand side by side, 1 m apart", self.notes)
             return float(station.order), 0.0, 0.0

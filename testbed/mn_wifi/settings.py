@@ -84,12 +84,13 @@ STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
     | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt"}
-    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval"},
+    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval", "config", "wpasup_globals"},
     noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
         "max_z": "movement is at one height; it has no effect",
         "ssid": "is addLink's; it has no effect",
+        "wpasup_flags": "wpa_supplicant's output is in log/ of the results; it has no effect",
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
@@ -147,12 +148,12 @@ WIRE = Arguments(
 MODEL = Arguments(
     "setMobilityModel",
     frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
-    | {"velocity_mean", "alpha", "variance", "ac_method"},
+    | {"velocity_mean", "alpha", "variance", "ac_method", "pointlist", "g_velocity", "aggregation"},
     noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
-        "pointlist": "give each station its places: sta.coord, net.mobility",
     },
+    defaults={"n_groups": 1},
 )
 START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
 MOBILITY = Arguments("mobility", frozenset({"time", "position"}))

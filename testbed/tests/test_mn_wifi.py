@@ -1,6 +1,7 @@
 """Mininet-WiFi's API before a network is up: a script becomes a scenario and a movement, or one line of error."""
 
 import inspect
+import itertools
 import math
 import re
 import runpy
@@ -411,7 +412,21 @@ def test_a_path_over_several_places_has_one_speed():
     assert made.position("sta1", 20) == pytest.approx((30, 10, 0))
 
 
-@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME))
+def test_a_group_with_a_path_follows_it_and_stays_together():
+    """7 m of path in steps of 0.7 m a second: at its end after 10 s. A station goes 1 m a second at random, and 0.5 m home."""
+    model = Model("CRP", pointlist=((10, 10, 0), (13, 10, 0), (13, 14, 0)), g_velocity=0.7, aggregation=0.5, seed=3)
+    places = [model.first_place(number, Bounds()) for number in (1, 2)]
+    assert all(10 <= x <= 11 and 10 <= y <= 11 for x, y, _z in places) and places[0] != places[1]
+    legs = model.legs(1, "sta1", places[0], Bounds())
+    assert [leg.start_s for leg in legs[:3]] == [0, 1, 2]
+    ends = [places[0], *(leg.to for leg in legs)]
+    assert all(math.dist(a, b) <= 0.7 + 1 + 0.5 + 1e-9 for a, b in itertools.pairwise(ends))
+    assert all(math.dist(end, (13, 14, 0)) < 10 for end in ends[100:]), "the group is at the end of its path"
+    assert legs == model.legs(1, "sta1", places[0], Bounds())
+    refused(lambda: Model("CRP"), "CRP", "pointlist=")
+
+
+@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME.keys() - {"CRP"}))
 def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
     bounds = Bounds(20, 60, 10, 40, 2, 4)
     draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]
