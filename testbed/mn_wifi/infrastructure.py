@@ -15,8 +15,8 @@ from testbed.mn_wifi.arguments import Arguments, choice, note, number
 from testbed.mn_wifi.interface import WirelessInterface
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.stages import access_points as stage
-from testbed.stages.association import ASSOCIATED_WITHIN_S, association_control
-from testbed.stages.joining import join
+from testbed.stages.association import ASSOCIATED_WITHIN_S, Association, association_control
+from testbed.stages.joining import KINDS, join
 from topologies.addresses import PREFIX_BITS, ip_address
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Infrastructure:
         self.error_probs: dict[tuple[str, str], float] = {}
         self.method: str | None = None
         self.automatic = True
+        self.association: Association | None = None  # from build() on
 
     # --- declaring ------------------------------------------------------------------------------------------------
 
@@ -207,6 +208,9 @@ class Infrastructure:
         """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
         without a routing daemon, for that would run in all stations."""
         for station, options in self.net._adhoc.items():
+            if options["cls"] not in KINDS:
+                text = f"{station} is beside access points, with which it shares the channel; use cls=adhoc"
+                raise UsageError(f"addLink: cls={options['cls']}: {text}")
             if "proto" in options:
                 text = f"{station} is beside access points, where no routing protocol runs; leave proto out"
                 raise UsageError(f"addLink: proto={options['proto']!r}: {text}")
@@ -264,6 +268,12 @@ class Infrastructure:
             text = f"is not associated with {point} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
             output(f"*** {member.station.name}: {text}\n")
         association.follow()
+        self.association = association
+
+    def point_of(self, station: Station) -> AccessPoint:
+        """The access point of a station, or the nearest one while it has none."""
+        present = {} if self.association is None else {m.station.name: m.wanted for m in self.association.members}
+        return min(self.points, key=lambda point: (point.name != present.get(station.name), station.get_distance_to(point)))
 
 
 def passphrase(call: str, params: dict[str, Any]) -> str | None:

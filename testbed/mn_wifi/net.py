@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from mininet.log import info, output
@@ -46,7 +45,8 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import ip_address
 
 PICTURE_EVERY_S = 2.0
-RADIO_LINKS = (links.adhoc, links.mesh)
+RADIO_LINKS = (links.adhoc, links.mesh, links.ITSLink)
+HWSIM_MODES = {"mesh": "mesh", "ITSLink": "ocb"}  # by the link's class; others: an IBSS
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # kernel names that differ from those of a scenario
 
@@ -167,7 +167,7 @@ class Mininet_wifi(Powers):
         if not isinstance(station, Station):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         station.interface("addLink", given.pop("intf", None))
-        options = settings.ADHOC.check(given, self.notes)
+        options = settings.its(given, self.notes) if cls is links.ITSLink else settings.ADHOC.check(given, self.notes)
         if options.get("proto") == "batman_adv":
             self._need_module(f"proto={options['proto']!r} is the kernel's", "batman_adv")
         if cls is links.mesh and "proto" in options:
@@ -219,11 +219,13 @@ class Mininet_wifi(Powers):
         self.infrastructure.control_by("setMobilityModel", options)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
-        numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance"} & options.keys()
-        found = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
+        numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance", "g_velocity", "aggregation"} & options.keys()
+        found: dict[str, Any] = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
         if "model" not in options:
             raise UsageError("setMobilityModel: names no model; add model='RandomWayPoint'")
         found |= {key: number("setMobilityModel", "time", value, 0, 1e5) for key, value in times.items()}
+        if "pointlist" in options:
+            found["pointlist"] = tuple(point("setMobilityModel", "pointlist", place) for place in options["pointlist"])
         self._model = Model(str(options["model"]), **{**found, **({"seed": int(found["seed"])} if "seed" in found else {})})
 
     def startMobility(self, **given: object) -> None:
@@ -311,11 +313,12 @@ class Mininet_wifi(Powers):
         routing, remark = protocol(self._common("proto"))
         if remark:
             note(remark, self.notes)
-        mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
+        mode = HWSIM_MODES.get(self._common("cls"))
+        kernel_radios = {"hwsim": {"mode": mode}} if mode is not None and self._kind_of_stations() == "hwsim" else {}
         named = {} if self._key("net", "manet") == "mininet-wifi" else {"interface": "station-wlan0"}
         managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.aps else {}
         return {
-            **mesh,
+            **kernel_radios,
             **managed,
             **named,
             **({"monitor": True} if self.options["rec_rssi"] else {}),
@@ -383,7 +386,7 @@ class Mininet_wifi(Powers):
         if station._place is not None:
             return station._place
         if self._model is not None:
-            return self._bounds_of(station).random_place(Random(f"mn_wifi place {self._model.seed} {station.order}"))
+            return self._model.first_place(station.order, self._bounds_of(station))
         if self.aps and all(other._place is None for other in self._with_radios()):
             note("no node has a position: they stand side by side, 1 m apart", self.notes)
             return float(station.order), 0.0, 0.0

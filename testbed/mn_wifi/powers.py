@@ -84,6 +84,12 @@ class Powers:
         name, model = self._air()
         return self.radio_of(station).range_m or self.power_of(station).reach_m(name, model)
 
+    def distance_of(self, sender: "Station", receiver: "Station", power_dbm: float) -> float:
+        """The distance in metres at which `receiver` has Mininet-WiFi's power `power_dbm` of `sender`'s frames."""
+        name, model = self._air()
+        other_antenna_db = self.power_of(receiver).gain_db - self.power_of(sender).gain_db
+        return self.power_of(sender).reach_m(name, model, power_dbm - other_antenna_db)
+
     def change_radio(self, station: "Station", call: str, name: str, value: float) -> None:
         """Set `range`, `txpower`, `antennaGain` or `antennaHeight` of a station; on the air at once if the network is up. Raises
         UsageError."""

@@ -84,12 +84,13 @@ STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
     | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt"}
-    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval"},
+    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval", "config", "wpasup_globals"},
     noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
         "max_z": "movement is at one height; it has no effect",
         "ssid": "is addLink's; it has no effect",
+        "wpasup_flags": "wpa_supplicant's output is in log/ of the results; it has no effect",
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
@@ -129,6 +130,10 @@ ADHOC = Arguments(
     },
     defaults={"passwd": "", "bw": 0, "loss": 0, "error_prob": 0, "delay": 0, "latency": 0, "bitrates": ""},
 )  # fmt: skip
+ITS = Arguments(
+    "addLink", frozenset({"channel", "band", "proto", "txpower"}), refused={"proto_args": ADHOC.refused["proto_args"]}
+)
+ITS_CHANNEL, ITS_TX_POWER_DBM, ITS_BAND_MHZ = 181, 17, 10  # Mininet-WiFi's
 WIRE = Arguments(
     "addLink",
     frozenset({"bw", "delay", "max_queue_size"}),
@@ -143,12 +148,12 @@ WIRE = Arguments(
 MODEL = Arguments(
     "setMobilityModel",
     frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
-    | {"velocity_mean", "alpha", "variance", "ac_method"},
+    | {"velocity_mean", "alpha", "variance", "ac_method", "pointlist", "g_velocity", "aggregation"},
     noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
-        "pointlist": "give each station its places: sta.coord, net.mobility",
     },
+    defaults={"n_groups": 1},
 )
 START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
 MOBILITY = Arguments("mobility", frozenset({"time", "position"}))
@@ -200,6 +205,14 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "error_prob": mode == "error_prob",
         "fading_db": number("Mininet_wifi", "fading_cof", given.get("fading_cof", 0), *owned.bounds("medium", "fading_db")),
     }
+
+
+def its(given: Mapping[str, Any], notes: set[str]) -> dict[str, Any]:
+    """The options of addLink(cls=ITSLink), in the words of an ad hoc link. Raises UsageError."""
+    options = {"channel": ITS_CHANNEL, "txpower": ITS_TX_POWER_DBM, "band": ITS_BAND_MHZ, **ITS.check(given, notes)}
+    why = "has symbols of twice the length, which no profile here has; use all radios at 20 MHz"
+    choice("addLink", "band", options.pop("band"), {20: None, "20": None}, why)
+    return {**options, "mode": "a"}
 
 
 def address(call: str, text: object) -> None:

@@ -93,14 +93,14 @@ def access_points_up(
         _forget_addresses(site, [net[point.name] for point in points])
         for point in points:
             station: Station = net[point.name]
-            bridged = any(point.name in (cable.a, cable.b) for cable in cables)
+            bridged = point.isolated or any(point.name in (cable.a, cable.b) for cable in cables)
             path = folder / f"{point.name}.conf"
             path.write_text(hostapd_config(site, point, station.radio.name, bridged=bridged))
             children.append(
                 network.children.start(f"hostapd-{point.name}", ["hostapd", path], netns=station.netns, remedy=REMEDY)
             )
         network.children.wait_for_text(children, "AP-ENABLED", within_s=UP_WITHIN_S)
-        _lay(site, net, cables, {point.name for point in points}, {host.name: host for host in hosts})
+        _lay(site, net, cables, points, {host.name: host for host in hosts})
         yield children
     finally:
         network.children.stop(children)
@@ -125,11 +125,21 @@ def _host_up(network: Network, host: CabledHost) -> NamespaceHost:
     return found
 
 
-def _lay(site: Site, net: object, cables: Sequence[Cable], points: set[str], hosts: dict[str, CabledHost]) -> None:
-    """Make each cable from its first end's namespace, then attach both ends."""
+def send_back(site: Site, station: Station) -> None:
+    """Let an isolated access point's bridge forward frames to the radio that they came from (hairpin mode of bridge(8)): its
+    stations reach each other through the bridge."""
+    iproute.batches({station: [f"link set dev {station.radio.name} type bridge_slave hairpin on"]}, "hairpin", site.log)
+
+
+def _lay(
+    site: Site, net: object, cables: Sequence[Cable], access_points: Sequence[AccessPoint], hosts: dict[str, CabledHost]
+) -> None:
+    """Make each cable from its first end's namespace, then attach both ends. Bridges of isolated access points are up, too."""
     counts: dict[str, int] = {}
     here: dict[NamespaceHost, list[str]] = {}
-    bridged = [net[point] for point in sorted(points) if any(point in (cable.a, cable.b) for cable in cables)]  # type: ignore[index]
+    points = {point.name for point in access_points}
+    ends = {end for cable in cables for end in (cable.a, cable.b)} | {point.name for point in access_points if point.isolated}
+    bridged = [net[point] for point in sorted(points & ends)]  # type: ignore[index]
     after: dict[NamespaceHost, list[str]] = {node: [f"link set {BRIDGE} up"] for node in bridged}
     for cable in cables:
         names = []

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.host import namespace
-from testbed.host.processes import Child
+from testbed.host.processes import SLOWER, Child
 from testbed.stages.access_points import FREQ_MHZ, AccessPoint
 from testbed.stages.control import MediumControl
 from testbed.stages.routing import Network
@@ -31,8 +31,8 @@ EVERY_S = 0.2
 STRONGER_DB = 0.1  # Mininet-WiFi's ssf
 FEWER = 2  # Mininet-WiFi's llf: load + 2 < own load
 RETRY_AFTER_S = 5.0  # after the start of an association that has not succeeded; mac80211 gives up within 2 s
-ASSOCIATED_WITHIN_S = 20.0
-STARTED_WITHIN_S = 60.0
+ASSOCIATED_WITHIN_S = 20.0 * SLOWER
+STARTED_WITHIN_S = 60.0 * SLOWER
 SIOCGIFFLAGS, IFF_RUNNING = 0x8913, 0x40  # <linux/sockios.h>, <linux/if.h>
 REMEDY = "its station lost its access point; see its log, and run it again"
 CSV_HEADER = "time_s,station,event,access_point"

@@ -28,7 +28,7 @@ from mininet.util import getincrementaldecoder
 from scenarios.scenario import Scenario, Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace
-from testbed.host.processes import exit_text
+from testbed.host.processes import SLOWER, exit_text
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from testbed.stages.containers import RunningContainer
 
 PROMPT = chr(127)  # Mininet's sentinel, by which node.monitor() recognises the end of a command
-SHELL_DEADLINE_S = 30.0
+SHELL_DEADLINE_S = 30.0 * SLOWER
 NO_HOMES: Mapping[str, int] = {}
 # As `mnexec -n` does: /sys shows the devices of the network namespace that mounted it.
 WITH_SYS_OF_NAMESPACE = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]

@@ -1,6 +1,7 @@
 """Mininet-WiFi's API before a network is up: a script becomes a scenario and a movement, or one line of error."""
 
 import inspect
+import itertools
 import math
 import re
 import runpy
@@ -18,7 +19,7 @@ from analysis.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server
-from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
+from testbed.mn_wifi.link import ITSLink, WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
@@ -169,6 +170,19 @@ def test_mesh_is_for_the_kernels_radios(in_a_script):
     assert (scenario.stations, scenario.hwsim.mode, scenario.routing.protocol) == ("hwsim", "mesh", "none")
     net.addLink("sta2", cls=adhoc, ssid="meshNet")
     refused(net.scenario, "cls='mesh' of sta1", "one kind")
+
+
+def test_an_its_link_is_outside_of_a_bss_at_5_9_ghz(in_a_script):
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addLink(net.addStation(f"sta{number}", position=f"{50 * number},0"), cls=ITSLink, band=20, proto="olsr")
+    scenario = net.scenario()
+    assert (scenario.stations, scenario.radio, scenario.routing.protocol) == ("tap", "dot11a-54m", "olsr")
+    assert scenario.radio_overrides["frequency_hz"] == 5.905e9  # channel 181: 5 GHz + 181 * 5 MHz (18.3.8.4.2)
+    assert net["sta1"].wintfs[0].txpower == 17
+    in_a_script.overrides = ("stations=hwsim",)
+    assert net.scenario().hwsim.mode == "ocb"
+    refused(lambda: net.addLink("sta1", cls=ITSLink), "band=10", "20 MHz")
 
 
 def test_an_argument_without_effect_is_noted_once(capsys):
@@ -398,7 +412,21 @@ def test_a_path_over_several_places_has_one_speed():
     assert made.position("sta1", 20) == pytest.approx((30, 10, 0))
 
 
-@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME))
+def test_a_group_with_a_path_follows_it_and_stays_together():
+    """7 m of path in steps of 0.7 m a second: at its end after 10 s. A station goes 1 m a second at random, and 0.5 m home."""
+    model = Model("CRP", pointlist=((10, 10, 0), (13, 10, 0), (13, 14, 0)), g_velocity=0.7, aggregation=0.5, seed=3)
+    places = [model.first_place(number, Bounds()) for number in (1, 2)]
+    assert all(10 <= x <= 11 and 10 <= y <= 11 for x, y, _z in places) and places[0] != places[1]
+    legs = model.legs(1, "sta1", places[0], Bounds())
+    assert [leg.start_s for leg in legs[:3]] == [0, 1, 2]
+    ends = [places[0], *(leg.to for leg in legs)]
+    assert all(math.dist(a, b) <= 0.7 + 1 + 0.5 + 1e-9 for a, b in itertools.pairwise(ends))
+    assert all(math.dist(end, (13, 14, 0)) < 10 for end in ends[100:]), "the group is at the end of its path"
+    assert legs == model.legs(1, "sta1", places[0], Bounds())
+    refused(lambda: Model("CRP"), "CRP", "pointlist=")
+
+
+@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME.keys() - {"CRP"}))
 def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
     bounds = Bounds(20, 60, 10, 40, 2, 4)
     draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]

@@ -6,6 +6,7 @@ import pytest
 
 from testbed.errors import UsageError
 from testbed.mn_wifi import session
+from testbed.mn_wifi.access_point import sends_back
 from testbed.mn_wifi.link import adhoc, mesh
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.wmediumdConnector import error_prob
@@ -161,6 +162,29 @@ def test_a_kernel_with_hwsim_needs_no_guest(without_hwsim, monkeypatch):
     monkeypatch.setattr(session, "require_radios", lambda _stations: None)
     Mininet_wifi().addAccessPoint("ap1", ssid="new-ssid")
     assert without_hwsim.overrides == ("stations=hwsim",)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('ovs-ofctl add-flow ap1 "priority=0,arp,in_port=1,actions=output:in_port,normal"', True),
+        ('ovs-ofctl add-flow ap1 "priority=10,actions=in_port,normal"', True),
+        ("ovs-ofctl add-flow ap1 priority=0,actions=normal", False),
+        ("ovs-ofctl add-flow ap1 in_port=2,actions=in_port,normal", False),
+        ("ovs-ofctl add-flow ap1 tcp,tp_dst=80,actions=in_port,normal", False),
+        ("ovs-ofctl add-flow ap2 actions=in_port,normal", False),
+        ("ovs-ofctl del-flows ap1", False),
+        ("ovs-ofctl add-flow ap1 'actions=in_port", False),
+    ],
+)
+def test_the_one_rule_that_a_bridge_has_sends_back_to_the_radio(line, expected):
+    assert sends_back(line, "ap1") is expected
+
+
+def test_the_rule_has_no_effect_where_stations_reach_each_other_anyway():
+    net = net_of()
+    assert net["ap1"].cmd("ovs-ofctl add-flow ap1 actions=in_port,normal") == ""
+    assert any("without the rule" in note for note in net.notes)
 
 
 def test_commands_for_a_switch_are_refused():
