@@ -8,10 +8,11 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UsageError
-from testbed.mn_wifi.arguments import note, point
+from testbed.mn_wifi.arguments import note, number, point
 from testbed.mn_wifi.interface import WirelessInterface
-from testbed.mn_wifi.node import Node, Station
-from testbed.stages import access_points
+from testbed.mn_wifi.node import MAX_RADIOS, Node, Station
+from testbed.stages import access_points, iproute
+from topologies.addresses import PREFIX_BITS
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.net import Mininet_wifi
@@ -23,15 +24,17 @@ NO_OPENFLOW = "access points are learning bridges here (bridge(8)), without Open
 
 
 class AccessPoint(Station):
-    """An access point; its number follows those of all stations. It bridges, and has no address of its own."""
-
-    passphrase: str | None = None
+    """An access point; its number follows those of all stations. It bridges, and has no address of its own, unless `ip` states
+    one. Of several radios each has a network, unless it joins a mesh."""
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         Node.__init__(self, net, name, params)
-        self.ip = ""
-        self.params["wlan"] = [f"{name}-wlan1"]  # Mininet-WiFi counts an access point's from 1
-        self.wintfs = {0: WirelessInterface(self)}
+        self.ip = str(params.get("ip", ""))
+        wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
+        self.params["wlan"] = [
+            f"{name}-wlan{index + 1}" for index in range(wlans)
+        ]  # Mininet-WiFi counts an access point's from 1
+        self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
         self._place = point(name, "position", params["position"]) if "position" in params else None
         self.ssid = params["ssid"] = str(params.get("ssid", f"ssid-{name}"))
 
@@ -47,14 +50,16 @@ class AccessPoint(Station):
     def stop(self) -> None:
         """No effect: it ends with the network."""
 
-    def IP(self, intf: object = None) -> str:
-        """Empty: it has no address."""
-        self.interface("IP", intf)
-        return ""
-
     def setIP(self, ip: str, prefixLen: int = 8, intf: object = None) -> None:
         """Not supported. Raises UsageError."""
-        raise UsageError(f"{self.name}.setIP: an access point is a bridge without an address; leave it out")
+        raise UsageError(f"{self.name}.setIP: an access point is a bridge; give addAccessPoint its ip, or leave it out")
+
+    def take_address(self) -> None:
+        """The script's address, on the bridge or the only radio."""
+        if self.ip:
+            device = access_points.BRIDGE if self.name in self.net.infrastructure.bridges() else self.host.radio.name
+            lines = [f"address replace {self.ip if '/' in self.ip else f'{self.ip}/{PREFIX_BITS}'} dev {device}"]
+            iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
 
     def cmd(self, *words: object, **more: object) -> str:
         """As Mininet's. Of commands for a switch, the rule that sends back is carried out; others raise UsageError, for their

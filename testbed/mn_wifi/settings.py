@@ -83,7 +83,7 @@ NET = Arguments(
 STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
-    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt"}
+    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt", "wlans"}
     | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval", "config", "wpasup_globals"},
     noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
@@ -94,13 +94,13 @@ STATION = Arguments(
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
-        "wlans": ONE_RADIO, "wpss": NO_ENCRYPTION,
+        "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
         "active_scan": NO_ROAMING,
         **dict.fromkeys(("scan_freq", "freq_list"), "all radios share one channel here; leave it out"),
         "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
-    defaults={"wlans": 1, "encrypt": "", "passwd": "", "wpss": ""},
+    defaults={"encrypt": "", "passwd": "", "wpss": ""},
 )  # fmt: skip
 HOST = Arguments(
     "addHost",

@@ -137,7 +137,7 @@ def test_calls_of_other_networks_are_refused():
     refused(lambda: Mininet_wifi(noise_th=-95), "noise_th", "range")
     refused(lambda: Mininet_wifi(fading_cof=31), "fading_cof", "outside 0 to 30")
     refused(lambda: Mininet_wifi(wmediumd_mode=snr), "snr", "'interference'")
-    refused(lambda: net.addStation("sta3", wlans=2), "wlans", "one radio")
+    refused(lambda: net.addStation("sta3", wlans=9), "wlans", "1 to 8")
     refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
     assert Mininet_wifi(link=WirelessLink).stations == []
 
@@ -271,10 +271,10 @@ def test_a_stations_own_power_may_change_while_the_network_runs(tmp_path):
 def test_defaults_that_are_spelled_out_are_notes(capsys, monkeypatch):
     monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
     net = Mininet_wifi(noise_th=-91, cca_th="-90", autoAssociation=False, ifb=False, encrypt=None)
-    net.addStation("sta1", position="0,0", wlans=1, passwd=None)
+    net.addStation("sta1", position="0,0", passwd=None)
     printed = capsys.readouterr().out
-    assert printed.count("is Mininet-WiFi's default; it has no effect") == 5
-    refused(lambda: net.addStation("sta2", wlans=True), "wlans=True")
+    assert printed.count("is Mininet-WiFi's default; it has no effect") == 4
+    refused(lambda: Mininet_wifi(ifb=0), "ifb=0")
 
 
 def test_nodes_and_links_are_listed_as_there():
@@ -314,7 +314,7 @@ def test_a_program_of_the_script_sets_and_gets_over_a_socket():
     assert say("get.sta1.position") == "(10.5, 20.0, 0.0)"
     assert say("set.sta2.setRange(30, intf=sta2-wlan0)") == "command accepted!"
     assert say("get.sta2.wintfs[0].range") == "30.0"
-    assert "a station has one radio" in say("set.sta2.setRange(30, intf=sta2-wlan7)")
+    assert "is no radio of it; use sta2-wlan0" in say("set.sta2.setRange(30, intf=sta2-wlan7)")
     assert say("set.sta1.terminate()") == "unrecognized method!"
     assert say("set.sta1.position") == "usage: set.node.method()"
     assert say("get.sta1.__class__") == say("get.sta1.net") == say("get.sta1") == "usage: get.node.attr"
