@@ -10,13 +10,16 @@ from mininet.log import output
 
 from testbed.errors import UsageError
 from testbed.host.access_points import require_programs
+from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
 from testbed.mn_wifi.interface import Bss, WirelessInterface
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 from testbed.stages import access_points as stage
+from testbed.stages import four_address
 from testbed.stages.association import ASSOCIATED_WITHIN_S, Association, association_control
+from testbed.stages.four_address import FourAddressLink
 from testbed.stages.joining import KINDS, join
 from topologies.addresses import PREFIX_BITS, ip_address
 
@@ -68,6 +71,9 @@ ASSOCIATION = Arguments(
         **{name: "a radio's throughput follows from its frames; leave it out" for name in ("bw", "delay", "latency", "bitrates")},
     },
 )  # fmt: skip
+FOUR_ADDRESS = Arguments(
+    "addLink", frozenset(), noted={name: "a link is of the first radio of each; it has no effect" for name in ("port1", "port2")}
+)
 CABLE_ARGUMENTS = Arguments(
     "addLink",
     frozenset(),
@@ -102,6 +108,7 @@ class Infrastructure:
         self.net = net
         self.points: list[AccessPoint] = []
         self.cables: list[stage.Cable] = []
+        self.four_address: list[tuple[WirelessInterface, WirelessInterface]] = []  # access point, its client
         self.first: dict[str, str] = {}
         self.error_probs: dict[tuple[str, str], float] = {}
         self.method: str | None = None
@@ -155,6 +162,9 @@ class Infrastructure:
 
     def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> WirelessInterface | None:
         """addLink(sta, ap): a radio of the station begins with this access point; addLink(ap, ap), addLink(ap, host): a cable."""
+        if cls is links._4address and b is not None:
+            self._link_of_four_addresses(a, b, given)
+            return None
         if b is None or (cls is not None and getattr(cls, "__name__", "") not in ("TCLink", "Link")):
             kind = getattr(cls, "__name__", cls)
             raise UsageError(f"addLink({a}): cls={kind}: is no link of an access point; use cls=mesh, or addLink(sta, ap)")
@@ -164,6 +174,15 @@ class Infrastructure:
         CABLE_ARGUMENTS.check(given, self.net.notes)
         self.cables.append(stage.Cable(a.name, b.name))
         return None
+
+    def _link_of_four_addresses(self, point: Node, client: Node, given: dict[str, Any]) -> None:
+        FOUR_ADDRESS.check(given, self.net.notes)
+        ends = [node.wintfs[0] for node in (point, client) if isinstance(node, AccessPoint) and node.wintfs[0].bss is not None]
+        if len(ends) != 2:
+            raise UsageError(f"addLink({point}, {client}): cls=_4address: joins two access points; use addLink(sta, ap)")
+        if any(end.bss is not None and end.bss.passphrase for end in ends[:1]):
+            raise UsageError(f"addLink({point}, {client}): cls=_4address: {point} is encrypted; leave it open")
+        self.four_address.append((ends[0], ends[1]))
 
     def _begin_with(self, station: Station, point: Node, given: dict[str, Any]) -> WirelessInterface:
         options = ASSOCIATION.check(given, self.net.notes)
@@ -253,11 +272,20 @@ class Infrastructure:
     def bridges(self) -> list[str]:
         """The access points that join radios and cables, or send back what an isolated radio receives."""
         ends = {end for cable in self.cables for end in (cable.a, cable.b)}
+        ends |= {radio.node.name for link in self.four_address for radio in link}
         return [p.name for p in self.points if p.name in ends or len(p.wintfs) > 1 or p.params.get("client_isolation")]
+
+    def _check_four_address(self) -> None:
+        """Raise UsageError for a link between two channels: a radio has one."""
+        for point, client in self.four_address:
+            if self.channel_of(point) != self.channel_of(client):
+                text = f"{point} has channel {self.channel_of(point)}, {client} {self.channel_of(client)}; give both one channel"
+                raise UsageError(f"addLink({point.node}, {client.node}): cls=_4address: {text}")
 
     def check(self) -> None:
         """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
         without a routing daemon, for that would run in all stations."""
+        self._check_four_address()
         for station, options in self.net._adhoc.items():
             if options["cls"] not in KINDS:
                 text = f"{station} is beside access points, with which it shares the channel; use cls=adhoc"
@@ -303,6 +331,9 @@ class Infrastructure:
         standing.stages.enter_context(stage.access_points_up(network, points, self.cables, hosts, self.bridges()))
         if self.net._adhoc:
             self._join(network)
+        by_name = {point.name: point for point in points}
+        links_up = [FourAddressLink(by_name[a.radio], by_name[b.radio]) for a, b in self.four_address]
+        four_address.connect(network, links_up)
         for point in self.points:
             point.take_address()
         members = [r for r in self.net.radios() if r.bss is None and r.node not in self.points and r.radio not in self.net._adhoc]
@@ -324,7 +355,8 @@ class Infrastructure:
     def _point(self, radio: WirelessInterface) -> stage.AccessPoint:
         assert radio.bss is not None
         bss = radio.bss
-        return stage.AccessPoint(radio.radio, bss.ssid, radio.mac, bss.passphrase, bss.isolated, self.channel_on_air(radio))
+        joined, channel = any(point is radio for point, _client in self.four_address), self.channel_on_air(radio)
+        return stage.AccessPoint(radio.radio, bss.ssid, radio.mac, bss.passphrase, bss.isolated, channel, joined)
 
     def _join(self, network: "Network") -> None:
         """Join radios to the ad hoc network or mesh; those of bridges become part of these."""

@@ -58,6 +58,7 @@ NET = Arguments(
         "waitConnected": "there are no switches to wait for; it has no effect",
         "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
+        "config4addr": "addLink(ap1, ap2, cls=_4address) makes links of four addresses; it has no effect",
         "freq": "the frequency is the channel's; it has no effect",
         "band": "the band is the channel's; it has no effect",
     },
@@ -68,7 +69,6 @@ NET = Arguments(
         "topo": "declare the network by addStation and addLink",
         **dict.fromkeys(("client_isolation", "encrypt", "passwd"), "give it to each addAccessPoint"),
         "ieee80211w": "protected management frames are not supported; leave it out",
-        "config4addr": "links of four addresses are not supported; leave it out",
         "configWiFiDirect": "Wi-Fi Direct is not modelled; use cls=adhoc",
         "docker": "nodes are namespaces of this machine; leave it out",
         "roads": "there are no roads here; use setMobilityModel, or scenario={'mobility': 'manhattan', ...}",
@@ -76,7 +76,7 @@ NET = Arguments(
         "plot3d": "the picture is of two dimensions; use plotGraph()",
     },
     defaults={
-        "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False, "config4addr": False,
+        "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False,
         "configWiFiDirect": False, "docker": False, "encrypt": "", "roads": 0, "autoSetPositions": False, "plot3d": False,
     },
 )  # fmt: skip

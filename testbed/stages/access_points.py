@@ -31,7 +31,8 @@ CONTROL_FOLDER = SOCKETS / "hostapd"
 @dataclass(frozen=True)
 class AccessPoint:
     """One BSS: `name` of the radio that is its access point (of a first radio, its station's), `bssid` its address.
-    `passphrase`: of WPA2-PSK; None: open. `isolated`: stations do not reach each other through it. `channel`: one of CHANNELS."""
+    `passphrase`: of WPA2-PSK; None: open. `isolated`: stations do not reach each other through it. `channel`: one of CHANNELS.
+    `four_addresses`: stations may have bridges behind them (testbed/stages/four_address.py)."""
 
     name: str
     ssid: str
@@ -39,6 +40,7 @@ class AccessPoint:
     passphrase: str | None = None
     isolated: bool = False
     channel: int = 1
+    four_addresses: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def hostapd_config(site: Site, point: AccessPoint, interface: str, *, bridged: b
         "wmm_enabled": 1,
         "ap_isolate": int(point.isolated),
     }
+    if point.four_addresses:
+        lines |= {"wds_sta": 1, "wds_bridge": BRIDGE}
     if point.passphrase is not None:
         lines |= {"wpa": 2, "wpa_key_mgmt": "WPA-PSK", "rsn_pairwise": "CCMP", "wpa_passphrase": point.passphrase}
     return "".join(f"{key}={value}\n" for key, value in lines.items())

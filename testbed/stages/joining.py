@@ -32,22 +32,23 @@ def join(network: Network, stations: Sequence[Station | FurtherRadio], kind: str
         words = ["mesh", "join", name, "freq", frequency, "NOHT", *rates, *beacons]
     for station in stations:
         _set_type(network, station, kind)
-        _iw(station, *words)
+        iw(station, *words)
 
 
 def _set_type(network: Network, station: Station | FurtherRadio, kind: str) -> None:
     """mac80211 makes a mesh interface only of one that is down, which costs it its routes."""
     if kind != "mesh":
-        _iw(station, "set", "type", KINDS[kind])
+        iw(station, "set", "type", KINDS[kind])
         return
     device, owner = station.radio.name, getattr(station, "station", station)
     iproute.batches({owner: [f"link set {device} down"]}, "mesh-down", network.site.log)
-    _iw(station, "set", "type", KINDS[kind])
+    iw(station, "set", "type", KINDS[kind])
     route = [f"route replace {NETWORK}/{PREFIX_BITS} dev {device} scope link"] if station.radio.ip else []
     iproute.batches({owner: [f"link set {device} up", *route]}, "mesh-up", network.site.log)
 
 
-def _iw(station: Station | FurtherRadio, *words: str) -> None:
+def iw(station: Station | FurtherRadio, *words: str) -> None:
+    """Carry out `iw dev DEVICE WORDS` for a radio. Raises RunError."""
     argv = ["iw", "dev", station.radio.name, *words]
 
     def run() -> subprocess.CompletedProcess[str]:
