@@ -313,6 +313,14 @@ class Infrastructure:
         )
         return f"simple:{short:.0f}:{here:.0f}:{long:.0f}"
 
+    def scanned(self, radio: WirelessInterface) -> frozenset[int]:
+        """The channels of a radio's `scan_freq`, in MHz, separated by blanks; empty: all. Raises UsageError."""
+        call, text = f"addStation({radio.node})", str(of_radio(radio).get("scan_freq", ""))
+        known = {str(stage.frequency_mhz(channel)): channel for channel in stage.CHANNELS}
+        for word in text.split():
+            choice(call, "scan_freq", word, known, "is not the frequency of a channel from 1 to 11")
+        return frozenset(known[word] for word in text.split())
+
     def require(self) -> None:
         """Raise UsageError for a program that the access points need and this machine lacks."""
         if self.used:
@@ -337,12 +345,13 @@ class Infrastructure:
         for point in self.points:
             point.take_address()
         members = [r for r in self.net.radios() if r.bss is None and r.node not in self.points and r.radio not in self.net._adhoc]
-        own = {r.radio: passphrase(f"addStation({r.node})", r.node.params) for r in members}
+        own = {r.radio: passphrase(f"addStation({r.node})", of_radio(r)) for r in members}
         association = standing.stages.enter_context(
             association_control(
                 network, points, [net.radio(radio.radio) for radio in members], method=self.method,
                 first=self.first, automatic=self.automatic, passphrases={name: p for name, p in own.items() if p is not None},
                 roaming={r.radio: text for r in members if (text := self.bgscan(r.node)) is not None},
+                scanned={r.radio: self.scanned(r) for r in members},
             )
         )  # fmt: skip
         for member in association.settle():
@@ -370,6 +379,20 @@ class Infrastructure:
         """The access point of a station, or the nearest one while it has none."""
         present = {} if self.association is None else {m.station.name: m.wanted for m in self.association.members}
         return min(self.points, key=lambda point: (point.name != present.get(station.name), station.get_distance_to(point)))
+
+
+def of_radio(radio: WirelessInterface) -> dict[str, Any]:
+    """The station's arguments that state a value for each radio, separated by commas, for this one. Raises UsageError."""
+    found = {}
+    for name in ("passwd", "encrypt", "scan_freq"):
+        value = radio.node.params.get(name)
+        parts = str(value or "").split(",") if len(radio.node.wintfs) > 1 else [str(value or "")]
+        if len(parts) not in (1, len(radio.node.wintfs)):
+            raise UsageError(
+                f"addStation({radio.node}): {name}={value!r}: is not one for each of its radios; give one, or as many"
+            )
+        found[name] = parts[radio.id if len(parts) > 1 else 0]
+    return found
 
 
 def _is_point(node: Node) -> bool:

@@ -368,6 +368,8 @@ class Mininet_wifi(Powers):
 
     def _check_ad_hoc(self) -> None:
         for station in self.stations:
+            if len(station.wintfs) > 1:
+                raise UsageError(f"addStation({station}): wlans={len(station.wintfs)}: {settings.ONE_RADIO}")
             if station.name not in self._adhoc:
                 raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
             for name in sorted(key for key in ("passwd", "encrypt") if station.params.get(key)):

@@ -21,10 +21,9 @@ NO_ACCESS_POINTS = (
     "mac80211_hwsim, in a guest (./setup.sh --guests); or use stations and addLink(sta, cls=adhoc, ...)"
 )
 NO_CONTROLLER = "access points are learning bridges without OpenFlow; it has no effect"
-NO_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
 ONE_MEDIUM = "there is one air; which networks contend follows from their distance; it has no effect"
 NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
-ONE_RADIO = "a station has one radio; add another station"
+ONE_RADIO = "without access points a station has one radio; add another station"
 MODES = {"interference": None, "error_prob": None}
 COMMON = {
     "cls": "all stations are in one network, of one kind",
@@ -83,21 +82,21 @@ NET = Arguments(
 STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
-    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt", "wlans"}
+    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt", "wlans", "scan_freq"}
     | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval", "config", "wpasup_globals"},
     noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
         "max_z": "movement is at one height; it has no effect",
         "ssid": "is addLink's; it has no effect",
+        "active_scan": "a station scans when the association control asks for it; it has no effect",
+        "freq_list": "scan_freq decides about the channels; it has no effect",
         "wpasup_flags": "wpa_supplicant's output is in log/ of the results; it has no effect",
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
         "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
-        "active_scan": NO_ROAMING,
-        **dict.fromkeys(("scan_freq", "freq_list"), "all radios share one channel here; leave it out"),
         "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
     defaults={"encrypt": "", "passwd": "", "wpss": ""},

@@ -175,6 +175,7 @@ class Member:
     up: bool = False
     fixed: bool = False
     roams: bool = False
+    scanned: frozenset[int] = frozenset()  # the channels whose access points it may have; empty: all
     near: bool = False  # whether any access point is in range
 
 
@@ -256,6 +257,7 @@ class Association:
                     links[point.name, name]["range"] and links[name, point.name]["range"],
                 )
                 for point in self.points
+                if not member.scanned or point.channel in member.scanned
             ]
         return found
 
@@ -318,11 +320,13 @@ def association_control(
     automatic: bool = True,
     passphrases: Mapping[str, str] | None = None,
     roaming: Mapping[str, str] | None = None,
+    scanned: Mapping[str, frozenset[int]] | None = None,
 ) -> Iterator[Association]:
     """Associate the stations and keep deciding until the block ends. `first`: by station, the access point that it begins with;
     `automatic` False: it keeps that one, and a station without one has none. `passphrases`: stations' own.
-    `roaming`: by station, `bgscan` of its wpa_supplicant, which decides then. RunError."""
-    first, passphrases, roaming = first or {}, passphrases or {}, roaming or {}
+    `roaming`: by station, `bgscan` of its wpa_supplicant, which decides then. `scanned`: by station, the channels that it scans.
+    RunError."""
+    first, passphrases, roaming, scanned = first or {}, passphrases or {}, roaming or {}, scanned or {}
     encrypted = any(point.passphrase is not None for point in points)
     with ExitStack() as stages:
         control = MediumControl(network.site.control_socket)
@@ -336,7 +340,8 @@ def association_control(
             if encrypted or bgscan is not None:
                 by = BySupplicant(network, station, points, passphrases.get(station.name), bgscan)
                 stages.callback(network.children.stop, [by.child])
-            members.append(Member(station, by, fixed=not automatic, roams=bgscan is not None))
+            channels = scanned.get(station.name, frozenset())
+            members.append(Member(station, by, fixed=not automatic, roams=bgscan is not None, scanned=channels))
         deadline = time.monotonic() + STARTED_WITHIN_S
         for member in members:
             if isinstance(member.by, BySupplicant):

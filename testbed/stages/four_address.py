@@ -12,7 +12,6 @@ from testbed.errors import RunError
 from testbed.host.processes import SLOWER
 from testbed.stages import iproute
 from testbed.stages.access_points import BRIDGE, AccessPoint, frequency_mhz
-from testbed.stages.association import has_link
 from testbed.stages.joining import iw
 from testbed.stages.routing import Network
 from testbed.stages.station import FurtherRadio, MediumInterface
@@ -20,6 +19,7 @@ from topologies.addresses import PREFIX_BITS
 
 CONNECTED_WITHIN_S = 20.0 * SLOWER
 AGAIN_AFTER_S = 5.0
+EVERY_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ def _second_interface(network: Network, client: AccessPoint, number: int) -> Fur
 def _associate(end: FurtherRadio, point: AccessPoint) -> None:
     deadline = time.monotonic() + CONNECTED_WITHIN_S
     again = 0.0
-    while not has_link(end):
+    while not iw(end, "link").startswith(f"Connected to {point.bssid}"):
         now = time.monotonic()
         if now > deadline:
             raise RunError(f"{end.name}: no link to {point.name} within {CONNECTED_WITHIN_S:g} s; is it in range?")
         if now > again:
             again = now + AGAIN_AFTER_S
             iw(end, "connect", point.ssid, str(frequency_mhz(point.channel)), point.bssid)
-        time.sleep(0.1)
+        time.sleep(EVERY_S)

@@ -47,8 +47,8 @@ def _set_type(network: Network, station: Station | FurtherRadio, kind: str) -> N
     iproute.batches({owner: [f"link set {device} up", *route]}, "mesh-up", network.site.log)
 
 
-def iw(station: Station | FurtherRadio, *words: str) -> None:
-    """Carry out `iw dev DEVICE WORDS` for a radio. Raises RunError."""
+def iw(station: Station | FurtherRadio, *words: str) -> str:
+    """The output of `iw dev DEVICE WORDS` for a radio. Raises RunError."""
     argv = ["iw", "dev", station.radio.name, *words]
 
     def run() -> subprocess.CompletedProcess[str]:
@@ -57,3 +57,4 @@ def iw(station: Station | FurtherRadio, *words: str) -> None:
     done = namespace.within(station.netns, run)
     if done.returncode != 0:
         raise RunError(f"{station.name}: {' '.join(argv)}: {(done.stderr or done.stdout).strip()[:200]}; see dmesg")
+    return done.stdout

@@ -138,6 +138,8 @@ def test_calls_of_other_networks_are_refused():
     refused(lambda: Mininet_wifi(fading_cof=31), "fading_cof", "outside 0 to 30")
     refused(lambda: Mininet_wifi(wmediumd_mode=snr), "snr", "'interference'")
     refused(lambda: net.addStation("sta3", wlans=9), "wlans", "1 to 8")
+    net.addStation("sta3", wlans=2, position="0,0")
+    refused(net.scenario, "sta3", "wlans=2", "one radio")
     refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
     assert Mininet_wifi(link=WirelessLink).stations == []
 

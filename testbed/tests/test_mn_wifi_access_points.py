@@ -7,6 +7,7 @@ import pytest
 from testbed.errors import UsageError
 from testbed.mn_wifi import session
 from testbed.mn_wifi.access_point import sends_back
+from testbed.mn_wifi.infrastructure import of_radio
 from testbed.mn_wifi.link import adhoc, mesh
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.wmediumdConnector import error_prob
@@ -82,7 +83,6 @@ def test_a_threshold_for_roaming_is_shifted_as_that_of_reception():
     # the profile's reception ends at -72 dBm, Mininet-WiFi's at -91
     assert net.infrastructure.bgscan(sta3) == "simple:5:-41:10"
     assert net.infrastructure.bgscan(net["sta1"]) is None
-    refused(lambda: net.addStation("sta4", active_scan=True), "active_scan", "ac_method='ssf'")
 
 
 def frequencies(net: Mininet_wifi) -> dict[str, int]:
@@ -120,6 +120,18 @@ def test_a_station_has_several_radios():
     sta3.setIP("192.168.10.1/24", intf="sta3-wlan1")
     assert (sta3.IP(), sta3.IP(intf="sta3-wlan1")) == ("10.0.0.3", "192.168.10.1")
     refused(lambda: sta3.setIP("10.0.0.9/8", intf="sta3-wlan2"), "sta3-wlan2", "use sta3-wlan0, sta3-wlan1")
+
+
+def test_each_radio_of_a_station_scans_its_channels_with_its_passphrase():
+    net = net_of(encrypt="wpa2", passwd="123456789a")
+    sta3 = net.addStation("sta3", wlans=2, passwd="123456789a,abcdefghij", encrypt="wpa2,wpa2", scan_freq="2412,2437 2462")
+    assert [of_radio(radio)["passwd"] for radio in sta3.wintfs.values()] == ["123456789a", "abcdefghij"]
+    assert [net.infrastructure.scanned(radio) for radio in sta3.wintfs.values()] == [{1}, {6, 11}]
+    assert net.infrastructure.scanned(net["sta1"].wintfs[0]) == set(), "all"
+    sta4 = net.addStation("sta4", wlans=3, scan_freq="2412,2437")
+    refused(lambda: net.infrastructure.scanned(sta4.wintfs[0]), "scan_freq='2412,2437'", "one for each of its radios")
+    sta5 = net.addStation("sta5", scan_freq="2410")
+    refused(lambda: net.infrastructure.scanned(sta5.wintfs[0]), "scan_freq='2410'", "'2412'")
 
 
 def test_an_access_point_with_a_radio_in_a_mesh_is_a_bridge_of_both():
