@@ -161,7 +161,8 @@ impl Declared for Config {
         Key::new::<serde_json::Value>("radio_overrides", "Keys that replace those of the profile."),
         Key::new::<Model>("propagation", "Path loss model; by default two-ray ground."),
         Key::new::<Interference>("interference", "Treatment of overlapping receptions."),
-        Key::new::<f64>("fading_db", "Standard deviation of a normal draw on each frame's power at each station.").limited(FADING),
+        Key::new::<f64>("fading_db", "Standard deviation of a normal draw on each frame's power at each station.")
+            .limited(FADING),
         Key::new::<QueueConfig>("queue", "Interface queue of each station."),
         Key::new::<Vec<StationConfig>>("stations", "The stations, in the order of their numbers.").required(true),
         Key::new::<Option<HwsimConfig>>("hwsim", "Present: the stations have radios of mac80211_hwsim; absent: TAPs."),
