@@ -140,8 +140,8 @@ net.stop()
 """
 MASTER_MODE = f"""{ABOUT}
 for number in (1, 2):
-    net.addStation(f'sta{{number}}', ip=f'192.168.{{number}}.1/24', position=f'{{200 * number}},0,0')
-    router = net.addStation(f'r{{number}}', ip=f'192.168.{{number}}.10/24', position=f'{{200 * number}},10,0')
+    net.addStation(f'sta{{number}}', ip=f'192.168.{{number}}.1/24', position=f'{{1000 * number}},0,0')
+    router = net.addStation(f'r{{number}}', ip=f'192.168.{{number}}.10/24', position=f'{{1000 * number}},10,0')
     router.setMasterMode(ssid=f'ssid{{number}}', channel=5 * number - 4)
 net.addLink('r1', 'r2')
 net.build()
