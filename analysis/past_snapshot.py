@@ -38,14 +38,14 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     path = trace_path(run)
     if path.exists():
         places |= _places(_trace(path), model_s)
-    off = _off(run, model_s)
+    off = off_at(run, model_s)
     range_m, sense_m = (range_of_run(run.path, run.medium, threshold) for threshold in (RECEIVED, SENSED))
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
     return Snapshot(
         f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{middle}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
-        tuple(_path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
+        tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
         tuple(run.scenario["area"]) if run.scenario.get("area") else None, note,
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def _links(places: Mapping[str, tuple[float, float]], range_m: float | None, off
     return frozenset((a, b) for a, here in on for b, there in on if a != b and math.dist(here, there) <= range_m)
 
 
-def _off(run: RunDirectory, model_s: float) -> frozenset[str]:
+def off_at(run: RunDirectory, model_s: float) -> frozenset[str]:
     """Stations that are switched off at that time, by events.csv."""
     off: set[str] = set()
     for row in run.events:
@@ -125,7 +125,8 @@ def _off(run: RunDirectory, model_s: float) -> frozenset[str]:
     return frozenset(off)
 
 
-def _path_of(run: RunDirectory, flow: Flow, at_s: float) -> FlowPath:
+def path_of(run: RunDirectory, flow: Flow, at_s: float, known: Story | None = None) -> FlowPath:
+    """The path of the flow's last packet before `at_s`, seconds of the traffic. `known`: its story, if it was read before."""
     nowhere = partial(FlowPath, flow.name, flow.source, flow.target, (flow.source,))
     try:
         if run.connection(flow) is None:
@@ -137,7 +138,7 @@ def _path_of(run: RunDirectory, flow: Flow, at_s: float) -> FlowPath:
         rate = f"{offered_bps / 1e3:.0f} kbit/s offered" if offered_bps else ""
         return nowhere("datagrams, whose path is not recorded", rate=rate)
     try:
-        story = read_story(run, flow)
+        story = known or read_story(run, flow)
     except AnalysisError:
         return nowhere("no packet of it is known")
     before = [sent.journey for sent in story.data if story.seconds(sent.journey.sent_ns) <= at_s]

@@ -1,0 +1,231 @@
+"""The air log (formats/air.md) as columns, for windows of time and counts.
+
+A log of some millions of rows is read once, in numbers: names are places in a list. The rows of frames on the air are kept in
+order of their start, so that a window is a slice.
+"""
+
+import io
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from analysis.errors import RunFileError
+
+EVENTS = ("tx", "enqueue", "deliver", "drop")
+FRAMES = ("rts", "cts", "data", "ack", "bcast")
+FATES = ("", "delivered", "collision", "hidden", "weak", "error", "busy", "nav")  # of `tx` rows
+DROPS = ("queue-full", "retry-short", "retry-long", "purged", "no-peer", "off", "stopped")
+BROADCAST, UNKNOWN = 65535, 65534
+TX, ENQUEUE, DELIVER, DROP = range(4)
+DATA = FRAMES.index("data")
+DELIVERED = FATES.index("delivered")
+COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
+    "t_ns": pl.Int64,
+    "station": pl.Categorical,
+    "event": pl.Enum(EVENTS),
+    "frame": pl.Enum(FRAMES),
+    "peer": pl.Categorical,
+    "packet": pl.UInt32,
+    "attempt": pl.UInt32,
+    "bytes": pl.UInt32,
+    "airtime_ns": pl.UInt32,
+    "backoff_slots": pl.Int32,
+    "fate": pl.Categorical,
+    "receivers": pl.UInt32,
+    "power_dbm": pl.Float32,
+}
+MAGIC, VERSION, THINNED = b"MNVF", 1, 1
+# of the binary window, in order: name and type
+LAYOUT = (
+    ("row", "<u4"), ("t_ns", "<i8"), ("airtime_ns", "<u4"), ("station", "<u2"), ("peer", "<u2"), ("frame", "u1"), ("fate", "u1"),
+    ("attempt", "u1"), ("flags", "u1"), ("bytes", "<u2"), ("packet", "<u4"), ("power_dbm", "<f4"), ("receivers", "<u2"),
+)  # fmt: skip
+CAPTURED = 1  # flag: delivered although another frame was on the air at the receiver
+
+
+@dataclass(frozen=True)
+class Frames:
+    """`rows`: every row of the log, a column of numbers each (`event`, `frame`, `fate` are places in EVENTS, FRAMES, FATES or, of
+    drops, DROPS; stations places in `stations`). `sent`: the rows of frames on the air, in order of their start."""
+
+    stations: tuple[str, ...]
+    rows: dict[str, np.ndarray]
+    sent: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.rows["t_ns"])
+
+    def between(self, begin_ns: int, end_ns: int) -> np.ndarray:
+        """The rows of frames on the air at any instant of the window, in order of their start."""
+        starts = self.rows["t_ns"][self.sent]
+        first = np.searchsorted(starts, begin_ns - self.longest_ns, side="left")
+        last = np.searchsorted(starts, end_ns, side="right")
+        found = self.sent[first:last]
+        return found[self.rows["t_ns"][found] + self.rows["airtime_ns"][found] >= begin_ns]
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest time of a frame on the air."""
+        return int(self.rows["airtime_ns"].max(initial=0))
+
+    def thinned(self, begin_ns: int, end_ns: int, limit: int) -> tuple[np.ndarray, int]:
+        """As between(), at most `limit` of them, every second, third, ..., and how many there are in all."""
+        found = self.between(begin_ns, end_ns)
+        if len(found) <= limit:
+            return found, len(found)
+        return found[:: -(-len(found) // limit)], len(found)
+
+    def packed(self, chosen: np.ndarray, *, thinned: bool = False) -> bytes:
+        """The chosen rows as formats/view.md lays them out: a head, then columns, each at a multiple of 8 bytes."""
+        parts = [struct.pack("<4sIII", MAGIC, VERSION, len(chosen), THINNED if thinned else 0)]
+        for name, kind in LAYOUT:
+            values = chosen if name == "row" else self._flags(chosen) if name == "flags" else self.rows[name][chosen]
+            if name in ("attempt", "bytes", "receivers"):
+                values = np.minimum(values, np.iinfo(kind).max)
+            data = np.ascontiguousarray(values.astype(kind)).tobytes()
+            parts.append(data + bytes(-len(data) % 8))
+        return b"".join(parts)
+
+    def _flags(self, chosen: np.ndarray) -> np.ndarray:
+        """CAPTURED for a delivered frame during which another frame was on the air that its receiver senses too: here, one that
+        begins or lasts within it and was lost to a collision or a hidden station at the same receiver."""
+        flags = np.zeros(len(chosen), dtype=np.uint8)
+        t, air, peer, fate = (self.rows[name][chosen] for name in ("t_ns", "airtime_ns", "peer", "fate"))
+        lost = np.flatnonzero((fate == FATES.index("collision")) | (fate == FATES.index("hidden")))
+        good = fate == DELIVERED
+        for at in lost:  # few within a window
+            near = slice(*np.searchsorted(t, [t[at] - self.longest_ns, t[at] + air[at]]))
+            overlaps = good[near] & (peer[near] == peer[at]) & (t[near] + air[near] > t[at])
+            flags[near] |= overlaps.astype(np.uint8)
+        return flags
+
+    def binned(self, begin_ns: int, end_ns: int, bins: int) -> dict[str, dict[str, list[int]]]:
+        """Counts in `bins` equal parts of a window: `fates` of frames, also `retried` and `broadcast`, and `drops` by reason."""
+        t, event, fate = (self.rows[name] for name in ("t_ns", "event", "fate"))
+        here = np.flatnonzero((t >= begin_ns) & (t < end_ns) & ((event == TX) | (event == DROP)))
+        place = (t[here] - begin_ns) * bins // max(1, end_ns - begin_ns)
+        is_sent = event[here] == TX
+
+        def table(mask: np.ndarray, names: Sequence[str]) -> np.ndarray:
+            index = place[mask] * len(names) + fate[here[mask]]
+            return np.bincount(index, minlength=bins * len(names)).reshape(bins, len(names))
+
+        def counted(mask: np.ndarray) -> list[int]:
+            return np.bincount(place[mask], minlength=bins).tolist()
+
+        sent, dropped = table(is_sent, FATES), table(~is_sent, DROPS)
+        fates = {name: sent[:, code].tolist() for code, name in enumerate(FATES) if name}
+        fates["retried"] = counted(is_sent & (self.rows["attempt"][here] > 1))
+        fates["broadcast"] = counted(is_sent & (self.rows["peer"][here] == BROADCAST))
+        return {
+            "fates": fates,
+            "drops": {name: dropped[:, code].tolist() for code, name in enumerate(DROPS) if dropped[:, code].any()},
+        }
+
+    def counts(self) -> dict[str, dict[str, dict[str, int]]]:
+        """For each station the numbers of frames by fate (`sent`), and of drops by reason (`drops`), of the whole log."""
+        station, event, fate = (self.rows[name] for name in ("station", "event", "fate"))
+
+        def counted(kind: int, names: Sequence[str]) -> dict[str, dict[str, int]]:
+            mask = event == kind
+            table = np.zeros((len(self.stations), len(names)), dtype=np.int64)
+            np.add.at(table, (station[mask], fate[mask]), 1)
+            return {
+                name: {names[code]: int(number) for code, number in enumerate(table[at]) if number}
+                for at, name in enumerate(self.stations)
+            }
+
+        return {"sent": counted(TX, FATES), "drops": counted(DROP, DROPS)}
+
+    def of_packet(self, packet: int) -> np.ndarray:
+        """The rows of a packet, in order of time."""
+        found = np.flatnonzero(self.rows["packet"] == packet)
+        return found[np.argsort(self.rows["t_ns"][found], kind="stable")]
+
+    def as_text(self, row: int) -> dict[str, object]:
+        """A row with the words of the log; None for an empty field."""
+        value = {name: column[row].item() for name, column in self.rows.items()}
+        names = DROPS if value["event"] == DROP else FATES
+        power = value["power_dbm"]
+        return {
+            "row": row, "t_ns": str(value["t_ns"]), "station": self.stations[value["station"]], "event": EVENTS[value["event"]],
+            "frame": FRAMES[value["frame"]], "peer": self.name_of(value["peer"]), "packet": value["packet"],
+            "attempt": value["attempt"] or None, "bytes": value["bytes"], "airtime_ns": value["airtime_ns"] or None,
+            "backoff_slots": slots if (slots := value["backoff_slots"]) >= 0 else None, "fate": names[value["fate"]] or None,
+            "receivers": value["receivers"] if value["peer"] == BROADCAST else None,
+            "power_dbm": None if np.isnan(power) else round(power, 1),
+        }  # fmt: skip
+
+    def name_of(self, peer: int) -> str | None:
+        """The name of a peer: `*` for broadcast, None for a MAC address that no station has."""
+        if peer == BROADCAST:
+            return "*"
+        return None if peer == UNKNOWN else self.stations[peer]
+
+
+def read_frames(path: Path, stations: Sequence[str]) -> Frames:
+    """The air log at `path`. Raises RunFileError for a file that is none."""
+    if not path.exists():
+        raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
+    try:
+        with path.open("rb") as file:
+            header = file.readline()
+        table = pl.read_csv(path, columns=list(COLUMNS), schema_overrides=COLUMNS, comment_prefix="#")
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
+        raise RunFileError(f"{path}: not an air log (formats/air.md): {str(problem).splitlines()[0]}") from None
+    assert header
+    return _of_table(table, stations)
+
+
+def parse_rows(text: bytes, stations: Sequence[str]) -> Frames:
+    """The rows of `text`, whole lines of an air log without its head."""
+    head = b"t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers,power_dbm\n"
+    table = pl.read_csv(
+        io.BytesIO(head + text), columns=list(COLUMNS), schema_overrides=COLUMNS, truncate_ragged_lines=True, comment_prefix="#"
+    )
+    return _of_table(table, stations)
+
+
+def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
+    rows = {
+        "t_ns": table["t_ns"].to_numpy(),
+        "station": _places(table["station"], stations).astype(np.uint16),
+        "event": table["event"].to_physical().to_numpy().astype(np.uint8),
+        "frame": table["frame"].to_physical().to_numpy().astype(np.uint8),
+        "peer": _places(table["peer"], stations).astype(np.uint16),
+        "packet": table["packet"].to_numpy(),
+        "attempt": _whole(table["attempt"], np.uint16),
+        "bytes": _whole(table["bytes"], np.uint16),
+        "airtime_ns": _whole(table["airtime_ns"], np.uint32),
+        "backoff_slots": table["backoff_slots"].fill_null(-1).to_numpy().astype(np.int32),
+        "fate": _codes(table["fate"], {name: code for names in (FATES, DROPS) for code, name in enumerate(names)}),
+        "receivers": _whole(table["receivers"], np.uint16),
+        "power_dbm": table["power_dbm"].fill_null(float("nan")).to_numpy(),
+    }
+    sent = np.flatnonzero(rows["event"] == TX).astype(np.uint32)
+    sent = sent[np.argsort(rows["t_ns"][sent], kind="stable")]
+    return Frames(tuple(stations), rows, sent)
+
+
+def _whole(column: pl.Series, kind: type[np.unsignedinteger]) -> np.ndarray:
+    return column.fill_null(0).to_numpy().astype(kind)
+
+
+def _places(column: pl.Series, stations: Sequence[str]) -> np.ndarray:
+    return _codes(column, {**{name: at for at, name in enumerate(stations)}, "*": BROADCAST}, UNKNOWN)
+
+
+def _codes(column: pl.Series, codes: dict[str, int], otherwise: int = 0) -> np.ndarray:
+    """A number for each text of a categorical column; `otherwise` for another text, and for none."""
+    distinct = column.unique().drop_nulls()
+    physical = distinct.to_physical().to_numpy()
+    none = int(physical.max(initial=0)) + 1
+    table = np.full(none + 1, otherwise, dtype=np.uint16)
+    table[physical] = [codes.get(name, otherwise) for name in distinct.cast(pl.String)]
+    return table[column.to_physical().fill_null(none).to_numpy()]

@@ -1,0 +1,255 @@
+"""A run under way, as the page follows it: the medium's control socket and the files that it writes.
+
+The view is never in the path of a frame: it reads the end of air.csv and asks the medium some times a second. A page that reads
+too slowly loses frames, with their number in the next state; the run waits for nobody.
+"""
+
+import asyncio
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from analysis.errors import AnalysisError
+from analysis.rundir import RunDirectory
+from testbed.errors import ManetError
+from testbed.runs.live_map import Live as LiveMap
+from testbed.runs.live_map import live as live_map
+from testbed.runs.under_way import sockets_of, under_way
+from testbed.stages.control import MediumControl
+from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
+from testbed.view.recorded import Recorded
+
+EVERY_S = 0.2  # of a state
+PATHS_EVERY_S = 2.0  # some processes of ip(8) each time
+MAX_CHUNK_BYTES = 1 << 20
+MAX_FRAMES = 4000  # in one message
+SEND_WITHIN_S = 5.0
+
+
+class UnderWay:
+    """A run under way in `directory`."""
+
+    kind = "live"
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.run = RunDirectory(directory)
+
+    @cached_property
+    def stations(self) -> tuple[str, ...]:
+        """The stations' names, in the order of their numbers."""
+        return tuple(entry["name"] for entry in self.run.medium["stations"])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the run is still under way."""
+        return under_way(self.directory) is not None
+
+    def about(self) -> dict[str, Any]:
+        """`/api/run`."""
+        found = Recorded.about_files(self.run, self.kind)
+        medium = self._medium()
+        try:
+            status = medium.ask("status")
+        finally:
+            medium.close()
+        return found | {"running": True, "end_ns": str(status["model_ns"]), "verdict": {"verdict": status["verdict"]}}
+
+    def movement(self) -> dict[str, Any]:
+        """`/api/movement`: the planned movement; states have the real positions."""
+        return Recorded(self.directory).movement()
+
+    def routes(self, _at_ns: int) -> dict[str, Any]:
+        """`/api/routes`: the paths of the flows now, as `manet map` and `manet routes` find them."""
+        found = self._map()
+        paths = found.snapshot().paths if found is not None else ()
+        return {
+            "t_ns": None,
+            "paths": [
+                {"flow": path.flow, "source": path.source, "target": path.target, "nodes": list(path.nodes), "stop": path.stop,
+                 "towards": path.towards, "rate": path.rate, "summary": path.summary}
+                for path in paths
+            ],
+        }  # fmt: skip
+
+    async def follow(self, socket: WebSocket) -> None:
+        """Send states and frames until the run ends or the page goes."""
+        await socket.accept()
+        feed = Feed(self)
+        try:
+            await run_in_threadpool(feed.open)
+            listening = asyncio.ensure_future(_until_gone(socket))
+            while not listening.done():
+                state, frames = await run_in_threadpool(feed.next)
+                await asyncio.wait_for(socket.send_json(state), SEND_WITHIN_S)
+                if frames:
+                    await asyncio.wait_for(socket.send_bytes(frames), SEND_WITHIN_S)
+                if state["type"] == "end":
+                    break
+                await asyncio.wait({listening}, timeout=EVERY_S)
+            listening.cancel()
+            await socket.close()
+        except (WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # the page has gone, or reads nothing
+            pass
+        finally:
+            await run_in_threadpool(feed.close)
+
+    def _medium(self) -> MediumControl:
+        state = under_way(self.directory)
+        sockets = sockets_of(state, "medium.sock") if state is not None else None
+        if sockets is None:
+            raise AnalysisError(f"{self.directory}: the run has ended; reload the page")
+        return MediumControl(sockets / "medium.sock")
+
+    def _map(self) -> LiveMap | None:
+        return live_map(self.directory)
+
+
+class Feed:
+    """What one page is sent: the new rows of the air log since it came, and the state of the medium."""
+
+    def __init__(self, run: UnderWay) -> None:
+        self._run = run
+        self._medium: MediumControl | None = None
+        self._offset = 0
+        self._rest = b""
+        self._skipped = 0
+        self._paths: list[dict[str, Any]] = []
+        self._paths_at_ns = -math.inf
+        self._air = run.directory / "air.csv"
+        self._row = 0
+        self._tcp = Tail(run.directory / "tcp.csv")
+
+    def open(self) -> None:
+        """Begin at the end of the air log."""
+        self._medium = self._run._medium()
+        size = self._air.stat().st_size if self._air.exists() else 0
+        self._offset = max(0, size - (MAX_CHUNK_BYTES >> 3))
+        if self._offset:
+            self._rest = b"\0"  # the first line is not whole
+        self._tcp.skip()
+
+    def close(self) -> None:
+        """Leave the medium."""
+        if self._medium is not None:
+            self._medium.close()
+
+    def next(self) -> tuple[dict[str, Any], bytes]:
+        """The state now, and the frames since the last one."""
+        assert self._medium is not None
+        try:
+            status, places = self._medium.ask("status"), self._medium.ask("positions")["positions"]
+        except ManetError:
+            return {"type": "end", "directory": str(self._run.directory)}, b""
+        frames = self._new_frames()
+        if status["model_ns"] - self._paths_at_ns > PATHS_EVERY_S * 1e9:
+            self._paths_at_ns = status["model_ns"]
+            try:
+                self._paths = self._run.routes(0)["paths"]
+            except (ManetError, AnalysisError):  # it has just ended
+                self._paths = []
+        state = {
+            "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
+            "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
+            "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
+        }  # fmt: skip
+        if frames is None or not len(frames.sent):
+            return state, b""
+        chosen = frames.sent[-MAX_FRAMES:]
+        self._skipped += len(frames.sent) - len(chosen)
+        return state, frames.packed(chosen, thinned=len(chosen) < len(frames.sent))
+
+    def _new_frames(self) -> Frames | None:
+        """The whole lines that the log has gained; where there are too many, only the last."""
+        try:
+            size = self._air.stat().st_size
+            begin = self._offset
+            if size - begin > MAX_CHUNK_BYTES:
+                begin, self._rest = size - MAX_CHUNK_BYTES, b"\0"
+            with self._air.open("rb") as file:
+                file.seek(begin)
+                text = file.read(size - begin)
+        except OSError:
+            return None
+        self._offset = begin + len(text)
+        whole, newline, self._rest = (self._rest + text).rpartition(b"\n")
+        if not newline:
+            self._rest = whole + self._rest
+            return None
+        if whole.startswith(b"\0"):
+            whole = whole.partition(b"\n")[2]
+        if whole.startswith(b"t_ns"):
+            whole = whole.partition(b"\n")[2]
+        return parse_rows(whole + b"\n", self._run.stations) if whole else None
+
+
+class Tail:
+    """The newest sample of each sending socket in tcp.csv (formats/tcp.md)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._offset = path, 0
+        self._found: dict[str, dict[str, Any]] = {}
+        self._columns: list[str] = []
+
+    def skip(self) -> None:
+        """Go to the end of the file."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                self._columns = file.readline().decode().strip().split(",")
+            self._offset = max(0, self._path.stat().st_size - 65536)
+
+    def latest(self) -> dict[str, dict[str, Any]]:
+        """By `station:port>port`: cwnd (segments), ssthresh, RTT and RTO (ms), bytes acknowledged (a sequence number)."""
+        try:
+            if not self._columns:
+                self.skip()
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                text = file.read(1 << 18)
+        except OSError:
+            return self._found
+        whole, _, rest = text.rpartition(b"\n")
+        self._offset += len(text) - len(rest)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            self._take(dict(zip(self._columns, line.split(","), strict=False)))
+        return self._found
+
+    def _take(self, row: dict[str, str]) -> None:
+        try:
+            key = f"{row['station']}:{row['sport']}>{row['dport']}"
+            if row.get("event"):
+                return
+            self._found[key] = {
+                "station": row["station"], "sport": int(row["sport"]), "dport": int(row["dport"]), "daddr": row["daddr"],
+                "t_ns": row["t_ns"], "cwnd": int(row["snd_cwnd"]), "rtt_ms": int(row["srtt_us"] or 0) / 1e3,
+                "rto_ms": int(row["rto_us"] or 0) / 1e3, "acked": int(row["snd_una"]),
+            }  # fmt: skip
+        except (KeyError, ValueError):  # a torn first line
+            return
+
+
+def _counts(frames: Frames | None) -> dict[str, dict[str, int]]:
+    """Frames by fate and drops by reason among the new rows."""
+    if frames is None:
+        return {"sent": {}, "drops": {}}
+    event, fate = frames.rows["event"], frames.rows["fate"]
+
+    def counted(kind: int, names: tuple[str, ...]) -> dict[str, int]:
+        numbers = np.bincount(fate[event == kind], minlength=len(names))
+        return {name: int(number) for name, number in zip(names, numbers, strict=True) if number}
+
+    return {"sent": counted(TX, FATES), "drops": counted(DROP, DROPS)}
+
+
+async def _until_gone(socket: WebSocket) -> None:
+    """Returns when the page closes; it has nothing to say here."""
+    try:
+        while True:
+            await socket.receive_text()
+    except (WebSocketDisconnect, RuntimeError):
+        return

@@ -1,0 +1,104 @@
+"""A packet of air.pcapng by its number: its bytes, its comment, and its fields as tshark dissects them.
+
+The blocks of the file (draft-ietf-opsawg-pcapng, section 3.1) have their lengths at both ends, so a scan needs no dissection; the
+offset of each thousandth packet is kept, per file.
+"""
+
+import shutil
+import struct
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+ENHANCED_PACKET = 6
+EVERY = 1000
+COMMENT = 1  # opt_comment
+DISSECTION_WITHIN_S = 10
+
+
+def packet_of(path: Path, number: int) -> dict[str, Any] | None:
+    """Packet `number`, from 1, as `{"file", "packet", "comment", "hex", "fields"}`; None without the file or the packet."""
+    try:
+        head, offsets = _index(str(path), path.stat().st_size)
+        found = _block(path, offsets, number)
+    except OSError:
+        return None
+    if found is None:
+        return None
+    captured = struct.unpack_from("<I", found, 20)[0]
+    data = found[28 : 28 + captured]
+    return {
+        "file": path.name, "packet": number, "comment": _comment(found, 28 + captured), "hex": data.hex(),
+        "fields": _fields(head + found),
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _index(path: str, _size: int) -> tuple[bytes, list[int]]:
+    """What precedes the first packet, and the offset of every EVERYth packet."""
+    offsets: list[int] = []
+    head, count, offset = b"", 0, 0
+    with Path(path).open("rb") as file:
+        data = memoryview(file.read())
+    unpack = struct.Struct("<II").unpack_from
+    while offset + 12 <= len(data):
+        kind, length = unpack(data, offset)
+        if length < 12:
+            break
+        if kind == ENHANCED_PACKET:
+            if not offsets:
+                head = bytes(data[:offset])
+            if count % EVERY == 0:
+                offsets.append(offset)
+            count += 1
+        offset += length
+    return head, offsets
+
+
+def _block(path: Path, offsets: list[int], number: int) -> bytes | None:
+    place, rest = divmod(number - 1, EVERY)
+    if number < 1 or place >= len(offsets):
+        return None
+    with path.open("rb") as file:
+        file.seek(offsets[place])
+        while True:
+            start = file.read(8)
+            if len(start) < 8:
+                return None
+            kind, length = struct.unpack("<II", start)
+            block = start + file.read(length - 8)
+            if kind == ENHANCED_PACKET:
+                if rest == 0:
+                    return block
+                rest -= 1
+
+
+def _comment(block: bytes, after_data: int) -> str:
+    offset = -(-after_data // 4) * 4
+    while offset + 4 <= len(block) - 4:
+        code, length = struct.unpack_from("<HH", block, offset)
+        if code == COMMENT:
+            return block[offset + 4 : offset + 4 + length].decode("utf-8", "replace")
+        if code == 0:
+            break
+        offset += 4 + -(-length // 4) * 4
+    return ""
+
+
+def _fields(capture: bytes) -> list[str]:
+    """The lines of `tshark -V`; none without tshark."""
+    program = shutil.which("tshark")
+    if program is None:
+        return []
+    with tempfile.NamedTemporaryFile(prefix="manet-view-", suffix=".pcapng") as file:
+        file.write(capture)
+        file.flush()
+        try:
+            done = subprocess.run(
+                [program, "-n", "-V", "-r", file.name], capture_output=True, text=True, check=False, timeout=DISSECTION_WITHIN_S
+            )
+        except subprocess.TimeoutExpired:
+            return []
+    return done.stdout.splitlines()[:400]

@@ -1,0 +1,61 @@
+// Questions to the server (formats/view.md). The token comes with the page's address and leaves the address bar at once.
+
+const stored = new URLSearchParams(location.search).get("token");
+if (stored) {
+  sessionStorage.setItem("token", stored);
+  history.replaceState(null, "", location.pathname + location.hash);
+}
+export const token = sessionStorage.getItem("token") ?? "";
+let run = null; // the chosen run of a folder
+
+export function choose(path) {
+  run = path;
+}
+
+function address(path, words = {}) {
+  const query = new URLSearchParams(words);
+  if (run !== null) query.set("run", run);
+  return `api/${path}${query.size ? `?${query}` : ""}`;
+}
+
+async function answer(path, words, options = {}) {
+  const response = await fetch(address(path, words), { headers: { Authorization: `Bearer ${token}` }, ...options });
+  if (response.ok) return response;
+  const text = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
+  throw new Error(text.error);
+}
+
+export async function ask(path, words) {
+  return (await answer(path, words)).json();
+}
+
+export async function act(wanted) {
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  return (await answer("control", {}, { method: "POST", body: JSON.stringify(wanted), headers })).json();
+}
+
+export async function frames(from, to, limit) {
+  const response = await answer("frames", { from: Math.floor(from), to: Math.ceil(to), limit });
+  return decode(await response.arrayBuffer(), Number(response.headers.get("x-total")));
+}
+
+const LAYOUT = [
+  ["row", Uint32Array], ["t", BigInt64Array], ["air", Uint32Array], ["station", Uint16Array], ["peer", Uint16Array], ["frame", Uint8Array],
+  ["fate", Uint8Array], ["attempt", Uint8Array], ["flags", Uint8Array], ["bytes", Uint16Array], ["packet", Uint32Array],
+  ["power", Float32Array], ["receivers", Uint16Array],
+];
+
+// The columns of a message; `t` and `end` as numbers of ns, exact below 104 days.
+export function decode(buffer, total = null) {
+  const head = new DataView(buffer);
+  const count = head.getUint32(8, true);
+  const found = { count, thinned: (head.getUint32(12, true) & 1) === 1, total: total ?? count };
+  let offset = 16;
+  for (const [name, Kind] of LAYOUT) {
+    found[name] = new Kind(buffer, offset, count);
+    offset += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 8) * 8;
+  }
+  found.t = Float64Array.from(found.t, Number);
+  found.end = found.t.map((t, at) => t + found.air[at]);
+  return found;
+}

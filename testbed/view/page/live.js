@@ -1,0 +1,116 @@
+// A run under way: states and frames over a WebSocket, shown a fraction of a second late so that motion is even.
+
+import { decode, token } from "./api.js";
+import { change, notice, state } from "./state.js";
+
+const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AGAIN_MS = 1500;
+const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
+
+export function begin(onEnd) {
+  state.live = { positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [] };
+  connect(onEnd);
+}
+
+function connect(onEnd) {
+  const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?token=${encodeURIComponent(token)}`);
+  socket.binaryType = "arraybuffer";
+  let ended = false;
+  socket.onopen = () => notice("");
+  socket.onmessage = ({ data }) => {
+    if (typeof data !== "string") return void take(decode(data));
+    const message = JSON.parse(data);
+    if (message.type === "end") {
+      ended = true;
+      onEnd();
+    } else hear(message);
+  };
+  socket.onclose = (event) => {
+    if (ended) return;
+    if (event.code === 1000) return void onEnd();
+    notice("The connection to the server is lost; trying again. The run goes on.");
+    setTimeout(() => state.live && connect(onEnd), AGAIN_MS);
+  };
+}
+
+function hear(message) {
+  const { live } = state, t = Number(message.t_ns);
+  for (const [name, place] of Object.entries(message.positions)) if (live.held !== name) live.positions[name] = place;
+  for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
+  Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
+  rates(message.tcp, t);
+  live.air.push([t, message.counts]);
+  while (live.air.length && live.air[0][0] < t - HISTORY_NS) live.air.shift();
+  state.about.end_ns = String(t);
+  change({ paths: message.paths });
+}
+
+// Acknowledged bit/s of each TCP flow, from the sequence numbers of two states.
+function rates(samples, t) {
+  for (const flow of state.about.flows) {
+    const mine = Object.values(samples).filter((one) => one.station === flow.source).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
+    if (!mine) continue;
+    const before = state.live.acked[flow.name];
+    if (before && before.sport === mine.sport && t - before.at < 1e9) continue;
+    note(flow.name, t, mine);
+    if (before && before.sport === mine.sport) state.live.rates[flow.name] = (8e9 * ((mine.acked - before.acked + 2 ** 32) % 2 ** 32)) / (t - before.at);
+    state.live.acked[flow.name] = { acked: mine.acked, sport: mine.sport, at: t };
+  }
+}
+
+// Once a second, what the charts draw of a flow.
+function note(name, t, sample) {
+  const { history, rates } = state.live;
+  if (!history.has(name)) history.set(name, []);
+  const rows = history.get(name);
+  rows.push([t / 1e9, rates[name] ?? null, sample.cwnd, sample.rtt_ms, sample.rto_ms]);
+  while (rows.length && rows[0][0] < (t - HISTORY_NS) / 1e9) rows.shift();
+}
+
+// The last minute, as the answers of `series` and `overview` have a recorded run.
+export function seriesOf(name) {
+  const rows = state.live.history.get(name) ?? [], t = rows.map((row) => row[0]);
+  const line = (at) => ({ t, v: rows.map((row) => row[at]) });
+  return { throughput: line(1), cwnd: line(2), rtt: line(3), rto: line(4) };
+}
+
+export function airOf(begin, end) {
+  const bins = 60, fates = {}, drops = {};
+  const add = (table, name, bin, count) => ((table[name] ??= new Array(bins).fill(0))[bin] += count);
+  for (const [t, counts] of state.live.air) {
+    const bin = Math.min(bins - 1, Math.max(0, Math.floor(((t - begin) * bins) / (end - begin))));
+    for (const [name, count] of Object.entries(counts.sent)) add(fates, name, bin, count);
+    for (const [name, count] of Object.entries(counts.drops)) add(drops, name, bin, count);
+  }
+  return { bins, fates, drops };
+}
+
+export function historyWindow() {
+  return [Math.max(0, state.live.newest - HISTORY_NS), Math.max(1e9, state.live.newest)];
+}
+
+// New frames behind the kept ones; both are in order of time, up to frames that ended late.
+function take(fresh) {
+  const old = state.live.frames, from = old.count ? first(old, state.live.newest - KEPT_NS) : 0;
+  const joined = { count: old.count - from + fresh.count, thinned: false };
+  for (const name of Object.keys(fresh)) {
+    if (!ArrayBuffer.isView(fresh[name])) continue;
+    const Kind = fresh[name].constructor, column = new Kind(joined.count);
+    if (old.count) column.set(old[name].subarray(from));
+    column.set(fresh[name], old.count - from);
+    joined[name] = column;
+  }
+  state.live.frames = joined;
+}
+
+function first(frames, ns) {
+  let at = 0;
+  while (at < frames.count && frames.t[at] < ns) at += 1;
+  return at;
+}
+
+// The shown time: behind the newest state, moving with the clock.
+export function tick() {
+  const { live } = state;
+  if (!live.newest) return;
+  change({ now: Math.max(0, live.newest - DELAY_NS + Math.min(1e9, (performance.now() - live.heard) * 1e6)) });
+}

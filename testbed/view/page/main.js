@@ -1,0 +1,276 @@
+// The page of `manet view`: asks what the run is, then draws it at each change.
+
+import { ask, choose } from "./api.js";
+import * as charts from "./charts.js";
+import * as lanes from "./lanes.js";
+import * as link from "./link.js";
+import * as live from "./live.js";
+import * as map from "./map.js";
+import * as panel from "./panel.js";
+import { change, firstAt, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
+import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
+
+const by = (id) => document.getElementById(id);
+const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
+const LOST = new Set([2, 3]);
+
+// --- start ----------------------------------------------------------------------------------------------------------------------
+
+async function start() {
+  const wanted = link.read();
+  if (wanted.run !== null) choose(wanted.run);
+  let about = await ask("run");
+  if (about.kind === "campaign") return showFolder(about);
+  state.run = wanted.run;
+  await open(about, wanted);
+}
+
+async function showFolder(about) {
+  by("title").textContent = about.title;
+  const { runs } = await ask("campaign");
+  by("folder").hidden = false;
+  by("run").hidden = true;
+  by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ?? run.error ?? "none"))));
+}
+
+async function open(about, wanted = {}) {
+  forgetWindows();
+  charts.reset();
+  const movement = await ask("movement");
+  by("folder").hidden = true;
+  by("run").hidden = false;
+  const begin = Number(about.begin_ns), end = Number(about.end_ns);
+  Object.assign(state, { about, movement, live: null, paths: [], row: null, segment: null, station: null, playing: false });
+  state.flows = new Set(about.flows.map((flow) => flow.name));
+  state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
+  state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
+  if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
+  if (about.running) live.begin(reopen);
+  by("title").textContent = about.title;
+  document.title = `${about.title} - manet view`;
+  by("about").textContent = `${about.stations.length} stations, ${about.radio}, ${about.routing}${about.flows.length ? `, ${about.flows.length} flow${about.flows.length > 1 ? "s" : ""}` : ""}`;
+  badge("mode", about.running ? (about.control ? "live, with control" : "live") : about.kind);
+  setUpTime(begin, end);
+  panel.setUp();
+  legend();
+  map.fit();
+  if (!about.running) {
+    ask("counts").then(showCounts, (problem) => notice(problem.message));
+    if (wanted.segment !== null && wanted.segment !== undefined) await panel.showStory(wanted.flow ?? "flow1", wanted.segment, { move: wanted.t === null });
+    if (wanted.frame !== null && wanted.frame !== undefined) await panel.showFrame(wanted.frame, { move: wanted.t === null });
+  }
+  change({});
+}
+
+// The run has ended: its record is complete when its programs have gone.
+async function reopen() {
+  state.live = null;
+  notice("The run has ended; its record is being completed.");
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    try {
+      const about = await ask("run");
+      if (about.running) continue;
+      await open(about);
+      notice("");
+      speak("The run has ended; its record is shown.");
+      return;
+    } catch {
+      continue; // not yet
+    }
+  }
+}
+
+function badge(id, text, kind = "") {
+  by(id).textContent = text ?? "";
+  by(id).className = `badge ${kind}`;
+  by(id).hidden = !text;
+}
+
+function showCounts(counts) {
+  const totals = {};
+  for (const table of Object.values(counts.sent)) for (const [fate, count] of Object.entries(table)) totals[fate || "unfinished"] = (totals[fate || "unfinished"] ?? 0) + count;
+  by("counts").textContent = `frames in the run: ${Object.entries(totals).map(([fate, count]) => `${count} ${fate}`).join(", ")}`;
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------------------
+
+function setUpTime(begin, end) {
+  by("speed").replaceChildren(...SPEEDS.map((speed) => element("option", { value: speed }, `${speed}x`)));
+  by("speed").value = String(state.speed);
+  const choices = lanes.spans(end - begin);
+  if (!choices.includes(state.span)) choices.push(state.span);
+  choices.sort((a, b) => a - b);
+  by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
+  for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
+  by("flows").replaceChildren(...state.about.flows.map((flow) => element("label", {}, checkbox(flow.name), ` ${flow.name}`)));
+}
+
+function checkbox(name) {
+  const box = element("input", { type: "checkbox", checked: "" });
+  box.addEventListener("change", () => {
+    const flows = new Set(state.flows);
+    flows[box.checked ? "add" : "delete"](name);
+    change({ flows });
+  });
+  return box;
+}
+
+const LIVE_EVERY_MS = 30; // some 30 pictures a second leave the processors to the run
+let before = null, pictured = 0;
+function animate(now) {
+  if (state.live) {
+    if (now - pictured < LIVE_EVERY_MS) return void requestAnimationFrame(animate);
+    pictured = now;
+    live.tick();
+  } else if (state.playing) {
+    const next = state.now + (before === null ? 0 : (now - before) * 1e6 * state.speed), end = Number(state.about.end_ns);
+    change({ now: Math.min(next, end), playing: next < end });
+  }
+  before = state.playing ? now : null;
+  drawn += 1;
+  requestAnimationFrame(animate);
+}
+let drawn = 0;
+
+function play(on) {
+  change({ playing: on });
+  speak(on ? `playing at ${state.speed}x` : `stopped at ${seconds(state.now - zero(), 3)}`);
+}
+
+// The next frame (or the one before) that `fits`; other windows are asked for as long as the run lasts.
+async function step(direction, fits) {
+  let from = state.now;
+  const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns);
+  for (let tries = 0; tries < 400 && from >= begin && from <= end; tries += 1) {
+    const frames = await settled(from);
+    if (!frames) return;
+    let at = firstAt(frames, from);
+    const low = frames.t[0] ?? from, high = frames.t[frames.count - 1] ?? from;
+    if (direction > 0) while (at < frames.count && (frames.t[at] <= from + 0.5 || !fits(frames, at))) at += 1;
+    else for (at -= 1; at >= 0 && !fits(frames, at); at -= 1);
+    if (at >= 0 && at < frames.count) return void panel.showFrame(frames.row[at]);
+    from = direction > 0 ? Math.max(high, from) + 1e8 : Math.min(low, from) - 1e8;
+  }
+  speak("there is none");
+}
+
+function settled(at) {
+  const look = () => windowOf(at - 1e8, at + 1e9);
+  return new Promise((resolve) => {
+    const again = (left) => {
+      const found = look();
+      if (found || left === 0) resolve(found);
+      else setTimeout(() => again(left - 1), 30);
+    };
+    again(100);
+  });
+}
+
+async function nextDrop() {
+  const end = Number(state.about.end_ns), bins = 400;
+  const air = await ask("overview", { from: Math.round(state.now) + 1, to: end + 1, bins });
+  const lists = Object.values(air.drops);
+  for (let at = 0; at < air.bins; at += 1) {
+    if (!lists.some((list) => list[at])) continue;
+    const width = (end - state.now) / air.bins, from = state.now + at * width;
+    if (width <= 2e6) return void goTo(from + width / 2);
+    state.now = from;
+    return nextDrop();
+  }
+  speak("there is no later drop");
+}
+
+// --- wiring ---------------------------------------------------------------------------------------------------------------------
+
+function legend() {
+  const kinds = ["delivered", "captured", "collision", "hidden", "weak", "error", "busy", "nav", "broadcast"];
+  by("legend").replaceChildren(...kinds.map((kind) => {
+    const sample = element("canvas", { width: 52, height: 24, "aria-hidden": "true" }), pen = sample.getContext("2d"), name = kind === "captured" ? "delivered" : kind;
+    pen.scale(2, 2);
+    pen.strokeStyle = pen.fillStyle = colour(name);
+    pen.lineWidth = 1.8;
+    pen.beginPath();
+    pen.moveTo(0, 6);
+    pen.lineTo(14, 6);
+    pen.stroke();
+    mark(pen, name, 19, 6, 3.4);
+    if (kind === "captured") pen.beginPath(), pen.arc(19, 6, 5.4, 0, 7), pen.stroke();
+    return element("li", {}, sample, MEANING[kind]);
+  }), element("li", {}, "dashed: a retry"));
+}
+
+function keys(event) {
+  if (event.target.closest("input, select, textarea, [role=tab]") || event.ctrlKey || event.metaKey || event.altKey || !state.about?.stations || state.live) return;
+  const actions = {
+    " ": () => play(!state.playing), ArrowLeft: () => goTo(state.now - state.span / 20), ArrowRight: () => goTo(state.now + state.span / 20),
+    ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => LOST.has(frames.fate[at])), d: nextDrop,
+    "[": () => speedBy(-1), "]": () => speedBy(1), "+": () => lanes.zoom(-1), "=": () => lanes.zoom(-1), "-": () => lanes.zoom(1),
+  };
+  const action = actions[event.key];
+  if (!action || (event.key === " " && event.target.closest("button, a, summary"))) return;
+  event.preventDefault();
+  action();
+}
+
+function speedBy(direction) {
+  const at = SPEEDS.indexOf(state.speed) + direction;
+  change({ speed: SPEEDS[Math.min(Math.max(at, 0), SPEEDS.length - 1)] });
+}
+
+function theme(name) {
+  document.documentElement.dataset.theme = name;
+  repaint();
+  if (state.about?.stations) legend();
+  change({});
+}
+
+onChange(() => {
+  if (!state.about?.stations || (state.about.running && !state.live)) return;
+  const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns);
+  by("now").textContent = seconds(state.now - zero(), state.span < 1e7 ? 9 : 6);
+  by("slider").value = String(Math.round(((state.now - begin) / (end - begin)) * 1e6));
+  by("slider").setAttribute("aria-valuetext", seconds(state.now - zero(), 3));
+  by("play").textContent = state.playing ? "Stop" : "Play";
+  by("play").setAttribute("aria-pressed", state.playing);
+  by("speed").value = String(state.speed);
+  by("window").value = String(state.span);
+  const word = state.live?.verdict || state.about.verdict?.verdict;
+  badge("verdict", word, word);
+  if (state.live) by("counts").textContent = `frames since the page came: ${Object.entries(state.live.totals).map(([name, count]) => `${count} ${name || "unfinished"}`).join(", ")}`;
+  map.draw();
+  lanes.draw();
+  charts.update();
+  panel.update();
+  refreshPaths();
+  link.write();
+});
+
+by("play").addEventListener("click", () => play(!state.playing));
+by("speed").addEventListener("change", (event) => change({ speed: Number(event.target.value) }));
+by("window").addEventListener("change", (event) => change({ span: Number(event.target.value) }));
+by("slider").addEventListener("input", (event) => {
+  const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns);
+  goTo(begin + ((end - begin) * Number(event.target.value)) / 1e6);
+});
+by("back").addEventListener("click", () => step(-1, () => true));
+by("forth").addEventListener("click", () => step(1, () => true));
+by("collision").addEventListener("click", () => step(1, (frames, at) => LOST.has(frames.fate[at])));
+by("drop").addEventListener("click", nextDrop);
+by("map-in").addEventListener("click", () => map.zoomBy(1.25));
+by("map-out").addEventListener("click", () => map.zoomBy(0.8));
+by("map-fit").addEventListener("click", map.fit);
+for (const id of ["show-ranges", "show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
+by("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+document.addEventListener("keydown", keys);
+window.addEventListener("hashchange", () => location.reload());
+const sizes = new ResizeObserver(() => { charts.resize(); change({}); });
+for (const id of ["main", "map", "lanes"]) sizes.observe(by(id));
+map.listen((row) => panel.showFrame(row));
+lanes.listen((row) => panel.showFrame(row));
+panel.listen();
+theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+requestAnimationFrame(animate);
+// for tests: what is shown, and how many pictures were drawn
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, framesKept };
+start().catch((problem) => notice(problem.message));

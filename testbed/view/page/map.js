@@ -1,0 +1,348 @@
+// The map: ranges, links, routes, stations, and the frames on the air about now.
+
+import { act } from "./api.js";
+import { change, firstAt, isOff, notice, placeOf, speak, state, windowOf } from "./state.js";
+import { BROADCAST, colour, FLOW_DASHES, kindOf, mark, UNKNOWN } from "./words.js";
+
+const canvas = document.getElementById("map");
+const pen = canvas.getContext("2d");
+const SHOWN_MS = 90; // a frame stays visible for this time of the page, or it could not be seen at 1x
+let view = null; // centre in m and pixels per m
+let drag = null;
+
+export function fit() {
+  view = null;
+  change({});
+}
+
+function size() {
+  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return [width, height];
+}
+
+function bounds() {
+  const xs = [], ys = [];
+  for (const { name } of state.about.stations) {
+    for (const [, x, y] of state.movement.stations[name] ?? []) xs.push(x), ys.push(y);
+    const [x, y] = placeOf(name, state.now);
+    xs.push(x), ys.push(y);
+  }
+  if (state.about.area) xs.push(0, state.about.area[0]), ys.push(0, state.about.area[1]);
+  return [xs, ys].map((values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]));
+}
+
+// The whole map, again when the canvas changes its size, until somebody pans or zooms.
+function scale(width, height) {
+  if (view && (!view.fits || view.fits === `${width}x${height}`)) return;
+  const [[x0, x1], [y0, y1]] = bounds();
+  const perMetre = Math.min((width - 90) / Math.max(x1 - x0, 50), (height - 80) / Math.max(y1 - y0, 50));
+  view = { x: (x0 + x1) / 2, y: (y0 + y1) / 2, perMetre, fits: `${width}x${height}` };
+}
+
+export function toScreen([x, y]) {
+  return [canvas.clientWidth / 2 + (x - view.x) * view.perMetre, canvas.clientHeight / 2 - (y - view.y) * view.perMetre];
+}
+
+function toMetres(sx, sy) {
+  return [view.x + (sx - canvas.clientWidth / 2) / view.perMetre, view.y - (sy - canvas.clientHeight / 2) / view.perMetre];
+}
+
+function checked(id) {
+  return document.getElementById(id).checked;
+}
+
+export function draw() {
+  if (!state.about || !state.movement) return;
+  const [width, height] = size();
+  if (!width || !height) return;
+  scale(width, height);
+  pen.clearRect(0, 0, width, height);
+  const names = state.about.stations.map((station) => station.name);
+  const places = new Map(names.map((name) => [name, placeOf(name, state.now)]));
+  drawArea();
+  if (checked("show-trails")) drawTrails(names);
+  if (checked("show-ranges")) drawRanges(places);
+  if (checked("show-links")) drawLinks(names, places);
+  if (checked("show-routes")) drawRoutes(places);
+  drawFrames(names, places);
+  drawStations(names, places);
+  drawScale(width, height);
+}
+
+function drawArea() {
+  if (!state.about.area) return;
+  const [x0, y0] = toScreen([0, 0]), [x1, y1] = toScreen(state.about.area);
+  pen.strokeStyle = colour("line");
+  pen.setLineDash([]);
+  pen.strokeRect(x0, y1, x1 - x0, y0 - y1);
+}
+
+function drawTrails(names) {
+  pen.strokeStyle = colour("line");
+  pen.lineWidth = 1.5;
+  for (const name of names) {
+    pen.beginPath();
+    for (let step = 0; step <= 40; step += 1) {
+      const [x, y] = toScreen(placeOf(name, Math.max(0, state.now - ((40 - step) * 20e9) / 40)));
+      if (step) pen.lineTo(x, y); else pen.moveTo(x, y);
+    }
+    pen.stroke();
+  }
+}
+
+function drawRanges(places) {
+  const chosen = state.station ? [state.station] : places.size <= 6 ? [...places.keys()] : [];
+  for (const name of chosen) {
+    const [x, y] = toScreen(places.get(name) ?? [0, 0]);
+    for (const [metres, dash] of [[state.about.range_m, []], [state.about.sense_m, [5, 5]]]) {
+      if (!metres) continue;
+      pen.beginPath();
+      pen.setLineDash(dash);
+      pen.lineWidth = 1;
+      pen.globalAlpha = name === state.station ? 0.9 : 0.35;
+      pen.strokeStyle = colour("accent");
+      pen.arc(x, y, metres * view.perMetre, 0, 7);
+      pen.stroke();
+    }
+  }
+  pen.globalAlpha = 1;
+  pen.setLineDash([]);
+}
+
+function drawLinks(names, places) {
+  const range = state.about.range_m;
+  if (!range) return;
+  pen.strokeStyle = colour("line");
+  pen.lineWidth = 1;
+  pen.beginPath();
+  for (let a = 0; a < names.length; a += 1) {
+    for (let b = a + 1; b < names.length; b += 1) {
+      const here = places.get(names[a]), there = places.get(names[b]);
+      if (Math.hypot(here[0] - there[0], here[1] - there[1]) > range) continue;
+      if (isOff(names[a], state.now) || isOff(names[b], state.now)) continue;
+      pen.moveTo(...toScreen(here));
+      pen.lineTo(...toScreen(there));
+    }
+  }
+  pen.stroke();
+}
+
+function drawRoutes(places) {
+  state.paths.forEach((path, number) => {
+    if (state.flows.size && !state.flows.has(path.flow)) return;
+    const points = path.nodes.filter((name) => places.has(name)).map((name) => toScreen(places.get(name)));
+    if (points.length < 2) return;
+    pen.strokeStyle = colour("accent");
+    pen.globalAlpha = 0.55;
+    pen.lineWidth = 5;
+    pen.setLineDash(FLOW_DASHES[number % FLOW_DASHES.length]);
+    pen.beginPath();
+    points.forEach(([x, y], at) => (at ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.globalAlpha = 1;
+  });
+}
+
+// How far back frames are shown, in ns: exact when the time stands still.
+function lookBack() {
+  if (state.live) return SHOWN_MS * 1e6 * 2;
+  return state.playing ? SHOWN_MS * 1e6 * state.speed : 0;
+}
+
+export function framesNow() {
+  const back = lookBack();
+  const frames = windowOf(state.now - Math.max(state.span / 2, back), state.now + state.span / 2);
+  if (!frames) return [];
+  const found = [];
+  for (let at = firstAt(frames, state.now - back - 2e7); at < frames.count && frames.t[at] <= state.now; at += 1) {
+    if (frames.end[at] >= state.now - back) found.push([frames, at]);
+  }
+  return found;
+}
+
+function drawFrames(names, places) {
+  const back = lookBack();
+  for (const [frames, at] of framesNow()) {
+    const kind = kindOf(frames, at), from = places.get(names[frames.station[at]]);
+    const tone = colour(kind === "unfinished" ? "weak" : kind), age = Math.max(0, state.now - frames.end[at]);
+    pen.globalAlpha = back ? Math.max(0.15, 1 - age / back) : 1;
+    pen.strokeStyle = tone;
+    pen.fillStyle = tone;
+    pen.lineWidth = frames.row[at] === state.row ? 5 : frames.frame[at] === 2 ? 3 : 1.8;
+    pen.setLineDash(frames.attempt[at] > 1 ? [6, 4] : []);
+    const [x, y] = toScreen(from);
+    if (frames.peer[at] === BROADCAST || frames.peer[at] === UNKNOWN) {
+      const shown = Math.min(1, (state.now - frames.t[at]) / Math.max(1, frames.air[at]));
+      pen.beginPath();
+      pen.arc(x, y, 12 + 14 * shown, 0, 7);
+      pen.stroke();
+    } else {
+      const [u, v] = toScreen(places.get(names[frames.peer[at]]));
+      const length = Math.hypot(u - x, v - y) || 1, bend = Math.min(18, length / 8);
+      const [mx, my] = [(x + u) / 2 + ((y - v) / length) * bend, (y + v) / 2 + ((u - x) / length) * bend];
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.quadraticCurveTo(mx, my, u, v);
+      pen.stroke();
+      pen.setLineDash([]);
+      const near = 14 / length, ex = u + (mx - u) * near * 2, ey = v + (my - v) * near * 2;
+      mark(pen, kind, ex, ey, 5);
+      if (frames.flags[at] & 1) {
+        pen.beginPath();
+        pen.arc(ex, ey, 9, 0, 7);
+        pen.stroke();
+      }
+    }
+    pen.globalAlpha = 1;
+    pen.setLineDash([]);
+  }
+}
+
+function drawStations(names, places) {
+  pen.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+  pen.textAlign = "center";
+  for (const name of names) {
+    const [x, y] = toScreen(places.get(name)), off = isOff(name, state.now);
+    pen.beginPath();
+    pen.arc(x, y, 7, 0, 7);
+    pen.fillStyle = off ? colour("panel") : colour("ink");
+    pen.fill();
+    pen.lineWidth = name === state.station ? 4 : 1.5;
+    pen.strokeStyle = name === state.station ? colour("accent") : colour(off ? "bad" : "ink");
+    pen.stroke();
+    if (off) mark(pen, "collision", x, y, 4);
+    pen.fillStyle = colour("ink");
+    pen.fillText(off ? `${name} (off)` : name, x, y + 22);
+  }
+}
+
+function drawScale(width, height) {
+  const wanted = 110 / view.perMetre, power = 10 ** Math.floor(Math.log10(wanted));
+  const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= wanted) ?? power;
+  const length = metres * view.perMetre;
+  pen.strokeStyle = colour("quiet");
+  pen.fillStyle = colour("quiet");
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(14, height - 14);
+  pen.lineTo(14 + length, height - 14);
+  pen.stroke();
+  pen.textAlign = "left";
+  pen.fillText(`${metres >= 1 ? metres : metres.toPrecision(1)} m`, 14, height - 20);
+}
+
+// --- pointer and keys ---------------------------------------------------------------------------------------------------------
+
+function stationAt(x, y) {
+  let best = null, nearest = 18;
+  for (const { name } of state.about.stations) {
+    const [sx, sy] = toScreen(placeOf(name, state.now)), distance = Math.hypot(sx - x, sy - y);
+    if (distance < nearest) best = name, nearest = distance;
+  }
+  return best;
+}
+
+// The frame whose line passes nearest to a point, within 12 pixels.
+function frameAt(x, y) {
+  let best = null, nearest = 12;
+  const names = state.about.stations.map((station) => station.name);
+  for (const [frames, at] of framesNow()) {
+    const [ax, ay] = toScreen(placeOf(names[frames.station[at]], state.now));
+    const to = frames.peer[at];
+    if (to >= names.length) {
+      const distance = Math.abs(Math.hypot(ax - x, ay - y) - 18);
+      if (distance < nearest) best = frames.row[at], nearest = distance;
+      continue;
+    }
+    const [bx, by] = toScreen(placeOf(names[to], state.now));
+    const length = (bx - ax) ** 2 + (by - ay) ** 2 || 1;
+    const share = Math.min(1, Math.max(0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length));
+    const distance = Math.hypot(ax + share * (bx - ax) - x, ay + share * (by - ay) - y);
+    if (distance < nearest) best = frames.row[at], nearest = distance;
+  }
+  return best;
+}
+
+export function zoomBy(factor, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2) {
+  if (!view) return;
+  view.fits = null;
+  const [mx, my] = toMetres(x, y);
+  view.perMetre = Math.min(Math.max(view.perMetre * factor, 1e-4), 500);
+  const [nx, ny] = toMetres(x, y);
+  view.x += mx - nx;
+  view.y += my - ny;
+  change({});
+}
+
+export function listen(onFrame) {
+  const pointers = new Map();
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+    const name = stationAt(event.offsetX, event.offsetY);
+    drag = { x: event.offsetX, y: event.offsetY, moved: false, station: state.about.control && state.live ? name : null };
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const before = pointers.get(event.pointerId);
+    if (!before) return;
+    const [dx, dy] = [event.offsetX - before[0], event.offsetY - before[1]];
+    if (pointers.size === 2) {
+      const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+      const was = Math.hypot(before[0] - other[0], before[1] - other[1]), is = Math.hypot(event.offsetX - other[0], event.offsetY - other[1]);
+      if (was > 0) zoomBy(is / was, (other[0] + event.offsetX) / 2, (other[1] + event.offsetY) / 2);
+    } else if (drag) {
+      drag.moved ||= Math.hypot(event.offsetX - drag.x, event.offsetY - drag.y) > 4;
+      if (drag.station && drag.moved) {
+        state.live.positions[drag.station] = toMetres(event.offsetX, event.offsetY);
+        state.live.held = drag.station;
+        change({});
+      } else if (drag.moved) {
+        view.fits = null;
+        view.x -= dx / view.perMetre;
+        view.y += dy / view.perMetre;
+        change({});
+      }
+    }
+    pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+  });
+  const release = (event) => {
+    pointers.delete(event.pointerId);
+    if (!drag || event.type === "pointercancel") return void (drag = null);
+    if (drag.station && drag.moved) {
+      const name = drag.station, [x, y] = toMetres(event.offsetX, event.offsetY);
+      act({ op: "move", station: name, position: [Math.max(0, x), Math.max(0, y)] })
+        .then(() => speak(`${name} moved to ${x.toFixed(0)}, ${y.toFixed(0)} m`))
+        .catch((problem) => notice(problem.message))
+        .finally(() => (state.live.held = null));
+    } else if (!drag.moved) {
+      const name = stationAt(event.offsetX, event.offsetY), row = name ? null : frameAt(event.offsetX, event.offsetY);
+      if (name) change({ station: name });
+      else if (row !== null) onFrame(row);
+      else change({ station: null });
+    }
+    drag = null;
+  };
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoomBy(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.offsetX, event.offsetY);
+  }, { passive: false });
+  canvas.addEventListener("keydown", (event) => {
+    const step = view ? 40 / view.perMetre : 0;
+    const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+    if (moves[event.key] && view) view.fits = null, view.x += moves[event.key][0], view.y += moves[event.key][1], change({});
+    else if (event.key === "+" || event.key === "=") zoomBy(1.25);
+    else if (event.key === "-") zoomBy(0.8);
+    else if (event.key === "0") fit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}

@@ -1,0 +1,281 @@
+// Details beside the map: stations, frames about now, the story of a segment, the run.
+
+import { act, ask } from "./api.js";
+import { change, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
+import { BROADCAST, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
+
+const by = (id) => document.getElementById(id);
+const TABS = ["stations", "frames", "story", "verdict"];
+
+export function open(name) {
+  for (const tab of TABS) {
+    const chosen = tab === name;
+    by(`tab-${tab}`).setAttribute("aria-selected", chosen);
+    by(`tab-${tab}`).tabIndex = chosen ? 0 : -1;
+    by(`pane-${tab}`).hidden = !chosen;
+  }
+  change({});
+}
+
+function isOpen(name) {
+  return !by(`pane-${name}`).hidden;
+}
+
+export function listen() {
+  for (const tab of TABS) by(`tab-${tab}`).addEventListener("click", () => open(tab));
+  document.querySelector(".tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = TABS.findIndex((tab) => isOpen(tab)), next = TABS[(at + step + TABS.length) % TABS.length];
+    open(next);
+    by(`tab-${next}`).focus();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  by("story-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    showStory(by("story-flow").value, Number(by("story-segment").value));
+  });
+  by("story-now").addEventListener("click", () => showSentNow(by("story-flow").value));
+}
+
+export function setUp() {
+  by("stations").replaceChildren(
+    ...state.about.stations.map(({ name }) =>
+      element("li", {}, element("button", { type: "button", "data-station": name, "aria-pressed": "false", onclick: () => change({ station: state.station === name ? null : name }) }, name)),
+    ),
+  );
+  const tcp = state.about.flows.filter((flow) => flow.transport === "tcp");
+  by("story-flow").replaceChildren(...tcp.map((flow) => element("option", { value: flow.name }, `${flow.name}: ${flow.source} to ${flow.target}`)));
+  by("tab-story").hidden = tcp.length === 0 || Boolean(state.live);
+  showRun();
+}
+
+let stationKey = "", framesKey = "";
+export function update() {
+  if (!state.about?.stations) return;
+  for (const button of by("stations").querySelectorAll("button")) button.setAttribute("aria-pressed", button.dataset.station === state.station);
+  if (isOpen("stations")) showStation();
+  if (isOpen("frames")) showFrames();
+  if (isOpen("verdict") && state.live) showRun();
+}
+
+function pairs(rows) {
+  return element("dl", {}, ...rows.filter(([, value]) => value !== null && value !== "").flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]));
+}
+
+// --- a station ------------------------------------------------------------------------------------------------------------------
+
+async function showStation() {
+  const key = `${state.station}/${Math.round(state.now / Math.max(state.span / 50, 1e5))}/${state.live?.second ?? ""}`;
+  if (key === stationKey || by("station").contains(document.activeElement)) return;
+  stationKey = key;
+  const name = state.station;
+  if (name === null) {
+    by("station").replaceChildren(element("p", {}, "Choose a station here or on the map."));
+    return;
+  }
+  const [x, y] = placeOf(name, state.now), off = isOff(name, state.now);
+  const address = state.about.stations.find((one) => one.name === name)?.address ?? "";
+  const rows = [["address", address], ["position", `${x.toFixed(1)}, ${y.toFixed(1)} m`], ["radio", off ? "off" : "on"]];
+  const children = [element("h3", {}, name)];
+  if (state.live) {
+    children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
+    by("station").replaceChildren(...children);
+    return;
+  }
+  try {
+    const found = await ask(`station/${encodeURIComponent(name)}`, { t: Math.round(state.now) });
+    if (state.station !== name) return;
+    rows.push(["queued or sending", `${found.queue.length} packets`], ["sends now", found.sending ? `${found.sending.frame} to ${found.sending.peer}` : "nothing"]);
+    const nav = reservedUntil(name);
+    if (nav !== null) rows.push(["reserved by others", `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
+    const bar = element("meter", { min: 0, max: 50, value: found.queue.length, "aria-label": "packets queued" });
+    children.push(pairs(rows), bar);
+    if (found.queue.length) {
+      children.push(element("h3", {}, "Queue"), element("ul", {}, ...found.queue.slice(0, 12).map((one) => element("li", {}, `packet ${one.packet}, ${one.bytes} bytes to ${one.peer}, since ${((Number(one.since_ns) - zero()) / 1e9).toFixed(4)} s`))));
+    }
+    children.push(element("h3", {}, "Whole run"), pairs([...Object.entries(found.counts.sent).filter(([fate]) => fate).map(([fate, count]) => [`frames ${fate}`, count]), ...Object.entries(found.counts.drops).map(([why, count]) => [`drops ${why}`, count])]));
+    by("station").replaceChildren(...children);
+  } catch (problem) {
+    notice(problem.message);
+  }
+}
+
+// The end of the exchange between others that this station can decode, by distance: what its NAV covers.
+function reservedUntil(name) {
+  const frames = windowOf(state.now - state.span / 2, state.now + state.span / 2), range = state.about.range_m;
+  if (!frames || !range) return null;
+  const me = placeOf(name, state.now), own = state.about.stations.findIndex((one) => one.name === name);
+  let until = null;
+  for (let at = firstAt(frames, state.now - 2e7); at < frames.count && frames.t[at] <= state.now; at += 1) {
+    if (frames.peer[at] === BROADCAST || frames.peer[at] === own || frames.station[at] === own || frames.frame[at] > 2) continue;
+    const [x, y] = placeOf(state.about.stations[frames.station[at]].name, state.now);
+    if (Math.hypot(x - me[0], y - me[1]) > range) continue;
+    let end = frames.end[at];
+    for (let next = at + 1; next < frames.count && frames.t[next] - end < 1e5; next += 1) {
+      const answer = frames.station[next] === frames.peer[at] || frames.station[next] === frames.station[at];
+      if (answer) end = Math.max(end, frames.end[next]);
+    }
+    if (end > state.now) until = Math.max(until ?? 0, end);
+  }
+  return until;
+}
+
+function controls(name, off, x, y) {
+  const done = (text) => () => speak(text), failed = (problem) => notice(problem.message);
+  const at = (label, value) => element("input", { type: "number", step: "1", value: value.toFixed(0), "aria-label": `${label} in metres` });
+  const [ax, ay] = [at("x", x), at("y", y)];
+  const others = element("select", { "aria-label": "other end of the link" }, ...state.about.stations.filter((one) => one.name !== name).map((one) => element("option", {}, one.name)));
+  const link = (rate, word) => () => act({ op: "link", from: name, to: others.value, error_rate: rate }).then(done(`link ${name} ${others.value} ${word}`), failed);
+  return [
+    element("h3", {}, "Act on the run"),
+    element("p", {}, ax, " ", ay, " ", element("button", { type: "button", onclick: () => act({ op: "move", station: name, position: [Number(ax.value), Number(ay.value)] }).then(done(`${name} moved`), failed) }, "Move")),
+    element("p", {}, element("button", { type: "button", onclick: (event) => switchPower(event.currentTarget, name) }, off ? "Switch on" : "Switch off")),
+    element("p", {}, others, " ", element("button", { type: "button", onclick: link(1, "broken") }, "Break the link"), " ", element("button", { type: "button", onclick: link(0, "restored") }, "Restore it")),
+  ];
+}
+
+function switchPower(button, name) {
+  const on = state.live.off.has(name);
+  act({ op: "power", station: name, on }).then(() => {
+    state.live.off[on ? "delete" : "add"](name);
+    button.textContent = on ? "Switch off" : "Switch on";
+    speak(`${name} ${on ? "on" : "off"}`);
+    change({});
+  }, (problem) => notice(problem.message));
+}
+
+// --- frames ---------------------------------------------------------------------------------------------------------------------
+
+const LISTED = 24;
+function showFrames() {
+  const frames = windowOf(state.now - state.span / 2, state.now + state.span / 2);
+  if (!frames || by("frames").contains(document.activeElement)) return;
+  const middle = firstAt(frames, state.now), first = Math.max(0, middle - LISTED / 2), last = Math.min(frames.count, middle + LISTED / 2);
+  const key = `${frames.row[first]}/${frames.row[last - 1]}/${state.row}/${frames.count}`;
+  if (key === framesKey) return;
+  framesKey = key;
+  const rows = [];
+  for (let at = first; at < last; at += 1) {
+    const kind = kindOf(frames, at), row = frames.row[at], to = frames.peer[at] === BROADCAST ? "all" : state.about.stations[frames.peer[at]]?.name ?? "?";
+    const lost = !["delivered", "broadcast", "unfinished"].includes(kind);
+    rows.push(element("tr", { class: lost ? "lost" : null },
+      element("td", {}, ((frames.t[at] - zero()) / 1e9).toFixed(6)),
+      element("td", {}, element("button", { type: "button", "aria-label": `${FRAMES[frames.frame[at]]} of ${state.about.stations[frames.station[at]].name}`, onclick: () => showFrame(row) }, FRAMES[frames.frame[at]] + (frames.attempt[at] > 1 ? ` ${frames.attempt[at]}` : ""))),
+      element("td", {}, `${state.about.stations[frames.station[at]].name} → ${to}`),
+      element("td", {}, frames.flags[at] & 1 ? "delivered (capture)" : kind === "broadcast" ? `to ${frames.receivers[at]}` : FATES[frames.fate[at]])));
+  }
+  by("frames").tBodies[0].replaceChildren(...rows);
+}
+
+export async function showFrame(row, { move = true } = {}) {
+  if (state.live) return;
+  try {
+    const found = await ask(`frame/${row}`);
+    if (move) goTo((Number(found.t_ns) + Number(found.end_ns)) / 2);
+    change({ row });
+    open("frames");
+    const fate = found.fate ? MEANING[found.fate] ?? found.fate : "";
+    const parts = [
+      element("h3", {}, `${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
+      pairs([
+        ["fate", found.event === "tx" ? fate || "none" : `${found.event}${fate && `: ${fate}`}`], ["start", `${((Number(found.t_ns) - zero()) / 1e9).toFixed(9)} s`],
+        ["on the air", found.airtime_ns ? `${(found.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", found.attempt], ["backoff", found.backoff_slots === null ? null : `${found.backoff_slots} slots`],
+        ["bytes", found.bytes], ["power", found.power_dbm === null ? null : `${found.power_dbm} dBm at ${found.peer}`], ["received by", found.receivers === null ? null : `${found.receivers} stations`],
+        ["packet", found.packet || null], ["row of air.csv", found.row], ["in the capture", found.pcap ? `${found.pcap.file}, packet ${found.pcap.packet}` : null], ["comment", found.pcap?.comment ?? null],
+      ]),
+    ];
+    if (found.overlaps.length) {
+      parts.push(element("h3", {}, "On the air at the same time"), element("ul", {}, ...found.overlaps.map((other) => element("li", {}, element("button", { type: "button", onclick: () => showFrame(other.row) }, `${other.frame} ${other.station} → ${other.peer ?? "?"}: ${other.fate ?? "broadcast"}`)))));
+    }
+    if (found.packet) parts.push(element("p", {}, element("button", { type: "button", onclick: () => showPacket(found.packet) }, `Story of packet ${found.packet}`)));
+    if (found.pcap?.hex) parts.push(details("Bytes", dump(found.pcap.hex)));
+    if (found.pcap?.fields.length) parts.push(details("Fields (tshark)", found.pcap.fields.join("\n")));
+    by("frame").replaceChildren(...parts);
+    speak(`${found.frame} from ${found.station} to ${found.peer}, ${fate}`);
+  } catch (problem) {
+    notice(problem.message);
+  }
+}
+
+function details(title, text) {
+  return element("details", {}, element("summary", {}, title), element("pre", { tabindex: "0" }, text));
+}
+
+function dump(hex) {
+  const lines = [];
+  for (let at = 0; at < hex.length; at += 32) {
+    const bytes = hex.slice(at, at + 32).match(/../g);
+    const text = bytes.map((byte) => Number.parseInt(byte, 16)).map((code) => (code >= 32 && code < 127 ? String.fromCharCode(code) : ".")).join("");
+    lines.push(`${(at / 2).toString(16).padStart(4, "0")}  ${bytes.join(" ").padEnd(48)} ${text}`);
+  }
+  return lines.join("\n");
+}
+
+async function showPacket(number) {
+  try {
+    const found = await ask(`packet/${number}`);
+    const rows = found.rows.map((row) => element("li", {}, element("button", { type: "button", onclick: () => showFrame(row.row) }, `${((Number(row.t_ns) - zero()) / 1e9).toFixed(6)} s ${row.event} ${row.frame} ${row.station}${row.peer ? ` → ${row.peer}` : ""} ${row.fate ?? ""}`)));
+    by("frame").append(element("h3", {}, `Packet ${number}`), element("ol", {}, ...rows));
+    if (found.segment) {
+      const { flow, segment, ack } = found.segment;
+      by("frame").append(element("button", { type: "button", onclick: () => showStory(flow, segment) }, `${ack ? "ACK of segment" : "Segment"} ${segment} of ${flow}: its story`));
+    }
+  } catch (problem) {
+    notice(problem.message);
+  }
+}
+
+// --- the story ------------------------------------------------------------------------------------------------------------------
+
+export async function showStory(flow, segment, { move = true } = {}) {
+  await fill({ flow, segment });
+  by("story-flow").value = flow;
+  by("story-segment").value = segment;
+  change({ flow, segment });
+  const first = by("story-lines").querySelector("button[data-t]");
+  if (first && move) goTo(Number(first.dataset.t));
+}
+
+async function showSentNow(flow) {
+  change({ segment: null });
+  await fill({ flow, t: (state.now - zero()) / 1e9, span: Math.min(2, Math.max(0.02, state.span / 1e9)) });
+}
+
+async function fill(words) {
+  open("story");
+  try {
+    const found = await ask("story", words);
+    by("story-title").textContent = found.title;
+    const rows = found.lines.slice(1).map((line) => {
+      const [, event, time, node, packet, words] = /^(\S+)\s+(-?[\d.]+)\s+(\S+)\s+(-|(?:\S+ \d+|SYN|FIN))\s*(.*)$/.exec(line) ?? [];
+      if (!time) return element("tr", {}, element("td", { colspan: 5 }, line));
+      const t = Number(time) * 1e9 + zero(), lost = event === "dropped" || /: (collision|hidden|weak|busy|error|nav)/.test(words);
+      return element("tr", { class: lost ? "lost" : null }, element("td", {}, element("button", { type: "button", "data-t": t, onclick: () => goTo(t) }, time)), element("td", {}, event), element("td", {}, node), element("td", {}, packet), element("td", {}, words));
+    });
+    const head = element("tr", {}, ...["s", "Event", "Node", "Packet", "Details"].map((name) => element("th", { scope: "col" }, name)));
+    by("story-lines").replaceChildren(element("table", { class: "story" }, element("thead", {}, head), element("tbody", {}, ...rows)));
+  } catch (problem) {
+    by("story-title").textContent = problem.message;
+    by("story-lines").replaceChildren();
+  }
+}
+
+// --- the run --------------------------------------------------------------------------------------------------------------------
+
+function showRun() {
+  const { about } = state, verdict = about.verdict ?? {}, late = (state.live?.lateness ?? verdict.lateness) || {};
+  const rows = [
+    ["verdict", `${state.live?.verdict ?? verdict.verdict ?? "none yet"}${verdict.reasons?.length ? `: ${verdict.reasons.join("; ")}` : ""}`],
+    ["lateness", late.p50_us === undefined ? null : `median ${late.p50_us} µs, 99 % ${late.p99_us} µs, largest ${Math.round(late.max_us)} µs`],
+    ["stalls", state.live?.stalls ?? verdict.stalls ?? null], ["radio", about.radio], ["routing", about.routing], ["status", about.status ?? null], ["error", about.error ?? null],
+    ["frames not shown", state.live?.skipped || null], ["folder", about.directory],
+  ];
+  const flows = about.flows.map((flow) => {
+    const path = state.paths.find((one) => one.flow === flow.name), live = state.live?.rates[flow.name];
+    return element("li", {}, `${flow.name}: ${flow.source} to ${flow.target}, ${flow.transport === "tcp" ? flow.tcp ?? "TCP" : flow.traffic}${live !== undefined ? `, ${rate(live)} acknowledged` : ""}${path ? ` (${path.summary ?? ""})` : ""}`);
+  });
+  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, `${(Number(event.t_s) - zero() / 1e9).toFixed(2)} s`), ` ${event.event} ${event.station} ${event.detail}`));
+  by("pane-verdict").replaceChildren(pairs(rows), element("h3", {}, "Flows"), element("ul", {}, ...flows), ...(events.length ? [element("h3", {}, "Events"), element("ul", {}, ...events)] : []));
+}

@@ -1,0 +1,131 @@
+// What the page shows now. Every change is announced once, before the next picture.
+
+import { ask, frames as fetchFrames } from "./api.js";
+
+export const state = {
+  about: null, movement: null, now: 0, span: 1e9, playing: false, speed: 1, station: null, row: null, flow: null, segment: null,
+  flows: new Set(), paths: [], live: null, view: null,
+};
+const listeners = new Set();
+let announced = false;
+
+export function onChange(listener) {
+  listeners.add(listener);
+}
+
+export function change(values) {
+  Object.assign(state, values);
+  if (announced) return;
+  announced = true;
+  requestAnimationFrame(() => {
+    announced = false;
+    for (const listener of listeners) listener(state);
+  });
+}
+
+export function zero() {
+  return state.about?.traffic_ns ? Number(state.about.traffic_ns) : 0;
+}
+
+export function goTo(ns) {
+  const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns);
+  change({ now: Math.min(Math.max(ns, begin), end) });
+}
+
+// Positions in m at a time: a row of the movement holds until the next one.
+export function placeOf(name, ns) {
+  if (state.live?.positions[name]) return state.live.positions[name];
+  const rows = state.movement?.stations[name];
+  if (!rows) return [0, 0];
+  let low = 0, high = rows.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (rows[middle][0] <= ns) low = middle; else high = middle - 1;
+  }
+  const [t, x, y, vx, vy] = rows[low];
+  const elapsed = Math.max(0, ns - t) / 1e9;
+  return [x + vx * elapsed, y + vy * elapsed];
+}
+
+export function isOff(name, ns) {
+  if (state.live) return state.live.off.has(name);
+  let off = false;
+  for (const [t, who, on] of state.movement?.power ?? []) if (t <= ns && who === name) off = !on;
+  return off;
+}
+
+// --- frames: windows of the air log, of power-of-two lengths, the most recently used kept -----------------------------------
+
+const KEPT = 24;
+const LIMIT = 20000;
+const windows = new Map();
+const asked = new Set();
+
+export function windowOf(begin, end) {
+  if (state.live) return state.live.frames;
+  const level = Math.ceil(Math.log2(Math.max(end - begin, 2 ** 20)));
+  const length = 2 ** level, first = Math.floor(begin / length) * length, key = `${level}/${first}`;
+  const found = windows.get(key);
+  if (found) {
+    windows.delete(key);
+    windows.set(key, found);
+  } else if (!asked.has(key)) {
+    asked.add(key);
+    fetchFrames(first, first + 2 * length, LIMIT)
+      .then((frames) => {
+        windows.set(key, frames);
+        while (windows.size > KEPT) windows.delete(windows.keys().next().value);
+        change({});
+      })
+      .catch((problem) => notice(problem.message))
+      .finally(() => asked.delete(key));
+  }
+  return found ?? null;
+}
+
+export function forgetWindows() {
+  windows.clear();
+}
+
+export function framesKept() {
+  return [...windows.values()].reduce((sum, frames) => sum + frames.count, 0);
+}
+
+// The first place with t >= ns.
+export function firstAt(frames, ns) {
+  let low = 0, high = frames.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (frames.t[middle] < ns) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// --- paths of the flows, asked when the time has changed enough -------------------------------------------------------------
+
+let pathsAt = null, pathsBusy = false;
+export async function refreshPaths() {
+  if (state.live || pathsBusy || !state.about?.flows.length) return;
+  const step = Math.max(state.span / 20, 1e8), at = Math.round(state.now / step) * step;
+  if (at === pathsAt) return;
+  pathsBusy = true;
+  try {
+    const found = await ask("routes", { t: Math.round(state.now) });
+    pathsAt = at;
+    change({ paths: found.paths });
+  } catch (problem) {
+    notice(problem.message);
+  } finally {
+    pathsBusy = false;
+  }
+}
+
+export function notice(text) {
+  const place = document.getElementById("notice");
+  place.textContent = text ?? "";
+  place.hidden = !text;
+}
+
+export function speak(text) {
+  document.getElementById("speech").textContent = text;
+}

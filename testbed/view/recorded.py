@@ -1,0 +1,396 @@
+"""A recorded run, as the page asks about it: each method is one answer of formats/view.md, as plain data.
+
+Times are model time in ns. Files are read on first use and kept; several threads may ask at once. The story and its paths are
+those of analysis/, so that the page shows what `manet story` and `manet map` print.
+"""
+
+import math
+import threading
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis import story_text
+from analysis.errors import AnalysisError, RunFileError
+from analysis.movement import trace_path
+from analysis.past_snapshot import off_at, path_of
+from analysis.reception import RECEIVED, SENSED, range_of_run
+from analysis.rundir import Flow, RunDirectory
+from analysis.story import Story, of_segment, read_story, sent_between
+from analysis.throughput import initial_sequence, sender_view
+from mobility import trace
+from mobility.trace import Trace, TraceError
+from testbed.errors import UsageError
+from testbed.view.frames import DROP, ENQUEUE, TX, Frames, read_frames
+from testbed.view.packets import packet_of
+from testbed.view.thinning import envelope
+
+MAX_ROWS_OF_A_PACKET = 2000
+MAX_BINS = 4000
+MAX_POINTS = 5000
+NEAR_ROWS = 40
+
+
+class Recorded:
+    """A run directory. Methods raise AnalysisError or UsageError, one line each."""
+
+    kind = "recorded"
+
+    def __init__(self, directory: Path) -> None:
+        self.run = RunDirectory(directory)
+        self._lock = threading.RLock()
+        self._stories: dict[str, Story | AnalysisError] = {}
+
+    # --- the whole run --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def stations(self) -> tuple[str, ...]:
+        """The stations' names, in the order of their numbers."""
+        return tuple(entry["name"] for entry in self.run.medium["stations"])
+
+    @cached_property
+    def frames(self) -> Frames:
+        """The air log."""
+        with self._lock:
+            return read_frames(self.run.path / "air.csv", self.stations)
+
+    @cached_property
+    def end_ns(self) -> int:
+        """The end of the run: the medium's, or the last frame of a run that was killed."""
+        try:
+            return int(self.run.verdict["model_ns"])
+        except (AnalysisError, KeyError):
+            return int(self.frames.rows["t_ns"].max(initial=1))
+
+    @property
+    def traffic_ns(self) -> int | None:
+        """The start of the traffic."""
+        return None if self.run.begun_ns is None else self.run.begun_ns - self.run.epoch_ns
+
+    def about(self) -> dict[str, Any]:
+        """`/api/run`."""
+        try:
+            verdict: dict[str, Any] | None = self.run.verdict
+        except AnalysisError:
+            verdict = None
+        traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
+        return self.about_files(self.run, self.kind) | {
+            "end_ns": str(self.end_ns), "traffic_ns": traffic_ns, "verdict": verdict,
+            "status": self.run.run.get("status"), "error": self.run.run.get("error"), "events": self.run.events,
+        }  # fmt: skip
+
+    @staticmethod
+    def about_files(run: RunDirectory, kind: str) -> dict[str, Any]:
+        """The part of about() that is known from the start of a run."""
+        return {
+            "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
+            "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
+            "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
+            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": [],
+            "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
+            "wires": [[wire.station, wire.host] for wire in run.wires],
+            "flows": [
+                {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
+                 "transport": flow.protocol, "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
+                for flow in run.flows
+            ],
+        }  # fmt: skip
+
+    def movement(self) -> dict[str, Any]:
+        """`/api/movement`: for each station rows [t_ns, x, y, vx, vy], in m and m/s, each valid to the next; and switches."""
+        made = self._trace()
+        stations = {}
+        for entry in self.run.medium["stations"]:
+            name, (x, y, *_) = entry["name"], entry["position"]
+            known = made is not None and name in made.stations()
+            stations[name] = _motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
+        switches = [
+            [round(float(row["t_s"]) * 1e9), row["station"], row["detail"] == "on"]
+            for row in self.run.events
+            if row["event"] in ("power", "cut")
+        ]
+        return {"stations": stations, "power": switches}
+
+    def _trace(self) -> Trace | None:
+        path = trace_path(self.run)
+        if not path.exists():
+            return None
+        try:
+            return trace.read(path)
+        except TraceError as problem:
+            raise RunFileError(str(problem)) from None
+
+    def overview(self, begin_ns: int, end_ns: int, bins: int) -> dict[str, Any]:
+        """`/api/overview`: counts of frames by fate and of drops by reason in equal parts of a window."""
+        _check_window(begin_ns, end_ns)
+        bins = max(1, min(bins, MAX_BINS))
+        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **self.frames.binned(begin_ns, end_ns, bins)}
+
+    def counts(self) -> dict[str, Any]:
+        """`/api/counts`: the same for the whole run, by station."""
+        return self.frames.counts()
+
+    # --- frames and packets ---------------------------------------------------------------------------------------
+
+    def window(self, begin_ns: int, end_ns: int, limit: int) -> tuple[bytes, int]:
+        """`/api/frames`: the packed frames of a window, and how many there are."""
+        _check_window(begin_ns, end_ns)
+        chosen, total = self.frames.thinned(begin_ns, end_ns, max(1, min(limit, 100_000)))
+        return self.frames.packed(chosen, thinned=len(chosen) < total), total
+
+    def frame(self, row: int) -> dict[str, Any]:
+        """`/api/frame/ROW`: a row of the air log, the frames on the air at the same time, and its bytes from air.pcapng."""
+        frames = self.frames
+        if not 0 <= row < frames.count:
+            raise UsageError(f"frame {row}: the air log has the rows 0 to {frames.count - 1}")
+        found = frames.as_text(row)
+        begin_ns = int(frames.rows["t_ns"][row])
+        end_ns = begin_ns + int(frames.rows["airtime_ns"][row])
+        near = [int(at) for at in frames.between(begin_ns, end_ns) if at != row][:NEAR_ROWS]
+        found |= {"end_ns": str(end_ns), "overlaps": [frames.as_text(at) for at in near]}
+        if frames.rows["event"][row] == TX:
+            number = int(np.count_nonzero(frames.rows["event"][: row + 1] == TX))
+            found["pcap"] = packet_of(self.run.path / "air.pcapng", number)
+        return found
+
+    def packet(self, number: int) -> dict[str, Any]:
+        """`/api/packet/N`: every row of a packet, in order of time; and its segment, if a flow's story has it."""
+        rows = self.frames.of_packet(number)
+        if number == 0 or not len(rows):
+            raise UsageError(f"packet {number}: is not in the air log")
+        return {
+            "packet": number,
+            "rows": [self.frames.as_text(int(row)) for row in rows[:MAX_ROWS_OF_A_PACKET]],
+            "segment": self._segment_of(number),
+        }
+
+    def _segment_of(self, packet: int) -> dict[str, Any] | None:
+        for flow in self.run.flows:
+            story = self.story_of(flow.name) if flow.protocol == "tcp" else None
+            for sent in story.transmissions if isinstance(story, Story) else ():
+                if any(step.air is not None and step.air.number == packet for step in sent.journey.steps):
+                    return {"flow": flow.name, "segment": sent.segment}
+            for ack in story.acknowledgements if isinstance(story, Story) else ():
+                if any(step.air is not None and step.air.number == packet for step in ack.journey.steps):
+                    return {"flow": flow.name, "segment": ack.segment, "ack": True}
+        return None
+
+    def station(self, name: str, at_ns: int) -> dict[str, Any]:
+        """`/api/station/NAME`: its queue at an instant (a packet is in it from `enqueue` to its last frame, delivery or drop) and
+        the frame that it sends."""
+        if name not in self.stations:
+            raise UsageError(f"station {name!r}: is not in this run; there are {', '.join(self.stations)}")
+        frames, number = self.frames, self.stations.index(name)
+        waiting = self._lives.at(number, at_ns)
+        begun = frames.between(at_ns, at_ns)
+        own = [int(row) for row in begun if frames.rows["station"][row] == number]
+        return {
+            "name": name,
+            "on": name not in off_at(self.run, at_ns / 1e9),
+            "queue": [
+                {"packet": packet, "since_ns": str(since_ns), "bytes": size, "peer": frames.name_of(peer)}
+                for packet, since_ns, size, peer in waiting
+            ],
+            "sending": frames.as_text(own[0]) if own else None,
+            "counts": {kind: table[name] for kind, table in self._counted.items()},
+        }
+
+    @cached_property
+    def _lives(self) -> "Lives":
+        with self._lock:
+            return Lives(self.frames)
+
+    @cached_property
+    def _counted(self) -> dict[str, dict[str, dict[str, int]]]:
+        with self._lock:
+            return self.frames.counts()
+
+    # --- flows ----------------------------------------------------------------------------------------------------
+
+    def flow(self, name: str) -> Flow:
+        """The flow of this name. Raises UsageError."""
+        for flow in self.run.flows:
+            if flow.name == name:
+                return flow
+        raise UsageError(f"flow {name!r}: is not in this run; there are {', '.join(flow.name for flow in self.run.flows)}")
+
+    def story_of(self, name: str) -> Story | AnalysisError:
+        """The story of a TCP flow, or the reason why there is none."""
+        with self._lock:
+            if name not in self._stories:
+                try:
+                    self._stories[name] = read_story(self.run, self.flow(name))
+                except AnalysisError as problem:
+                    self._stories[name] = problem
+            return self._stories[name]
+
+    def story(self, name: str, segment: int | None, at_s: float | None, span_s: float = 0.5) -> dict[str, Any]:
+        """`/api/story`: the steps of a segment, or of what was sent from `at_s` (s of the traffic) on, as text and as data."""
+        story = self.story_of(name)
+        if isinstance(story, AnalysisError):
+            raise story
+        if segment is not None:
+            chosen = of_segment(story, segment)
+        else:
+            begin_s = 0.0 if at_s is None else at_s
+            chosen = sent_between(story, begin_s, begin_s + min(span_s, 10.0))
+        return {
+            "title": story_text.title(story),
+            "lines": story_text.table_lines(story, chosen),
+            "transmissions": [
+                {
+                    "segment": sent.segment,
+                    "sent_s": story.seconds(sent.journey.sent_ns),
+                    "fate": sent.journey.fate,
+                    "kind": sent.kind,
+                }
+                for sent in chosen
+            ],
+        }
+
+    def series(self, name: str, begin_ns: int, end_ns: int, points: int) -> dict[str, Any]:
+        """`/api/series`: what a flow did in a window; times in s of model time. TCP: throughput (acknowledged), cwnd, RTT, RTO,
+        stand-by, retransmissions; datagrams: throughput (received)."""
+        _check_window(begin_ns, end_ns)
+        flow, points = self.flow(name), max(10, min(points, MAX_POINTS))
+        if flow.protocol != "tcp":
+            return {"throughput": self._received(flow, begin_ns, end_ns, points)}
+        story = self.story_of(name)
+        if isinstance(story, AnalysisError):
+            return {"error": str(story)}
+        epoch_ns, rows = self.run.epoch_ns, story.samples
+        t = rows["t_ns"].to_numpy() - epoch_ns
+        here = (t >= begin_ns) & (t <= end_ns)
+
+        def sampled(column: str, factor: float = 1.0) -> dict[str, list]:
+            values = rows[column].cast(float).fill_null(float("nan")).to_numpy()
+            return envelope(t[here] / 1e9, values[here] * factor, points)
+
+        again = [sent for sent in story.data if sent.kind != "first"]
+        return {
+            "throughput": self._acknowledged(flow, story, begin_ns, end_ns, points),
+            "cwnd": sampled("snd_cwnd"), "rtt": sampled("srtt_us", 1e-3), "rto": sampled("rto_us", 1e-3),
+            "standby": [[(a - epoch_ns) / 1e9, None if b is None else (b - epoch_ns) / 1e9] for a, b in story.stand_bys],
+            "retransmissions": [
+                at_s for sent in again if begin_ns <= (at_s := (sent.journey.sent_ns - epoch_ns) / 1e9) * 1e9 <= end_ns
+            ][:points],
+            "routes": self._route_changes(story),
+        }  # fmt: skip
+
+    def _acknowledged(self, flow: Flow, story: Story, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
+        stairs = self._stairs(flow, story)
+        edges = _edges(begin_ns, end_ns, points)
+        before = [stairs.before(int(edge) + self.run.epoch_ns) for edge in edges]
+        return _rates(edges, np.diff(before))
+
+    def _stairs(self, flow: Flow, story: Story) -> Any:
+        with self._lock:
+            cache = self.__dict__.setdefault("_staircases", {})
+            if flow.name not in cache:
+                packets = self.run.capture_of(flow, flow.source)
+                isn = initial_sequence(story.connection, packets) or 0
+                cache[flow.name] = sender_view(packets, story.connection, isn).acked
+            return cache[flow.name]
+
+    def _received(self, flow: Flow, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
+        path = self.run.path / "datagrams" / f"{flow.name}.csv"
+        edges = _edges(begin_ns, end_ns, points)
+        if not path.exists():
+            return _rates(edges, np.zeros(len(edges) - 1))
+        import polars as pl
+
+        rows = pl.read_csv(path).drop_nulls(["received_ns", "bytes"])
+        t = rows["received_ns"].cast(pl.Int64).to_numpy() - self.run.epoch_ns
+        return _rates(edges, np.histogram(t, edges, weights=rows["bytes"].to_numpy())[0])
+
+    def _route_changes(self, story: Story) -> list[float]:
+        """The times (s) at which a data segment took another path than the last one that arrived."""
+        found, last = [], None
+        for sent in story.data:
+            if not sent.journey.received:
+                continue
+            nodes = tuple(dict.fromkeys(step.node for step in sent.journey.steps))
+            if last is not None and nodes != last:
+                found.append((sent.journey.sent_ns - self.run.epoch_ns) / 1e9)
+            last = nodes
+        return found
+
+    def routes(self, at_ns: int) -> dict[str, Any]:
+        """`/api/routes`: the paths of all flows at an instant, as `manet map` has them."""
+        if self.traffic_ns is None:
+            return {"t_ns": str(at_ns), "paths": []}
+        at_s = (at_ns - self.traffic_ns) / 1e9
+        paths = []
+        for flow in self.run.flows:
+            story = self.story_of(flow.name) if flow.protocol == "tcp" else None
+            path = path_of(self.run, flow, at_s, story if isinstance(story, Story) else None)
+            paths.append(
+                {"flow": flow.name, "source": flow.source, "target": flow.target, "nodes": list(path.nodes), "stop": path.stop,
+                 "towards": path.towards, "rate": path.rate, "summary": path.summary}
+            )  # fmt: skip
+        return {"t_ns": str(at_ns), "paths": paths}
+
+
+class Lives:
+    """From when to when each packet waits at a station or is being sent: from `enqueue` to its last row."""
+
+    def __init__(self, frames: Frames) -> None:
+        rows = frames.rows
+        entered = np.flatnonzero(rows["event"] == ENQUEUE)
+        size = int(rows["packet"].max(initial=0)) + 1
+        last_ns = np.zeros(size, dtype=np.int64)
+        ends = rows["t_ns"] + np.where(rows["event"] == TX, rows["airtime_ns"], 0)
+        np.maximum.at(last_ns, rows["packet"], ends)
+        refused = rows["packet"][(rows["event"] == DROP) & (rows["fate"] == 0)]  # queue-full: never in it
+        order = entered[np.argsort(rows["t_ns"][entered], kind="stable")]
+        self.packet = rows["packet"][order]
+        self.station, self.peer, self.bytes = (rows[name][order] for name in ("station", "peer", "bytes"))
+        self.begin_ns, self.end_ns = rows["t_ns"][order], last_ns[self.packet]
+        self.end_ns = np.where(np.isin(self.packet, refused), self.begin_ns, self.end_ns)
+
+    def at(self, station: int, at_ns: int) -> list[tuple[int, int, int, int]]:
+        """(packet, since when in ns, bytes, peer) of the station's packets at an instant, the oldest first."""
+        until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
+        here = np.flatnonzero((self.station[:until] == station) & (self.end_ns[:until] > at_ns))
+        return [(int(self.packet[at]), int(self.begin_ns[at]), int(self.bytes[at]), int(self.peer[at])) for at in here[:200]]
+
+
+def _motion(made: Trace, name: str) -> list[list[float]]:
+    """The station's legs as rows [t_ns, x, y, vx, vy], with a row for each arrival."""
+    rows: list[list[float]] = []
+    courses = made.courses(name)
+    for place, course in enumerate(courses):
+        next_ns = courses[place + 1].start_ns if place + 1 < len(courses) else math.inf
+        moves = course.speed_mps > 0 and not math.isinf(course.speed_mps) and course.origin != course.to
+        if not moves:
+            rows.append([course.start_ns, *course.at(course.start_ns)[:2], 0.0, 0.0])
+            continue
+        length_m = math.dist(course.origin, course.to)
+        speeds = [course.speed_mps * (b - a) / length_m for a, b in zip(course.origin[:2], course.to[:2], strict=True)]
+        rows.append([course.start_ns, *course.origin[:2], *speeds])
+        arrival_ns = course.arrival_s * 1e9
+        if arrival_ns < next_ns:
+            rows.append([round(arrival_ns), *course.to[:2], 0.0, 0.0])
+    return rows
+
+
+def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:
+    return np.linspace(begin_ns, end_ns, min(points, 400) + 1)
+
+
+def _rates(edges: np.ndarray, counts: np.ndarray) -> dict[str, list]:
+    """Bytes in parts of a window as bit/s at the middle of each."""
+    middles = (edges[:-1] + edges[1:]) / 2e9
+    return {"t": middles.tolist(), "v": (8e9 * counts / np.diff(edges)).tolist()}
+
+
+def _check_window(begin_ns: int, end_ns: int) -> None:
+    if not begin_ns < end_ns:
+        raise UsageError(f"from={begin_ns}, to={end_ns}: is an empty time; give a later `to`")
+
+
+def _routing(scenario: dict[str, Any]) -> str:
+    routing = scenario.get("routing") or "none"
+    return routing if isinstance(routing, str) else str(routing.get("protocol", "none"))

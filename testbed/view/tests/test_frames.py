@@ -1,0 +1,120 @@
+"""The air log as columns: windows, counts and the binary layout agree with the file, read by Python's csv."""
+
+import csv
+import json
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.errors import RunFileError
+from testbed.programs import BUILT, ROOT
+from testbed.view.frames import DROPS, FATES, LAYOUT, TX, Frames, parse_rows, read_frames
+
+STATIONS = tuple(f"sta{number}" for number in range(1, 6))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory) -> Path:
+    """An air log of the simulator: hidden stations, errors, broadcasts, drops."""
+    folder = tmp_path_factory.mktemp("sim")
+    config = json.loads((ROOT / "formats/examples/sim.json").read_text())
+    config["radio"] = str(ROOT / "medium/radios/ns2-dsss-2m.toml")
+    (folder / "medium.json").write_text(json.dumps(config))
+    subprocess.run([BUILT.medium, "sim", folder / "medium.json"], check=True, capture_output=True)
+    return folder / "air.csv"
+
+
+@pytest.fixture(scope="module")
+def rows(log) -> list[dict[str, str]]:
+    with log.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def frames(log) -> Frames:
+    return read_frames(log, STATIONS)
+
+
+def test_counts_by_fate_and_station_are_those_of_the_file(frames, rows):
+    counts = frames.counts()
+    for station in STATIONS:
+        sent = Counter(row["fate"] for row in rows if row["event"] == "tx" and row["station"] == station)
+        drops = Counter(row["fate"] for row in rows if row["event"] == "drop" and row["station"] == station)
+        assert (counts["sent"][station], counts["drops"][station]) == (dict(sent), dict(drops))
+    assert sum(sum(table.values()) for table in counts["sent"].values()) > 50
+
+
+def test_bins_of_a_window_sum_to_its_counts(frames, rows):
+    begin, end = 10_000_000, 60_000_000
+    found = frames.binned(begin, end, 7)
+    here = [row for row in rows if begin <= int(row["t_ns"]) < end]
+    for fate in FATES[1:]:
+        assert sum(found["fates"][fate]) == sum(row["event"] == "tx" and row["fate"] == fate for row in here)
+    assert sum(found["fates"]["retried"]) == sum(row["event"] == "tx" and int(row["attempt"] or 0) > 1 for row in here)
+    assert sum(map(sum, found["drops"].values())) == sum(row["event"] == "drop" for row in here)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 10**12), (20_000_000, 20_500_000), (33_333_333, 33_333_334), (10**11, 10**12)])
+def test_a_window_has_every_frame_on_the_air_in_it(frames, rows, begin, end):
+    wanted = {
+        place for place, row in enumerate(rows)
+        if row["event"] == "tx" and int(row["t_ns"]) <= end and int(row["t_ns"]) + int(row["airtime_ns"]) >= begin
+    }  # fmt: skip
+    found = frames.between(begin, end)
+    assert set(found.tolist()) == wanted
+    assert (np.diff(frames.rows["t_ns"][found]) >= 0).all(), "in order of their start"
+
+
+def test_the_packed_columns_are_the_rows_of_the_file(frames, rows):
+    chosen = frames.between(0, 10**12)
+    packed = frames.packed(chosen)
+    assert struct.unpack_from("<4sIII", packed) == (b"MNVF", 1, len(chosen), 0)
+    offset, columns = 16, {}
+    for name, kind in LAYOUT:
+        columns[name] = np.frombuffer(packed, kind, len(chosen), offset)
+        offset += -(-columns[name].nbytes // 8) * 8
+    assert offset == len(packed)
+    for place, number in enumerate(columns["row"]):
+        row = rows[number]
+        assert int(row["t_ns"]) == columns["t_ns"][place] and STATIONS[columns["station"][place]] == row["station"]
+        assert FATES[columns["fate"][place]] == row["fate"] and int(row["packet"]) == columns["packet"][place]
+        assert ("*" if columns["peer"][place] == 65535 else STATIONS[columns["peer"][place]]) == row["peer"]
+        power = columns["power_dbm"][place]
+        assert (row["power_dbm"] == "" and np.isnan(power)) or abs(float(row["power_dbm"]) - power) < 0.05
+
+
+def test_a_thinned_window_says_how_many_there_are(frames):
+    found, total = frames.thinned(0, 10**12, 10)
+    assert len(found) <= 10 < total == len(frames.sent)
+    assert struct.unpack_from("<4sIII", frames.packed(found, thinned=True))[3] == 1
+
+
+def test_rows_that_a_log_gains_are_read_without_its_head(log, frames):
+    lines = log.read_bytes().splitlines(keepends=True)
+    tail = parse_rows(b"".join(lines[101:]), STATIONS)
+    assert tail.count == frames.count - 100
+    assert (tail.rows["t_ns"] == frames.rows["t_ns"][100:]).all() and (tail.rows["event"] == TX).sum() > 0
+
+
+def test_a_row_as_text_has_the_words_of_the_file(frames, rows):
+    for place, row in enumerate(rows):
+        text = frames.as_text(place)
+        assert (text["t_ns"], text["event"], text["frame"], text["fate"] or "") == (
+            row["t_ns"],
+            row["event"],
+            row["frame"],
+            row["fate"],
+        )
+    assert set(DROPS) >= {row["fate"] for row in rows if row["event"] == "drop"}
+
+
+def test_another_file_is_refused_in_one_line(tmp_path):
+    (tmp_path / "air.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(RunFileError, match="not an air log"):
+        read_frames(tmp_path / "air.csv", STATIONS)
+    with pytest.raises(RunFileError, match="did the medium start"):
+        read_frames(tmp_path / "none.csv", STATIONS)

@@ -1,0 +1,152 @@
+"""The view of a real run: what it answers is what the run's files, `manet story` and `manet map` say; and what it refuses."""
+
+import csv
+import http.client
+import json
+import socket
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from analysis.past_snapshot import of_run
+from analysis.rundir import RunDirectory
+from analysis.story import flow_named, of_segment, read_story
+from analysis.story_text import table_lines
+from testbed.errors import UsageError
+from testbed.tests.running import Background, chain, needs_runs
+from testbed.view.site import site_of
+from testbed.view.tests.serving import Served, view
+
+pytestmark = [pytest.mark.root, needs_runs]
+
+RUN = {
+    "hops": 3, "window": 4, "duration": 4, "tcp": "newreno", "routing": "aodv",
+    "events": [{"at": 2, "power": "sta3", "on": False}, {"at": 3, "power": "sta3", "on": True}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory) -> Path:
+    """One run, whatever its verdict: the answers are about its files."""
+    directory = tmp_path_factory.mktemp("view") / "run"
+    assert Background(chain(**RUN), directory).result().status == "complete"
+    return directory
+
+
+@pytest.fixture(scope="module")
+def served(run_dir):
+    with view(run_dir) as running:
+        yield running
+
+
+def test_counts_by_fate_are_those_of_the_air_log(served: Served, run_dir):
+    with (run_dir / "air.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    counts = served.ask("/api/counts")
+    for kind, event in (("sent", "tx"), ("drops", "drop")):
+        wanted = Counter((row["station"], row["fate"]) for row in rows if row["event"] == event)
+        found = {(station, fate): count for station, table in counts[kind].items() for fate, count in table.items()}
+        assert found == wanted
+    end = served.ask("/api/run")["end_ns"]
+    bins = served.ask(f"/api/overview?from=0&to={int(end) + 1}&bins=50")
+    assert sum(bins["fates"]["delivered"]) == sum(row["fate"] == "delivered" for row in rows if row["event"] == "tx")
+
+
+def test_routes_are_those_of_the_map(served: Served, run_dir):
+    run = RunDirectory(run_dir)
+    for at_s in (0.5, 1.5, 2.5, 3.9):
+        at_ns = run.begun_ns - run.epoch_ns + round(at_s * 1e9)
+        found = served.ask(f"/api/routes?t={at_ns}")["paths"]
+        wanted = of_run(run, at_s).paths
+        assert [(path["nodes"], path["stop"]) for path in found] == [(list(path.nodes), path.stop) for path in wanted]
+
+
+def test_the_story_is_that_of_manet_story(served: Served, run_dir):
+    run = RunDirectory(run_dir)
+    story = read_story(run, flow_named(run, 1))
+    found = served.ask("/api/story?flow=flow1&segment=3")
+    assert found["lines"] == table_lines(story, of_segment(story, 3)) and len(found["lines"]) > 5
+
+
+def test_a_frame_has_its_packet_of_the_capture_and_its_segment(served: Served, run_dir):
+    with (run_dir / "air.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    sent = [place for place, row in enumerate(rows) if row["event"] == "tx"]
+    place = next(place for place in sent if rows[place]["frame"] == "data" and int(rows[place]["bytes"]) > 1000)
+    found = served.ask(f"/api/frame/{place}")
+    assert found["pcap"]["packet"] == sent.index(place) + 1
+    assert any("Internet Protocol" in line for line in found["pcap"]["fields"])
+    assert served.ask(f"/api/packet/{rows[place]['packet']}")["segment"]["flow"] == "flow1"
+
+
+def test_a_queue_is_what_was_enqueued_and_not_yet_sent(served: Served, run_dir):
+    with (run_dir / "air.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    packet = next(row for row in rows if row["event"] == "enqueue" and row["station"] == "sta1" and int(row["bytes"]) > 1000)
+    own = [row for row in rows if row["packet"] == packet["packet"]]
+    last = max(int(row["t_ns"]) + int(row["airtime_ns"] or 0) for row in own)
+    for at_ns, waits in ((int(packet["t_ns"]) + 1, True), (last - 1, True), (last + 1, False)):
+        queue = served.ask(f"/api/station/sta1?t={at_ns}")["queue"]
+        assert (int(packet["packet"]) in [entry["packet"] for entry in queue]) is waits
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/nothing", 404), ("/etc/passwd", 404), ("/static/../app.py", 404), ("/static/%2e%2e/%2e%2e/site.py", 404),
+        ("/static//etc/passwd", 404), ("/api/frame/999999999", 400), ("/api/frames?from=x&to=2", 400),
+        ("/api/frames?from=5&to=5", 400),
+        ("/api/station/nobody?t=1", 400), ("/api/story?flow=flow9&segment=1", 400), ("/api/story?flow=flow1&t=nan", 400),
+        ("/api/run?run=../../etc", 400), ("/api/packet/0", 400), ("/api/series?flow=flow1&from=0", 400),
+    ],
+)  # fmt: skip
+def test_a_wrong_address_is_one_line(served: Served, path, status):
+    found, body = served.answer(path)
+    line = json.loads(body)["error"]
+    assert found == status and line and "\n" not in line and "Traceback" not in line
+
+
+def test_a_view_is_read_only_unless_it_is_told_otherwise(served: Served, run_dir):
+    connection = http.client.HTTPConnection(served.base.removeprefix("http://"))
+    connection.request("POST", "/api/control", b"{}", {"Authorization": f"Bearer {served.token}"})
+    assert connection.getresponse().status == 405
+    with pytest.raises(UsageError, match="for a run under way"):
+        site_of(str(run_dir), control=True)
+    with pytest.raises(UsageError, match="no such folder"):
+        site_of(str(run_dir / "none"))
+
+
+def test_a_thousand_connections_leave_the_server_answering(served: Served):
+    host, port = served.base.removeprefix("http://").split(":")
+    idle = []
+    try:
+        for _ in range(1000):
+            one = socket.socket()
+            one.settimeout(5)
+            one.connect((host, int(port)))
+            idle.append(one)
+        refused = idle[-1]
+        refused.sendall(b"GET /api/run HTTP/1.1\r\nHost: " + f"{host}:{port}".encode() + b"\r\n\r\n")
+        assert refused.recv(100).startswith(b"HTTP/1.1 503")
+    finally:
+        for one in idle:
+            one.close()
+    for _ in range(50):
+        if served.answer("/api/run")[0] == 200:
+            break
+    assert served.ask("/api/run")["kind"] == "recorded"
+
+
+def test_a_huge_head_is_refused(served: Served):
+    try:
+        status = served.answer("/api/run", Cookie="x" * 300_000)[0]
+    except OSError:  # it closes the connection before the head has ended
+        status = 431
+    assert status in (400, 431)
+    assert served.ask("/api/run")["kind"] == "recorded"
+
+
+def test_a_folder_of_runs_lists_them_and_opens_each(run_dir):
+    with view(run_dir.parent) as one:
+        assert one.ask("/api/run")["kind"] == "recorded", "a folder with one run is that run"

@@ -1,0 +1,96 @@
+"""The server: a socket on loopback, a token, and uvicorn on them until SIGINT or SIGTERM."""
+
+import ipaddress
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from testbed.errors import UsageError
+from testbed.web.guard import Place
+
+LOOPBACK = "127.0.0.1"
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+MAX_CONNECTIONS = 64  # a page has one WebSocket and at most six requests at once
+MAX_MESSAGE_BYTES = 1 << 16
+END_WITHIN_S = 5
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A bound socket and the token of its server."""
+
+    socket: socket.socket
+    place: Place
+    token: str
+
+    @property
+    def url(self) -> str:
+        """The address without the token, `http://127.0.0.1:8000`."""
+        host = f"[{self.place.host}]" if ":" in self.place.host else self.place.host
+        return f"http://{host}:{self.place.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.place.host in LOOPBACK_NAMES
+
+
+def listen(text: str | None = None) -> Listener:
+    """Bind to `ADDRESS:PORT`, `PORT` or, for None, a free port of loopback. Raises UsageError."""
+    host, port = _parsed(text or "0")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as problem:
+        bound.close()
+        raise UsageError(f"--listen {text}: {problem.strerror}; give a free port, or none for one that is free") from None
+    names = LOOPBACK_NAMES if host in LOOPBACK_NAMES else (host, socket.gethostname().lower())
+    return Listener(bound, Place(host, bound.getsockname()[1], frozenset(names)), secrets.token_urlsafe(24))
+
+
+def serve(listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS, timeout_keep_alive=5,
+        timeout_graceful_shutdown=END_WITHIN_S, ws="websockets-sansio", ws_max_size=MAX_MESSAGE_BYTES, ws_max_queue=8,
+        h11_max_incomplete_event_size=1 << 14, lifespan="on",
+    )  # fmt: skip
+    server = _Server(config, ready)
+    try:
+        server.run(sockets=[listener.socket])
+    except KeyboardInterrupt:  # uvicorn raises the signal again once it has ended
+        pass
+    finally:
+        listener.socket.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+def _parsed(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or LOOPBACK
+    if host == "localhost":
+        host = LOOPBACK
+    try:
+        ipaddress.ip_address(host)
+        number = int(port)
+    except ValueError:
+        raise UsageError(f"--listen {text}: is no ADDRESS:PORT; write 127.0.0.1:8000, [::1]:8000 or 8000") from None
+    if not 0 <= number <= 65535:
+        raise UsageError(f"--listen {text}: port {number} is outside 0 to 65535")
+    return host, number
