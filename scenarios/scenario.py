@@ -23,6 +23,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
+from scenarios.radios import StationRadio, check_radios
 from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static, routing_of_ipv6
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
@@ -83,20 +84,6 @@ class LinkErrors(BaseModel):
     error_rate: Annotated[float, owned.number("medium", "links.error_rate")]
     unit: Annotated[str, owned.choice("medium", "links.unit")] = owned.default("medium", "links.unit")
     frames: Annotated[str, owned.choice("medium", "links.frames")] = owned.default("medium", "links.frames")
-
-
-class StationRadio(BaseModel):
-    """Transmit power and antenna of one station, in place of the profile's."""
-
-    model_config = STRICT
-    station: str
-    tx_power_w: Annotated[float, owned.number("medium", "stations.tx_power_w")] | None = None
-    antenna_gain_db: Annotated[float, owned.number("medium", "stations.antenna_gain_db")] | None = None
-    antenna_height_m: Annotated[float, owned.number("medium", "stations.antenna_height_m")] | None = None
-
-    def for_medium(self) -> dict[str, float]:
-        """The keys of the station in medium.json."""
-        return self.model_dump(exclude={"station"}, exclude_none=True)
 
 
 class Wire(BaseModel):
@@ -201,7 +188,7 @@ class Scenario(BaseModel):
         places = [(p.name, p.x_m, p.y_m, p.z_m) for p in self.positions()]
         refuse_misfit(self.mobility, places, self.area)
         self._check_radio_names()
-        self._check_radios()
+        check_radios(self)
         if self.spacing is None and self.topology not in ("positions", "random"):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if "flows" not in self.model_fields_set:  # a list without entries says that there are none
@@ -271,6 +258,11 @@ class Scenario(BaseModel):
     def radio_devices(self) -> Literal["tap", "hwsim"]:
         """The devices of all stations' radios; containers have TAPs."""
         return "tap" if isinstance(self.stations, tuple) else self.stations
+
+    def further_radios(self) -> dict[int, StationRadio]:
+        """The radios beyond the first of each station, by the number that gives their address: after those of all stations."""
+        named = (radio for radio in self.radios if radio.name is not None)
+        return dict(enumerate(named, start=len(self.station_names()) + 1))
 
     def flow_names(self) -> list[str]:
         """`flow1`, `flow2`, ... in the order of `flows`."""
@@ -381,21 +373,6 @@ class Scenario(BaseModel):
                 text = f'"{name}" is too long for {who} adds "-wlan0" to it; use at most {longest} characters'
                 raise KeyProblem(("positions",), text)
 
-    def _check_radios(self) -> None:
-        seen: set[str] = set()
-        for index, radio in enumerate(self.radios):
-            if radio.station not in self.station_names():
-                raise KeyProblem(("radios", index, "station"), self._no_such(radio.station))
-            if radio.station in seen:
-                raise KeyProblem(("radios", index, "station"), f'"{radio.station}" has an entry already; make one of the two')
-            seen.add(radio.station)
-            if not radio.for_medium():
-                text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
-                raise KeyProblem(("radios", index), text)
-            if self.propagation.model == "disc":
-                text = 'propagation "disc" has ranges of its own; remove it, or take another model'
-                raise KeyProblem(("radios", index), text)
-
     def _check_hwsim(self) -> None:
         if self.stations != "hwsim":
             if self.hwsim != Hwsim():
@@ -466,7 +443,7 @@ class Scenario(BaseModel):
                         text = f'"{name}" is a wired host, which has no radio; name a station'
                         raise KeyProblem((*base, index, key), text)
                     if name not in known:
-                        raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
+                        raise KeyProblem((*base, index, key), self.no_such(name, hosts=base == ("flows",)))
 
     def _check_ports(self) -> None:
         """A flow would take another's server for its own. Every flow has a port of its own at its target, whether used or not."""
@@ -496,7 +473,7 @@ class Scenario(BaseModel):
         stations, ends = set(self.station_names()), set()
         for index, wire in enumerate(self.wires):
             if wire.station not in stations:
-                raise KeyProblem(("wires", index, "station"), self._no_such(wire.station))
+                raise KeyProblem(("wires", index, "station"), self.no_such(wire.station))
             if wire.host in stations:
                 text = f'"{wire.host}" is a station already; give the host a name of its own'
                 raise KeyProblem(("wires", index, "host"), text)
@@ -587,7 +564,7 @@ class Scenario(BaseModel):
         """Whether hosts lead to the real network."""
         return any(wire.nat for wire in self.wires)
 
-    def _no_such(self, name: str, hosts: bool = False) -> str:
+    def no_such(self, name: str, hosts: bool = False) -> str:
         """The error for an unknown station or host."""
         names = self.station_names()
         listed = ", ".join(names) if self.topology == "positions" else f"sta1 to {names[-1]}"

@@ -136,6 +136,13 @@ impl Receiver {
         self.rule == Interference::Sinr
     }
 
+    /// The radio changes its channel: what was on the air there is gone.
+    pub fn retune(&mut self) {
+        self.signals.clear();
+        self.held = None;
+        (self.good, self.locked) = (false, false);
+    }
+
     /// The radio begins to send; returns the frame that this destroys.
     pub fn send_begins(&mut self) -> Option<FrameId> {
         self.sending = true;

@@ -30,6 +30,10 @@ const QUEUE_PACKETS: usize = 50;
 /// Maximum of a time here and in a trace, s. Above it `f64` seconds no longer resolve nanoseconds.
 pub const MAX_TIME_S: f64 = 4e6;
 const TIME: Limits = within(0.0, MAX_TIME_S).of("s");
+/// Centre frequency of channel 1 of the 2.4 GHz band, MHz (IEEE Std 802.11-2012 clause 17.4.6.3).
+pub const FREQ_MHZ: u32 = 2412;
+/// From that band to the 6 GHz band.
+const FREQUENCY: Limits = within(2000.0, 7200.0).of("MHz");
 const QUEUE: Limits = within(1.0, 100_000.0).of("packets");
 /// Maximum magnitude of a coordinate here, in a trace and in a request to move, m. Light covers it in 33 ms: a larger one is a mistake.
 pub const MAX_COORDINATE_M: f64 = 1e7;
@@ -224,6 +228,12 @@ keys! {
         /// Height of this station's antenna above its position; by default the radio's.
         #[serde(default)]
         pub antenna_height_m: Option<f64> => ANTENNA_HEIGHT;
+        /// Centre frequency of the radio's channel at the start. Radios of different channels neither receive nor sense each other.
+        #[serde(default = "freq_mhz")]
+        pub freq_mhz: u32 => FREQUENCY.by_default(FREQ_MHZ as f64);
+        /// Station above whose further radio this is: it moves with the station, and both lose power together.
+        #[serde(default)]
+        pub node: Option<String>;
     }
 }
 
@@ -240,6 +250,10 @@ impl StationConfig {
 
 fn wlan0() -> String {
     "wlan0".into()
+}
+
+fn freq_mhz() -> u32 {
+    FREQ_MHZ
 }
 
 keys! {

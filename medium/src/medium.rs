@@ -24,6 +24,7 @@ use wakes::Wakes;
 
 mod antennas;
 mod arrivals;
+mod channels;
 mod moves;
 mod mpdu;
 mod power;
@@ -67,6 +68,12 @@ struct Station {
     fading: Stream,
     overhear: bool,
     on: bool,
+    /// Centre frequency of its channel in the configuration, MHz.
+    configured_mhz: u32,
+    /// That of the channel that its radio is on.
+    freq_mhz: u32,
+    /// The channel of the last frame from its kernel.
+    last_freq_mhz: u32,
     counters: Counters,
 }
 
@@ -80,6 +87,8 @@ pub struct Medium {
     fades: Vec<f64>,
     stations: Vec<Station>,
     by_mac: HashMap<MacAddress, u16>,
+    /// The further radios of each station.
+    further: Vec<Vec<u16>>,
     error_rates: ErrorRates,
     /// Phases 0 and 1.
     events: EventQueue<Event>,
@@ -126,6 +135,9 @@ impl Medium {
                 fading: Stream::new(config.seed, i as u64, Purpose::Fading),
                 overhear: false,
                 on: true,
+                configured_mhz: config.stations[i].freq_mhz,
+                freq_mhz: config.stations[i].freq_mhz,
+                last_freq_mhz: config.stations[i].freq_mhz,
                 counters: Counters::default(),
             }
         };
@@ -136,6 +148,7 @@ impl Medium {
             fades: Vec::new(),
             stations: trajectories.into_iter().enumerate().map(|(i, t)| station(i, t)).collect(),
             by_mac: config.stations.iter().enumerate().map(|(i, s)| (s.mac, i as u16)).collect(),
+            further: channels::further_radios(loaded),
             error_rates: ErrorRates::new(loaded),
             events: EventQueue::default(),
             wakes: Wakes::new(n),
@@ -260,7 +273,9 @@ impl Medium {
         let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
         let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
         let place = self.stations[from as usize].trajectory.at(now);
-        let others = (0..).zip(&self.stations).filter(|(s, station)| *s != from && station.on);
+        let freq_mhz = self.stations[from as usize].freq_mhz;
+        let hears = |station: &Station| station.on && station.freq_mhz == freq_mhz;
+        let others = (0..).zip(&self.stations).filter(|(s, station)| *s != from && hears(station));
         let power_w = |(s, other): (u16, &Station)| {
             (s, self.propagation.power_w(from.into(), s.into(), place, other.trajectory.at(now)) * self.faded(s))
         };
@@ -361,6 +376,9 @@ impl Medium {
 
     fn transmit(&mut self, now: Instant, frame: Frame) {
         let from = frame.from;
+        if let Some(mpdu) = frame.packet.as_ref().and_then(|p| p.mpdu.as_ref()) {
+            self.tune(from, mpdu.freq_mhz);
+        }
         let sender = &mut self.stations[from as usize];
         sender.counters.count_tx(frame.kind, frame.airtime);
         if let Some(lost) = sender.receiver.send_begins() {
@@ -494,12 +512,11 @@ impl Machine for Medium {
         self.advance(now);
         match input {
             Input::Packet { station, frame } => self.packet_from_host(now, station, frame),
-            Input::Mpdu { station, frame, cookie, rates } => {
-                self.mpdu_from_host(
-                    now,
-                    station,
-                    Mpdu { from: station.0, cookie, bytes: frame.into(), rates: rates.into(), kind: Kind::Data },
-                );
+            Input::Mpdu { station, frame, cookie, rates, freq_mhz } => {
+                let freq_mhz = freq_mhz.unwrap_or(self.stations[usize::from(station.0)].configured_mhz);
+                let (bytes, rates) = (frame.into(), rates.into());
+                let mpdu = Mpdu { from: station.0, cookie, bytes, rates, kind: Kind::Data, freq_mhz };
+                self.mpdu_from_host(now, station, mpdu);
             }
             Input::Synthetic { station, to, ip_bytes, tag } => {
                 let dest = to.map_or(Dest::Broadcast, |s| Dest::Station(s.0));
@@ -519,7 +536,7 @@ impl Machine for Medium {
             Input::Follow { legs } => self.follow(now, &legs),
             Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
-            Input::Power { station, on } => self.set_power(now, station, on),
+            Input::Power { station, on } => self.set_power_of_node(now, station, on),
             Input::Antenna { station, change } => self.change_antenna(station, &change),
             Input::Overhear { station, on } => self.stations[station.0 as usize].overhear = on,
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),

@@ -57,6 +57,9 @@ pub enum Input {
         cookie: u64,
         /// Rates requested by the kernel, in order; empty: the profile's rate.
         rates: Vec<Stage>,
+        /// Centre frequency on which the kernel sends it, MHz; `None`: that of the configuration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        freq_mhz: Option<u32>,
     },
     /// A packet without bytes, for traffic in virtual time.
     Synthetic {

@@ -332,12 +332,19 @@ pub fn write<'a>(trajectories: impl Iterator<Item = (&'a str, &'a Trajectory)>) 
 /// [`Mistake::EndsEarly`] if the trace is shorter than the run.
 pub fn of_stations(loaded: &Loaded, trace: Option<Trace>) -> Result<Vec<Trajectory>, TraceError> {
     let config = &loaded.config;
-    let standing = config.stations.iter().map(|s| Trajectory::standing(s.position));
-    let Some(trace) = trace else { return Ok(standing.collect()) };
+    let standing: Vec<_> = config.stations.iter().map(|s| Trajectory::standing(s.position)).collect();
+    let Some(trace) = trace else { return Ok(standing) };
     if let Some(duration_s) = config.duration_s {
         trace.check_covers(Duration::from_secs_f64(config.warmup_s + duration_s))?;
     }
-    Ok(trace.trajectories.into_iter().zip(standing).map(|(moving, standing)| moving.unwrap_or(standing)).collect())
+    let own = trace.trajectories.into_iter().zip(standing).map(|(moving, standing)| moving.unwrap_or(standing));
+    let mut all: Vec<_> = own.collect();
+    for (radio, node) in loaded.nodes().into_iter().enumerate() {
+        if let Some(node) = node {
+            all[radio] = all[node].clone();
+        }
+    }
+    Ok(all)
 }
 
 /// JSON has no infinity: a jump's speed is `null` there.

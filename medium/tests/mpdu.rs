@@ -62,7 +62,7 @@ impl Bench {
 
     fn send(&mut self, from: u16, frame: Vec<u8>, cookie: u64, rates: &[Stage]) {
         let station = StationId(from);
-        self.medium.handle(self.now, Input::Mpdu { station, frame, cookie, rates: rates.to_vec() });
+        self.medium.handle(self.now, Input::Mpdu { station, frame, cookie, rates: rates.to_vec(), freq_mhz: None });
         self.drain();
     }
 
@@ -234,4 +234,21 @@ proptest! {
             prop_assert_eq!(reports, 1, "frame {} of station {}", cookie, from);
         }
     }
+}
+
+#[test]
+fn beacons_of_two_networks_of_a_radio_do_not_replace_each_other() {
+    let mut bench = Bench::chain(2, 200.0);
+    let second = |bytes| {
+        let mut of_second = beacon(0, ESS, bytes);
+        of_second[10..16].copy_from_slice(&[2, 9, 0, 0, 0, 1]);
+        of_second
+    };
+    bench.send(0, frame(0x88, 0, mac(1), 1000), 1, &[]); // in service, so that the beacons wait
+    bench.send(0, beacon(0, ESS, 60), 2, &[]);
+    bench.send(0, second(60), 3, &[]);
+    bench.send(0, second(70), 4, &[]);
+    bench.run_for(100_000);
+    assert_eq!(bench.delivered.iter().map(|(_, cookie, _)| *cookie).collect::<Vec<_>>(), [1, 2, 4]);
+    assert_eq!(bench.outcomes[&(0, 3)], [Outcome::Dropped]);
 }

@@ -23,6 +23,8 @@ from testbed.host import descriptors, namespace
 POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
+# Limits of a start are longer in a guest (`MANET_GUEST` is set by it): an emulated machine is 10 to 20 times slower.
+SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
 
 
 def exit_text(status: int) -> str:
@@ -195,8 +197,8 @@ class Processes:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
-        """Until each child has printed `text`."""
-        waiting = list(children)
+        """Until each child has printed `text`, at most `within_s`, on a guest SLOWER times that."""
+        waiting, within_s = list(children), within_s * SLOWER
         deadline = time.monotonic() + within_s
         while waiting:
             waiting = [child for child in waiting if text not in child.printed()]

@@ -1,29 +1,40 @@
-"""net.addAccessPoint: an access point as a script declares it."""
+"""net.addAccessPoint: an access point as a script declares it, and the commands for a switch that it answers.
 
+Of OpenFlow it has one rule, by which scripts let the stations of an isolated access point reach each other: what arrives by radio
+is sent back there, too (`in_port=1,actions=in_port,normal`). The bridge does that for all kinds of frames.
+"""
+
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UsageError
-from testbed.mn_wifi.arguments import point
+from testbed.mn_wifi.arguments import note, number, point
 from testbed.mn_wifi.interface import WirelessInterface
-from testbed.mn_wifi.node import Node, Station
+from testbed.mn_wifi.node import MAX_RADIOS, Node, Station
+from testbed.stages import access_points, iproute
+from topologies.addresses import PREFIX_BITS
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.net import Mininet_wifi
 
 OPENFLOW = ("ovs-", "dpctl")
+ADD_FLOW = ["ovs-ofctl", "add-flow"]
+OF_ALL_FRAMES = {"arp", "icmp", "ip", "tcp", "udp", "in_port=1"}  # matches that the bridge does not tell apart
 NO_OPENFLOW = "access points are learning bridges here (bridge(8)), without OpenFlow; leave the line out"
 
 
 class AccessPoint(Station):
-    """An access point; its number follows those of all stations. It bridges, and has no address of its own."""
-
-    passphrase: str | None = None
+    """An access point; its number follows those of all stations. It bridges, and has no address of its own, unless `ip` states
+    one. Of several radios each has a network, unless it joins a mesh."""
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         Node.__init__(self, net, name, params)
-        self.ip = ""
-        self.params["wlan"] = [f"{name}-wlan1"]  # Mininet-WiFi counts an access point's from 1
-        self.wintfs = {0: WirelessInterface(self)}
+        self.ip = str(params.get("ip", ""))
+        wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
+        self.params["wlan"] = [
+            f"{name}-wlan{index + 1}" for index in range(wlans)
+        ]  # Mininet-WiFi counts an access point's from 1
+        self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
         self._place = point(name, "position", params["position"]) if "position" in params else None
         self.ssid = params["ssid"] = str(params.get("ssid", f"ssid-{name}"))
 
@@ -39,18 +50,45 @@ class AccessPoint(Station):
     def stop(self) -> None:
         """No effect: it ends with the network."""
 
-    def IP(self, intf: object = None) -> str:
-        """Empty: it has no address."""
-        self.interface("IP", intf)
-        return ""
-
     def setIP(self, ip: str, prefixLen: int = 8, intf: object = None) -> None:
         """Not supported. Raises UsageError."""
-        raise UsageError(f"{self.name}.setIP: an access point is a bridge without an address; leave it out")
+        raise UsageError(f"{self.name}.setIP: an access point is a bridge; give addAccessPoint its ip, or leave it out")
+
+    def take_address(self) -> None:
+        """The script's address, on the bridge or the only radio."""
+        if self.ip:
+            device = access_points.BRIDGE if self.name in self.net.infrastructure.bridges() else self.host.radio.name
+            lines = [f"address replace {self.ip if '/' in self.ip else f'{self.ip}/{PREFIX_BITS}'} dev {device}"]
+            iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
 
     def cmd(self, *words: object, **more: object) -> str:
-        """As Mininet's; a command for a switch raises UsageError, for its effect would be missing."""
+        """As Mininet's. Of commands for a switch, the rule that sends back is carried out; others raise UsageError, for their
+        effect would be missing."""
         line = " ".join(map(str, words)).strip()
+        if sends_back(line, self.name):
+            return self._send_back(line)
         if line.startswith(OPENFLOW):
             raise UsageError(f"{self.name}.cmd: {line.split()[0]}: {NO_OPENFLOW}")
         return self.host.cmd(*words, **more)
+
+    def _send_back(self, line: str) -> str:
+        call = f"{self.name}.cmd: {line.split()[0]}"
+        if not self.params.get("client_isolation"):
+            note(f"{call}: its stations reach each other without the rule; it has no effect", self.net.notes)
+            return ""
+        note(f"{call}: frames of every kind are sent back to the radio that they came from, by the bridge", self.net.notes)
+        access_points.send_back(self.net.standing.site, self.host)
+        return ""
+
+
+def sends_back(line: str, name: str) -> bool:
+    """Whether a command adds the rule, to the switch `name`, that forwards what arrives by radio also to where it came from."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return False
+    if words[:2] != ADD_FLOW or words[2:3] != [name] or len(words) != 4:
+        return False
+    matches, _, actions = words[3].partition("actions=")
+    wanted = {match for match in matches.split(",") if match and not match.startswith("priority=")}
+    return wanted <= OF_ALL_FRAMES and {action.removeprefix("output:") for action in actions.split(",")} == {"in_port", "normal"}

@@ -10,32 +10,37 @@ from mininet.log import output
 
 from testbed.errors import UsageError
 from testbed.host.access_points import require_programs
+from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
-from testbed.mn_wifi.interface import WirelessInterface
+from testbed.mn_wifi.interface import Bss, WirelessInterface
 from testbed.mn_wifi.node import Host, Node, Station
+from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 from testbed.stages import access_points as stage
-from testbed.stages.association import ASSOCIATED_WITHIN_S, association_control
-from testbed.stages.joining import join
+from testbed.stages import four_address
+from testbed.stages.association import ASSOCIATED_WITHIN_S, Association, association_control
+from testbed.stages.four_address import FourAddressLink
+from testbed.stages.joining import KINDS, join
 from topologies.addresses import PREFIX_BITS, ip_address
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.net import Mininet_wifi
     from testbed.mn_wifi.session import Standing
+    from testbed.stages.routing import Network
 
 METHODS = {"ssf": None, "llf": None}
 HARDWARE = {"DI524": None, "TLWR740N": None, "WRT120N": None}  # all have 54 Mbit/s in mode g, 11 in b, and nothing else
 ENCRYPTIONS = {None: False, "": False, "wpa2": True}
-ONE_CHANNEL = "all radios share one channel here, so that access points in range of each other contend; it has no effect"
+NO_CHANNELS = "several channels are those from 1 to 11 of mode g or b here; give all radios one channel, or choose among those"
 CABLE = "a cable of an access point is a veth pair, without rate or delay; leave it out"
 NO_OPENFLOW = "access points are learning bridges here, without OpenFlow; it has no effect"
-ONE_RADIO = "an access point has one radio and one network; add another access point"
+ONE_NETWORK = "a radio has one network; add another radio (wlans), or another access point"
 OWN_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
 MIN_PASSPHRASE, MAX_PASSPHRASE, MAX_SSID_BYTES = 8, 63, 32  # IEEE Std 802.11-2012, annex M.4.1; clause 8.4.2.2
 
 ACCESS_POINT = Arguments(
     "addAccessPoint",
-    frozenset({"ssid", "mode", "channel", "position", "passwd", "encrypt", "client_isolation", "model"})
+    frozenset({"ssid", "mode", "channel", "position", "passwd", "encrypt", "client_isolation", "model", "wlans", "ip"})
     | {"range", "txpower", "antennaGain", "antennaHeight"},
     noted={
         "mac": "an access point's MAC address is 02:00:00:00:00:NN, its number after the stations; it has no effect",
@@ -47,8 +52,7 @@ ACCESS_POINT = Arguments(
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
-        "wlans": ONE_RADIO, "vssids": ONE_RADIO, "nvif": ONE_RADIO,
-        "ip": "an access point is a bridge without an address; leave it out",
+        "vssids": ONE_NETWORK, "nvif": ONE_NETWORK,
         "ieee80211r": "fast transition (802.11r) is not supported; leave it out",
         "mobility_domain": "fast transition (802.11r) is not supported; leave it out",
         "authmode": "only WPA2 with a passphrase is supported: encrypt='wpa2', passwd='...'",
@@ -56,8 +60,9 @@ ACCESS_POINT = Arguments(
         "ieee80211w": "protected management frames are not supported; leave it out",
         "config": "lines for hostapd's file are not supported; the arguments here are its settings",
     },
-    defaults={"wlans": 1, "ieee80211w": ""},
+    defaults={"ieee80211w": ""},
 )  # fmt: skip
+MASTER = Arguments("setMasterMode", frozenset({"ssid", "mode", "channel", "passwd", "encrypt", "client_isolation"}))
 ASSOCIATION = Arguments(
     "addLink",
     frozenset({"error_prob"}),
@@ -66,6 +71,9 @@ ASSOCIATION = Arguments(
         **{name: "a radio's throughput follows from its frames; leave it out" for name in ("bw", "delay", "latency", "bitrates")},
     },
 )  # fmt: skip
+FOUR_ADDRESS = Arguments(
+    "addLink", frozenset(), noted={name: "a link is of the first radio of each; it has no effect" for name in ("port1", "port2")}
+)
 CABLE_ARGUMENTS = Arguments(
     "addLink",
     frozenset(),
@@ -100,10 +108,12 @@ class Infrastructure:
         self.net = net
         self.points: list[AccessPoint] = []
         self.cables: list[stage.Cable] = []
+        self.four_address: list[tuple[WirelessInterface, WirelessInterface]] = []  # access point, its client
         self.first: dict[str, str] = {}
         self.error_probs: dict[tuple[str, str], float] = {}
         self.method: str | None = None
         self.automatic = True
+        self.association: Association | None = None  # from build() on
 
     # --- declaring ------------------------------------------------------------------------------------------------
 
@@ -115,15 +125,23 @@ class Infrastructure:
             choice(call, "model", params["model"], HARDWARE, "is not a hardware model of Mininet-WiFi's")
             note(f"{call}: model={params['model']!r}: its rate is that of mode; it has no effect", self.net.notes)
         point = AccessPoint(self.net, name, params)
-        ssid = point.ssid
-        if not 0 < len(ssid.encode()) <= MAX_SSID_BYTES or not ssid.isprintable() or '"' in ssid or "," in ssid:
-            text = f"is no name of one network; give 1 to {MAX_SSID_BYTES} printable bytes without a comma or quote"
-            raise UsageError(f"addAccessPoint({name}): ssid={ssid!r}: {text}")
-        point.passphrase = passphrase(f"addAccessPoint({name})", params)
-        if params.get("encrypt") and point.passphrase is None:
-            raise UsageError(f"addAccessPoint({name}): encrypt={params['encrypt']!r} without a passphrase; add passwd='...'")
+        ssids = (
+            str(point.ssid).split(",") if len(point.wintfs) > 1 and "," in str(point.ssid) else [point.ssid] * len(point.wintfs)
+        )
+        if len(ssids) != len(point.wintfs):
+            raise UsageError(f"addAccessPoint({name}): ssid={point.ssid!r}: is not one name for each of its radios; give as many")
+        for radio, ssid in zip(point.wintfs.values(), ssids, strict=True):
+            radio.bss = bss(f"addAccessPoint({name})", {**params, "ssid": ssid})
         self.points.append(point)
         return point
+
+    def make_master(self, radio: WirelessInterface, given: dict[str, Any]) -> None:
+        """Make a station's radio an access point. Raises UsageError."""
+        call = f"{radio.node}.setMasterMode"
+        params = MASTER.check(given, self.net.notes)
+        if str(params.get("mode", "g")) not in PROFILES:
+            note(f"{call}: mode={params['mode']!r}: {NOT_MODELLED}; the radio is that of mode 'g'", self.net.notes)
+        radio.bss = bss(call, params)
 
     def control_by(self, call: str, options: dict[str, Any]) -> None:
         """Take `ac_method` and `autoAssociation` from the arguments of a call. Raises UsageError."""
@@ -133,30 +151,50 @@ class Infrastructure:
         if options.get("autoAssociation") is False or options.get("allAutoAssociation") is False:
             self.automatic = False
 
+    @property
+    def used(self) -> bool:
+        """Whether there is any access point."""
+        return bool(self.points) or any(radio.bss for station in self.net.stations for radio in station.wintfs.values())
+
     def takes(self, a: Node, b: Node | None) -> bool:
         """Whether a link of these two is an association or a cable."""
-        ends = [node for node in (a, b) if isinstance(node, AccessPoint)]
-        return bool(ends)
+        return _is_point(a) or (b is not None and _is_point(b))
 
     def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> WirelessInterface | None:
-        """addLink(sta, ap): the station begins with this access point; addLink(ap, ap), addLink(ap, host): a cable."""
+        """addLink(sta, ap): a radio of the station begins with this access point; addLink(ap, ap), addLink(ap, host): a cable."""
+        if cls is links._4address and b is not None:
+            self._link_of_four_addresses(a, b, given)
+            return None
         if b is None or (cls is not None and getattr(cls, "__name__", "") not in ("TCLink", "Link")):
             kind = getattr(cls, "__name__", cls)
-            raise UsageError(f"addLink({a}): cls={kind}: {ONE_RADIO}, or take stations")
-        point, other = (a, b) if isinstance(a, AccessPoint) else (b, a)
-        if isinstance(other, Station) and not isinstance(other, AccessPoint):
-            options = ASSOCIATION.check(given, self.net.notes)
-            if other.name in self.first:
-                raise UsageError(
-                    f"addLink({other}, {point}): {other} has {self.first[other.name]} already; a station has one radio"
-                )
-            self.first[other.name] = point.name
-            if "error_prob" in options:
-                self._set_error_prob(other, point, options["error_prob"])
-            return other.wintfs[0]
+            raise UsageError(f"addLink({a}): cls={kind}: is no link of an access point; use cls=mesh, or addLink(sta, ap)")
+        point, other = (a, b) if _is_point(a) else (b, a)
+        if isinstance(other, Station) and not _is_point(other):
+            return self._begin_with(other, point, given)
         CABLE_ARGUMENTS.check(given, self.net.notes)
         self.cables.append(stage.Cable(a.name, b.name))
         return None
+
+    def _link_of_four_addresses(self, point: Node, client: Node, given: dict[str, Any]) -> None:
+        FOUR_ADDRESS.check(given, self.net.notes)
+        ends = [node.wintfs[0] for node in (point, client) if isinstance(node, AccessPoint) and node.wintfs[0].bss is not None]
+        if len(ends) != 2:
+            raise UsageError(f"addLink({point}, {client}): cls=_4address: joins two access points; use addLink(sta, ap)")
+        if any(end.bss is not None and end.bss.passphrase for end in ends[:1]):
+            raise UsageError(f"addLink({point}, {client}): cls=_4address: {point} is encrypted; leave it open")
+        self.four_address.append((ends[0], ends[1]))
+
+    def _begin_with(self, station: Station, point: Node, given: dict[str, Any]) -> WirelessInterface:
+        options = ASSOCIATION.check(given, self.net.notes)
+        free = [radio for radio in station.wintfs.values() if radio.radio not in {*self.first, *self.net._adhoc}]
+        if not free:
+            known = ", ".join(self.first.get(radio.radio, "a network") for radio in station.wintfs.values())
+            raise UsageError(f"addLink({station}, {point}): {station} has {known} already; give it another radio (wlans)")
+        assert isinstance(point, Station)
+        self.first[free[0].radio] = next(radio.radio for radio in point.wintfs.values() if radio.bss)
+        if "error_prob" in options:
+            self._set_error_prob(station, point, options["error_prob"])
+        return free[0]
 
     def _set_error_prob(self, station: Node, point: Node, given: object) -> None:
         probability = number("addLink", "error_prob", given, 0, 1)
@@ -192,26 +230,71 @@ class Infrastructure:
         if len(modes) > 1:
             text = f"{', '.join(sorted(map(repr, modes)))}: all radios are of the same kind here; give all access points one mode"
             raise UsageError(f"mode: {text}")
-        return modes.pop()
+        return next(iter(modes), str(self.net.options["mode"]))
+
+    def masters(self) -> list[WirelessInterface]:
+        """The radios that are access points."""
+        return [radio for radio in self.net.radios() if radio.bss is not None]
+
+    def channel_of(self, radio: WirelessInterface) -> int:
+        """The channel of a radio: its own network's; of a station its first access point's, else the first declared one's."""
+        default = self.net.options["channel"] or (36 if self.mode() == "a" else 1)
+        if radio.bss is not None:
+            wanted = radio.bss.channel or default
+        elif radio.radio in self.net._adhoc:
+            wanted = self.net._adhoc[radio.radio].get("channel", default)
+        else:
+            of = {master.radio: master for master in self.masters()}
+            master = of.get(self.first.get(radio.radio, "")) or next(iter(of.values()), None)
+            wanted = default if master is None else self.channel_of(master)
+        return int(number(f"addLink({radio})", "channel", wanted, 1, 200))
 
     def channel(self) -> int:
-        """The channel of all radios, the first access point's; a note if others differ."""
-        default = 36 if self.mode() == "a" else 1
-        channels = [int(number("addAccessPoint", "channel", p.params.get("channel", default), 1, 200)) for p in self.points]
-        for point, channel in zip(self.points, channels, strict=True):
-            if channel != channels[0]:
-                note(f"addAccessPoint({point}): channel={channel}: {ONE_CHANNEL}", self.net.notes)
-        return channels[0]
+        """The channel whose frequency the propagation has: the first access point's."""
+        radios = self.masters() or self.net.radios()
+        return self.channel_of(radios[0])
+
+    def channel_on_air(self, radio: WirelessInterface) -> int:
+        """The channel of a radio's frames: its own from 1 to 11 of 2.4 GHz; 1 if all radios share one that is not among them.
+        Raises UsageError."""
+        channel = self.channel_of(radio)
+        if self.net._mode() != "a" and channel in stage.CHANNELS:
+            return channel
+        others = {self.channel_of(other) for other in self.net.radios()}
+        if len(others) > 1:
+            raise UsageError(f"channel: {', '.join(map(str, sorted(others)))}: {NO_CHANNELS}")
+        return stage.CHANNELS[0]
+
+    def frequency_mhz(self, radio: WirelessInterface) -> int:
+        """The frequency of a radio's frames in the kernel, MHz."""
+        return stage.frequency_mhz(self.channel_on_air(radio))
+
+    def bridges(self) -> list[str]:
+        """The access points that join radios and cables, or send back what an isolated radio receives."""
+        ends = {end for cable in self.cables for end in (cable.a, cable.b)}
+        ends |= {radio.node.name for link in self.four_address for radio in link}
+        return [p.name for p in self.points if p.name in ends or len(p.wintfs) > 1 or p.params.get("client_isolation")]
+
+    def _check_four_address(self) -> None:
+        """Raise UsageError for a link between two channels: a radio has one."""
+        for point, client in self.four_address:
+            if self.channel_of(point) != self.channel_of(client):
+                text = f"{point} has channel {self.channel_of(point)}, {client} {self.channel_of(client)}; give both one channel"
+                raise UsageError(f"addLink({point.node}, {client.node}): cls=_4address: {text}")
 
     def check(self) -> None:
         """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
         without a routing daemon, for that would run in all stations."""
+        self._check_four_address()
         for station, options in self.net._adhoc.items():
+            if options["cls"] not in KINDS:
+                text = f"{station} is beside access points, with which it shares the channel; use cls=adhoc"
+                raise UsageError(f"addLink: cls={options['cls']}: {text}")
             if "proto" in options:
                 text = f"{station} is beside access points, where no routing protocol runs; leave proto out"
                 raise UsageError(f"addLink: proto={options['proto']!r}: {text}")
             if station in self.first:
-                raise UsageError(f"addLink({station}): it has {self.first[station]} already; a station has one radio")
+                raise UsageError(f"addLink({station}): it has {self.first[station]} already; give it another radio (wlans)")
 
     def bgscan(self, station: Station) -> str | None:
         """wpa_supplicant's own roaming of a station, `simple:SHORT:THRESHOLD:LONG` in s and dBm; None: no `bgscan_threshold`. The
@@ -230,10 +313,18 @@ class Infrastructure:
         )
         return f"simple:{short:.0f}:{here:.0f}:{long:.0f}"
 
+    def scanned(self, radio: WirelessInterface) -> frozenset[int]:
+        """The channels of a radio's `scan_freq`, in MHz, separated by blanks; empty: all. Raises UsageError."""
+        call, text = f"addStation({radio.node})", str(of_radio(radio).get("scan_freq", ""))
+        known = {str(stage.frequency_mhz(channel)): channel for channel in stage.CHANNELS}
+        for word in text.split():
+            choice(call, "scan_freq", word, known, "is not the frequency of a channel from 1 to 11")
+        return frozenset(known[word] for word in text.split())
+
     def require(self) -> None:
         """Raise UsageError for a program that the access points need and this machine lacks."""
-        if self.points:
-            secrets = [point.passphrase for point in self.points]
+        if self.used:
+            secrets = [radio.bss.passphrase for radio in self.masters() if radio.bss]
             roams = any("bgscan_threshold" in station.params for station in self.net.stations)
             require_programs(encrypted=roams or any(secret is not None for secret in secrets))
 
@@ -242,21 +333,25 @@ class Infrastructure:
     def up(self, standing: "Standing") -> None:
         """Bring the access points up and associate the stations. Raises UsageError or RunError."""
         network = standing.network
-        points = [
-            stage.AccessPoint(p.name, p.ssid, p.MAC(), p.passphrase, bool(p.params.get("client_isolation"))) for p in self.points
-        ]
-        hosts = [stage.CabledHost(host.name, self.host_address(host)) for host in self.hosts()]
-        standing.stages.enter_context(stage.access_points_up(network, points, self.cables, hosts))
+        net, hosts = network.net, [stage.CabledHost(host.name, self.host_address(host)) for host in self.hosts()]
+        points = [self._point(radio) for radio in self.masters()]
+        stage.forget_addresses(network.site, [net[point.name] for point in self.points])
+        standing.stages.enter_context(stage.access_points_up(network, points, self.cables, hosts, self.bridges()))
         if self.net._adhoc:
-            kind, name = self.net._common("cls"), str(self.net._common("ssid", "adhocNet"))
-            join(network, [network.net[station] for station in self.net._adhoc], kind, name)
-        members = [station for station in self.net.stations if station.name not in self.net._adhoc]
-        own = {s.name: passphrase(f"addStation({s.name})", s.params) for s in members}
+            self._join(network)
+        by_name = {point.name: point for point in points}
+        links_up = [FourAddressLink(by_name[a.radio], by_name[b.radio]) for a, b in self.four_address]
+        four_address.connect(network, links_up)
+        for point in self.points:
+            point.take_address()
+        members = [r for r in self.net.radios() if r.bss is None and r.node not in self.points and r.radio not in self.net._adhoc]
+        own = {r.radio: passphrase(f"addStation({r.node})", of_radio(r)) for r in members}
         association = standing.stages.enter_context(
             association_control(
-                network, points, [network.net[station.name] for station in members], method=self.method,
+                network, points, [net.radio(radio.radio) for radio in members], method=self.method,
                 first=self.first, automatic=self.automatic, passphrases={name: p for name, p in own.items() if p is not None},
-                roaming={s.name: text for s in members if (text := self.bgscan(s)) is not None},
+                roaming={r.radio: text for r in members if (text := self.bgscan(r.node)) is not None},
+                scanned={r.radio: self.scanned(r) for r in members},
             )
         )  # fmt: skip
         for member in association.settle():
@@ -264,6 +359,57 @@ class Infrastructure:
             text = f"is not associated with {point} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
             output(f"*** {member.station.name}: {text}\n")
         association.follow()
+        self.association = association
+
+    def _point(self, radio: WirelessInterface) -> stage.AccessPoint:
+        assert radio.bss is not None
+        bss = radio.bss
+        joined, channel = any(point is radio for point, _client in self.four_address), self.channel_on_air(radio)
+        return stage.AccessPoint(radio.radio, bss.ssid, radio.mac, bss.passphrase, bss.isolated, channel, joined)
+
+    def _join(self, network: "Network") -> None:
+        """Join radios to the ad hoc network or mesh; those of bridges become part of these."""
+        kind, name = self.net._common("cls"), str(self.net._common("ssid", "adhocNet"))
+        joined = [radio for radio in self.net.radios() if radio.radio in self.net._adhoc]
+        join(network, [network.net.radio(radio.radio) for radio in joined], kind, name, self.channel_on_air(joined[0]))
+        bridged = [radio.radio for radio in joined if radio.node.name in self.bridges()]
+        stage.bridge_radios(network.site, [network.net.radio(name) for name in bridged])
+
+    def point_of(self, station: Station) -> AccessPoint:
+        """The access point of a station, or the nearest one while it has none."""
+        present = {} if self.association is None else {m.station.name: m.wanted for m in self.association.members}
+        return min(self.points, key=lambda point: (point.name != present.get(station.name), station.get_distance_to(point)))
+
+
+def of_radio(radio: WirelessInterface) -> dict[str, Any]:
+    """The station's arguments that state a value for each radio, separated by commas, for this one. Raises UsageError."""
+    found = {}
+    for name in ("passwd", "encrypt", "scan_freq"):
+        value = radio.node.params.get(name)
+        parts = str(value or "").split(",") if len(radio.node.wintfs) > 1 else [str(value or "")]
+        if len(parts) not in (1, len(radio.node.wintfs)):
+            raise UsageError(
+                f"addStation({radio.node}): {name}={value!r}: is not one for each of its radios; give one, or as many"
+            )
+        found[name] = parts[radio.id if len(parts) > 1 else 0]
+    return found
+
+
+def _is_point(node: Node) -> bool:
+    """Whether a node is an access point, or a station with a radio that is one."""
+    return isinstance(node, AccessPoint) or (isinstance(node, Station) and any(radio.bss for radio in node.wintfs.values()))
+
+
+def bss(call: str, params: dict[str, Any]) -> Bss:
+    """The network of an access point's radio, by the arguments of addAccessPoint or setMasterMode. Raises UsageError."""
+    ssid = str(params["ssid"])
+    if not 0 < len(ssid.encode()) <= MAX_SSID_BYTES or not ssid.isprintable() or '"' in ssid or "," in ssid:
+        text = f"is no name of one network; give 1 to {MAX_SSID_BYTES} printable bytes without a comma or quote"
+        raise UsageError(f"{call}: ssid={ssid!r}: {text}")
+    secret = passphrase(call, params)
+    if params.get("encrypt") and secret is None:
+        raise UsageError(f"{call}: encrypt={params['encrypt']!r} without a passphrase; add passwd='...'")
+    return Bss(ssid, secret, bool(params.get("client_isolation")), params.get("channel"))
 
 
 def passphrase(call: str, params: dict[str, Any]) -> str | None:

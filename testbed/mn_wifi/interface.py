@@ -1,18 +1,31 @@
 """The interfaces and links of a script's network, as scripts read them: `sta.wintfs[0]`, `net.links`."""
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from topologies.addresses import mac_address
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.node import Node, Station
 
 
+@dataclass
+class Bss:
+    """The network of a radio that is an access point; `channel` None: the default one."""
+
+    ssid: str
+    passphrase: str | None = None
+    isolated: bool = False
+    channel: object = None
+
+
 class WirelessInterface:
-    """The radio of a station: its name, addresses, network and power. It is the station's link, too: a radio has no other end."""
+    """Radio number `id`, from 0, of a station: its name, addresses, network and power. It is the station's link, too: a radio has
+    no other end. `bss`: its network, if it is an access point."""
 
-    id = 0
-
-    def __init__(self, station: "Station") -> None:
-        self.node = station
+    def __init__(self, station: "Station", number: int = 0, bss: Bss | None = None) -> None:
+        self.node, self.id, self.bss = station, number, bss
+        self.own_ip = ""  # of a further radio
 
     def __str__(self) -> str:
         return self.name
@@ -22,27 +35,37 @@ class WirelessInterface:
     @property
     def name(self) -> str:
         """The name of the interface, also in the kernel: `sta1-wlan0`."""
-        return str(self.node.params["wlan"][0])
+        return str(self.node.params["wlan"][self.id])
+
+    @property
+    def radio(self) -> str:
+        """Its name in the scenario and in the medium's logs: the station's of a first radio, else that of the interface."""
+        return self.node.name if self.id == 0 else self.name
 
     @property
     def mac(self) -> str:
         """The MAC address."""
-        return self.node.MAC()
+        return mac_address(self.node.net.number_of(self))
+
+    @property
+    def address(self) -> str:
+        """The IPv4 address with its prefix length; empty if it has none."""
+        return self.own_ip if self.id else self.node.ip
 
     @property
     def ip(self) -> str:
         """The IPv4 address."""
-        return self.node.IP()
+        return self.address.partition("/")[0]
 
     @property
     def prefixLen(self) -> str:
         """The prefix length of the IPv4 address, as text."""
-        return self.node.ip.partition("/")[2]
+        return self.address.partition("/")[2]
 
     @property
     def ssid(self) -> str:
-        """The name of the ad hoc network."""
-        return str(self.node.net.option_of(self.node, "ssid", "adhocNet"))
+        """The name of its network."""
+        return self.bss.ssid if self.bss is not None else str(self.node.net.option_of(self.node, "ssid", "adhocNet", self.radio))
 
     @property
     def mode(self) -> str:
@@ -52,12 +75,12 @@ class WirelessInterface:
     @property
     def channel(self) -> int:
         """The number of the channel."""
-        return self.node.net.radio_of(self.node).channel
+        return self.node.net.channel_of(self)
 
     @property
     def freq(self) -> float:
         """The frequency of the channel, GHz."""
-        return self.node.net.radio_of(self.node).frequency_hz() / 1e9
+        return replace(self.node.net.radio_of(self.node), channel=self.channel).frequency_hz() / 1e9
 
     @property
     def txpower(self) -> float:
@@ -107,9 +130,13 @@ class WirelessInterface:
         """As the station's."""
         self.node.setMediumId(medium_id)
 
+    def setMasterMode(self, **given: object) -> None:
+        """As the station's."""
+        self.node.setMasterMode(intf=self, **given)
+
     def setIP(self, ip: str, **given: Any) -> None:
         """As the station's."""
-        self.node.setIP(ip, **given)
+        self.node.setIP(ip, intf=self, **given)
 
 
 class WireEnd:

@@ -63,12 +63,28 @@ class Model:
     velocity_mean: float = 1.0
     alpha: float = 0.99
     variance: float = 1.0
+    pointlist: tuple[Place, ...] = ()
+    g_velocity: float = 0.4
+    aggregation: float = 0.1
+
+    def __post_init__(self) -> None:
+        choice("setMobilityModel", "model", self.model, MODELS_BY_NAME, UNKNOWN_MODEL)
+        if self.model == COHERENCE and not self.pointlist:
+            raise UsageError("setMobilityModel: model='CRP' has no path; add pointlist=[(x, y, z), ...]")
+
+    def first_place(self, number: int, bounds: Bounds) -> Place:
+        """Where station `number` starts: anywhere in its area, or within a metre of the first point of the group's path."""
+        rng = Random(f"mn_wifi place {self.seed} {number}")
+        if self.model != COHERENCE:
+            return bounds.random_place(rng)
+        x, y, z = self.pointlist[0]
+        return x + rng.random(), y + rng.random(), z
 
     def legs(self, number: int, name: str, place: Place, bounds: Bounds) -> list[Leg]:
         """The movement of station `name`, number `number` from 1, from `place`. Raises UsageError."""
-        draw = choice("setMobilityModel", "model", self.model, MODELS_BY_NAME, UNKNOWN_MODEL)
+        draw = MODELS_BY_NAME[self.model]
         x, y, z = place
-        if not (bounds.min_x <= x <= bounds.max_x and bounds.min_y <= y <= bounds.max_y):
+        if self.model != COHERENCE and not (bounds.min_x <= x <= bounds.max_x and bounds.min_y <= y <= bounds.max_y):
             raise UsageError(f"{name} at ({x:g}, {y:g}) m is outside its area; enlarge min_x to max_x, min_y to max_y")
         begin = {"begin_s": self.start_s, "end_s": self.start_s + HORIZON_S, "seed": self.seed}
         legs = draw(self, number, (name, x - bounds.min_x, y - bounds.min_y, z), bounds, begin)
@@ -131,7 +147,41 @@ def _direction(model: Model, number: int, here: tuple, bounds: Bounds, begin: di
     return legs
 
 
-MODELS_BY_NAME = {"RandomWayPoint": _waypoint, "RandomDirection": _direction, "RandomWalk": _walk, "GaussMarkov": _gauss_markov}
+def _coherence(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+    """Mininet-WiFi's CRP (after Hong, Gerla, Pei and Chiang, MSWiM 1999): a group follows a given path at `g_velocity` m/s and
+    stays at its end. Each second every station goes with it, one metre in a random direction, and `aggregation` metres towards
+    the group's centre."""
+    name, x, y, z = here
+    rng = Random(f"coherence {model.seed} {number}")
+    path = [(px - bounds.min_x, py - bounds.min_y) for px, py, _ in model.pointlist]
+    lengths = [math.dist(a, b) for a, b in pairwise(path)]
+    legs, walked_m, centre = [], 0.0, path[0]
+    for step in range(int(begin["end_s"] - begin["begin_s"])):
+        walked_m += model.g_velocity
+        moved = _along_path(path, lengths, walked_m)
+        turn, home = 2 * math.pi * rng.random(), math.atan2(moved[1] - y, moved[0] - x)
+        dx = math.cos(turn) + moved[0] - centre[0] + model.aggregation * math.cos(home)
+        dy = math.sin(turn) + moved[1] - centre[1] + model.aggregation * math.sin(home)
+        x, y, centre = x + dx, y + dy, moved
+        legs.append(Leg(begin["begin_s"] + step, name, (x, y, z), max(1e-3, math.hypot(dx, dy))))
+    return legs
+
+
+def _along_path(path: Sequence[tuple[float, float]], lengths: Sequence[float], walked_m: float) -> tuple[float, float]:
+    """The point of a path after `walked_m` metres; its end if it is shorter."""
+    for (a, b), length_m in zip(pairwise(path), lengths, strict=True):
+        if walked_m < length_m:
+            part = walked_m / length_m
+            return a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])
+        walked_m -= length_m
+    return path[-1]
+
+
+COHERENCE = "CRP"
+MODELS_BY_NAME = {
+    "RandomWayPoint": _waypoint, "RandomDirection": _direction, "RandomWalk": _walk, "GaussMarkov": _gauss_markov,
+    COHERENCE: _coherence,
+}  # fmt: skip
 
 
 @dataclass

@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from mininet.log import info, output
@@ -46,7 +45,8 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import ip_address
 
 PICTURE_EVERY_S = 2.0
-RADIO_LINKS = (links.adhoc, links.mesh)
+RADIO_LINKS = (links.adhoc, links.mesh, links.ITSLink)
+HWSIM_MODES = {"mesh": "mesh", "ITSLink": "ocb"}  # by the link's class; others: an IBSS
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # kernel names that differ from those of a scenario
 
@@ -151,10 +151,10 @@ class Mininet_wifi(Powers):
         a, b = self._node(node1), None if node2 is None else self._node(node2)
         if cls is links.mesh:
             self._need_kernel_radios("cls=mesh is IEEE 802.11s", settings.NO_MESH)
-        if self.infrastructure.takes(a, b):
-            return self.infrastructure.link(a, b, cls, given)
-        if cls in RADIO_LINKS and b is None:
+        if b is None and cls in RADIO_LINKS:
             link = self._join(a, cls, given)
+        elif self.infrastructure.takes(a, b):
+            return self.infrastructure.link(a, b, cls, given)
         elif b is not None and cls not in RADIO_LINKS:
             link = self._wire(a, b, given)
         else:
@@ -166,16 +166,33 @@ class Mininet_wifi(Powers):
     def _join(self, station: Node, cls: type, given: dict) -> WirelessInterface:
         if not isinstance(station, Station):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
-        station.interface("addLink", given.pop("intf", None))
-        options = settings.ADHOC.check(given, self.notes)
+        radio = station.interface("addLink", given.pop("intf", None))
+        options = settings.its(given, self.notes) if cls is links.ITSLink else settings.ADHOC.check(given, self.notes)
         if options.get("proto") == "batman_adv":
             self._need_module(f"proto={options['proto']!r} is the kernel's", "batman_adv")
         if cls is links.mesh and "proto" in options:
             raise UsageError(
                 f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
             )
-        self._adhoc[station.name] = {**options, "cls": cls.__name__}
-        return station.wintfs[0]
+        self._adhoc[radio.radio] = {**options, "cls": cls.__name__}
+        radio.bss = None  # it was an access point's
+        return radio
+
+    def master_mode(self, radio: WirelessInterface, given: dict) -> None:
+        """Make a station's radio an access point; before build(). Raises UsageError."""
+        self._declaring("setMasterMode")
+        self.infrastructure.make_master(radio, given)
+        self._need_kernel_radios(f"{radio.node} is an access point", settings.NO_ACCESS_POINTS)
+
+    def radios(self) -> list[WirelessInterface]:
+        """All radios in the order of their numbers: the first ones of all nodes, then the further ones."""
+        nodes = self._with_radios()
+        further = (radio for node in nodes for radio in node.wintfs.values() if radio.id)
+        return [*(node.wintfs[0] for node in nodes), *further]
+
+    def number_of(self, radio: WirelessInterface) -> int:
+        """The number of a radio, from 1."""
+        return self.radios().index(radio) + 1 if radio.id else radio.node.order
 
     def _need_kernel_radios(self, what: str, refusal: str) -> None:
         """Stations get the radios of mac80211_hwsim, unless they have them or the user chose TAPs."""
@@ -219,11 +236,13 @@ class Mininet_wifi(Powers):
         self.infrastructure.control_by("setMobilityModel", options)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
-        numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance"} & options.keys()
-        found = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
+        numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance", "g_velocity", "aggregation"} & options.keys()
+        found: dict[str, Any] = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
         if "model" not in options:
             raise UsageError("setMobilityModel: names no model; add model='RandomWayPoint'")
         found |= {key: number("setMobilityModel", "time", value, 0, 1e5) for key, value in times.items()}
+        if "pointlist" in options:
+            found["pointlist"] = tuple(point("setMobilityModel", "pointlist", place) for place in options["pointlist"])
         self._model = Model(str(options["model"]), **{**found, **({"seed": int(found["seed"])} if "seed" in found else {})})
 
     def startMobility(self, **given: object) -> None:
@@ -278,24 +297,36 @@ class Mininet_wifi(Powers):
         raw = keys.values
         name, model = self._air()
         if self._has_own_range():
-            return scenario_of(keys)
+            entries = [*self._radio_entries({}), *raw.get("radios", ())]
+            return scenario_of(replace(keys, values={**raw, **({"radios": entries} if entries else {})}))
         radios = {station.name: self.radio_of(station) for station in self._with_radios()}
         first = next(iter(radios.values()), Radio())
         overrides = {**first.overrides(name, model), **raw.get("radio_overrides", {})}
-        others = [{"station": station, **radio.of_station(name, model)} for station, radio in radios.items() if radio != first]
+        others = {station: radio.of_station(name, model) for station, radio in radios.items() if radio != first}
         if others and model["model"] in OWN_RANGE:
             raise UsageError(
-                f"propagation {model['model']!r} has ranges of its own, and {others[0]['station']} differs from "
+                f"propagation {model['model']!r} has ranges of its own, and {next(iter(others))} differs from "
                 f"{self.stations[0]} in range, power or antenna; give all of them the same, or another model"
             )
         stated = list(raw.get("radios", ()))  # the scenario's own entries, which are made of its own keys
-        given = {entry.get("station") for entry in stated if isinstance(entry, dict)}
-        merged = [*(entry for entry in others if entry["station"] not in given), *stated]
+        given = {entry.get("name") or entry.get("station") for entry in stated if isinstance(entry, dict)}
+        entries = self._radio_entries(others)
+        merged = [*(entry for entry in entries if (entry.get("name") or entry["station"]) not in given), *stated]
         found = {**raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
         return scenario_of(replace(keys, values=found))
 
+    def _radio_entries(self, powers: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
+        """The scenario's `radios`; `powers`: of the stations whose power or antenna differs from the first one's."""
+        entries: list[dict[str, Any]] = []
+        for radio in self.radios():
+            further = {"name": radio.name} if radio.id else {}
+            channel = {"freq_mhz": self.infrastructure.frequency_mhz(radio)} if self.infrastructure.used else {}
+            if settings_of := {**further, **powers.get(radio.node.name, {}), **channel}:
+                entries.append({"station": radio.node.name, **settings_of})
+        return entries
+
     def _declared(self) -> dict[str, Any]:
-        if self.aps:
+        if self.infrastructure.used:
             self.infrastructure.check()
         else:
             self._check_ad_hoc()
@@ -311,11 +342,12 @@ class Mininet_wifi(Powers):
         routing, remark = protocol(self._common("proto"))
         if remark:
             note(remark, self.notes)
-        mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
+        mode = HWSIM_MODES.get(self._common("cls"))
+        kernel_radios = {"hwsim": {"mode": mode}} if mode is not None and self._kind_of_stations() == "hwsim" else {}
         named = {} if self._key("net", "manet") == "mininet-wifi" else {"interface": "station-wlan0"}
-        managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.aps else {}
+        managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.infrastructure.used else {}
         return {
-            **mesh,
+            **kernel_radios,
             **managed,
             **named,
             **({"monitor": True} if self.options["rec_rssi"] else {}),
@@ -336,6 +368,8 @@ class Mininet_wifi(Powers):
 
     def _check_ad_hoc(self) -> None:
         for station in self.stations:
+            if len(station.wintfs) > 1:
+                raise UsageError(f"addStation({station}): wlans={len(station.wintfs)}: {settings.ONE_RADIO}")
             if station.name not in self._adhoc:
                 raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
             for name in sorted(key for key in ("passwd", "encrypt") if station.params.get(key)):
@@ -383,8 +417,8 @@ class Mininet_wifi(Powers):
         if station._place is not None:
             return station._place
         if self._model is not None:
-            return self._bounds_of(station).random_place(Random(f"mn_wifi place {self._model.seed} {station.order}"))
-        if self.aps and all(other._place is None for other in self._with_radios()):
+            return self._model.first_place(station.order, self._bounds_of(station))
+        if self.infrastructure.used and all(other._place is None for other in self._with_radios()):
             note("no node has a position: they stand side by side, 1 m apart", self.notes)
             return float(station.order), 0.0, 0.0
         raise UsageError(f"{station.name}: has no position; add position='x,y,z' to addStation, in metres")
@@ -424,7 +458,7 @@ class Mininet_wifi(Powers):
         self.standing = self.session.up(scenario)
         self._movement = Movement(self.standing.network.medium)
         self._name_devices()
-        if self.aps:
+        if self.infrastructure.used:
             self.infrastructure.up(self.standing)
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:

@@ -10,13 +10,14 @@ from testbed.mn_wifi.arguments import number, point, refuse_others
 from testbed.mn_wifi.interface import WirelessInterface
 from testbed.stages import iproute
 from testbed.stages.station import ipv6_sysctls
-from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address, wire_ip
+from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.net import Mininet_wifi
     from testbed.stages.station import NamespaceHost
 
 
+MAX_RADIOS = 8
 # Attributes that Mininet's constructor sets, so that dir() of the class does not list them.
 ATTRIBUTES_OF_HOSTS = (
     "decoder", "execed", "intfs", "lastCmd", "lastPid", "master", "nameToIntf", "pid", "pollOut", "ports", "radio", "readbuf",
@@ -111,8 +112,9 @@ class Station(Node):
         super().__init__(net, name, params)
         self.order = order
         self.ip = str(params.get("ip") or f"{ip_address(order)}/{PREFIX_BITS}")
-        self.params["wlan"] = [f"{name}-{INTERFACE}"]
-        self.wintfs = {0: WirelessInterface(self)}
+        wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
+        self.params["wlan"] = [f"{name}-wlan{index}" for index in range(wlans)]
+        self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
         self._place = point(name, "position", params["position"]) if "position" in params else None
 
     @property
@@ -162,8 +164,7 @@ class Station(Node):
 
     def get_txpower(self, intf: object = None) -> float:
         """Transmit power in dBm."""
-        self.interface("get_txpower", intf)
-        return self.wintfs[0].txpower
+        return self.interface("get_txpower", intf).txpower
 
     def setMediumId(self, medium_id: object, intf: object = None) -> None:
         """No effect, with a note: distance decides which networks contend."""
@@ -172,8 +173,7 @@ class Station(Node):
 
     def getNameToWintf(self, intf: object = None) -> WirelessInterface:
         """The interface of this name."""
-        self.interface("getNameToWintf", intf)
-        return self.wintfs[0]
+        return self.interface("getNameToWintf", intf)
 
     def _radio(self, call: str, name: str, value: float, intf: object) -> None:
         self.interface(call, intf)
@@ -181,21 +181,43 @@ class Station(Node):
 
     def IP(self, intf: object = None) -> str:
         """The IPv4 address."""
-        self.interface("IP", intf)
-        return self.ip.split("/")[0]
+        return self.interface("IP", intf).ip
 
     def MAC(self, intf: object = None) -> str:
         """The MAC address of the radio."""
-        self.interface("MAC", intf)
-        return mac_address(self.order)
+        return self.interface("MAC", intf).mac
+
+    def setMasterMode(self, intf: object = None, ssid: str = "new-ssid", **given: object) -> None:
+        """Make a radio an access point, before build(); the other arguments are those of infrastructure.MASTER. Raises
+        UsageError."""
+        self.net.master_mode(self.interface("setMasterMode", intf), {"ssid": ssid, **given})
 
     def setIP(self, ip: str, prefixLen: int = PREFIX_BITS, intf: object = None) -> None:
-        """Replace the address of the station."""
-        self.interface("setIP", intf)
-        self.ip = ip if "/" in ip else f"{ip}/{prefixLen}"
+        """Replace the address of a radio, the first one by default, or of the end of a cable."""
+        address = ip if "/" in ip else f"{ip}/{prefixLen}"
+        if self.net.standing is not None and str(intf) in self._cable_ends():
+            self._set_address(str(intf), address)
+            return
+        radio = self.interface("setIP", intf)
+        if radio.id:
+            radio.own_ip = address
+            if self.net.standing is not None:
+                self._set_address(radio.name, address)
+            return
+        self.ip = address
         if self.net.standing is not None:
             self.net.check_addresses()
             self.take_address()
+
+    def _cable_ends(self) -> list[str]:
+        return [name for name in self.host.nameToIntf if name.startswith(f"{self.name}-eth")]
+
+    def _set_address(self, device: str, address: str) -> None:
+        """Give a device that has no routes of the testbed an address, with the kernel's route to its network."""
+        lines = [f"address flush dev {device} scope global to 0.0.0.0/0", f"address add {address} dev {device}"]
+        iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
+        interface = self.host.nameToIntf[device]
+        interface.ip, _, interface.prefixLen = address.partition("/")
 
     def take_address(self) -> None:
         """The script's address on the radio, in place of the one that comes with the station's number."""
@@ -221,17 +243,24 @@ class Station(Node):
         namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
         iproute.batches({host: [f"address replace {address} dev {radio} nodad"]}, "ip6", self.net.standing.site.log)
 
-    def interface(self, call: str, intf: object) -> None:
-        """Raise UsageError if `intf` is not the station's radio."""
-        known = (None, *self.params["wlan"], INTERFACE)
-        if str(intf) not in map(str, known):
-            raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: a station has one radio, {self.params['wlan'][0]}")
+    def interface(self, call: str, intf: object) -> WirelessInterface:
+        """The radio of this name, by default the first. Raises UsageError for another name."""
+        names = {"None": 0, INTERFACE: 0, **{str(name): index for index, name in enumerate(self.params["wlan"])}}
+        if str(intf) not in names:
+            known = ", ".join(map(str, self.params["wlan"]))
+            raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: is no radio of it; use {known}")
+        return self.wintfs[names[str(intf)]]
 
 
+class AP:
+    """The classes of access points, for addAccessPoint(cls=...) and Mininet_wifi(accessPoint=...), which note that they have no
+    effect."""
+
+
+UserAP = OVSAP = OVSKernelAP = AP
 REMEDY = "is not supported: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md lists the classes"
 __getattr__ = refuse_others(
     "mn_wifi.node",
-    {name: "an access point is of this testbed's own class; use net.addAccessPoint without cls"
-     for name in ("AP", "UserAP", "OVSAP", "OVSKernelAP", "physicalAP")},
+    {"physicalAP": "radios of the machine are not used here; use net.addAccessPoint without cls"},
     REMEDY,
 )  # fmt: skip

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from testbed.mn_wifi.access_point import AccessPoint
     from testbed.mn_wifi.infrastructure import Infrastructure
+    from testbed.mn_wifi.interface import WirelessInterface
     from testbed.mn_wifi.node import Station
     from testbed.mn_wifi.session import Session, Standing
 
@@ -44,33 +45,37 @@ class Powers:
         settings = [setting for setting in self.session.overrides if setting.partition("=")[0].strip() == name]
         return Keys.of_script(given, self.session.script.name).set(settings).values[name]
 
-    def option_of(self, station: "Station", name: str, otherwise: Any = None) -> Any:
+    def option_of(self, station: "Station", name: str, otherwise: Any = None, radio: str | None = None) -> Any:
         """A setting of a station's radio: from addLink, else addStation, else Mininet_wifi()."""
-        in_link = self._adhoc.get(station.name, {})
+        in_link = self._adhoc.get(radio or station.name, {})
         return in_link.get(name, station.params.get(name, self.options.get(name, otherwise)))
 
     def _mode(self) -> str:
-        if self.aps:
+        if self.infrastructure.used:
             return settings.mode({self.infrastructure.mode()})
         return settings.mode({self.option_of(station, "mode") for station in self.stations})
 
     def radio_of(self, station: "Station") -> Radio:
         """The radio of a station, as declared or changed. Raises UsageError."""
         mode = self._mode()
-        channels = {str(self.option_of(other, "channel")) for other in self.stations} if not self.aps else set()
+        channels = {str(self.option_of(other, "channel")) for other in self.stations} if not self.infrastructure.used else set()
         if len(channels) > 1:
             text = f"{', '.join(sorted(channels))} of {', '.join(map(str, self.stations))}"
             raise UsageError(f"channel: {text}: all stations have the same radio here; give all of them the same channel")
         found: dict[str, Any] = {}
         for name, key, minimum, maximum in settings.RADIO:
             value = self.option_of(station, name)
-            if name == "channel" and self.aps:
+            if name == "channel" and self.infrastructure.used:
                 found[key] = self.infrastructure.channel()
             elif value is not None:
                 found[key] = number("addStation", name, value, minimum, maximum)
         radio = Radio(**{"mode": mode, "channel": 36 if mode == "a" else 1, **found})
         own = self._has_own_range()
         return replace(radio, channel=int(radio.channel), of_profile=own)
+
+    def channel_of(self, radio: "WirelessInterface") -> int:
+        """The number of a radio's channel."""
+        return self.infrastructure.channel_of(radio) if self.infrastructure.used else self.radio_of(radio.node).channel
 
     def power_of(self, station: "Station") -> Radio:
         """The radio of a station with its power, whatever stated it."""
@@ -83,6 +88,12 @@ class Powers:
         """The range of a station in metres: as stated, or as it follows from its power and antenna."""
         name, model = self._air()
         return self.radio_of(station).range_m or self.power_of(station).reach_m(name, model)
+
+    def distance_of(self, sender: "Station", receiver: "Station", power_dbm: float) -> float:
+        """The distance in metres at which `receiver` has Mininet-WiFi's power `power_dbm` of `sender`'s frames."""
+        name, model = self._air()
+        other_antenna_db = self.power_of(receiver).gain_db - self.power_of(sender).gain_db
+        return self.power_of(sender).reach_m(name, model, power_dbm - other_antenna_db)
 
     def change_radio(self, station: "Station", call: str, name: str, value: float) -> None:
         """Set `range`, `txpower`, `antennaGain` or `antennaHeight` of a station; on the air at once if the network is up. Raises
@@ -99,7 +110,8 @@ class Powers:
         self._state(station, name, value)
         self._changed.add(station.name)
         changed = self.radio_of(station).of_station(profile, model)
-        radios.change(self.standing.network.medium, self.standing.site.directory, station.name, **changed)
+        for radio in station.wintfs.values():
+            radios.change(self.standing.network.medium, self.standing.site.directory, radio.radio, **changed)
 
     def _state(self, station: "Station", name: str, value: float) -> None:
         """Note a setting, in place of earlier ones; of power and range the later one decides."""

@@ -50,11 +50,11 @@ class Radio:
             text = f"mode={self.mode!r} has channels {known[0]} to {known[-1]}"
             raise UsageError(f"channel={self.channel}: {text}; give one of those, or another mode")
 
-    def reach_m(self, name: str, propagation: dict) -> float:
-        """The range in metres: as stated, or where reception ends for a station with the profile `name`."""
+    def reach_m(self, name: str, propagation: dict, threshold_dbm: float = THRESHOLD_DBM) -> float:
+        """The range in metres: as stated, or where the power falls to `threshold_dbm` for a station with the profile `name`."""
         if self.range_m is not None:
             return self.range_m
-        theirs = {"tx_power_w": _watts(self.tx_power_dbm), "receive_threshold_w": _watts(THRESHOLD_DBM)}
+        theirs = {"tx_power_w": _watts(self.tx_power_dbm), "receive_threshold_w": _watts(threshold_dbm)}
         return min(reach({**_profile(name), **self._antennas(), **theirs}, _median(propagation))["received_m"], MAX_REACH_M)
 
     def _antennas(self) -> dict:

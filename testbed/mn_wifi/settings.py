@@ -21,10 +21,9 @@ NO_ACCESS_POINTS = (
     "mac80211_hwsim, in a guest (./setup.sh --guests); or use stations and addLink(sta, cls=adhoc, ...)"
 )
 NO_CONTROLLER = "access points are learning bridges without OpenFlow; it has no effect"
-NO_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
 ONE_MEDIUM = "there is one air; which networks contend follows from their distance; it has no effect"
 NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
-ONE_RADIO = "a station has one radio; add another station"
+ONE_RADIO = "without access points a station has one radio; add another station"
 MODES = {"interference": None, "error_prob": None}
 COMMON = {
     "cls": "all stations are in one network, of one kind",
@@ -58,6 +57,7 @@ NET = Arguments(
         "waitConnected": "there are no switches to wait for; it has no effect",
         "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
+        "config4addr": "addLink(ap1, ap2, cls=_4address) makes links of four addresses; it has no effect",
         "freq": "the frequency is the channel's; it has no effect",
         "band": "the band is the channel's; it has no effect",
     },
@@ -68,7 +68,6 @@ NET = Arguments(
         "topo": "declare the network by addStation and addLink",
         **dict.fromkeys(("client_isolation", "encrypt", "passwd"), "give it to each addAccessPoint"),
         "ieee80211w": "protected management frames are not supported; leave it out",
-        "config4addr": "links of four addresses are not supported; leave it out",
         "configWiFiDirect": "Wi-Fi Direct is not modelled; use cls=adhoc",
         "docker": "nodes are namespaces of this machine; leave it out",
         "roads": "there are no roads here; use setMobilityModel, or scenario={'mobility': 'manhattan', ...}",
@@ -76,30 +75,31 @@ NET = Arguments(
         "plot3d": "the picture is of two dimensions; use plotGraph()",
     },
     defaults={
-        "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False, "config4addr": False,
+        "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False,
         "configWiFiDirect": False, "docker": False, "encrypt": "", "roads": 0, "autoSetPositions": False, "plot3d": False,
     },
 )  # fmt: skip
 STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
-    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt"}
-    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval"},
+    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "passwd", "encrypt", "wlans", "scan_freq"}
+    | {"bgscan_threshold", "bgscan_module", "s_inverval", "l_interval", "config", "wpasup_globals"},
     noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
         "max_z": "movement is at one height; it has no effect",
         "ssid": "is addLink's; it has no effect",
+        "active_scan": "a station scans when the association control asks for it; it has no effect",
+        "freq_list": "scan_freq decides about the channels; it has no effect",
+        "wpasup_flags": "wpa_supplicant's output is in log/ of the results; it has no effect",
         "color": "the picture has its own colours; it has no effect",
     },
     refused={
-        "wlans": ONE_RADIO, "wpss": NO_ENCRYPTION,
+        "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
-        "active_scan": NO_ROAMING,
-        **dict.fromkeys(("scan_freq", "freq_list"), "all radios share one channel here; leave it out"),
         "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
-    defaults={"wlans": 1, "encrypt": "", "passwd": "", "wpss": ""},
+    defaults={"encrypt": "", "passwd": "", "wpss": ""},
 )  # fmt: skip
 HOST = Arguments(
     "addHost",
@@ -129,6 +129,10 @@ ADHOC = Arguments(
     },
     defaults={"passwd": "", "bw": 0, "loss": 0, "error_prob": 0, "delay": 0, "latency": 0, "bitrates": ""},
 )  # fmt: skip
+ITS = Arguments(
+    "addLink", frozenset({"channel", "band", "proto", "txpower"}), refused={"proto_args": ADHOC.refused["proto_args"]}
+)
+ITS_CHANNEL, ITS_TX_POWER_DBM, ITS_BAND_MHZ = 181, 17, 10  # Mininet-WiFi's
 WIRE = Arguments(
     "addLink",
     frozenset({"bw", "delay", "max_queue_size"}),
@@ -143,12 +147,12 @@ WIRE = Arguments(
 MODEL = Arguments(
     "setMobilityModel",
     frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
-    | {"velocity_mean", "alpha", "variance", "ac_method"},
+    | {"velocity_mean", "alpha", "variance", "ac_method", "pointlist", "g_velocity", "aggregation"},
     noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
-        "pointlist": "give each station its places: sta.coord, net.mobility",
     },
+    defaults={"n_groups": 1},
 )
 START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
 MOBILITY = Arguments("mobility", frozenset({"time", "position"}))
@@ -200,6 +204,14 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "error_prob": mode == "error_prob",
         "fading_db": number("Mininet_wifi", "fading_cof", given.get("fading_cof", 0), *owned.bounds("medium", "fading_db")),
     }
+
+
+def its(given: Mapping[str, Any], notes: set[str]) -> dict[str, Any]:
+    """The options of addLink(cls=ITSLink), in the words of an ad hoc link. Raises UsageError."""
+    options = {"channel": ITS_CHANNEL, "txpower": ITS_TX_POWER_DBM, "band": ITS_BAND_MHZ, **ITS.check(given, notes)}
+    why = "has symbols of twice the length, which no profile here has; use all radios at 20 MHz"
+    choice("addLink", "band", options.pop("band"), {20: None, "20": None}, why)
+    return {**options, "mode": "a"}
 
 
 def address(call: str, text: object) -> None:

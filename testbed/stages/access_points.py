@@ -16,9 +16,11 @@ from testbed.stages import iproute
 from testbed.stages.radio_rates import basic_rates, rates
 from testbed.stages.routing import Network
 from testbed.stages.site import SOCKETS, Site
-from testbed.stages.station import SHELL_DEADLINE_S, MediumInterface, NamespaceHost, Station
+from testbed.stages.station import SHELL_DEADLINE_S, FurtherRadio, MediumInterface, NamespaceHost, Station, StationNet
+from topologies.addresses import PREFIX_BITS
 
-FREQ_MHZ, CHANNEL = 2412, 1  # of all radios: medium/daemon/src/hwsim.rs
+# IEEE Std 802.11-2012 clause 17.4.6.3. On these channels the kernel's world regulatory domain lets a station start a network.
+CHANNELS = range(1, 12)
 BEACON_INTERVAL_TU = 100  # hostapd's own default, in units of 1024 us
 UP_WITHIN_S = 60.0
 BRIDGE = "br0"
@@ -28,19 +30,22 @@ CONTROL_FOLDER = SOCKETS / "hostapd"
 
 @dataclass(frozen=True)
 class AccessPoint:
-    """One BSS: `name` of the station that is its access point, `bssid` its address. `passphrase`: of WPA2-PSK; None: open.
-    `isolated`: stations do not reach each other through it."""
+    """One BSS: `name` of the radio that is its access point (of a first radio, its station's), `bssid` its address.
+    `passphrase`: of WPA2-PSK; None: open. `isolated`: stations do not reach each other through it. `channel`: one of CHANNELS.
+    `four_addresses`: stations may have bridges behind them (testbed/stages/four_address.py)."""
 
     name: str
     ssid: str
     bssid: str
     passphrase: str | None = None
     isolated: bool = False
+    channel: int = 1
+    four_addresses: bool = False
 
 
 @dataclass(frozen=True)
 class Cable:
-    """A cable between two access points, or between an access point and a host; `a` and `b` are their names."""
+    """A cable between two nodes that are access points, stations or hosts; `a` and `b` are their names."""
 
     a: str
     b: str
@@ -63,7 +68,7 @@ def hostapd_config(site: Site, point: AccessPoint, interface: str, *, bridged: b
         **({"bridge": BRIDGE} if bridged else {}),
         "ssid2": f'"{point.ssid}"',
         "hw_mode": "g",
-        "channel": CHANNEL,
+        "channel": point.channel,
         "beacon_int": BEACON_INTERVAL_TU,
         "supported_rates": rates(site.scenario),
         "basic_rates": basic_rates(site.scenario),
@@ -71,36 +76,46 @@ def hostapd_config(site: Site, point: AccessPoint, interface: str, *, bridged: b
         "wmm_enabled": 1,
         "ap_isolate": int(point.isolated),
     }
+    if point.four_addresses:
+        lines |= {"wds_sta": 1, "wds_bridge": BRIDGE}
     if point.passphrase is not None:
         lines |= {"wpa": 2, "wpa_key_mgmt": "WPA-PSK", "rsn_pairwise": "CCMP", "wpa_passphrase": point.passphrase}
     return "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
+def frequency_mhz(channel: int) -> int:
+    """The centre frequency of a channel of the 2.4 GHz band (IEEE Std 802.11-2012 clause 17.4.6.3)."""
+    return 2407 + 5 * channel
+
+
 @contextmanager
 def access_points_up(
-    network: Network, points: Sequence[AccessPoint], cables: Sequence[Cable] = (), hosts: Sequence[CabledHost] = ()
+    network: Network,
+    points: Sequence[AccessPoint],
+    cables: Sequence[Cable] = (),
+    hosts: Sequence[CabledHost] = (),
+    bridges: Sequence[str] = (),
 ) -> Iterator[list[Child]]:
-    """Run hostapd for each access point and lay the cables; all beacons are on the air when the block begins. RunError if one
-    does not come up."""
+    """Run hostapd for each access point and lay the cables; all beacons are on the air when the block begins. `bridges`: the
+    nodes whose access points and cables are joined. RunError if an access point does not come up."""
     site, net = network.site, network.net
     folder = site.folder("access-points")
-    plan = {"access_points": [asdict(p) for p in points], "cables": [asdict(c) for c in cables]}
+    plan = {"access_points": [asdict(p) for p in points], "cables": [asdict(c) for c in cables], "bridges": list(bridges)}
     (folder / "plan.json").write_text(json.dumps(plan, indent=1) + "\n")
     CONTROL_FOLDER.mkdir(exist_ok=True)
     made = [_host_up(network, host) for host in hosts]
     children = []
     try:
-        _forget_addresses(site, [net[point.name] for point in points])
+        iproute.batches({net[name]: [f"link add {BRIDGE} type bridge"] for name in bridges}, "bridges", site.log)
         for point in points:
-            station: Station = net[point.name]
-            bridged = any(point.name in (cable.a, cable.b) for cable in cables)
+            radio = net.radio(point.name)
+            bridged = getattr(radio, "station", radio).name in bridges
             path = folder / f"{point.name}.conf"
-            path.write_text(hostapd_config(site, point, station.radio.name, bridged=bridged))
-            children.append(
-                network.children.start(f"hostapd-{point.name}", ["hostapd", path], netns=station.netns, remedy=REMEDY)
-            )
+            path.write_text(hostapd_config(site, point, radio.radio.name, bridged=bridged))
+            children.append(network.children.start(f"hostapd-{point.name}", ["hostapd", path], netns=radio.netns, remedy=REMEDY))
         network.children.wait_for_text(children, "AP-ENABLED", within_s=UP_WITHIN_S)
-        _lay(site, net, cables, {point.name for point in points}, {host.name: host for host in hosts})
+        iproute.batches({net[name]: [f"link set {BRIDGE} up"] for name in bridges}, "bridges-up", site.log)
+        _lay(site, net, cables, bridges)
         yield children
     finally:
         network.children.stop(children)
@@ -110,10 +125,18 @@ def access_points_up(
             host.terminate()
 
 
-def _forget_addresses(site: Site, stations: Sequence[Station]) -> None:
+def forget_addresses(site: Site, stations: Sequence[Station]) -> None:
     """An access point joins links (IEEE Std 802.1Q); it is no hop of the network above them."""
     lines = [[f"address flush dev {s.radio.name}", f"route flush dev {s.radio.name}"] for s in stations]
     iproute.batches(dict(zip(stations, lines, strict=True)), "access-points", site.log)
+
+
+def bridge_radios(site: Site, radios: Sequence[FurtherRadio | Station]) -> None:
+    """Join radios of a mesh to the bridges of their nodes."""
+    lines: dict[NamespaceHost, list[str]] = {}
+    for one in radios:
+        lines.setdefault(getattr(one, "station", one), []).append(f"link set {one.radio.name} master {BRIDGE}")
+    iproute.batches(lines, "bridged", site.log)
 
 
 def _host_up(network: Network, host: CabledHost) -> NamespaceHost:
@@ -125,26 +148,38 @@ def _host_up(network: Network, host: CabledHost) -> NamespaceHost:
     return found
 
 
-def _lay(site: Site, net: object, cables: Sequence[Cable], points: set[str], hosts: dict[str, CabledHost]) -> None:
+def send_back(site: Site, station: Station) -> None:
+    """Let an isolated access point's bridge forward frames to the radio that they came from (hairpin mode of bridge(8)): its
+    stations reach each other through the bridge."""
+    iproute.batches({station: [f"link set dev {station.radio.name} type bridge_slave hairpin on"]}, "hairpin", site.log)
+
+
+def _lay(site: Site, net: StationNet, cables: Sequence[Cable], bridges: Sequence[str]) -> None:
     """Make each cable from its first end's namespace, then attach both ends."""
-    counts: dict[str, int] = {}
     here: dict[NamespaceHost, list[str]] = {}
-    bridged = [net[point] for point in sorted(points) if any(point in (cable.a, cable.b) for cable in cables)]  # type: ignore[index]
-    after: dict[NamespaceHost, list[str]] = {node: [f"link set {BRIDGE} up"] for node in bridged}
+    after: dict[NamespaceHost, list[str]] = {}
     for cable in cables:
-        names = []
-        for end in (cable.a, cable.b):
-            first = 1 if end in points else 0  # as Mininet names them: eth0 of a host, eth1 up of a switch
-            names.append(f"{end}-eth{first + counts.get(end, 0)}")
-            counts[end] = counts.get(end, 0) + 1
-        a, b = net[cable.a], net[cable.b]  # type: ignore[index]
+        a, b = net[cable.a], net[cable.b]
+        names = [_next_end(net, node) for node in (a, b)]
         here.setdefault(a, []).append(f"link add {names[0]} type veth peer name {names[1]} netns {b.pid}")
-        for end, name, node in ((cable.a, names[0], a), (cable.b, names[1], b)):
+        for name, node in zip(names, (a, b), strict=True):
             lines = after.setdefault(node, [])
-            if end in points:
+            if node.name in bridges:
                 lines.append(f"link set {name} master {BRIDGE}")
             elif name.endswith("-eth0"):
-                lines.append(f"address add {hosts[end].address} dev {name}")
+                lines.append(f"address add {node.IP()}/{node.defaultIntf().prefixLen} dev {name}")
             lines.append(f"link set {name} up")
     iproute.batches(here, "cables", site.log)
     iproute.batches(after, "cable-ends", site.log)
+
+
+def _next_end(net: StationNet, node: NamespaceHost) -> str:
+    """The name of a node's next cable, registered with the node: Mininet counts the ends of a host from 0, those of other nodes
+    from 1. A host's first end is there already, with its address."""
+    laid = {name for name in node.nameToIntf if name.startswith(f"{node.name}-eth")}
+    if node not in net.stations and not node.cabled:
+        node.cabled = True
+        return f"{node.name}-eth0"
+    name = f"{node.name}-eth{len(laid) + (node in net.stations)}"
+    MediumInterface(node, name, "", "", PREFIX_BITS, "")
+    return name

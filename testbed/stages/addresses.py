@@ -43,6 +43,8 @@ def assign(site: Site, net: StationNet) -> None:
     for station in net.stations:
         radio = station.radio.name
         lines[station] += [*_device(site, station, radio), f"link set {radio} mtu {site.scenario.mtu}"]
+        for further in station.further_radios:
+            lines[station] += [*_device(site, station, further.name), f"link set {further.name} mtu {site.scenario.mtu}"]
         if radio != INTERFACE:
             lines[station].append(f"link property add dev {radio} altname {INTERFACE}")
         if station.home is not None:

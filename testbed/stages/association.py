@@ -20,19 +20,19 @@ from pathlib import Path
 
 from testbed.errors import RunError
 from testbed.host import namespace
-from testbed.host.processes import Child
-from testbed.stages.access_points import FREQ_MHZ, AccessPoint
+from testbed.host.processes import SLOWER, Child
+from testbed.stages.access_points import AccessPoint, frequency_mhz
 from testbed.stages.control import MediumControl
 from testbed.stages.routing import Network
 from testbed.stages.site import SOCKETS
-from testbed.stages.station import Station
+from testbed.stages.station import FurtherRadio, Station
 
 EVERY_S = 0.2
 STRONGER_DB = 0.1  # Mininet-WiFi's ssf
 FEWER = 2  # Mininet-WiFi's llf: load + 2 < own load
 RETRY_AFTER_S = 5.0  # after the start of an association that has not succeeded; mac80211 gives up within 2 s
-ASSOCIATED_WITHIN_S = 20.0
-STARTED_WITHIN_S = 60.0
+ASSOCIATED_WITHIN_S = 20.0 * SLOWER
+STARTED_WITHIN_S = 60.0 * SLOWER
 SIOCGIFFLAGS, IFF_RUNNING = 0x8913, 0x40  # <linux/sockios.h>, <linux/if.h>
 REMEDY = "its station lost its access point; see its log, and run it again"
 CSV_HEADER = "time_s,station,event,access_point"
@@ -68,12 +68,12 @@ def choose(current: str | None, signals: Sequence[Signal], method: str | None, l
 class ByIw:
     """Open networks: mac80211 scans the channel, authenticates and associates (IEEE Std 802.11-2012 clause 10.3)."""
 
-    def __init__(self, station: Station) -> None:
+    def __init__(self, station: Station | FurtherRadio) -> None:
         self.station = station
 
     def join(self, point: AccessPoint) -> None:
         """Begin to associate with the access point."""
-        self._iw("connect", point.ssid, str(FREQ_MHZ), point.bssid)
+        self._iw("connect", point.ssid, str(frequency_mhz(point.channel)), point.bssid)
 
     def leave(self) -> None:
         """Deauthenticate, if associated."""
@@ -89,7 +89,12 @@ class BySupplicant:
     (wpa_supplicant.conf(5)), with a network for each SSID, enabled at once."""
 
     def __init__(
-        self, network: Network, station: Station, points: Sequence[AccessPoint], passphrase: str | None, bgscan: str | None = None
+        self,
+        network: Network,
+        station: Station | FurtherRadio,
+        points: Sequence[AccessPoint],
+        passphrase: str | None,
+        bgscan: str | None = None,
     ) -> None:
         self.station, self.points = station, [point.name for point in points]
         self.names = {point.bssid: point.name for point in points}
@@ -151,7 +156,9 @@ def supplicant_config(points: Sequence[AccessPoint], passphrase: str | None, fol
             else ["proto=RSN", "key_mgmt=WPA-PSK", "pairwise=CCMP", f'psk="{secret}"']
         )
         place = [f"bssid={point.bssid}", "disabled=1"] if bgscan is None else [f'bgscan="{bgscan}"']
-        fields = [f'ssid="{point.ssid}"', f"scan_freq={FREQ_MHZ}", *place, *security]
+        channels = {point.channel} if bgscan is None else {other.channel for other in points if other.ssid == point.ssid}
+        frequencies = " ".join(str(frequency_mhz(channel)) for channel in sorted(channels))
+        fields = [f'ssid="{point.ssid}"', f"scan_freq={frequencies}", *place, *security]
         lines += ["network={", *(f"\t{line}" for line in fields), "}"]
     return "\n".join(lines) + "\n"
 
@@ -161,13 +168,14 @@ class Member:
     """A station and its present access point; `asked_at`: the monotonic instant of the last request, `up` whether it has a link.
     `fixed`: it may have no other access point. `roams`: its wpa_supplicant decides."""
 
-    station: Station
+    station: Station | FurtherRadio
     by: ByIw | BySupplicant
     wanted: str | None = None
     asked_at: float = 0.0
     up: bool = False
     fixed: bool = False
     roams: bool = False
+    scanned: frozenset[int] = frozenset()  # the channels whose access points it may have; empty: all
     near: bool = False  # whether any access point is in range
 
 
@@ -249,6 +257,7 @@ class Association:
                     links[point.name, name]["range"] and links[name, point.name]["range"],
                 )
                 for point in self.points
+                if not member.scanned or point.channel in member.scanned
             ]
         return found
 
@@ -286,7 +295,7 @@ class Association:
             self._thread.join()
 
 
-def has_link(station: Station) -> bool:
+def has_link(station: Station | FurtherRadio) -> bool:
     """Whether the radio is associated and, with WPA2, authorized: IFF_RUNNING of netdevice(7)."""
 
     def running() -> bool:
@@ -304,18 +313,20 @@ def has_link(station: Station) -> bool:
 def association_control(
     network: Network,
     points: Sequence[AccessPoint],
-    stations: Sequence[Station],
+    stations: Sequence[Station | FurtherRadio],
     *,
     method: str | None = None,
     first: Mapping[str, str] | None = None,
     automatic: bool = True,
     passphrases: Mapping[str, str] | None = None,
     roaming: Mapping[str, str] | None = None,
+    scanned: Mapping[str, frozenset[int]] | None = None,
 ) -> Iterator[Association]:
     """Associate the stations and keep deciding until the block ends. `first`: by station, the access point that it begins with;
     `automatic` False: it keeps that one, and a station without one has none. `passphrases`: stations' own.
-    `roaming`: by station, `bgscan` of its wpa_supplicant, which decides then. RunError."""
-    first, passphrases, roaming = first or {}, passphrases or {}, roaming or {}
+    `roaming`: by station, `bgscan` of its wpa_supplicant, which decides then. `scanned`: by station, the channels that it scans.
+    RunError."""
+    first, passphrases, roaming, scanned = first or {}, passphrases or {}, roaming or {}, scanned or {}
     encrypted = any(point.passphrase is not None for point in points)
     with ExitStack() as stages:
         control = MediumControl(network.site.control_socket)
@@ -329,7 +340,8 @@ def association_control(
             if encrypted or bgscan is not None:
                 by = BySupplicant(network, station, points, passphrases.get(station.name), bgscan)
                 stages.callback(network.children.stop, [by.child])
-            members.append(Member(station, by, fixed=not automatic, roams=bgscan is not None))
+            channels = scanned.get(station.name, frozenset())
+            members.append(Member(station, by, fixed=not automatic, roams=bgscan is not None, scanned=channels))
         deadline = time.monotonic() + STARTED_WITHIN_S
         for member in members:
             if isinstance(member.by, BySupplicant):

@@ -38,6 +38,7 @@ class Captures:
 def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
     """The captured interfaces, by the name of the file. No station's name contains a dot."""
     radios = {station.name: (station, station.radio.name) for station in net.stations}
+    further = {radio.name: (station, radio.name) for station in net.stations for radio in station.further_radios}
     gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
     hosts = {
         wire.host.name if wire.host_interface == HOST_INTERFACE else f"{wire.host.name}.{wire.host_interface}": (
@@ -46,7 +47,7 @@ def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
         )
         for wire in net.wires
     }
-    return {**radios, **gateways, **hosts}
+    return {**radios, **further, **gateways, **hosts}
 
 
 @contextmanager

@@ -9,29 +9,46 @@ from collections.abc import Sequence
 
 from testbed.errors import RunError
 from testbed.host import namespace
-from testbed.stages.access_points import FREQ_MHZ
+from testbed.stages import iproute
+from testbed.stages.access_points import frequency_mhz
 from testbed.stages.radio_rates import profile
 from testbed.stages.routing import Network
-from testbed.stages.station import Station
+from testbed.stages.station import FurtherRadio, Station
+from topologies.addresses import NETWORK, PREFIX_BITS
 
 BSSID = "02:00:00:00:00:00"  # as medium/daemon/src/recorder.rs
 BEACON_INTERVAL_TU = 1000
 KINDS = {"adhoc": "ibss", "mesh": "mp"}  # nl80211's types of an interface, in the words of iw
 
 
-def join(network: Network, stations: Sequence[Station], kind: str, name: str) -> None:
-    """Join the stations to the network `name`, an SSID or a mesh ID; `kind` is a key of KINDS. Raises RunError."""
+def join(network: Network, stations: Sequence[Station | FurtherRadio], kind: str, name: str, channel: int = 1) -> None:
+    """Join the radios to the network `name`, an SSID or a mesh ID; `kind` is a key of KINDS, `channel` one of CHANNELS. Raises
+    RunError."""
+    frequency = str(frequency_mhz(channel))
     rate = f"{profile(network.site.scenario)['broadcast_rate_bps'] / 1e6:g}"
     rates, beacons = ["basic-rates", rate, "mcast-rate", rate], ["beacon-interval", str(BEACON_INTERVAL_TU)]
-    words = ["ibss", "join", name, str(FREQ_MHZ), "NOHT", "fixed-freq", BSSID, *beacons, *rates]
+    words = ["ibss", "join", name, frequency, "NOHT", "fixed-freq", BSSID, *beacons, *rates]
     if kind == "mesh":
-        words = ["mesh", "join", name, "freq", str(FREQ_MHZ), "NOHT", *rates, *beacons]
+        words = ["mesh", "join", name, "freq", frequency, "NOHT", *rates, *beacons]
     for station in stations:
-        _iw(station, "set", "type", KINDS[kind])
-        _iw(station, *words)
+        _set_type(network, station, kind)
+        iw(station, *words)
 
 
-def _iw(station: Station, *words: str) -> None:
+def _set_type(network: Network, station: Station | FurtherRadio, kind: str) -> None:
+    """mac80211 makes a mesh interface only of one that is down, which costs it its routes."""
+    if kind != "mesh":
+        iw(station, "set", "type", KINDS[kind])
+        return
+    device, owner = station.radio.name, getattr(station, "station", station)
+    iproute.batches({owner: [f"link set {device} down"]}, "mesh-down", network.site.log)
+    iw(station, "set", "type", KINDS[kind])
+    route = [f"route replace {NETWORK}/{PREFIX_BITS} dev {device} scope link"] if station.radio.ip else []
+    iproute.batches({owner: [f"link set {device} up", *route]}, "mesh-up", network.site.log)
+
+
+def iw(station: Station | FurtherRadio, *words: str) -> str:
+    """The output of `iw dev DEVICE WORDS` for a radio. Raises RunError."""
     argv = ["iw", "dev", station.radio.name, *words]
 
     def run() -> subprocess.CompletedProcess[str]:
@@ -40,3 +57,4 @@ def _iw(station: Station, *words: str) -> None:
     done = namespace.within(station.netns, run)
     if done.returncode != 0:
         raise RunError(f"{station.name}: {' '.join(argv)}: {(done.stderr or done.stdout).strip()[:200]}; see dmesg")
+    return done.stdout

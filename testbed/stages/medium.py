@@ -24,7 +24,7 @@ RADIOS = ROOT / "medium" / "radios"
 def medium_config(site: Site, netns: dict[str, str]) -> dict:
     """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario
-    radios = {radio.station: radio.for_medium() for radio in scenario.radios}
+    radios = {radio.station: radio.for_medium() for radio in scenario.radios if radio.name is None}
     return {
         "format": "manet-medium/1",
         "seed": site.seed,
@@ -43,7 +43,8 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
                 **({"netns": netns[placed.name], "ifname": radio_interface(placed.name, scenario.interface)} if netns else {}),
             }
             for number, placed in enumerate(scenario.positions(site.seed), start=1)
-        ],
+        ]
+        + further_radios_config(site, netns),
         **({"hwsim": hwsim_config(scenario)} if scenario.stations == "hwsim" else {}),
         "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
         "trace": "trace.csv",
@@ -60,6 +61,22 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
         "feedback_dir": str(site.feedback_folder),
         "duration_s": None,
     }
+
+
+def further_radios_config(site: Site, netns: dict[str, str]) -> list[dict]:
+    """The entries of `stations` for radios beyond the first of their station."""
+    places = {placed.name: [placed.x_m, placed.y_m, placed.z_m] for placed in site.scenario.positions(site.seed)}
+    return [
+        {
+            "name": radio.name,
+            "node": radio.station,
+            "mac": mac_address(number),
+            "position": places[radio.station],
+            **radio.for_medium(),
+            **({"netns": netns[radio.station], "ifname": radio.name} if netns else {}),
+        }
+        for number, radio in site.scenario.further_radios().items()
+    ]
 
 
 def hwsim_config(scenario: Scenario) -> dict:

@@ -34,6 +34,8 @@ def network_up(
         net = stages.enter_context(
             stations_up(site.scenario.station_names(), site.scenario.wires, homes, site.scenario.interface)
         )
+        for number, radio in site.scenario.further_radios().items():
+            net[radio.station].add_radio(radio.name, number)
         if not shells_are_users:
             shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
             stages.callback(children.release, shells)

@@ -28,7 +28,7 @@ from mininet.util import getincrementaldecoder
 from scenarios.scenario import Scenario, Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace
-from testbed.host.processes import exit_text
+from testbed.host.processes import SLOWER, exit_text
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from testbed.stages.containers import RunningContainer
 
 PROMPT = chr(127)  # Mininet's sentinel, by which node.monitor() recognises the end of a command
-SHELL_DEADLINE_S = 30.0
+SHELL_DEADLINE_S = 30.0 * SLOWER
 NO_HOMES: Mapping[str, int] = {}
 # As `mnexec -n` does: /sys shows the devices of the network namespace that mounted it.
 WITH_SYS_OF_NAMESPACE = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
@@ -94,6 +94,7 @@ class NamespaceHost(Host):
     container: "RunningContainer | None" = None  # the root file system that the user's programs see; None: the machine's
     _shell_is_inside = False
     home: int | None = None  # a process whose network namespace the host uses instead of its own
+    cabled = False  # whether a host has the first of its cables (testbed/stages/access_points.py)
     _namespace: int | None = None  # a descriptor that keeps it open
     _pidfd: int | None = None
 
@@ -276,6 +277,26 @@ class Station(NamespaceHost):
         super().__init__(name, **params)
         device = radio_interface(name, naming)
         self.radio = MediumInterface(self, device, mac_address(number), ip_address(number), PREFIX_BITS, ip6_address(number))
+        self.further_radios: list[FurtherRadio] = []
+
+    def add_radio(self, name: str, number: int) -> None:
+        """Declare a radio more, with the MAC address of the number `number`; it has no IP address."""
+        interface = MediumInterface(self, name, mac_address(number), "", PREFIX_BITS, "")
+        self.further_radios.append(FurtherRadio(name, self, interface))
+
+
+@dataclass(frozen=True)
+class FurtherRadio:
+    """A radio of a station beyond its first; `name` is its interface's."""
+
+    name: str
+    station: Station
+    radio: MediumInterface
+
+    @property
+    def netns(self) -> Path:
+        """A path of the station's network namespace."""
+        return self.station.netns
 
 
 class WiredHost(NamespaceHost):
@@ -304,6 +325,11 @@ class StationNet(Mininet):
         super().__init__(topo=None, build=False, controller=None)
         self.naming = naming
         self.wires: list[WiredLink] = []
+
+    def radio(self, name: str) -> Station | FurtherRadio:
+        """The station of this name, for its first radio, or the further radio."""
+        further = (radio for station in self.stations for radio in station.further_radios if radio.name == name)
+        return next(further, None) or self[name]
 
     def addStation(self, name: str, number: int | None = None, home: int | None = None) -> Station:
         """Declare and start one station; its shell may still be starting. `home`: a process whose namespaces it uses."""

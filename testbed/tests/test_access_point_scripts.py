@@ -106,3 +106,97 @@ def test_a_mesh_script_finds_a_path_over_a_relay_by_itself(tmp_path):
     answers = output_of(path, tmp_path / "out")
     assert " 0% packet loss" in answers, answers
     assert re.search(r"^02:00:00:00:00:03 02:00:00:00:00:02 ", answers, re.MULTILINE), answers
+
+
+ABOUT = """
+from mn_wifi.link import _4address, adhoc, mesh
+from mn_wifi.net import Mininet_wifi
+net = Mininet_wifi()
+"""
+MESH_OF_ACCESS_POINTS = f"""{ABOUT}
+for number, x in ((1, 10), (2, 50)):
+    sta = net.addStation(f'sta{{number}}', position=f'{{x}},10,0', range=20)
+    ap = net.addAccessPoint(f'ap{{number}}', wlans=2, ssid=f'ssid{{number}}', channel=1, position=f'{{x}},20,0')
+    net.addLink(sta, ap)
+    net.addLink(ap, intf=f'ap{{number}}-wlan2', cls=mesh, ssid='backbone', channel=6)
+net.build()
+sta1, sta2 = net.stations
+print(sta1.cmd('ping -c 10 -i 0.2 -W 2', sta2.IP()))
+net.stop()
+"""
+TWO_RADIOS = f"""{ABOUT}
+sta1, sta2 = net.addStation('sta1', wlans=2, position='0,0,0'), net.addStation('sta2', position='10,0,0')
+ap1 = net.addAccessPoint('ap1', ssid='ssid1', channel=11, position='0,10,0')
+net.addLink(ap1, sta1)
+net.addLink(sta1, intf='sta1-wlan1', cls=adhoc, ssid='adhocNet')
+net.addLink(sta2, cls=adhoc, ssid='adhocNet')
+h1 = net.addHost('h1', ip='10.0.0.9/8')
+net.addLink(ap1, h1)
+net.build()
+sta1.setIP('192.168.10.1/24', intf='sta1-wlan1')
+sta2.setIP('192.168.10.2/24', intf='sta2-wlan0')
+print(sta1.cmd('ping -c 5 -i 0.2 -W 2 10.0.0.9'), sta1.cmd('ping -c 5 -i 0.2 -W 2 192.168.10.2'), sta1.cmd('iw dev'))
+net.stop()
+"""
+MASTER_MODE = f"""{ABOUT}
+for number in (1, 2):
+    net.addStation(f'sta{{number}}', ip=f'192.168.{{number}}.1/24', position=f'{{1000 * number}},0,0')
+    router = net.addStation(f'r{{number}}', ip=f'192.168.{{number}}.10/24', position=f'{{1000 * number}},10,0')
+    router.setMasterMode(ssid=f'ssid{{number}}', channel=5 * number - 4)
+net.addLink('r1', 'r2')
+net.build()
+for number, other in ((1, 2), (2, 1)):
+    net[f'r{{number}}'].setIP(f'192.168.3.{{number}}/24', intf=f'r{{number}}-eth1')
+    net[f'r{{number}}'].cmd(f'ip route add 192.168.{{other}}.0/24 via 192.168.3.{{other}}')
+    net[f'sta{{number}}'].cmd(f'ip route add 192.168.{{other}}.0/24 via 192.168.{{number}}.10')
+print(net['sta1'].cmd('ping -c 5 -i 0.2 -W 2 192.168.2.1'))
+net.stop()
+"""
+FOUR_ADDRESSES = f"""{ABOUT}
+for number in (1, 2, 3):
+    sta = net.addStation(f'sta{{number}}', position=f'{{30 * number}},0,0', range=40)
+    net.addLink(sta, net.addAccessPoint(f'ap{{number}}', ssid=f'ssid{{number}}', position=f'{{30 * number}},5,0', range=40))
+net.addLink('ap2', 'ap1', cls=_4address)
+net.addLink('ap2', 'ap3', cls=_4address)
+net.build()
+print(net['sta1'].cmd('ping -c 5 -i 0.2 -W 2', net['sta3'].IP()), net['ap2'].cmd('bridge link'))
+net.stop()
+"""
+
+
+def frames_between(directory: Path, sender: str, receiver: str) -> int:
+    """Data frames on the air."""
+    with (directory / "air.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if (row["event"], row["frame"]) == ("tx", "data")]
+    return sum((row["station"], row["peer"]) == (sender, receiver) for row in rows)
+
+
+def answers_of(text: str, tmp_path: Path) -> str:
+    path = tmp_path / "several.py"
+    path.write_text(text)
+    return output_of(path, tmp_path / "out")
+
+
+def test_access_points_bridge_their_stations_by_a_mesh_on_another_channel(tmp_path):
+    answers = answers_of(MESH_OF_ACCESS_POINTS, tmp_path)
+    assert " 0% packet loss" in answers, answers
+    assert frames_between(tmp_path / "out", "ap1-wlan2", "ap2-wlan2") >= 10
+    assert frames_between(tmp_path / "out", "sta1", "sta2") == frames_between(tmp_path / "out", "ap1", "ap2") == 0
+
+
+def test_a_station_is_in_two_networks_by_two_radios(tmp_path):
+    answers = answers_of(TWO_RADIOS, tmp_path)
+    assert answers.count(" 0% packet loss") == 2, answers
+    assert "channel 11 (2462 MHz)" in answers and "channel 1 (2412 MHz)" in answers, answers
+
+
+def test_stations_in_master_mode_route_between_their_networks(tmp_path):
+    answers = answers_of(MASTER_MODE, tmp_path)
+    assert " 0% packet loss" in answers and "ttl=253" in answers, answers  # 255, less two routers
+
+
+def test_links_of_four_addresses_join_access_points(tmp_path):
+    answers = answers_of(FOUR_ADDRESSES, tmp_path)
+    assert " 0% packet loss" in answers, answers
+    assert re.findall(r"ap2-wlan0\.sta\d", answers), answers
+    assert frames_between(tmp_path / "out", "ap1", "ap2") >= 5 and frames_between(tmp_path / "out", "ap1", "ap3") == 0

@@ -1,6 +1,7 @@
 """Mininet-WiFi's API before a network is up: a script becomes a scenario and a movement, or one line of error."""
 
 import inspect
+import itertools
 import math
 import re
 import runpy
@@ -18,7 +19,7 @@ from analysis.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server
-from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
+from testbed.mn_wifi.link import ITSLink, WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
@@ -136,7 +137,9 @@ def test_calls_of_other_networks_are_refused():
     refused(lambda: Mininet_wifi(noise_th=-95), "noise_th", "range")
     refused(lambda: Mininet_wifi(fading_cof=31), "fading_cof", "outside 0 to 30")
     refused(lambda: Mininet_wifi(wmediumd_mode=snr), "snr", "'interference'")
-    refused(lambda: net.addStation("sta3", wlans=2), "wlans", "one radio")
+    refused(lambda: net.addStation("sta3", wlans=9), "wlans", "1 to 8")
+    net.addStation("sta3", wlans=2, position="0,0")
+    refused(net.scenario, "sta3", "wlans=2", "one radio")
     refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
     assert Mininet_wifi(link=WirelessLink).stations == []
 
@@ -169,6 +172,19 @@ def test_mesh_is_for_the_kernels_radios(in_a_script):
     assert (scenario.stations, scenario.hwsim.mode, scenario.routing.protocol) == ("hwsim", "mesh", "none")
     net.addLink("sta2", cls=adhoc, ssid="meshNet")
     refused(net.scenario, "cls='mesh' of sta1", "one kind")
+
+
+def test_an_its_link_is_outside_of_a_bss_at_5_9_ghz(in_a_script):
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addLink(net.addStation(f"sta{number}", position=f"{50 * number},0"), cls=ITSLink, band=20, proto="olsr")
+    scenario = net.scenario()
+    assert (scenario.stations, scenario.radio, scenario.routing.protocol) == ("tap", "dot11a-54m", "olsr")
+    assert scenario.radio_overrides["frequency_hz"] == 5.905e9  # channel 181: 5 GHz + 181 * 5 MHz (18.3.8.4.2)
+    assert net["sta1"].wintfs[0].txpower == 17
+    in_a_script.overrides = ("stations=hwsim",)
+    assert net.scenario().hwsim.mode == "ocb"
+    refused(lambda: net.addLink("sta1", cls=ITSLink), "band=10", "20 MHz")
 
 
 def test_an_argument_without_effect_is_noted_once(capsys):
@@ -257,10 +273,10 @@ def test_a_stations_own_power_may_change_while_the_network_runs(tmp_path):
 def test_defaults_that_are_spelled_out_are_notes(capsys, monkeypatch):
     monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
     net = Mininet_wifi(noise_th=-91, cca_th="-90", autoAssociation=False, ifb=False, encrypt=None)
-    net.addStation("sta1", position="0,0", wlans=1, passwd=None)
+    net.addStation("sta1", position="0,0", passwd=None)
     printed = capsys.readouterr().out
-    assert printed.count("is Mininet-WiFi's default; it has no effect") == 5
-    refused(lambda: net.addStation("sta2", wlans=True), "wlans=True")
+    assert printed.count("is Mininet-WiFi's default; it has no effect") == 4
+    refused(lambda: Mininet_wifi(ifb=0), "ifb=0")
 
 
 def test_nodes_and_links_are_listed_as_there():
@@ -300,7 +316,7 @@ def test_a_program_of_the_script_sets_and_gets_over_a_socket():
     assert say("get.sta1.position") == "(10.5, 20.0, 0.0)"
     assert say("set.sta2.setRange(30, intf=sta2-wlan0)") == "command accepted!"
     assert say("get.sta2.wintfs[0].range") == "30.0"
-    assert "a station has one radio" in say("set.sta2.setRange(30, intf=sta2-wlan7)")
+    assert "is no radio of it; use sta2-wlan0" in say("set.sta2.setRange(30, intf=sta2-wlan7)")
     assert say("set.sta1.terminate()") == "unrecognized method!"
     assert say("set.sta1.position") == "usage: set.node.method()"
     assert say("get.sta1.__class__") == say("get.sta1.net") == say("get.sta1") == "usage: get.node.attr"
@@ -398,7 +414,21 @@ def test_a_path_over_several_places_has_one_speed():
     assert made.position("sta1", 20) == pytest.approx((30, 10, 0))
 
 
-@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME))
+def test_a_group_with_a_path_follows_it_and_stays_together():
+    """7 m of path in steps of 0.7 m a second: at its end after 10 s. A station goes 1 m a second at random, and 0.5 m home."""
+    model = Model("CRP", pointlist=((10, 10, 0), (13, 10, 0), (13, 14, 0)), g_velocity=0.7, aggregation=0.5, seed=3)
+    places = [model.first_place(number, Bounds()) for number in (1, 2)]
+    assert all(10 <= x <= 11 and 10 <= y <= 11 for x, y, _z in places) and places[0] != places[1]
+    legs = model.legs(1, "sta1", places[0], Bounds())
+    assert [leg.start_s for leg in legs[:3]] == [0, 1, 2]
+    ends = [places[0], *(leg.to for leg in legs)]
+    assert all(math.dist(a, b) <= 0.7 + 1 + 0.5 + 1e-9 for a, b in itertools.pairwise(ends))
+    assert all(math.dist(end, (13, 14, 0)) < 10 for end in ends[100:]), "the group is at the end of its path"
+    assert legs == model.legs(1, "sta1", places[0], Bounds())
+    refused(lambda: Model("CRP"), "CRP", "pointlist=")
+
+
+@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME.keys() - {"CRP"}))
 def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
     bounds = Bounds(20, 60, 10, 40, 2, 4)
     draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]

@@ -6,6 +6,8 @@ import pytest
 
 from testbed.errors import UsageError
 from testbed.mn_wifi import session
+from testbed.mn_wifi.access_point import sends_back
+from testbed.mn_wifi.infrastructure import of_radio
 from testbed.mn_wifi.link import adhoc, mesh
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.wmediumdConnector import error_prob
@@ -81,14 +83,94 @@ def test_a_threshold_for_roaming_is_shifted_as_that_of_reception():
     # the profile's reception ends at -72 dBm, Mininet-WiFi's at -91
     assert net.infrastructure.bgscan(sta3) == "simple:5:-41:10"
     assert net.infrastructure.bgscan(net["sta1"]) is None
-    refused(lambda: net.addStation("sta4", active_scan=True), "active_scan", "ac_method='ssf'")
 
 
-def test_channels_that_differ_are_noted():
+def frequencies(net: Mininet_wifi) -> dict[str, int]:
+    """Of each radio, by its name in the medium."""
+    return {entry.name or entry.station: entry.freq_mhz for entry in net.scenario().radios}
+
+
+def test_each_network_has_its_channel():
     net = net_of()
     net.addAccessPoint("ap2", ssid="other", channel="11", position="90,50,0")
-    net.scenario()
-    assert any(note.startswith("addAccessPoint(ap2): channel=11: all radios share one channel here") for note in net.notes)
+    net.addLink(net.addStation("sta3", position="10,10,0"), "ap2")
+    assert frequencies(net) == {"sta1": 2432, "sta2": 2432, "sta3": 2462, "ap1": 2432, "ap2": 2462}
+    assert [net[name].wintfs[0].channel for name in ("sta1", "sta3", "ap2")] == [5, 11, 11]
+    assert net["ap2"].wintfs[0].freq == 2.462
+
+
+def test_channels_without_a_frequency_in_the_kernel_are_taken_alone():
+    assert set(frequencies(net_of(mode="a", channel="36")).values()) == {2412}
+    net = net_of(mode="a", channel="36")
+    net.addAccessPoint("ap2", ssid="other", mode="a", channel="40", position="90,50,0")
+    refused(net.scenario, "36, 40", "from 1 to 11")
+
+
+def test_a_station_has_several_radios():
+    net = net_of()
+    sta3 = net.addStation("sta3", wlans=2, position="10,10,0")
+    net.addLink("ap1", sta3)
+    net.addLink(sta3, intf="sta3-wlan1", cls=adhoc, ssid="adhocNet")
+    assert sta3.params["wlan"] == ["sta3-wlan0", "sta3-wlan1"] and [radio.id for radio in sta3.wintfs.values()] == [0, 1]
+    # the access point is number 4, further radios follow
+    assert [radio.mac for radio in sta3.wintfs.values()] == ["02:00:00:00:00:03", "02:00:00:00:00:05"]
+    assert frequencies(net)["sta3-wlan1"] == 2412, "an ad hoc network is on channel 1 unless it says so"
+    assert net.infrastructure.first["sta3"] == "ap1"
+    refused(lambda: net.addLink("ap1", sta3), "another radio")
+    sta3.setIP("192.168.10.1/24", intf="sta3-wlan1")
+    assert (sta3.IP(), sta3.IP(intf="sta3-wlan1")) == ("10.0.0.3", "192.168.10.1")
+    refused(lambda: sta3.setIP("10.0.0.9/8", intf="sta3-wlan2"), "sta3-wlan2", "use sta3-wlan0, sta3-wlan1")
+
+
+def test_each_radio_of_a_station_scans_its_channels_with_its_passphrase():
+    net = net_of(encrypt="wpa2", passwd="123456789a")
+    sta3 = net.addStation("sta3", wlans=2, passwd="123456789a,abcdefghij", encrypt="wpa2,wpa2", scan_freq="2412,2437 2462")
+    assert [of_radio(radio)["passwd"] for radio in sta3.wintfs.values()] == ["123456789a", "abcdefghij"]
+    assert [net.infrastructure.scanned(radio) for radio in sta3.wintfs.values()] == [{1}, {6, 11}]
+    assert net.infrastructure.scanned(net["sta1"].wintfs[0]) == set(), "all"
+    sta4 = net.addStation("sta4", wlans=3, scan_freq="2412,2437")
+    refused(lambda: net.infrastructure.scanned(sta4.wintfs[0]), "scan_freq='2412,2437'", "one for each of its radios")
+    sta5 = net.addStation("sta5", scan_freq="2410")
+    refused(lambda: net.infrastructure.scanned(sta5.wintfs[0]), "scan_freq='2410'", "'2412'")
+
+
+def test_an_access_point_with_a_radio_in_a_mesh_is_a_bridge_of_both():
+    net = Mininet_wifi()
+    ap1 = net.addAccessPoint("ap1", wlans=2, ssid="ssid1", position="10,10,0")
+    net.addLink(ap1, intf="ap1-wlan2", cls=mesh, ssid="mesh-ssid", channel=5)
+    assert [radio.radio for radio in net.infrastructure.masters()] == ["ap1"]
+    assert net.infrastructure.bridges() == ["ap1"]
+    assert frequencies(net) == {"ap1": 2412, "ap1-wlan2": 2432}
+
+
+def test_each_radio_of_an_access_point_has_its_network():
+    net = Mininet_wifi()
+    net.addAccessPoint("ap1", wlans=2, ssid="ssid1,ssid2", position="10,10,0")
+    names = [(radio.name, radio.ssid) for radio in net.infrastructure.masters()]
+    assert names == [("ap1-wlan1", "ssid1"), ("ap1-wlan2", "ssid2")]
+
+
+def test_an_access_point_whose_radio_is_in_a_mesh_is_a_node_of_it():
+    net = Mininet_wifi()
+    for number in (1, 2):
+        ap = net.addAccessPoint(f"ap{number}", ip=f"192.168.0.{number}/24", position=f"10,{10 * number},0")
+        net.addLink(ap, intf=f"ap{number}-wlan1", cls=mesh, ssid="mesh-ssid", channel=5)
+    assert net.infrastructure.masters() == [] and net.infrastructure.bridges() == []
+    assert set(frequencies(net).values()) == {2432}
+    assert net["ap1"].IP() == "192.168.0.1"
+
+
+def test_a_station_in_master_mode_is_an_access_point_with_an_address():
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addStation(f"ap{number}", ip=f"192.168.{number}.10/24", position=f"{40 * number},60,0")
+        net[f"ap{number}"].setMasterMode(intf=f"ap{number}-wlan0", ssid=f"ssid{number}", channel=5 * number - 4, mode="n2")
+    net.addStation("sta1", ip="192.168.1.1/24", position="30,60,0")
+    net.addLink("ap1", "ap2")
+    assert [(cable.a, cable.b) for cable in net.infrastructure.cables] == [("ap1", "ap2")]
+    assert [radio.radio for radio in net.infrastructure.masters()] == ["ap1", "ap2"] and net.infrastructure.bridges() == []
+    assert frequencies(net) == {"ap1": 2412, "ap2": 2437, "sta1": 2412}
+    assert any(note.startswith("ap1.setMasterMode: mode='n2'") for note in net.notes)
 
 
 def test_nodes_without_positions_stand_side_by_side():
@@ -106,7 +188,8 @@ def test_nodes_without_positions_stand_side_by_side():
         ({"encrypt": "wpa2", "passwd": "short"}, ("8 to 63 ASCII characters",)),
         ({"encrypt": "wep", "passwd": "123456789a"}, ("encrypt='wep'", "'wpa2'")),
         ({"ssid": "a,b"}, ("ssid='a,b'", "one network")),
-        ({"wlans": 2}, ("wlans=2", "one radio")),
+        ({"wlans": 3, "ssid": "a,b"}, ("ssid='a,b'", "one name for each of its radios")),
+        ({"vssids": ["a,b"]}, ("vssids", "one network")),
         ({"model": "AIR9"}, ("model='AIR9'", "'DI524'")),
         ({"ieee80211r": "yes"}, ("ieee80211r", "802.11r")),
     ],
@@ -125,10 +208,6 @@ def test_beside_access_points_stations_may_be_in_an_ad_hoc_network():
     net.addLink("sta1", cls=adhoc, ssid="adhocNet")
     refused(net.scenario, "sta1", "it has ap1 already")
     refused(lambda: net.addLink("sta2", "ap1"), "sta2 has ap1 already")
-
-
-def test_an_access_point_has_one_radio():
-    refused(lambda: net_of().addLink("ap1", cls=mesh, ssid="meshNet"), "ap1", "one radio")
 
 
 def test_a_station_is_encrypted_only_with_an_access_point():
@@ -161,6 +240,29 @@ def test_a_kernel_with_hwsim_needs_no_guest(without_hwsim, monkeypatch):
     monkeypatch.setattr(session, "require_radios", lambda _stations: None)
     Mininet_wifi().addAccessPoint("ap1", ssid="new-ssid")
     assert without_hwsim.overrides == ("stations=hwsim",)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('ovs-ofctl add-flow ap1 "priority=0,arp,in_port=1,actions=output:in_port,normal"', True),
+        ('ovs-ofctl add-flow ap1 "priority=10,actions=in_port,normal"', True),
+        ("ovs-ofctl add-flow ap1 priority=0,actions=normal", False),
+        ("ovs-ofctl add-flow ap1 in_port=2,actions=in_port,normal", False),
+        ("ovs-ofctl add-flow ap1 tcp,tp_dst=80,actions=in_port,normal", False),
+        ("ovs-ofctl add-flow ap2 actions=in_port,normal", False),
+        ("ovs-ofctl del-flows ap1", False),
+        ("ovs-ofctl add-flow ap1 'actions=in_port", False),
+    ],
+)
+def test_the_one_rule_that_a_bridge_has_sends_back_to_the_radio(line, expected):
+    assert sends_back(line, "ap1") is expected
+
+
+def test_the_rule_has_no_effect_where_stations_reach_each_other_anyway():
+    net = net_of()
+    assert net["ap1"].cmd("ovs-ofctl add-flow ap1 actions=in_port,normal") == ""
+    assert any("without the rule" in note for note in net.notes)
 
 
 def test_commands_for_a_switch_are_refused():

@@ -12,8 +12,11 @@ from analysis.metrics import analyse_run
 from scenarios.scenario import Scenario
 from testbed.host.protocols import missing_requirement
 from testbed.runs.run import run_scenario
+from testbed.stages.medium import medium_config
+from testbed.stages.site import Site
 from testbed.tests.running import captured, chain, needs_runs, nothing_left, prompt, run_json
 
+MANAGED = {"stations": "hwsim", "hwsim": {"mode": "managed"}, "flows": []}
 NAMED = {"interface": "station-wlan0", "monitor": True}
 
 
@@ -24,6 +27,11 @@ NAMED = {"interface": "station-wlan0", "monitor": True}
         ({"radios": [{"station": "sta1"}]}, "changes nothing; add tx_power_w"),
         ({"radios": [{"station": "sta1", "tx_power_w": 0}]}, "greater than 0"),
         ({"radios": [{"station": "sta1", "tx_power_w": 1}] * 2}, '"sta1" has an entry already'),
+        ({"radios": [{"station": "sta1", "freq_mhz": 2437}]}, 'is for stations = "hwsim" and hwsim.mode = "managed"'),
+        ({"radios": [{"station": "sta1", "name": "sta1-wlan1"}]}, 'is for stations = "hwsim" and hwsim.mode = "managed"'),
+        ({**MANAGED, "radios": [{"station": "sta1", "name": "sta1/wlan1"}]}, "is no name of an interface"),
+        ({**MANAGED, "radios": [{"station": "sta1", "name": "sta2"}]}, '"sta2" has an entry already'),
+        ({**MANAGED, "radios": [{"station": "sta1", "freq_mhz": 1000}]}, "2000"),
         (
             {"radios": [{"station": "sta1", "tx_power_w": 1}], "propagation": {"model": "disc", "range_m": 9, "sense_m": 9}},
             '"disc" has ranges of its own',
@@ -41,6 +49,21 @@ def test_a_name_that_an_interface_cannot_have_is_refused():
     places = [{"name": "abcdefghij", "at": [0, 0]}, {"at": [9, 0]}]
     with pytest.raises(ValueError, match="at most 9 characters"):
         Scenario.model_validate({"topology": "positions", "positions": places, "interface": "station-wlan0"})
+
+
+def test_further_radios_follow_all_stations(tmp_path):
+    radios = [
+        {"station": "sta1", "freq_mhz": 2437},
+        {"station": "sta2", "name": "sta2-wlan1", "freq_mhz": 2462},
+        {"station": "sta1", "name": "sta1-wlan1", "tx_power_w": 0.5},
+    ]
+    scenario = Scenario.model_validate({"topology": "chain", "hops": 1, "radios": radios, **MANAGED})
+    entries = medium_config(Site(scenario, 1, tmp_path, cgroup=tmp_path), {})["stations"]
+    assert [(entry["name"], entry.get("node"), entry["mac"][-2:]) for entry in entries] == [
+        ("sta1", None, "01"), ("sta2", None, "02"), ("sta2-wlan1", "sta2", "03"), ("sta1-wlan1", "sta1", "04"),
+    ]  # fmt: skip
+    assert [entry.get("freq_mhz") for entry in entries] == [2437, None, 2462, None]
+    assert entries[2]["position"] == entries[1]["position"] and entries[3]["tx_power_w"] == 0.5
 
 
 @pytest.mark.root

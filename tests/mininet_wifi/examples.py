@@ -34,7 +34,9 @@ ASK = (
     "for n in net.stations})"
 )
 NODES = ("addStation", "addCar")
-MOVERS = ("setMobilityModel", "startMobility", "ReplayingMobility", "setPosition", "useExternalProgram")
+# what the README of an example tells to do before it: a folder, and a command there
+PREPARED = {"eap-tls/eap-tls-auth.py": ("eap-tls/CA", ["sh", "gencerts.sh"])}
+MOVERS = ("setMobilityModel", "startMobility", "ReplayingMobility", "ReplayingRSSI", "setPosition", "useExternalProgram")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ def run(script: Path, checkout: Path, out: Path) -> Outcome:
     name = str(script.relative_to(checkout / "examples"))
     argv = [sys.executable, "-P", "-m", "testbed", "script", "--out", str(out), str(script)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    if name in PREPARED:
+        folder, command = PREPARED[name]
+        subprocess.run(command, cwd=checkout / "examples" / folder, capture_output=True, check=True)
     try:
         done = subprocess.run(
             argv, input=f"{ASK}\nexit\n", capture_output=True, text=True, check=False, cwd=checkout,
@@ -81,8 +86,8 @@ def run(script: Path, checkout: Path, out: Path) -> Outcome:
 def outcome_of(name: str, source: str, status: int, printed: str, errors: str) -> Outcome:
     """The outcome by what the example printed."""
     notes = tuple(dict.fromkeys(re.findall(r"^\*\*\* note: (\w+: \w+)=", printed + errors, re.MULTILINE)))
-    ended = re.search(rf"^manet script: (?:{re.escape(Path(name).name)}: (?:line \d+: )?)?(.*)$", errors, re.MULTILINE)
-    line = ended.group(1) if ended else ""
+    said = re.findall(rf"^manet script: (?:{re.escape(Path(name).name)}: (?:line \d+: )?)?(.*)$", errors, re.MULTILINE)
+    line = said[-1] if said else ""  # the first may be that it moves into a guest
     if status == 0 or (status == 1 and line.startswith("void (")):
         facts = re.search(rf"{FACTS}(.*)$", printed, re.MULTILINE)
         differences = differing(source, json.loads(facts.group(1)) if facts else None, notes)

@@ -67,6 +67,8 @@ def test_a_moving_station_may_be_anywhere():
 def test_a_refusal_is_told_from_a_failure():
     refused = judged(2, errors="manet: stations\nmanet script: x.py: line 5: addAccessPoint: there are none\n")
     assert (refused.result, refused.why) == (REFUSED, "addAccessPoint: there are none")
+    moved = judged(2, errors="manet script: ap1 is an access point: the script begins anew\nmanet script: x.py: no such mode\n")
+    assert (moved.result, moved.why) == (REFUSED, "no such mode")
     failed = judged(1, errors="Traceback (most recent call last):\nModuleNotFoundError: No module named 'requests'\n")
     assert (failed.result, failed.why) == (FAILS, "ModuleNotFoundError: No module named 'requests'")
 

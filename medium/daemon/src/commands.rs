@@ -402,7 +402,7 @@ impl Responder<'_> {
     /// The trajectories of all stations as the text of a trace file, if a request moved any of them.
     pub fn moved(&self, driver: &RealTime<LoggedWorld>) -> Option<String> {
         let medium = &world(driver).medium;
-        let stations = self.setup.loaded.config.stations.iter().enumerate();
+        let stations = self.setup.loaded.config.stations.iter().enumerate().filter(|(_, s)| s.node.is_none());
         let paths = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
         medium.moved().then(|| trace::write(paths))
     }

@@ -10,7 +10,7 @@
 use crate::tap::{no_netns, Namespace};
 use crate::wiphy::{no_socket, Network, Wiphys};
 use crate::DaemonError;
-use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
+use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig, FREQ_MHZ};
 use manet_medium::mac::{Dest, Packet, Stage};
 use manet_medium::message::{self, Reception, StationId};
 use manet_medium::phy::Radio;
@@ -26,11 +26,11 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The channel of all radios. It does not affect the propagation, which uses the profile's frequency, and on this one any station
-/// may start a network, whatever the regulatory domain of the kernel.
-const FREQ_MHZ: u32 = 2412;
-/// Legacy rates of that band in hwsim's order, in 100 kbit/s.
+/// Legacy rates of the 2.4 GHz band in hwsim's order, in 100 kbit/s. Its other bands lack the first four, those of DSSS.
 const RATES: [u64; 12] = [10, 20, 55, 110, 60, 90, 120, 180, 240, 360, 480, 540];
+const DSSS_RATES: usize = 4;
+/// Above the 2.4 GHz band.
+const BAND_5GHZ_MHZ: u32 = 3000;
 /// Beacon interval in time units: about one second, ten times the kernel's default. No membership expires within a minute.
 const BEACON_INTERVAL: u32 = 1000;
 const NETWORK: &str = "manet";
@@ -42,12 +42,21 @@ const RECEIVE_BUFFER: usize = 16 << 20;
 /// Bit that distinguishes a radio's second address from its first.
 const SECOND_ADDRESS: u8 = 0x40;
 
-fn rate_bps(index: i8) -> Option<u64> {
-    RATES.get(usize::try_from(index).ok()?).map(|r| r * 100_000)
+/// The legacy rates of a channel. The frequency does not affect the propagation, which uses the profile's.
+fn rates_at(freq_mhz: u32) -> &'static [u64] {
+    if freq_mhz < BAND_5GHZ_MHZ {
+        &RATES
+    } else {
+        &RATES[DSSS_RATES..]
+    }
 }
 
-fn rate_index(bps: u64) -> i8 {
-    RATES.iter().position(|r| r * 100_000 == bps).map_or(0, |i| i as i8)
+fn rate_bps(freq_mhz: u32, index: i8) -> Option<u64> {
+    rates_at(freq_mhz).get(usize::try_from(index).ok()?).map(|r| r * 100_000)
+}
+
+fn rate_index(freq_mhz: u32, bps: u64) -> i8 {
+    rates_at(freq_mhz).iter().position(|r| r * 100_000 == bps).map_or(0, |i| i as i8)
 }
 
 /// A frame whose status the kernel awaits.
@@ -65,6 +74,8 @@ pub struct Hwsim {
     /// Address that identifies each radio in messages; frames carry the address of its interface.
     addresses: Vec<MacAddress>,
     by_address: HashMap<MacAddress, StationId>,
+    /// Channel of each radio in the configuration, MHz.
+    freqs_mhz: Vec<u32>,
     rates: HwsimRates,
     radio: Radio,
     pending: HashMap<(u16, u64), Pending>,
@@ -112,6 +123,7 @@ impl Hwsim {
             family,
             addresses: stations.iter().map(|s| s.mac).collect(),
             by_address: (0..).zip(stations).map(|(i, s)| (s.mac, StationId(i))).collect(),
+            freqs_mhz: stations.iter().map(|s| s.freq_mhz).collect(),
             rates: config.rates,
             radio: loaded.radio.clone(),
             pending: HashMap::new(),
@@ -188,8 +200,9 @@ impl Hwsim {
         let stations = loaded.config.stations.iter().enumerate();
         let settle = |(i, station): (usize, &StationConfig)| {
             let namespace = namespace_of(i, station)?;
+            let network = Network { freq_mhz: station.freq_mhz, ..network.clone() };
             wiphys
-                .settle(&radio_name(self.port, i), &namespace, &station.ifname, station.mac, network)
+                .settle(&radio_name(self.port, i), &namespace, &station.ifname, station.mac, &network)
                 .map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
             Ok(RadioInterface { namespace, ifname: station.ifname.clone() })
         };
@@ -234,20 +247,22 @@ impl Hwsim {
     fn take_frame(&mut self, transmit: &Transmit) {
         let Some(station) = self.by_address.get(&transmit.transmitter).copied() else { return };
         self.addresses[usize::from(station.0)] = transmit.transmitter;
-        let Transmit { flags, steps, cookie, .. } = *transmit;
+        let Transmit { flags, steps, cookie, freq_mhz, .. } = *transmit;
         self.pending.insert((station.0, cookie), Pending { flags, steps });
         let rates = match self.rates {
             HwsimRates::Profile => Vec::new(),
-            HwsimRates::Kernel => stages(&self.radio, &steps),
+            HwsimRates::Kernel => stages(&self.radio, freq_mhz, &steps),
         };
-        self.ready.push_back(message::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
+        let freq_mhz = Some(freq_mhz).filter(|f| *f != self.freqs_mhz[usize::from(station.0)]);
+        self.ready.push_back(message::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates, freq_mhz });
     }
 
     /// Passes a received frame to a radio. Returns false if the kernel refused it.
     pub fn deliver(&self, station: StationId, packet: &Packet, heard: Option<Reception>) -> bool {
         let (Some(mpdu), Some(heard)) = (&packet.mpdu, heard) else { return true };
-        let (to, index) = (&self.addresses[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
-        let message = hwsim::receive(self.family, to, &mpdu.bytes, index, dbm(heard.power_w), FREQ_MHZ);
+        let (to, freq_mhz) = (&self.addresses[usize::from(station.0)], mpdu.freq_mhz);
+        let index = rate_index(freq_mhz, heard.rate_bps) as u32;
+        let message = hwsim::receive(self.family, to, &mpdu.bytes, index, dbm(heard.power_w), freq_mhz);
         self.netlink.send(&message).is_ok()
     }
 
@@ -269,7 +284,8 @@ impl Hwsim {
     fn profile_step(&self, packet: &Packet) -> Step {
         let basic = packet.dest == Dest::Broadcast || packet.mpdu.as_ref().is_some_and(|m| m.kind != Kind::Data);
         let bps = if basic { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
-        Step { index: rate_index(bps), tries: u8::MAX }
+        let freq_mhz = packet.mpdu.as_ref().map_or(FREQ_MHZ, |m| m.freq_mhz);
+        Step { index: rate_index(freq_mhz, bps), tries: u8::MAX }
     }
 }
 
@@ -314,8 +330,9 @@ fn network(radio: &Radio, config: &HwsimConfig) -> Network {
 }
 
 /// The rates that the kernel requests, without those that this PHY lacks; if none is left, the profile's rate is used.
-fn stages(radio: &Radio, steps: &[Step]) -> Vec<Stage> {
-    let requested = steps.iter().filter_map(|s| Some(Stage { rate_bps: rate_bps(s.index)?, tries: s.tries.max(1) }));
+fn stages(radio: &Radio, freq_mhz: u32, steps: &[Step]) -> Vec<Stage> {
+    let stage = |s: &Step| Some(Stage { rate_bps: rate_bps(freq_mhz, s.index)?, tries: s.tries.max(1) });
+    let requested = steps.iter().filter_map(stage);
     requested.filter(|stage| radio.has_rate(stage.rate_bps)).collect()
 }
 
@@ -387,7 +404,7 @@ mod tests {
         let radio = Radio::parse(include_str!("../../radios/ns2-dsss-2m.toml"), &Default::default()).unwrap();
         // 54 Mbit/s of OFDM, 11 and 2 Mbit/s of DSSS
         let requested = [step(11, 2), step(3, 2), step(1, 1), NO_STEP];
-        let rates: Vec<u64> = stages(&radio, &requested).iter().map(|s| s.rate_bps).collect();
+        let rates: Vec<u64> = stages(&radio, FREQ_MHZ, &requested).iter().map(|s| s.rate_bps).collect();
         assert_eq!(rates, [11_000_000, 2_000_000]);
     }
 
@@ -400,8 +417,10 @@ mod tests {
     #[test]
     fn rates_and_indices_are_inverse() {
         for (i, r) in RATES.iter().enumerate() {
-            assert_eq!((rate_bps(i as i8), rate_index(r * 100_000)), (Some(r * 100_000), i as i8));
+            let (bps, index) = (r * 100_000, i as i8);
+            assert_eq!((rate_bps(FREQ_MHZ, index), rate_index(FREQ_MHZ, bps)), (Some(bps), index));
         }
-        assert_eq!(rate_bps(-1), None);
+        assert_eq!(rate_bps(FREQ_MHZ, -1), None);
+        assert_eq!((rate_bps(5180, 0), rate_index(5180, 54_000_000)), (Some(6_000_000), 7), "no DSSS at 5 GHz");
     }
 }

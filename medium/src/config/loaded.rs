@@ -37,6 +37,12 @@ impl Loaded {
         self.config.stations.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect()
     }
 
+    /// The station that each further radio belongs to, by number (`stations[].node`).
+    pub fn nodes(&self) -> Vec<Option<usize>> {
+        let index = self.station_index();
+        self.config.stations.iter().map(|s| s.node.as_deref().and_then(|node| index.get(node).copied())).collect()
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         let c = &self.config;
         if c.format != FORMAT {
@@ -131,6 +137,11 @@ impl Loaded {
             }
             if !s.antenna().is_empty() && self.config.propagation.has_own_ranges() {
                 return Err(format!("key \"stations[{i}]\": {}", Model::OWN_RANGES).into());
+            }
+            if let Some(node) = &s.node {
+                if !stations[..i].iter().any(|other| other.name == *node && other.node.is_none()) {
+                    return Err(format!("key \"stations[{i}].node\": no station \"{node}\" is above this one").into());
+                }
             }
             if s.mac[0] & 1 == 1 {
                 return Err(format!("key \"stations[{i}].mac\": a group address cannot be a station's").into());

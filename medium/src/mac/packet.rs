@@ -52,6 +52,8 @@ pub struct Mpdu {
     pub rates: Box<[Stage]>,
     /// Kind of the frame.
     pub kind: Kind,
+    /// Centre frequency of its channel, MHz.
+    pub freq_mhz: u32,
 }
 
 /// A number of tries at one rate.
@@ -75,6 +77,11 @@ impl Packet {
     /// Whether it is the beacon of an access point.
     pub fn is_beacon(&self) -> bool {
         self.mpdu.as_ref().is_some_and(|m| m.kind == Kind::Beacon)
+    }
+
+    /// Address of the interface that sends it; `None`: not a frame of mac80211.
+    pub fn transmitter(&self) -> Option<&[u8]> {
+        self.mpdu.as_ref().and_then(|m| m.bytes.get(10..16))
     }
 
     /// Rate of its data frame if the kernel requests none: management frames are sent at a basic rate, as mac80211 does, so that

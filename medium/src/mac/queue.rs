@@ -52,13 +52,16 @@ impl InterfaceQueue {
     }
 
     /// Puts the beacon of an access point before all others and beyond the limit: at each target beacon transmission time it is the
-    /// next frame for transmission (IEEE Std 802.11-2012 clause 10.1.3.2). Returns an earlier beacon that still waits, which
-    /// it replaces.
+    /// next frame for transmission (IEEE Std 802.11-2012 clause 10.1.3.2), after those of the radio's other networks. Returns an
+    /// earlier beacon of its network that still waits, which it replaces.
     pub fn push_beacon(&mut self, packet: Arc<Packet>) -> Option<Arc<Packet>> {
-        let waits = self.control.front().is_some_and(|p| p.is_beacon());
-        let outdated = if waits { self.control.pop_front() } else { None };
-        self.control.push_front(packet);
-        outdated
+        let beacons = self.control.iter().take_while(|p| p.is_beacon()).count();
+        let waits = self.control.iter().take(beacons).position(|p| p.transmitter() == packet.transmitter());
+        if let Some(outdated) = waits.and_then(|at| self.control.get_mut(at)) {
+            return Some(std::mem::replace(outdated, packet));
+        }
+        self.control.insert(beacons, packet);
+        None
     }
 
     /// Removes the packet to be served next.

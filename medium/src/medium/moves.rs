@@ -12,8 +12,11 @@ impl Medium {
     /// Adds legs; a leg in the past begins now.
     pub(super) fn follow(&mut self, now: Instant, legs: &[Leg]) {
         for leg in legs {
-            let trajectory = &mut self.stations[leg.station.0 as usize].trajectory;
-            trajectory.move_to(leg.at.max(now), leg.to, leg.speed_mps);
+            let node = leg.station.0;
+            for radio in std::iter::once(&node).chain(&self.further[usize::from(node)]) {
+                let trajectory = &mut self.stations[usize::from(*radio)].trajectory;
+                trajectory.move_to(leg.at.max(now), leg.to, leg.speed_mps);
+            }
         }
         self.places_changed(now);
     }

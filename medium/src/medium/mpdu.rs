@@ -33,11 +33,14 @@ impl Medium {
             return;
         };
         mpdu.kind = header.kind;
+        // an interface more on the radio (a second BSS, a link of four addresses) has an address of its own
+        self.by_mac.insert(header.transmitter, station.0);
+        let leaves = self.leaves_channel(station, mpdu.freq_mhz);
         let beacon_of_ap = header.is_beacon_of_ap(&mpdu.bytes);
         let dest = self.dest_of(header.receiver);
         let ethernet = header.to_ethernet(&mpdu.bytes);
         let ip_bytes = (mpdu.bytes.len() - header.body_at(&mpdu.bytes)) as u32;
-        let control = header.kind != Kind::Data || ethernet.as_ref().is_some_and(|e| e.control);
+        let control = !leaves && (header.kind != Kind::Data || ethernet.as_ref().is_some_and(|e| e.control));
         let bytes = ethernet.map_or([].into(), |e| e.frame.into());
         let packet = Packet { mpdu: Some(Arc::new(mpdu)), ..packet(dest, header.receiver, ip_bytes, control, bytes) };
         if header.kind == Kind::Beacon && !beacon_of_ap {
@@ -49,6 +52,9 @@ impl Medium {
 
     fn beacon(&mut self, now: Instant, station: StationId, packet: Arc<Packet>) {
         let from = station.0;
+        if let Some(mpdu) = &packet.mpdu {
+            self.tune(from, mpdu.freq_mhz);
+        }
         if self.is_on(station) {
             let radio = &self.radio;
             let (threshold_w, rate_bps) = (radio.receive_threshold_w, radio.broadcast_rate_bps);
