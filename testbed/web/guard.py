@@ -15,6 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 1 << 20
+MAX_QUERY_FIELDS = 50
+MAX_PORT_DIGITS = 5
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -69,7 +71,7 @@ class Rules:
         if not self.is_open(scope["path"]) and not hmac.compare_digest(_token_of(scope, headers), self.token.encode()):
             return 401, "no valid token; use the address that the server printed, or the header 'Authorization: Bearer TOKEN'"
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self.max_body_bytes:
+        if not length.isdecimal() or len(length) > 15 or int(length) > self.max_body_bytes:
             return 413, f"the body is larger than {self.max_body_bytes} bytes"
         return None
 
@@ -146,8 +148,11 @@ def _token_of(scope: Scope, headers: Mapping[str, str]) -> bytes:
     word, _, value = headers.get("authorization", "").partition(" ")
     if word.lower() == "bearer":
         return value.strip().encode()
-    values = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=50).get("token", [""])
-    return values[0].encode()
+    try:
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=MAX_QUERY_FIELDS)
+    except ValueError:  # too many fields
+        return b""
+    return query.get("token", [""])[0].encode()
 
 
 def _split(host_header: str) -> tuple[str, int | None]:
@@ -157,7 +162,7 @@ def _split(host_header: str) -> tuple[str, int | None]:
         name, rest = name.removeprefix("["), rest.removeprefix(":")
     else:
         name, _, rest = host_header.partition(":")
-    port = int(rest) if rest.isdecimal() else None if rest else 80
+    port = int(rest) if rest.isdecimal() and len(rest) <= MAX_PORT_DIGITS else None if rest else 80
     return name.lower(), port
 
 
