@@ -206,6 +206,11 @@ class Infrastructure:
 
     # --- as a scenario --------------------------------------------------------------------------------------------
 
+    def linked(self, station: Node) -> AccessPoint | None:
+        """The access point, with a place of its own, that the script links to the station's first radio."""
+        radio = self.first.get(station.params["wlan"][0]) or self.first.get(station.name)
+        return next((p for p in self.points if p._place is not None and radio in (p.name, *p.params["wlan"])), None)
+
     def error_rates(self) -> list[dict[str, Any]]:
         """The scenario's `links` of wmediumd_mode=error_prob: each frame of a link is lost with its probability, in both
         directions; pairs without a link receive nothing of each other, as by wmediumd's default."""

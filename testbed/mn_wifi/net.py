@@ -421,6 +421,10 @@ class Mininet_wifi(Powers):
         if self.infrastructure.used and all(other._place is None for other in self._with_radios()):
             note("no node has a position: they stand side by side, 1 m apart", self.notes)
             return float(station.order), 0.0, 0.0
+        if beside := self.infrastructure.linked(station):
+            note(f"{station}: has no position; it stands {station.order} m beside {beside}", self.notes)
+            x, y, z = self._place(beside)
+            return x + station.order, y, z
         raise UsageError(f"{station.name}: has no position; add position='x,y,z' to addStation, in metres")
 
     def _bounds_of(self, station: Station) -> Bounds:

@@ -300,3 +300,12 @@ def test_sets_of_interfaces_have_no_effect_and_a_note():
     net.get("sta1").setMediumId(3)
     net.get("sta1").getNameToWintf("sta1-wlan0").setMediumId(3)
     assert sum("there is one air" in note for note in net.notes) == 1
+
+
+def test_a_station_without_a_place_stands_beside_the_access_point_that_it_is_linked_to():
+    net = Mininet_wifi()
+    ap1 = net.addAccessPoint("ap1", ssid="new-ssid", position="50,50,0")
+    net.addLink(net.addStation("sta1"), ap1)
+    assert [place.x_m for place in net.scenario().positions() if place.name == "sta1"] == [51.0]
+    net.addStation("sta2")
+    refused(net.scenario, "sta2", "has no position")
