@@ -25,7 +25,7 @@ class Actions:
 
     def do(self, wanted: object) -> dict[str, Any]:
         """Carry out `{"op": ...}`. Raises UsageError for a wrong one, RunError if the medium refuses it."""
-        if not isinstance(wanted, dict) or wanted.get("op") not in OPERATIONS:
+        if not isinstance(wanted, dict) or not isinstance(wanted.get("op"), str) or wanted["op"] not in OPERATIONS:
             raise UsageError(f"op: use one of {', '.join(OPERATIONS)}")
         arguments = OPERATIONS[wanted["op"]](wanted)
         state = under_way(self._directory)

@@ -73,6 +73,8 @@ class View:
         query = Query(request)
         try:
             viewed = await run_in_threadpool(self._viewed, query.text("run"))
+            if not hasattr(viewed, "window"):
+                return refuse(404, "/api/frames: is not known before the run's end")
             begin_ns, end_ns, limit = query.whole("from"), query.whole("to"), query.whole("limit", DEFAULT_FRAMES)
             packed, total = await run_in_threadpool(viewed.window, begin_ns, end_ns, limit)
         except (ManetError, AnalysisError) as problem:

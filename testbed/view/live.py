@@ -65,15 +65,16 @@ class UnderWay:
         return Recorded(self.directory).movement()
 
     def routes(self, _at_ns: int) -> dict[str, Any]:
-        """`/api/routes`: the paths of the flows now, as `manet map` and `manet routes` find them."""
+        """`/api/routes`: the paths of the flows now, as `manet map` and `manet routes` find them, and who is off."""
         found = self._map()
-        paths = found.snapshot().paths if found is not None else ()
+        snapshot = found.snapshot() if found is not None else None
         return {
             "t_ns": None,
+            "off": sorted(snapshot.off) if snapshot is not None else [],
             "paths": [
                 {"flow": path.flow, "source": path.source, "target": path.target, "nodes": list(path.nodes), "stop": path.stop,
                  "towards": path.towards, "rate": path.rate, "summary": path.summary}
-                for path in paths
+                for path in (snapshot.paths if snapshot is not None else ())
             ],
         }  # fmt: skip
 
@@ -146,17 +147,18 @@ class Feed:
             status, places = self._medium.ask("status"), self._medium.ask("positions")["positions"]
         except ManetError:
             return {"type": "end", "directory": str(self._run.directory)}, b""
-        frames = self._new_frames()
+        frames, off = self._new_frames(), None
         if status["model_ns"] - self._paths_at_ns > PATHS_EVERY_S * 1e9:
             self._paths_at_ns = status["model_ns"]
             try:
-                self._paths = self._run.routes(0)["paths"]
+                now = self._run.routes(0)
+                self._paths, off = now["paths"], now["off"]
             except (ManetError, AnalysisError):  # it has just ended
                 self._paths = []
         state = {
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
             "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
-            "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
+            "off": off, "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
         }  # fmt: skip
         if frames is None or not len(frames.sent):
             return state, b""

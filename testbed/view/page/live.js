@@ -37,6 +37,7 @@ function hear(message) {
   for (const [name, place] of Object.entries(message.positions)) if (live.held !== name) live.positions[name] = place;
   for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
   Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
+  if (message.off) live.off = new Set(message.off);
   rates(message.tcp, t);
   live.air.push([t, message.counts]);
   while (live.air.length && live.air[0][0] < t - HISTORY_NS) live.air.shift();

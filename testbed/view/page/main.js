@@ -1,18 +1,19 @@
 // The page of `manet view`: asks what the run is, then draws it at each change.
 
-import { ask, choose } from "./api.js";
+import { ask, choose, frames as fetchFrames } from "./api.js";
 import * as charts from "./charts.js";
 import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
 import * as panel from "./panel.js";
-import { change, firstAt, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
+import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
 import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 const LOST = new Set([2, 3]);
+const MAX_STEP_FRAMES = 100000;
 
 // --- start ----------------------------------------------------------------------------------------------------------------------
 
@@ -138,33 +139,28 @@ function play(on) {
   speak(on ? `playing at ${state.speed}x` : `stopped at ${seconds(state.now - zero(), 3)}`);
 }
 
-// The next frame (or the one before) that `fits`; other windows are asked for as long as the run lasts.
+// The next frame (or the one before) that `fits`, over windows without gaps, each of which has every frame of its time.
 async function step(direction, fits) {
-  let from = state.now;
-  const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns);
-  for (let tries = 0; tries < 400 && from >= begin && from <= end; tries += 1) {
-    const frames = await settled(from);
-    if (!frames) return;
-    let at = firstAt(frames, from);
-    const low = frames.t[0] ?? from, high = frames.t[frames.count - 1] ?? from;
-    if (direction > 0) while (at < frames.count && (frames.t[at] <= from + 0.5 || !fits(frames, at))) at += 1;
-    else for (at -= 1; at >= 0 && !fits(frames, at); at -= 1);
-    if (at >= 0 && at < frames.count) return void panel.showFrame(frames.row[at]);
-    from = direction > 0 ? Math.max(high, from) + 1e8 : Math.min(low, from) - 1e8;
+  const begin = Number(state.about.begin_ns), end = Number(state.about.end_ns), { now, row } = state;
+  let from = now, span = 1e9;
+  while (direction > 0 ? from < end : from > begin) {
+    const [low, high] = direction > 0 ? [from, Math.min(from + span, end)] : [Math.max(from - span, begin), from];
+    const frames = await fetchFrames(low, high, MAX_STEP_FRAMES);
+    if (frames.thinned) {
+      span /= 8;
+      continue;
+    }
+    const found = pick(frames, direction, (at) => frames.row[at] !== row && (frames.t[at] - now) * direction > 0 && fits(frames, at));
+    if (found !== null) return void panel.showFrame(found);
+    from = direction > 0 ? high : low;
+    span = Math.min(span * 2, 6e10);
   }
   speak("there is none");
 }
 
-function settled(at) {
-  const look = () => windowOf(at - 1e8, at + 1e9);
-  return new Promise((resolve) => {
-    const again = (left) => {
-      const found = look();
-      if (found || left === 0) resolve(found);
-      else setTimeout(() => again(left - 1), 30);
-    };
-    again(100);
-  });
+function pick(frames, direction, fits) {
+  for (let at = direction > 0 ? 0 : frames.count - 1; at >= 0 && at < frames.count; at += direction) if (fits(at)) return frames.row[at];
+  return null;
 }
 
 async function nextDrop() {

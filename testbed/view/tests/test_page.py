@@ -211,6 +211,25 @@ def test_axe_finds_no_violation(browser, served, size, scheme):
         assert width <= size[0], "nothing sticks out"
 
 
+def test_the_next_lost_frame_is_the_next_of_the_log_and_back_again(page, run_dir):
+    air = RunDirectory(run_dir).air.with_row_index("row")
+    lost = air.filter((air["event"] == "tx") & air["fate"].is_in(["hidden", "collision"])).sort("t_ns", maintain_order=True)
+    wanted = lost["row"].to_list()
+    page.locator("#slider").fill("0")
+    page.locator("#theme").focus()
+    visited = []
+    for _ in wanted[:12]:
+        before = page.evaluate("window.manetView.state.row")
+        page.keyboard.press("c")
+        wait_until(lambda before=before: page.evaluate("window.manetView.state.row") != before, "the next lost frame")
+        visited.append(page.evaluate("window.manetView.state.row"))
+    assert visited == wanted[:12]
+    sent = air.filter(air["event"] == "tx").sort("t_ns", maintain_order=True)["row"].to_list()
+    page.keyboard.press(",")
+    wait_until(lambda: page.evaluate("window.manetView.state.row") != visited[-1], "the frame before")
+    assert page.evaluate("window.manetView.state.row") == sent[sent.index(visited[-1]) - 1]
+
+
 def test_the_memory_of_frames_is_bounded(page):
     for value in range(0, 1_000_000, 20_000):
         page.locator("#slider").fill(str(value))

@@ -15,6 +15,7 @@ from analysis.story import flow_named, of_segment, read_story
 from analysis.story_text import table_lines
 from testbed.errors import UsageError
 from testbed.tests.running import Background, chain, needs_runs
+from testbed.view.actions import Actions
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
 
@@ -150,3 +151,11 @@ def test_a_huge_head_is_refused(served: Served):
 def test_a_folder_of_runs_lists_them_and_opens_each(run_dir):
     with view(run_dir.parent) as one:
         assert one.ask("/api/run")["kind"] == "recorded", "a folder with one run is that run"
+
+
+@pytest.mark.parametrize(
+    "wanted", [[], {}, {"op": []}, {"op": {}}, {"op": "stop"}, {"op": "move", "station": 5, "position": [1, 2]}]
+)
+def test_a_wrong_action_is_one_line(wanted, run_dir):
+    with pytest.raises(UsageError):
+        Actions(run_dir).do(wanted)
