@@ -32,7 +32,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (tmp_path / "tcpdump").write_text(TCPDUMP.format(log=tmp_path / "argv", status=status))
         (tmp_path / "tcpdump").chmod(0o755)
         site = Site(chain(**keys), 1, tmp_path, Path("/"))
-        station = SimpleNamespace(name="sta1", netns=None, radio=SimpleNamespace(name="wlan0"))
+        station = SimpleNamespace(name="sta1", netns=None, radio=SimpleNamespace(name="wlan0"), further_radios=[])
         net = SimpleNamespace(stations=[station], wires=[])
         with Processes(tmp_path / "log") as children, captures_running(site, net, children):
             pass
