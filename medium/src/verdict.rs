@@ -238,7 +238,8 @@ mod tests {
         assert_eq!(verdict(&stalled(1600, 60, 30)), Verdict::Void);
         assert_eq!(verdict(&stalled(150, 150, 900)), Verdict::Suspect);
         assert_eq!(verdict(&stalled(500, 500, 900)), Verdict::Void);
-        let reason = |stalls| judge(&Evidence { stalls, ..stalled(150, 150, 900) }, &Thresholds::default()).reasons.remove(0);
+        let reason =
+            |stalls| judge(&Evidence { stalls, ..stalled(150, 150, 900) }, &Thresholds::default()).reasons.remove(0);
         assert_eq!(reason(1), "the medium stood still once, for up to 150 ms and 0.02 % of the run");
         assert_eq!(reason(2), "the medium stood still 2 times, for up to 150 ms and 0.02 % of the run");
         // a run shorter than its stall, stopped at once
