@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 RUN = Path("/manet/run")
-MOUNT = "trans=virtio,version=9p2000.L,msize=500000,cache=mmap"  # as init.sh
+MOUNT = "trans=virtio,version=9p2000.L,msize=500000,cache=mmap"  # for whole files, each of which is synced
 COMPANION = Path(__file__).with_name("companion.py")
 REPORT_STEP = 0.1  # of the traffic, between two reports
 OF_THE_HOST = ("format", "status", "error", "ended")  # fields of run.json that the host writes itself
@@ -102,7 +102,7 @@ def copy_results(directory: Path, out: Path) -> str | None:
 
 
 def _write(source: Path, target: Path) -> None:
-    """Copy a file and wait until it is on the host's disk. Otherwise a 9p mount (cache=mmap) keeps it in its cache and loses it
+    """Copy a file and wait until it is on the host's disk. Otherwise a 9p mount (MOUNT) keeps it in its cache and loses it
     silently on a full disk."""
     with source.open("rb") as read, target.open("wb") as written:
         shutil.copyfileobj(read, written)

@@ -201,14 +201,24 @@ def test_files_that_are_named_take_the_place_of_the_list():
 
 
 @pytest.fixture
-def bootable():
-    """Nothing is fetched for a test of the host: kernels are there where `manet vm` was used before."""
-    try:
-        guest.require(guest.Machine())
-    except ManetError as problem:
-        pytest.skip(str(problem))
-    if kernels.Cache().cached(kernels.find("6.1")) is None:
-        pytest.skip('no kernel in the cache; "manet vm fetch 6.1" brings one')
+def require_kernel():
+    """Skip without this kernel: nothing is fetched for a test of the host, kernels are there where `manet vm` was used before."""
+
+    def check(name: str) -> None:
+        try:
+            guest.require(guest.Machine())
+        except ManetError as problem:
+            pytest.skip(str(problem))
+        if kernels.Cache().cached(kernels.find(name)) is None:
+            pytest.skip(f'no kernel in the cache; "manet vm fetch {name}" brings one')
+
+    return check
+
+
+@pytest.fixture
+def bootable(require_kernel):
+    """A guest of the default kernel can be booted."""
+    require_kernel("6.1")
 
 
 def manet_vm(temporary: Path, *arguments: str, **options) -> subprocess.Popen:
@@ -230,6 +240,30 @@ def test_a_guest_runs_the_command_under_its_own_kernel_and_brings_output_files_a
     assert err.endswith("err\n")
     assert (share / "file").read_text() == "here\n"
     assert not lost.exists()
+
+
+APPENDS = """
+import os, subprocess, sys
+path = sys.argv[1]
+open(path, "ab").close()
+lines = "import os\\nfor i in range(200): os.write(1, b'%05d\\\\n' % i)"
+with open(path, "ab") as log:
+    child = subprocess.Popen([sys.executable, "-c", lines], stdout=log)
+while child.poll() is None:
+    open(path, "rb").read()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_a_log_that_is_read_while_it_is_written_loses_nothing(require_kernel, kernel, tmp_path):
+    require_kernel(kernel)
+    share = tmp_path / "share"
+    share.mkdir()
+    words = ["--kernel", kernel, "--cpus", "1", "--share", str(share), "shell", "--"]
+    process = manet_vm(tmp_path, *words, "python3", "-c", APPENDS, str(share / "log"))
+    process.communicate(timeout=DEADLINE_S)
+    assert (share / "log").read_text().splitlines() == [f"{number:05d}" for number in range(200)]
 
 
 @pytest.mark.slow
