@@ -67,7 +67,9 @@ function pairs(rows) {
 // --- a station ------------------------------------------------------------------------------------------------------------------
 
 async function showStation() {
-  const key = `${state.station}/${Math.round(state.now / Math.max(state.span / 50, 1e5))}/${state.live?.second ?? ""}`;
+  // live, its buttons and fields stay in place for a second: one that is replaced at each picture is hard to hit
+  const moment = state.live ? `${state.live.second}/${state.station !== null && isOff(state.station, state.now)}` : Math.round(state.now / Math.max(state.span / 50, 1e5));
+  const key = `${state.station}/${moment}`;
   if (key === stationKey || by("station").contains(document.activeElement)) return;
   stationKey = key;
   const name = state.station;
