@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from analysis import pcapng
 from analysis.errors import CaptureError
 
 HELD, SENT_ON, GIVEN_UP = "held", "sent on", "given up"
-_SECTION, _PACKET, _BYTE_ORDER = 0x0A0D0D0A, 6, 0x1A2B3C4D
-_COMMENT = 1
 
 
 class HeldPacket(NamedTuple):
@@ -29,9 +28,9 @@ class HeldPacket(NamedTuple):
 def read_held(path: Path) -> Iterator[HeldPacket]:
     """Packets in the order of their events; empty without such a file (third-party daemons and none)."""
     for kind, body in _blocks(path):
-        if kind == _PACKET:
+        if kind == pcapng.ENHANCED_PACKET:
             _, high, low, kept, _ = struct.unpack_from("<5I", body)
-            comment = _comment(body[20 + _padded(kept) :])
+            comment = pcapng.comment(body[20 + pcapng.padded(kept) :])
             passage = next((known for known in (HELD, SENT_ON, GIVEN_UP) if comment.startswith(known)), None)
             if passage is None:
                 raise CaptureError(f'{path}: comment "{comment}"; a packet is held, sent on or given up')
@@ -43,23 +42,10 @@ def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     offset = 0
     while offset + 12 <= len(data):
         kind, length = struct.unpack_from("<II", data, offset)
-        if (kind == _SECTION and struct.unpack_from("<I", data, offset + 8)[0] != _BYTE_ORDER) or length < 12 or length % 4:
+        swapped = kind == pcapng.SECTION and struct.unpack_from("<I", data, offset + 8)[0] != pcapng.BYTE_ORDER
+        if swapped or length < 12 or length % 4:
             raise CaptureError(f"{path}: no little-endian pcapng block at byte {offset}; our daemons write those")
         if offset + length > len(data):
             return
         yield kind, data[offset + 8 : offset + length - 4]
         offset += length
-
-
-def _comment(options: bytes) -> str:
-    offset = 0
-    while offset + 4 <= len(options):
-        code, length = struct.unpack_from("<HH", options, offset)
-        if code == _COMMENT:
-            return options[offset + 4 : offset + 4 + length].decode()
-        offset += 4 + _padded(length)
-    return ""
-
-
-def _padded(length: int) -> int:
-    return (length + 3) // 4 * 4

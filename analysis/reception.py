@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from analysis.errors import AnalysisError
+from scenarios.radios import OF_A_STATION
 
 MEDIUM = Path(__file__).resolve().parents[1] / "target" / "release" / "manet-medium"
 RECEIVED, SENSED = "received_m", "sensed_m"
-OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 CHANGES = "radios.csv"  # of a run whose stations changed power or antenna
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scenarios.scenario import Scenario
 
 INTERFACE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,14}")  # IFNAMSIZ of linux/if.h, without its end
-ANTENNA = ("tx_power_w", "antenna_gain_db", "antenna_height_m")
+OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 
 
 class StationRadio(BaseModel):
@@ -58,5 +58,5 @@ def _check_use(scenario: "Scenario", index: int, radio: StationRadio) -> None:
     if radio.name is None and not radio.for_medium():
         text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
         raise KeyProblem(("radios", index), text)
-    if scenario.propagation.model == "disc" and any(getattr(radio, key) is not None for key in ANTENNA):
+    if scenario.propagation.model == "disc" and any(getattr(radio, key) is not None for key in OF_A_STATION):
         raise KeyProblem(("radios", index), 'propagation "disc" has ranges of its own; remove it, or take another model')

@@ -35,7 +35,6 @@ NO_CHANNELS = "several channels are those from 1 to 11 of mode g or b here; give
 CABLE = "a cable of an access point is a veth pair, without rate or delay; leave it out"
 NO_OPENFLOW = "access points are learning bridges here, without OpenFlow; it has no effect"
 ONE_NETWORK = "a radio has one network; add another radio (wlans), or another access point"
-OWN_ROAMING = "roaming is decided by the network's association control; leave it out, or take ac_method='ssf'"
 MIN_PASSPHRASE, MAX_PASSPHRASE, MAX_SSID_BYTES = 8, 63, 32  # IEEE Std 802.11-2012, annex M.4.1; clause 8.4.2.2
 
 ACCESS_POINT = Arguments(
@@ -208,8 +207,9 @@ class Infrastructure:
 
     def linked(self, station: Node) -> AccessPoint | None:
         """The access point, with a place of its own, that the script links to the station's first radio."""
-        radio = self.first.get(station.params["wlan"][0]) or self.first.get(station.name)
-        return next((p for p in self.points if p._place is not None and radio in (p.name, *p.params["wlan"])), None)
+        radio = self.first.get(station.name)
+        points = (point for point in self.points if point._place is not None)
+        return next((point for point in points if radio in (one.radio for one in point.wintfs.values())), None)
 
     def error_rates(self) -> list[dict[str, Any]]:
         """The scenario's `links` of wmediumd_mode=error_prob: each frame of a link is lost with its probability, in both

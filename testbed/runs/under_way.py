@@ -6,6 +6,7 @@ from pathlib import Path
 from testbed.errors import UsageError
 from testbed.host import cgroup
 from testbed.host.state import RunState, recorded_runs
+from testbed.stages.control import MediumControl
 from testbed.stages.site import SOCKETS
 
 SHELL = b"mininet:"  # the last word of a node's shell's command line (stages/station.py)
@@ -41,6 +42,13 @@ def sockets_of(state: RunState, needed: str) -> Path | None:
         except OSError:  # it has just ended
             continue
     return None
+
+
+def medium_of(directory: Path) -> MediumControl | None:
+    """A connection to the medium of the run in `directory`; None once the run has ended. Raises RunError."""
+    state = under_way(directory)
+    sockets = sockets_of(state, "medium.sock") if state is not None else None
+    return None if sockets is None else MediumControl(sockets / "medium.sock")
 
 
 def namespaces_of(state: RunState) -> dict[str, Path]:

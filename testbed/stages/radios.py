@@ -7,7 +7,8 @@ has this file has no single range of its radios.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.reception import CHANGES, OF_A_STATION
+from analysis.reception import CHANGES
+from scenarios.radios import OF_A_STATION
 
 if TYPE_CHECKING:
     from testbed.stages.control import MediumControl

@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
-from testbed.runs.under_way import sockets_of, under_way
-from testbed.stages.control import MediumControl
+from testbed.runs.under_way import medium_of, under_way
 from topologies.layouts import MAX_COORDINATE_M
-
-SOCKET = "medium.sock"
 
 
 class Actions:
@@ -28,11 +25,9 @@ class Actions:
         if not isinstance(wanted, dict) or not isinstance(wanted.get("op"), str) or wanted["op"] not in OPERATIONS:
             raise UsageError(f"op: use one of {', '.join(OPERATIONS)}")
         arguments = OPERATIONS[wanted["op"]](wanted)
-        state = under_way(self._directory)
-        sockets = sockets_of(state, SOCKET) if state is not None else None
-        if sockets is None:
+        control = medium_of(self._directory)
+        if control is None:
             raise UsageError("the run has ended; actions are for a run under way")
-        control = MediumControl(sockets / SOCKET)
         try:
             for request in arguments:
                 control.ask(**request)

@@ -6,7 +6,7 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -24,15 +24,6 @@ from testbed.web.guard import Guard, Rules, refuse
 PAGE = Path(__file__).resolve().parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 DEFAULT_FRAMES = 20_000
-
-
-class Viewed(Protocol):
-    """What the view shows: a recorded run, one under way, or a scenario."""
-
-    kind: str
-
-    def about(self) -> dict[str, Any]:
-        """`/api/run`."""
 
 
 class View:

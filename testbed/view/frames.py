@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from analysis import air
 from analysis.errors import RunFileError
 
 EVENTS = ("tx", "enqueue", "deliver", "drop")
@@ -174,18 +175,15 @@ def read_frames(path: Path, stations: Sequence[str]) -> Frames:
     if not path.exists():
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
     try:
-        with path.open("rb") as file:
-            header = file.readline()
         table = pl.read_csv(path, columns=list(COLUMNS), schema_overrides=COLUMNS, comment_prefix="#")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise RunFileError(f"{path}: not an air log (formats/air.md): {str(problem).splitlines()[0]}") from None
-    assert header
     return _of_table(table, stations)
 
 
 def parse_rows(text: bytes, stations: Sequence[str]) -> Frames:
     """The rows of `text`, whole lines of an air log without its head."""
-    head = b"t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers,power_dbm\n"
+    head = f"{','.join([*air.SCHEMA, *air.OPTIONAL])}\n".encode()
     table = pl.read_csv(
         io.BytesIO(head + text), columns=list(COLUMNS), schema_overrides=COLUMNS, truncate_ragged_lines=True, comment_prefix="#"
     )

@@ -6,7 +6,6 @@ too slowly loses frames, with their number in the next state; the run waits for 
 
 import asyncio
 import math
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from analysis.errors import AnalysisError
-from analysis.rundir import RunDirectory
-from testbed.errors import ManetError
-from testbed.runs.live_map import Live as LiveMap
+from testbed.errors import ManetError, UsageError
 from testbed.runs.live_map import live as live_map
-from testbed.runs.under_way import sockets_of, under_way
+from testbed.runs.under_way import medium_of, under_way
 from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
-from testbed.view.recorded import Recorded
+from testbed.view.recorded import Recorded, path_answer
 
 EVERY_S = 0.2  # of a state
 PATHS_EVERY_S = 2.0  # some processes of ip(8) each time
@@ -38,12 +35,7 @@ class UnderWay:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.run = RunDirectory(directory)
-
-    @cached_property
-    def stations(self) -> tuple[str, ...]:
-        """The stations' names, in the order of their numbers."""
-        return tuple(entry["name"] for entry in self.run.medium["stations"])
+        self.record = Recorded(directory)  # of its files, those that are there from its start
 
     @property
     def is_running(self) -> bool:
@@ -52,8 +44,8 @@ class UnderWay:
 
     def about(self) -> dict[str, Any]:
         """`/api/run`."""
-        found = Recorded.about_files(self.run, self.kind)
-        medium = self._medium()
+        found = self.record.about_files(self.kind)
+        medium = self.medium()
         try:
             status = medium.ask("status")
         finally:
@@ -62,21 +54,17 @@ class UnderWay:
 
     def movement(self) -> dict[str, Any]:
         """`/api/movement`: the planned movement; states have the real positions."""
-        return Recorded(self.directory).movement()
+        return self.record.movement()
 
     def routes(self, _at_ns: int) -> dict[str, Any]:
         """`/api/routes`: the paths of the flows now, as `manet map` and `manet routes` find them, and who is off."""
-        found = self._map()
+        found = live_map(self.directory)
         snapshot = found.snapshot() if found is not None else None
         return {
             "t_ns": None,
             "off": sorted(snapshot.off) if snapshot is not None else [],
-            "paths": [
-                {"flow": path.flow, "source": path.source, "target": path.target, "nodes": list(path.nodes), "stop": path.stop,
-                 "towards": path.towards, "rate": path.rate, "summary": path.summary}
-                for path in (snapshot.paths if snapshot is not None else ())
-            ],
-        }  # fmt: skip
+            "paths": [path_answer(path) for path in snapshot.paths] if snapshot is not None else [],
+        }
 
     async def follow(self, socket: WebSocket) -> None:
         """Send states and frames until the run ends or the page goes."""
@@ -100,15 +88,12 @@ class UnderWay:
         finally:
             await run_in_threadpool(feed.close)
 
-    def _medium(self) -> MediumControl:
-        state = under_way(self.directory)
-        sockets = sockets_of(state, "medium.sock") if state is not None else None
-        if sockets is None:
-            raise AnalysisError(f"{self.directory}: the run has ended; reload the page")
-        return MediumControl(sockets / "medium.sock")
-
-    def _map(self) -> LiveMap | None:
-        return live_map(self.directory)
+    def medium(self) -> MediumControl:
+        """A connection to the medium. Raises UsageError once the run has ended."""
+        control = medium_of(self.directory)
+        if control is None:
+            raise UsageError(f"{self.directory}: the run has ended; reload the page")
+        return control
 
 
 class Feed:
@@ -123,12 +108,11 @@ class Feed:
         self._paths: list[dict[str, Any]] = []
         self._paths_at_ns = -math.inf
         self._air = run.directory / "air.csv"
-        self._row = 0
         self._tcp = Tail(run.directory / "tcp.csv")
 
     def open(self) -> None:
         """Begin at the end of the air log."""
-        self._medium = self._run._medium()
+        self._medium = self._run.medium()
         size = self._air.stat().st_size if self._air.exists() else 0
         self._offset = max(0, size - (MAX_CHUNK_BYTES >> 3))
         if self._offset:
@@ -187,7 +171,7 @@ class Feed:
             whole = whole.partition(b"\n")[2]
         if whole.startswith(b"t_ns"):
             whole = whole.partition(b"\n")[2]
-        return parse_rows(whole + b"\n", self._run.stations) if whole else None
+        return parse_rows(whole + b"\n", self._run.record.stations) if whole else None
 
 
 class Tail:

@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-ENHANCED_PACKET = 6
+from analysis import pcapng
+
 EVERY = 1000
-COMMENT = 1  # opt_comment
 DISSECTION_WITHIN_S = 10
 
 
@@ -27,11 +27,11 @@ def packet_of(path: Path, number: int) -> dict[str, Any] | None:
         return None
     if found is None:
         return None
-    captured = struct.unpack_from("<I", found, 20)[0]
-    data = found[28 : 28 + captured]
+    body = found[8:-4]
+    captured = struct.unpack_from("<I", body, 12)[0]
     return {
-        "file": path.name, "packet": number, "comment": _comment(found, 28 + captured), "hex": data.hex(),
-        "fields": _fields(head + found),
+        "file": path.name, "packet": number, "comment": pcapng.comment(body[20 + pcapng.padded(captured) :]),
+        "hex": body[20 : 20 + captured].hex(), "fields": _fields(head + found),
     }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def _index(path: str, _size: int) -> tuple[bytes, list[int]]:
         kind, length = unpack(data, offset)
         if length < 12:
             break
-        if kind == ENHANCED_PACKET:
+        if kind == pcapng.ENHANCED_PACKET:
             if not offsets:
                 head = bytes(data[:offset])
             if count % EVERY == 0:
@@ -69,22 +69,10 @@ def _block(path: Path, offsets: list[int], number: int) -> bytes | None:
                 return None
             kind, length = struct.unpack("<II", start)
             block = start + file.read(length - 8)
-            if kind == ENHANCED_PACKET:
+            if kind == pcapng.ENHANCED_PACKET:
                 if rest == 0:
                     return block
                 rest -= 1
-
-
-def _comment(block: bytes, after_data: int) -> str:
-    offset = -(-after_data // 4) * 4
-    while offset + 4 <= len(block) - 4:
-        code, length = struct.unpack_from("<HH", block, offset)
-        if code == COMMENT:
-            return block[offset + 4 : offset + 4 + length].decode("utf-8", "replace")
-        if code == 0:
-            break
-        offset += 4 + -(-length // 4) * 4
-    return ""
 
 
 def _fields(capture: bytes) -> list[str]:

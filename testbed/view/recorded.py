@@ -6,11 +6,13 @@ those of analysis/, so that the page shows what `manet story` and `manet map` pr
 
 import math
 import threading
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from analysis import story_text
 from analysis.errors import AnalysisError, RunFileError
@@ -18,8 +20,9 @@ from analysis.movement import trace_path
 from analysis.past_snapshot import off_at, path_of
 from analysis.reception import RECEIVED, SENSED, range_of_run
 from analysis.rundir import Flow, RunDirectory
-from analysis.story import Story, of_segment, read_story, sent_between
-from analysis.throughput import initial_sequence, sender_view
+from analysis.snapshot import FlowPath
+from analysis.story import FIRST, Story, of_segment, read_story, sent_between
+from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility import trace
 from mobility.trace import Trace, TraceError
 from testbed.errors import UsageError
@@ -43,6 +46,7 @@ class Recorded:
         self._lock = threading.RLock()
         self._frames: Frames | None = None
         self._stories: dict[str, Story | AnalysisError] = {}
+        self._acked: dict[str, Staircase] = {}
 
     # --- the whole run --------------------------------------------------------------------------------------------
 
@@ -79,14 +83,14 @@ class Recorded:
         except AnalysisError:
             verdict = None
         traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
-        return self.about_files(self.run, self.kind) | {
+        return self.about_files(self.kind) | {
             "end_ns": str(self.end_ns), "traffic_ns": traffic_ns, "verdict": verdict,
             "status": self.run.run.get("status"), "error": self.run.run.get("error"), "events": self.run.events,
         }  # fmt: skip
 
-    @staticmethod
-    def about_files(run: RunDirectory, kind: str) -> dict[str, Any]:
+    def about_files(self, kind: str) -> dict[str, Any]:
         """The part of about() that is known from the start of a run."""
+        run = self.run
         return {
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
@@ -133,7 +137,7 @@ class Recorded:
 
     def counts(self) -> dict[str, Any]:
         """`/api/counts`: the same for the whole run, by station."""
-        return self.frames.counts()
+        return self._counted
 
     # --- frames and packets ---------------------------------------------------------------------------------------
 
@@ -271,7 +275,7 @@ class Recorded:
             values = rows[column].cast(float).fill_null(float("nan")).to_numpy()
             return envelope(t[here] / 1e9, values[here] * factor, points)
 
-        again = [sent for sent in story.data if sent.kind != "first"]
+        again = [sent for sent in story.data if sent.kind != FIRST]
         return {
             "throughput": self._acknowledged(flow, story, begin_ns, end_ns, points),
             "cwnd": sampled("snd_cwnd"), "rtt": sampled("srtt_us", 1e-3), "rto": sampled("rto_us", 1e-3),
@@ -288,22 +292,19 @@ class Recorded:
         before = [stairs.before(int(edge) + self.run.epoch_ns) for edge in edges]
         return _rates(edges, np.diff(before))
 
-    def _stairs(self, flow: Flow, story: Story) -> Any:
+    def _stairs(self, flow: Flow, story: Story) -> Staircase:
         with self._lock:
-            cache = self.__dict__.setdefault("_staircases", {})
-            if flow.name not in cache:
+            if flow.name not in self._acked:
                 packets = self.run.capture_of(flow, flow.source)
                 isn = initial_sequence(story.connection, packets) or 0
-                cache[flow.name] = sender_view(packets, story.connection, isn).acked
-            return cache[flow.name]
+                self._acked[flow.name] = sender_view(packets, story.connection, isn).acked
+            return self._acked[flow.name]
 
     def _received(self, flow: Flow, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
         path = self.run.path / "datagrams" / f"{flow.name}.csv"
         edges = _edges(begin_ns, end_ns, points)
         if not path.exists():
             return _rates(edges, np.zeros(len(edges) - 1))
-        import polars as pl
-
         rows = pl.read_csv(path).drop_nulls(["received_ns", "bytes"])
         t = rows["received_ns"].cast(pl.Int64).to_numpy() - self.run.epoch_ns
         return _rates(edges, np.histogram(t, edges, weights=rows["bytes"].to_numpy())[0])
@@ -328,12 +329,13 @@ class Recorded:
         paths = []
         for flow in self.run.flows:
             story = self.story_of(flow.name) if flow.protocol == "tcp" else None
-            path = path_of(self.run, flow, at_s, story if isinstance(story, Story) else None)
-            paths.append(
-                {"flow": flow.name, "source": flow.source, "target": flow.target, "nodes": list(path.nodes), "stop": path.stop,
-                 "towards": path.towards, "rate": path.rate, "summary": path.summary}
-            )  # fmt: skip
-        return {"t_ns": str(at_ns), "paths": paths}
+            paths.append(path_of(self.run, flow, at_s, story if isinstance(story, Story) else None))
+        return {"t_ns": str(at_ns), "paths": [path_answer(path) for path in paths]}
+
+
+def path_answer(path: FlowPath) -> dict[str, Any]:
+    """A path as `/api/routes` and the states of `/api/live` have it."""
+    return asdict(path) | {"summary": path.summary}
 
 
 class Lives:

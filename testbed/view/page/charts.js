@@ -52,7 +52,7 @@ function updateLive() {
   draw(flows, flows.map((flow) => seriesOf(flow.name)), airOf(begin, end), begin, end, key);
 }
 
-// The window, in steps of an eighth of it, so that playing does not ask at every picture; at least a tenth of a second.
+// The window, in steps of a quarter of it, so that playing does not ask at every picture; at least a tenth of a second.
 function extent() {
   const whole = [Number(state.about.begin_ns), Number(state.about.end_ns)];
   const span = Math.max(state.span, 1e8);

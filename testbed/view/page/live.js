@@ -1,7 +1,7 @@
 // A run under way: states and frames over a WebSocket, shown a fraction of a second late so that motion is even.
 
 import { decode, token } from "./api.js";
-import { change, notice, state } from "./state.js";
+import { change, firstAt, notice, state } from "./state.js";
 
 const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AGAIN_MS = 1500;
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
@@ -91,7 +91,7 @@ export function historyWindow() {
 
 // New frames behind the kept ones; both are in order of time, up to frames that ended late.
 function take(fresh) {
-  const old = state.live.frames, from = old.count ? first(old, state.live.newest - KEPT_NS) : 0;
+  const old = state.live.frames, from = old.count ? firstAt(old, state.live.newest - KEPT_NS) : 0;
   const joined = { count: old.count - from + fresh.count, thinned: false };
   for (const name of Object.keys(fresh)) {
     if (!ArrayBuffer.isView(fresh[name])) continue;
@@ -101,12 +101,6 @@ function take(fresh) {
     joined[name] = column;
   }
   state.live.frames = joined;
-}
-
-function first(frames, ns) {
-  let at = 0;
-  while (at < frames.count && frames.t[at] < ns) at += 1;
-  return at;
 }
 
 // The shown time: behind the newest state, moving with the clock.

@@ -4,7 +4,7 @@ import { ask, frames as fetchFrames } from "./api.js";
 
 export const state = {
   about: null, movement: null, now: 0, span: 1e9, playing: false, speed: 1, station: null, row: null, flow: null, segment: null,
-  flows: new Set(), paths: [], live: null, view: null,
+  flows: new Set(), paths: [], live: null,
 };
 const listeners = new Set();
 let announced = false;
