@@ -83,11 +83,15 @@ class View:
         return FileResponse(file, media_type=KINDS[file.suffix])
 
     async def _live(self, socket: WebSocket) -> None:
-        viewed = await run_in_threadpool(self._viewed, None)
-        if not hasattr(viewed, "follow"):
-            await socket.close(1000, "this run has ended; its answers are those of a recorded run")
-            return
-        await viewed.follow(socket)
+        ended = "this run has ended; its answers are those of a recorded run"
+        try:
+            viewed = await run_in_threadpool(self._viewed, None)
+            if hasattr(viewed, "follow"):
+                await viewed.follow(socket)
+            else:
+                await socket.close(1000, ended)
+        except (ManetError, AnalysisError):  # it ended as the page came
+            await socket.close(1000, ended)
 
     async def _control(self, request: Request) -> Response:
         if self._actions is None:

@@ -67,7 +67,7 @@ class UnderWay:
         }
 
     async def follow(self, socket: WebSocket) -> None:
-        """Send states and frames until the run ends or the page goes."""
+        """Send states and frames until the run ends or the page goes. Raises UsageError if the run has ended already."""
         await socket.accept()
         feed = Feed(self)
         try:

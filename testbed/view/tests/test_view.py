@@ -1,5 +1,6 @@
 """The view of a real run: what it answers is what the run's files, `manet story` and `manet map` say; and what it refuses."""
 
+import asyncio
 import csv
 import http.client
 import json
@@ -16,8 +17,11 @@ from analysis.story_text import table_lines
 from testbed.errors import UsageError
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view.actions import Actions
+from testbed.view.app import View
+from testbed.view.live import UnderWay
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
+from testbed.web.guard import Place, Rules
 
 pytestmark = [pytest.mark.root, needs_runs]
 
@@ -151,6 +155,23 @@ def test_a_huge_head_is_refused(served: Served):
 def test_a_folder_of_runs_lists_them_and_opens_each(run_dir):
     with view(run_dir.parent) as one:
         assert one.ask("/api/run")["kind"] == "recorded", "a folder with one run is that run"
+
+
+def test_a_page_that_comes_as_the_run_ends_is_told_so(run_dir):
+    sent: list[dict] = []
+
+    async def receive() -> dict:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    place = Place("127.0.0.1", 8000, frozenset({"127.0.0.1"}))
+    scope = {"type": "websocket", "path": "/api/live", "query_string": b"token=secret", "headers": [(b"host", b"127.0.0.1:8000")]}
+    application = View(lambda _run: UnderWay(run_dir)).app(Rules(place, "secret"))
+    asyncio.run(application(scope, receive, send))
+    assert [message["type"] for message in sent] == ["websocket.accept", "websocket.close"]
+    assert sent[-1]["code"] == 1000
 
 
 @pytest.mark.parametrize(
