@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from testbed.errors import UsageError
+from testbed.web.connection import PromptConnection
 from testbed.web.guard import Place
 
 LOOPBACK = "127.0.0.1"
@@ -57,9 +58,9 @@ def listen(text: str | None = None) -> Listener:
 def serve(listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS, timeout_keep_alive=5,
-        timeout_graceful_shutdown=END_WITHIN_S, ws="websockets-sansio", ws_max_size=MAX_MESSAGE_BYTES, ws_max_queue=8,
-        h11_max_incomplete_event_size=1 << 14, lifespan="on",
+        app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws="websockets-sansio", ws_max_size=MAX_MESSAGE_BYTES,
+        ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on",
     )  # fmt: skip
     server = _Server(config, ready)
     try:
