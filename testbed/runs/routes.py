@@ -19,7 +19,7 @@ from testbed.stages.status import ask, status_socket
 from topologies.addresses import ip_address
 
 STATUS = ".status.json"
-TABLES = (("route", "show"), ("neighbour", "show"))
+ROUTES, NEIGHBOURS = ("route", "show", "table", "all"), ("neighbour", "show")
 NO_TRAFFIC = (
     "the run ended before its traffic, see {}/run.json (prompts and scripts keep none: `routes` at the prompt shows them)"
 )
@@ -109,10 +109,10 @@ def _kernel_tables(directory: Path, state: RunState | None, protocol: str, names
         commands = _status_commands(directory)
         found = {}
         for name in (name for name in names if name in netns):
-            table, neighbours = (iproute.ask_within(netns[name], "ip", "-color=never", *words) for words in TABLES)
-            table += iproute.ask_within(netns[name], "ip", "-color=never", "-6", "route", "show")
+            asked = (("-4", *ROUTES), ("-6", *ROUTES), NEIGHBOURS)
+            four, six, neighbours = (iproute.ask_within(netns[name], "ip", "-color=never", *words) for words in asked)
             text = "".join(_output_in_run(words, netns[name]) for words in commands.get(name, []))
-            found[name] = kernel_status.status_of(protocol, addresses[name], table, neighbours, text)
+            found[name] = kernel_status.status_of(protocol, addresses[name], four + six, neighbours, text)
         return RouteSnapshot(directory, "now", found)
     kept = {name: _text(directory / "routes" / f"{name}.txt") for name in names}
     when = "end" if all(kernel_status.recorded(text, "end") for text in kept.values()) else "start"

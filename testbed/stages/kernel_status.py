@@ -12,8 +12,8 @@ _NEIGHBOURS = "# neighbours\n"
 
 
 def status_of(protocol: str, address: str, table: str, neighbours: str, text: str = "") -> dict:
-    """The status of a station from the lines of `ip route show` and `ip neighbour show`; `text`: what its daemon's own commands
-    printed."""
+    """The status of a station from the lines of `ip route show table all` and `ip neighbour show`; `text`: what its daemon's own
+    commands printed."""
     routes = [route for line in table.splitlines() if (route := route_of(line))]
     found = [neighbour for line in neighbours.splitlines() if (neighbour := _neighbour_of(line))]
     of_daemon = {"text": text} if text else {}
@@ -21,15 +21,17 @@ def status_of(protocol: str, address: str, table: str, neighbours: str, text: st
 
 
 def route_of(line: str) -> dict | None:
-    """A route of a line of `ip route show`; None for one that leads to no other station. The state is the protocol that set it
-    (`proto` of ip(8); without one `boot`)."""
+    """A route of a line of `ip route show table all`; None for one that leads to no other station. The state is the protocol that
+    set it (`proto` of ip(8); without one `boot`). Daemons such as batmand keep routes in tables of their own: `table`."""
     words = line.split()
-    if not words or words[0] in _TYPES or words[0].startswith("fe80:") or "table" in words:
+    table = _after(words, "table")
+    if not words or words[0] in _TYPES or words[0].startswith("fe80:") or table == "local":
         return None
     kind, words = (words[0], words[1:]) if words[0] in ("unreachable", "prohibit", "blackhole") else (None, words)
     six = ":" in line.partition(" dev ")[0]
     destination, _, bits = ("::/0" if six else "0.0.0.0/0").partition("/") if words[0] == "default" else words[0].partition("/")
     metric = _after(words, "metric")
+    of_table = {"table": table} if table else {}
     return {
         "destination": destination,
         "prefix": int(bits) if bits else (128 if ":" in destination else 32),
@@ -37,6 +39,7 @@ def route_of(line: str) -> dict | None:
         "hops": None,
         "state": kind or _after(words, "proto") or "boot",
         "metric": int(metric) if metric else 0,
+        **of_table,
     }
 
 

@@ -54,6 +54,8 @@ def _route(route: dict) -> list[str]:
     hops = _quality(route) if route["hops"] is None else f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
     via = "direct" if route["via"] is None else f"via {route['via']}"
     cells = [via, hops, route["state"], sequence, _expires(route)]
+    if "table" in route:
+        cells.append(f"table {route['table']}")
     for key in ("precursors", "path"):
         if route.get(key):
             cells.append(f"{key} {' '.join(route[key])}")

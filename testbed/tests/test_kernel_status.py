@@ -23,6 +23,14 @@ def test_a_route_of_the_kernel(line: str, route: tuple) -> None:
     assert tuple(found[key] for key in ("destination", "prefix", "via", "state", "metric")) == route
 
 
+def test_a_route_in_a_table_of_a_daemon_s_own() -> None:
+    found = route_of("10.0.0.3 via 10.0.0.2 dev wlan0 table 66 proto static src 10.0.0.1 onlink")
+    assert found is not None
+    assert (found["destination"], found["via"], found["table"]) == ("10.0.0.3", "10.0.0.2", "66")
+    plain = route_of("10.0.0.3 via 10.0.0.2 dev wlan0")
+    assert plain is not None and "table" not in plain
+
+
 @pytest.mark.parametrize(
     "line",
     [
