@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scenarios.scenario import Scenario
     from testbed.campaigns.cells import Cell
     from testbed.campaigns.experiment import Experiment
+    from testbed.campaigns.progress import Progress
 
 EXAMPLES = """
   ./manet run hv-fig1 --quick       the quick size, minutes
@@ -54,6 +55,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
     parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
     add_campaign(parser)
+    parser.add_argument(
+        "--progress", choices=("text", "json"), default="text",
+        help="progress on standard error for people, or a JSON object a line for programs (formats/serve.md)",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,7 +82,6 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
 
     from analysis.errors import DiskFullError
     from testbed.campaigns.campaign import Campaign
-    from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
@@ -96,7 +100,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     for note in period_notes(cell.scenario for cell in experiment.cells):
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda needed: measured_now(needed, options.jobs)) if experiment.expected else {}
-    progress = Progress()
+    progress = progress_of(options)
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), max_guests())
     try:
         again = resume_command(experiment, directory, options)
@@ -128,6 +132,14 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     return 0 if report.is_complete and not bad else 1
 
 
+def progress_of(options: argparse.Namespace) -> "Progress":
+    """Progress in the form that `--progress` names; verbs without the option print text."""
+    from testbed.campaigns.progress import Progress
+    from testbed.campaigns.progress_json import JsonProgress
+
+    return JsonProgress() if getattr(options, "progress", "text") == "json" else Progress()
+
+
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:
     """The command that continues this campaign."""
     import shlex
@@ -146,7 +158,6 @@ def repeat(options: argparse.Namespace) -> int:
     """Repeat a recorded run; returns 1 if it failed or is void."""
     import json
 
-    from testbed.campaigns.progress import Progress
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
@@ -164,7 +175,7 @@ def repeat(options: argparse.Namespace) -> int:
     directory = options.out or new_directory(results_folder(), recorded)
     name = str(recorded.directory)
     runner = runner_for({name: recorded.scenario}, [recorded.seed], options, name)
-    progress = Progress()
+    progress = progress_of(options)
     progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
     def show_stage(stage: str, fraction: float | None) -> None:
