@@ -80,7 +80,11 @@ class Experiment:
 
 def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
     """Load and check the experiment or scenario in `path`; UsageError names the file, the line and the key of the first error."""
-    document = toml_file.read(path, toml_file.short_name(path))
+    return checked(toml_file.read(path, toml_file.short_name(path)), request)
+
+
+def checked(document: Document, request: Request = FULL_SIZE) -> Experiment:
+    """As `load`, of a file that was read."""
     if not document.is_experiment:
         return _single(document, request)
     sweep = Sweep.of(Declaration.of(document), request)
