@@ -24,7 +24,8 @@ LAST_BYTES = 1 << 14  # of the log, in which `last_lines` looks
 
 
 class RunChild:
-    """A started `manet run WORDS`. `on_line` gets each line of standard error, in a thread, before `wait` returns."""
+    """A started `manet run WORDS`. `on_line` gets each line of standard error, in a thread, before `wait` returns; it must not
+    raise."""
 
     def __init__(self, words: Sequence[str | Path], folder: Path, on_line: Callable[[str], None] = lambda _line: None) -> None:
         """`folder` is created and gets what the child prints, in the files `stdout` and `stderr`. Raises UsageError if setpriv(1)
