@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mobility.trace
-from scenarios import toml_file
+from scenarios import confined, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
 from scenarios.errors import UsageError, did_you_mean
@@ -29,8 +29,10 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 
 def scenario_of(keys: Keys) -> Scenario:
     """The checked scenario of these keys, with all defaults."""
+    confined.check_routing(keys)
     keys = with_description(keys)
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
+    confined.check(scenario, keys)
     _check_radio(scenario, keys)
     scenario = _with_files_of_flows(_with_root_file_systems(scenario, keys), keys)
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario

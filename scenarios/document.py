@@ -22,13 +22,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Document:
-    """The tables of a file (and of its bases), or of a script, which has no lines. `texts`: of each of these files, its text."""
+    """The tables of a file (and of its bases), or of a script, which has no lines. `texts`: of each of these files, its text.
+    `foreign`: keys at the top of the scenario that a request from elsewhere gave (scenarios/confined.py)."""
 
     path: Path
     name: str
     tables: dict[str, Any]
     places: Mapping[KeyPath, Place] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
+    foreign: frozenset[str] = frozenset()
 
     @property
     def is_experiment(self) -> bool:

@@ -20,6 +20,7 @@ from testbed.commands.options import (
 
 if TYPE_CHECKING:
     from testbed.campaigns.experiment import Experiment
+    from testbed.campaigns.progress import Progress
 
 EXAMPLES = """
   ./manet run hv-fig1 --quick       the quick size, minutes
@@ -51,6 +52,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
     parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
     add_campaign(parser)
+    parser.add_argument(
+        "--progress", choices=("text", "json"), default="text",
+        help="progress on standard error for people, or a JSON object a line for programs (formats/serve.md)",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,7 +77,6 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     import json
     from dataclasses import asdict
 
-    from testbed.campaigns.progress import Progress
     from testbed.workers.execution import Conditions, execute
 
     given = vars(options)
@@ -80,7 +84,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         options.jobs, given.get("kernel"), given.get("allow_internet", False), options.resume,
         place_of("tcp", given.get("overrides", ()), experiment.name), resume_command(experiment, directory, options),
     )  # fmt: skip
-    executed = execute(experiment, directory, conditions, Progress(), say)
+    executed = execute(experiment, directory, conditions, progress_of(options), say)
     outcomes, report = executed.outcomes, executed.report
     runs = [
         {"cell": o.task.cell.name, "seed": o.task.seed, "status": o.status, "verdict": o.verdict, "voids": o.voids,
@@ -104,6 +108,14 @@ def say(text: str) -> None:
     print(f"manet run: {text}", file=sys.stderr, flush=True)
 
 
+def progress_of(options: argparse.Namespace) -> "Progress":
+    """Progress in the form that `--progress` names; verbs without the option print text."""
+    from testbed.campaigns.progress import Progress
+    from testbed.campaigns.progress_json import JsonProgress
+
+    return JsonProgress() if getattr(options, "progress", "text") == "json" else Progress()
+
+
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:
     """The command that continues this campaign."""
     import shlex
@@ -122,7 +134,6 @@ def repeat(options: argparse.Namespace) -> int:
     """Repeat a recorded run; returns 1 if it failed or is void."""
     import json
 
-    from testbed.campaigns.progress import Progress
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again

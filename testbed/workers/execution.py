@@ -10,7 +10,7 @@ from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
-from testbed.campaigns.schedule import Outcome, Pace
+from testbed.campaigns.schedule import Outcome, Pace, Runner
 from testbed.campaigns.side_by_side import default_jobs
 from testbed.curves.lay_out import curves_of, lay_out
 from testbed.curves.measure import measured_now
@@ -55,15 +55,7 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
     from testbed.stages.kernel_tcp import period_notes
 
     scenarios = [cell.scenario for cell in experiment.cells]
-    try:
-        runner = runner_for(
-            {name_of(experiment, cell): cell.scenario for cell in experiment.cells}, range(1, experiment.seeds + 1), say=say,
-            tcp_place=conditions.tcp_place or experiment.name, kernel=conditions.kernel,
-            allow_internet=conditions.allow_internet,
-        )  # fmt: skip
-    except KeyRefused as problem:
-        keys = next((cell.keys for cell in experiment.cells if cell.scenario is problem.scenario), None)
-        raise (problem if keys is None else keys.refusal(problem.path, problem.text)) from None
+    runner = runner_of(experiment, conditions, say)
     for note in period_notes(scenarios):
         say(note)
     curves = curves_of(experiment, lambda needed: measured_now(needed, conditions.jobs)) if experiment.expected else {}
@@ -80,6 +72,20 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
     finally:
         progress.close()
     return Executed(outcomes, report, campaign.pace, jobs)
+
+
+def runner_of(experiment: Experiment, conditions: Conditions, say: Say) -> Runner:
+    """What carries out the experiment's runs. UsageError, which names the key, for what this machine lacks or a program would
+    refuse; nothing has started then."""
+    named = {name_of(experiment, cell): cell.scenario for cell in experiment.cells}
+    try:
+        return runner_for(
+            named, range(1, experiment.seeds + 1), say=say, tcp_place=conditions.tcp_place or experiment.name,
+            kernel=conditions.kernel, allow_internet=conditions.allow_internet,
+        )  # fmt: skip
+    except KeyRefused as problem:
+        keys = next((cell.keys for cell in experiment.cells if cell.scenario is problem.scenario), None)
+        raise (problem if keys is None else keys.refusal(problem.path, problem.text)) from None
 
 
 def name_of(experiment: Experiment, cell: Cell) -> str:

@@ -1,0 +1,233 @@
+"""The addresses of the HTTP interface (formats/serve.md), behind testbed/web/guard.py.
+
+Every answer is computed in a thread, except the streams of events. Every error is `{"error": "one line"}`.
+"""
+
+import json
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from analysis.errors import AnalysisError
+from testbed.errors import ManetError, UsageError, shortened
+from testbed.serve import openapi
+from testbed.serve.events import as_sse
+from testbed.serve.job import ID, Job
+from testbed.serve.query import Query
+from testbed.serve.queue import NoJob, Queue, QueueFull, WrongState
+from testbed.serve.request import Plan, names, plan_of
+from testbed.serve.results import MAX_ROWS, TABLES, NotThere, Results
+from testbed.web.guard import Guard, Rules, refuse
+from testbed.web.server import Listener
+
+METHODS = frozenset({"GET", "POST", "DELETE"})
+OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
+MAX_STREAMS = 16  # of events, far below the server's connections
+MAX_CHECKS = 4  # requests for a run that are checked or wait for their check
+MAX_LISTED = 1000
+RETRY_S = "10"
+STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429}
+TEXT = """manet serve: runs of TCP over mobile ad hoc networks, over HTTP
+
+GET  /api/openapi.json   the interface (OpenAPI 3.1); formats/serve.md describes it in words
+POST /api/runs           start a run: {{"scenario": {{"topology": "chain", "hops": 2}}}} or {{"experiment": "chain5"}}
+GET  /api/runs           the runs, the newest first
+Every other request needs the header 'Authorization: Bearer TOKEN', with the token that `manet serve` printed.
+
+experiments and ready-made scenarios: {names}
+"""
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """The application. `check_machine`: whether a request is also checked against this machine before it is accepted."""
+
+    def __init__(self, queue: Queue, check_machine: bool = True) -> None:
+        self._queue, self._check_machine = queue, check_machine
+        self._results = Results()
+        self._streams = 0
+        self._checks = threading.BoundedSemaphore(MAX_CHECKS)
+        self._checking = threading.Lock()
+
+    def app(self, listener: Listener) -> Guard:
+        """The application behind its guard."""
+        run = "/api/runs/{id}"
+        routes = [
+            Route("/", self._text), Route("/api/openapi.json", self._openapi),
+            Route("/api/runs", self._list), Route("/api/runs", self._submit, methods=["POST"]),
+            Route(run, self._answer(self._about)), Route(run, self._answer(self._stop), methods=["DELETE"]),
+            Route(run + "/events", self._events),
+            Route(run + "/tables/{table}", self._table),
+            Route(run + "/figures", self._answer(lambda job, _: {"figures": self._results.figures(job)})),
+            Route(run + "/figures/{name}", self._file(lambda job, path: self._results.figure(job, path["name"]))),
+            Route(run + "/files", self._answer(lambda job, _: {"files": self._results.files(job)})),
+            Route(run + "/files/{name:path}", self._file(lambda job, path: self._results.file(job, path["name"]))),
+            Route(run + "/cells/{cell}/{seed}/air", self._answer(self._air)),
+            Route(run + "/cells/{cell}/{seed}/story", self._answer(self._story)),
+        ]  # fmt: skip
+        handlers = {404: _unknown, 405: _wrong_method, 500: _failed}
+        application = Starlette(routes=routes, exception_handlers=handlers)
+        rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, METHODS)
+        return Guard(application, rules)
+
+    # --- runs -----------------------------------------------------------------------------------------------------
+
+    async def _submit(self, request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return refuse(415, "the body is no JSON; send it with the header 'Content-Type: application/json'")
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            return refuse(400, 'the body is no JSON; send {"scenario": {...}} or {"experiment": "NAME"}')
+        return await self._answered(lambda: _json(self._about_job(self._queue.submit(self._plan(body))), 201))
+
+    def _plan(self, body: Any) -> Plan:
+        """Checks take seconds for a large experiment: one at a time, few wait."""
+        if not self._checks.acquire(blocking=False):
+            raise QueueFull(f"{MAX_CHECKS} requests are being checked already; try again when they have been")
+        try:
+            with self._checking:
+                return plan_of(body, self._check_machine)
+        finally:
+            self._checks.release()
+
+    async def _list(self, request: Request) -> Response:
+        def found() -> Response:
+            query = Query(request, {"before", "limit"})
+            before = query.whole("before", None, 1, 10**9)
+            jobs = self._queue.jobs(before, query.whole("limit", 100, 1, MAX_LISTED))
+            return _json({"runs": [job.summary() for job in jobs]})
+
+        return await self._answered(found)
+
+    def _about(self, job: Job, query: Query) -> dict[str, Any]:
+        query.done()
+        return self._about_job(job)
+
+    def _about_job(self, job: Job) -> dict[str, Any]:
+        answer = job.answer()
+        progress = list(self._queue.progress.values()) if job.state == "running" else []
+        about = {"request": job.request, "progress": progress, "verdicts": (answer or {}).get("verdicts"), "answer": answer}
+        return job.summary() | about
+
+    def _stop(self, job: Job, query: Query) -> dict[str, Any]:
+        query.done()
+        return self._about_job(self._queue.stop(job.id))
+
+    async def _events(self, request: Request) -> Response:
+        try:
+            after = Query(request, {"after"}).whole("after", _last_id(request), 0, 10**9)
+            events = self._queue.events(request.path_params["id"])
+        except ManetError as problem:
+            return _refused(problem)
+        if self._streams >= MAX_STREAMS:
+            return refuse(429, f"{MAX_STREAMS} clients watch already; close one, or GET /api/runs/ID now and then")
+        self._streams += 1
+
+        async def stream() -> AsyncIterator[str]:
+            try:
+                yield "retry: 2000\n\n"
+                async for event in events.follow(after, self._queue.over):
+                    yield ": \n\n" if event is None else as_sse(*event)
+            finally:
+                self._streams -= 1
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    # --- results --------------------------------------------------------------------------------------------------
+
+    async def _table(self, request: Request) -> Response:
+        def found() -> Response:
+            job, table = self._queue.job(request.path_params["id"]), request.path_params["table"]
+            as_csv = Query(request, {"format"}).one_of("format", ("json", "csv")) == "csv"
+            if table not in TABLES:
+                raise NotThere(f"table {shortened(table)}: there are {', '.join(TABLES)}")
+            if as_csv:
+                return FileResponse(self._results.table(job, table), media_type="text/csv")
+            return _json({"rows": self._results.rows(job, table)})
+
+        return await self._answered(found)
+
+    def _air(self, job: Job, query: Query) -> dict[str, Any]:
+        query.only({"from", "to", "limit"})
+        window = query.whole("from", 0), query.whole("to", None), query.whole("limit", 1000, 1, MAX_ROWS)
+        return self._results.air(job, query.path["cell"], query.seed(), *window)
+
+    def _story(self, job: Job, query: Query) -> dict[str, Any]:
+        query.only({"flow", "segment", "t", "span"})
+        flow, segment = query.text("flow", "flow1"), query.whole("segment", None)
+        chosen = flow, segment, query.number("t", None), query.number("span", 0.5)
+        return self._results.story(job, query.path["cell"], query.seed(), *chosen)
+
+    # --- answers --------------------------------------------------------------------------------------------------
+
+    def _answer(self, method: Callable[[Job, Query], dict[str, Any]]) -> Endpoint:
+        """A route about a job that answers in JSON."""
+
+        async def answer(request: Request) -> Response:
+            return await self._answered(lambda: _json(method(self._queue.job(request.path_params["id"]), Query(request, None))))
+
+        return answer
+
+    def _file(self, method: Callable[[Job, dict[str, str]], Any]) -> Endpoint:
+        """A route that answers with a file."""
+
+        async def answer(request: Request) -> Response:
+            return await self._answered(
+                lambda: FileResponse(method(self._queue.job(request.path_params["id"]), request.path_params))
+            )
+
+        return answer
+
+    async def _answered(self, make: Callable[[], Response]) -> Response:
+        try:
+            return await run_in_threadpool(make)
+        except (ManetError, AnalysisError) as problem:
+            return _refused(problem)
+
+    async def _text(self, _request: Request) -> Response:
+        return PlainTextResponse(TEXT.format(names=", ".join(names())))
+
+    async def _openapi(self, _request: Request) -> Response:
+        return _json(await run_in_threadpool(openapi.document))
+
+
+def _json(content: object, status: int = 200) -> Response:
+    text = json.dumps(content, allow_nan=False, default=float)
+    return Response(text, status, media_type="application/json")
+
+
+def _refused(problem: Exception) -> Response:
+    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError) else 400)
+    response = refuse(status, str(problem))
+    if status == 429:
+        response.headers["retry-after"] = RETRY_S
+    return response
+
+
+def _last_id(request: Request) -> int:
+    """The header that a client sends after a lost connection (WHATWG HTML, 9.2.4); 0 for the first one, or for no number."""
+    given = request.headers.get("last-event-id", "")
+    return int(given) if ID.fullmatch(given) else 0
+
+
+async def _unknown(request: Request, _problem: Exception) -> Response:
+    return refuse(404, f"{shortened(request.url.path)}: no such address; GET /api/openapi.json lists them")
+
+
+async def _wrong_method(request: Request, problem: Exception) -> Response:
+    response = refuse(405, f"{shortened(request.url.path)}: takes no {request.method}; GET /api/openapi.json lists the methods")
+    response.headers.update(getattr(problem, "headers", None) or {})  # Allow
+    return response
+
+
+async def _failed(request: Request, problem: Exception) -> Response:
+    return refuse(500, f"{shortened(request.url.path)}: {type(problem).__name__}; please report it")

@@ -1,0 +1,87 @@
+"""A job: a requested run in a folder of its own, `FOLDER/ID` (formats/serve.md), from the queue to its results."""
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from analysis.files import read_object, write_atomic
+
+FORMAT = "manet-job/1"
+RECORD = "job.json"
+ID = re.compile(r"[1-9][0-9]{0,8}")
+State = Literal["queued", "running", "complete", "failed", "stopped", "interrupted"]
+OPEN: tuple[State, ...] = ("queued", "running")
+
+
+def now() -> str:
+    """The time of day, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass
+class Job:
+    """`state`: `complete` once there are tables, even if runs are void or failed; `failed` without tables; `stopped` by a
+    request; `interrupted` by the end of the server. `exit_status`: of `manet run`. Times are UTC. `target`: an experiment's
+    name, or the file of a scenario in the folder (`is_file`)."""
+
+    folder: Path
+    name: str
+    request: dict[str, Any]
+    runs: int
+    target: str
+    options: tuple[str, ...]
+    is_file: bool = False
+    state: State = "queued"
+    queued: str = ""
+    started: str | None = None
+    ended: str | None = None
+    exit_status: int | None = None
+    error: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The name of the folder: a number."""
+        return self.folder.name
+
+    @property
+    def results(self) -> Path:
+        """The folder of results (formats/results.md)."""
+        return self.folder / "results"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits or runs."""
+        return self.state in OPEN
+
+    def argv(self) -> list[str]:
+        """The words for `manet run`."""
+        target = str(self.folder / self.target) if self.is_file else self.target
+        return [target, *self.options, "--out", str(self.results), "--json", "--progress", "json"]
+
+    def save(self) -> None:
+        """Write job.json."""
+        entry = {key: value for key, value in asdict(self).items() if key != "folder"}
+        write_atomic(self.folder / RECORD, json.dumps({"format": FORMAT, **entry}, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Job | None":
+        """The job in a folder; None if it holds none."""
+        entry = read_object(folder / RECORD)
+        if entry.pop("format", None) != FORMAT or ID.fullmatch(folder.name) is None:
+            return None
+        entry["options"] = tuple(entry["options"])
+        return cls(folder, **entry)
+
+    def answer(self) -> dict[str, Any] | None:
+        """What `manet run --json` printed; None before the end, and without tables."""
+        if self.is_open:
+            return None
+        return read_object(self.folder / "stdout") or None
+
+    def summary(self) -> dict[str, Any]:
+        """The job in a list."""
+        keys = ("id", "name", "state", "runs", "queued", "started", "ended", "exit_status", "error")
+        return {key: getattr(self, key) for key in keys}

@@ -1,0 +1,84 @@
+"""The words of a request's address, checked: those after `?`, and the seed."""
+
+import math
+from collections.abc import Collection
+from typing import overload
+
+from starlette.requests import Request
+
+from testbed.errors import ManetError, shortened
+
+MAX_WHOLE = (1 << 63) - 1
+
+
+class Wrong(ManetError):
+    """A wrong word of a request."""
+
+
+class Query:
+    """The words after `?`, each at most once. Methods raise Wrong, which names the word."""
+
+    def __init__(self, request: Request, known: Collection[str] | None) -> None:
+        """`known`: the words that the address takes, `token` besides; None: `only` says so later."""
+        self._given, self.path = request.query_params, request.path_params
+        if known is not None:
+            self.only(known)
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse a word that is not known, or is given twice."""
+        for name, _ in self._given.multi_items():
+            if name not in {*known, "token"}:
+                raise Wrong(f"{shortened(name)}=: unknown word; {'use ' + ', '.join(sorted(known)) if known else 'leave it out'}")
+            if len(self._given.getlist(name)) > 1:
+                raise Wrong(f"{name}=: is given twice; give it once")
+
+    def done(self) -> None:
+        """Refuse every word."""
+        self.only(())
+
+    def text(self, name: str, otherwise: str) -> str:
+        """A word."""
+        return self._given.get(name, otherwise)
+
+    def one_of(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of the choices, the first by default."""
+        given = self._given.get(name, choices[0])
+        if given not in choices:
+            raise Wrong(f"{name}={shortened(given)}: is not known; use {' or '.join(choices)}")
+        return given
+
+    @overload
+    def whole(self, name: str, otherwise: int, least: int = 0, most: int = MAX_WHOLE) -> int: ...
+    @overload
+    def whole(self, name: str, otherwise: None, least: int = 0, most: int = MAX_WHOLE) -> int | None: ...
+    def whole(self, name: str, otherwise: int | None, least: int = 0, most: int = MAX_WHOLE) -> int | None:
+        """A whole number within bounds."""
+        given = self._given.get(name)
+        return otherwise if given is None else _whole(name, given, least, most)
+
+    @overload
+    def number(self, name: str, otherwise: float) -> float: ...
+    @overload
+    def number(self, name: str, otherwise: None) -> float | None: ...
+    def number(self, name: str, otherwise: float | None) -> float | None:
+        """A number of seconds, at least 0."""
+        given = self._given.get(name)
+        if given is None:
+            return otherwise
+        try:
+            found = float(given)
+        except ValueError:
+            found = math.nan
+        if not 0 <= found < 1e9:
+            raise Wrong(f"{name}={shortened(given)}: is no time in seconds")
+        return found
+
+    def seed(self) -> int:
+        """The seed in the path."""
+        return _whole("seed", self.path["seed"], 1, 10**6)
+
+
+def _whole(name: str, given: str, least: int, most: int) -> int:
+    if not (given.isascii() and given.isdecimal()) or len(given) > 19 or not least <= int(given) <= most:
+        raise Wrong(f"{name}={shortened(given)}: is no whole number from {least} to {most}")
+    return int(given)

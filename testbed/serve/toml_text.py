@@ -1,0 +1,49 @@
+"""Values of JSON as TOML 1.0 text on one line: what a request gives becomes a scenario's file, or a value of `--set`."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.errors import UsageError
+
+MAX_DEPTH = 10  # no key of a scenario needs more than five levels
+MAX_WHOLE = 1 << 63  # TOML 1.0: 64 bits, signed
+
+
+def value_text(value: Any, key: str, depth: int = 0) -> str:
+    """The value of `key`, which errors name. Raises UsageError for what TOML lacks: null, infinity, half a surrogate pair."""
+    if depth > MAX_DEPTH:
+        raise UsageError(f'key "{key}": is nested too deep; no key needs more than five levels')
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if not -MAX_WHOLE <= value < MAX_WHOLE:
+            raise UsageError(f'key "{key}": is a number of more than 64 bits; give a smaller one')
+        return str(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise UsageError(f'key "{key}": is no finite number; give one')
+        return repr(value)
+    if isinstance(value, str):
+        return _string(value, key)
+    if isinstance(value, list):
+        return f"[{', '.join(value_text(part, key, depth + 1) for part in value)}]"
+    if isinstance(value, Mapping):
+        parts = (f"{_string(name, key)} = {value_text(part, f'{key}.{name}', depth + 1)}" for name, part in value.items())
+        return f"{{{', '.join(parts)}}}"
+    raise UsageError(f'key "{key}": is null, which TOML lacks; leave it out for the default')
+
+
+def file_text(tables: Mapping[str, Any]) -> str:
+    """A file with each key on a line."""
+    return "".join(f"{_string(key, key)} = {value_text(value, key)}\n" for key, value in tables.items())
+
+
+def _string(text: str, key: str) -> str:
+    """A basic string: JSON's escapes are TOML's, except that TOML also escapes DEL."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"key {ascii(key)[:80]}: is no Unicode text; correct its escapes") from None
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
