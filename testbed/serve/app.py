@@ -102,7 +102,7 @@ class Api:
     async def _list(self, request: Request) -> Response:
         def found() -> Response:
             query = Query(request, {"before", "limit"})
-            before = query.whole("before", None, 1, 10**9)
+            before = query.whole_if_given("before", 1, 10**9)
             jobs = self._queue.jobs(before, query.whole("limit", 100, 1, MAX_LISTED))
             return _json({"runs": [job.summary() for job in jobs]})
 
@@ -160,13 +160,13 @@ class Api:
 
     def _air(self, job: Job, query: Query) -> dict[str, Any]:
         query.only({"from", "to", "limit"})
-        window = query.whole("from", 0), query.whole("to", None), query.whole("limit", 1000, 1, MAX_ROWS)
+        window = query.whole("from", 0), query.whole_if_given("to"), query.whole("limit", 1000, 1, MAX_ROWS)
         return self._results.air(job, query.path["cell"], query.seed(), *window)
 
     def _story(self, job: Job, query: Query) -> dict[str, Any]:
         query.only({"flow", "segment", "t", "span"})
-        flow, segment = query.text("flow", "flow1"), query.whole("segment", None)
-        chosen = flow, segment, query.number("t", None), query.number("span", 0.5)
+        flow, segment = query.text("flow", "flow1"), query.whole_if_given("segment")
+        chosen = flow, segment, query.seconds("t", 0.0), query.seconds("span", 0.5)
         return self._results.story(job, query.path["cell"], query.seed(), *chosen)
 
     # --- answers --------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def _route(path: str, **by_method: Endpoint) -> Route:
 
 def _json(content: object, status: int = 200) -> Response:
     text = json.dumps(content, allow_nan=False, default=float)
-    return Response(text, status, media_type="application/json")
+    return Response(text + "\n", status, media_type="application/json")
 
 
 def _refused(problem: Exception) -> Response:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection
-from typing import overload
 
 from starlette.requests import Request
 
@@ -47,20 +46,17 @@ class Query:
             raise Wrong(f"{name}={shortened(given)}: is not known; use {' or '.join(choices)}")
         return given
 
-    @overload
-    def whole(self, name: str, otherwise: int, least: int = 0, most: int = MAX_WHOLE) -> int: ...
-    @overload
-    def whole(self, name: str, otherwise: None, least: int = 0, most: int = MAX_WHOLE) -> int | None: ...
-    def whole(self, name: str, otherwise: int | None, least: int = 0, most: int = MAX_WHOLE) -> int | None:
-        """A whole number within bounds."""
-        given = self._given.get(name)
-        return otherwise if given is None else _whole(name, given, least, most)
+    def whole(self, name: str, otherwise: int, least: int = 0, most: int = MAX_WHOLE) -> int:
+        """A whole number within bounds, or `otherwise` without the word."""
+        given = self.whole_if_given(name, least, most)
+        return otherwise if given is None else given
 
-    @overload
-    def number(self, name: str, otherwise: float) -> float: ...
-    @overload
-    def number(self, name: str, otherwise: None) -> float | None: ...
-    def number(self, name: str, otherwise: float | None) -> float | None:
+    def whole_if_given(self, name: str, least: int = 0, most: int = MAX_WHOLE) -> int | None:
+        """A whole number within bounds, or None without the word."""
+        given = self._given.get(name)
+        return None if given is None else _whole(name, given, least, most)
+
+    def seconds(self, name: str, otherwise: float) -> float:
         """A number of seconds, at least 0."""
         given = self._given.get(name)
         if given is None:

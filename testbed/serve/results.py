@@ -86,9 +86,7 @@ class Results:
         rows = [{**frames.as_text(int(row)), "t_ns": int(times[row])} for row in chosen[:limit]]
         return {"total": len(chosen), "rows": rows}
 
-    def story(
-        self, job: Job, cell: str, seed: int, flow: str, segment: int | None, t: float | None, span: float
-    ) -> dict[str, Any]:
+    def story(self, job: Job, cell: str, seed: int, flow: str, segment: int | None, t: float, span: float) -> dict[str, Any]:
         """The story of a flow's segment, or of what was sent from `t` on for `span` seconds (formats/view.md)."""
         return self._run(job, cell, seed).story(flow, segment, t, span)
 
