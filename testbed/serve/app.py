@@ -4,7 +4,6 @@ Every answer is computed in a thread, except the streams of events. Every error 
 """
 
 import json
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from analysis.errors import AnalysisError
 from testbed.errors import ManetError, UsageError, shortened
 from testbed.serve import openapi
 from testbed.serve.events import as_sse
+from testbed.serve.gate import Gate
 from testbed.serve.job import ID, Job
 from testbed.serve.query import Query
 from testbed.serve.queue import NoJob, Queue, QueueFull, WrongState
@@ -28,7 +28,6 @@ from testbed.web.server import Listener
 
 OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
 MAX_STREAMS = 16  # of events, far below the server's connections
-MAX_CHECKS = 4  # requests for a run that are checked or wait for their check
 MAX_LISTED = 1000
 EVENTS = "text/event-stream"
 RETRY_S = "10"
@@ -54,8 +53,7 @@ class Api:
         self._queue, self._check_machine = queue, check_machine
         self._results = Results()
         self._streams = 0
-        self._checks = threading.BoundedSemaphore(MAX_CHECKS)
-        self._checking = threading.Lock()
+        self._checks, self._reading = Gate("checks of requests"), Gate("answers about the air log or a story")
 
     def app(self, listener: Listener) -> Guard:
         """The application behind its guard."""
@@ -90,14 +88,9 @@ class Api:
         return await self._answered(lambda: _json(self._about_job(self._queue.submit(self._plan(body))), 201))
 
     def _plan(self, body: Any) -> Plan:
-        """Checks take seconds for a large experiment: one at a time, few wait."""
-        if not self._checks.acquire(blocking=False):
-            raise QueueFull(f"{MAX_CHECKS} requests are being checked already; try again when they have been")
-        try:
-            with self._checking:
-                return plan_of(body, self._check_machine)
-        finally:
-            self._checks.release()
+        """Checks take seconds for a large experiment."""
+        with self._checks.passed():
+            return plan_of(body, self._check_machine)
 
     async def _list(self, request: Request) -> Response:
         def found() -> Response:
@@ -161,13 +154,15 @@ class Api:
     def _air(self, job: Job, query: Query) -> dict[str, Any]:
         query.only({"from", "to", "limit"})
         window = query.whole("from", 0), query.whole_if_given("to"), query.whole("limit", 1000, 1, MAX_ROWS)
-        return self._results.air(job, query.path["cell"], query.seed(), *window)
+        with self._reading.passed():
+            return self._results.air(job, query.path["cell"], query.seed(), *window)
 
     def _story(self, job: Job, query: Query) -> dict[str, Any]:
         query.only({"flow", "segment", "t", "span"})
         flow, segment = query.text("flow", "flow1"), query.whole_if_given("segment")
         chosen = flow, segment, query.seconds("t", 0.0), query.seconds("span", 0.5)
-        return self._results.story(job, query.path["cell"], query.seed(), *chosen)
+        with self._reading.passed():
+            return self._results.story(job, query.path["cell"], query.seed(), *chosen)
 
     # --- answers --------------------------------------------------------------------------------------------------
 
@@ -217,7 +212,7 @@ def _json(content: object, status: int = 200) -> Response:
 
 
 def _refused(problem: Exception) -> Response:
-    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError) else 400)
+    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError | AnalysisError) else 400)
     return _busy(str(problem)) if status == 429 else refuse(status, str(problem))
 
 

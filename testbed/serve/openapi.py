@@ -20,9 +20,11 @@ ERRORS = {
     415: "The body is not declared as application/json.",
     421: "The Host header does not name this server.",
     422: "A key is unknown, wrong or not allowed; or a file of the results cannot be used.",
-    429: "The queue, the checks or the streams are full.",
+    429: "The queue, the checks, the streams or the costly answers are full.",
 }
 ALWAYS = (400, 401, 403, 421)
+READ = (404, 409, 422)
+COSTLY = (*READ, 429)
 INFO = (
     "Start, watch and stop runs of this testbed, and read their results. Errors are one line: {\"error\": \"...\"}. "
     "formats/serve.md of the project describes the interface in words."
@@ -93,7 +95,7 @@ def _paths() -> Json:
         },
         f"{run}/tables/{{table}}": {
             "parameters": [at, {"schema": {"enum": list(TABLES)}, **_in("path", "table", "`runs`: table.csv; `summary`.")}],
-            "get": _operation("table", "A table of the results.", _content(table, "The table."), more=(404, 409), parameters=[
+            "get": _operation("table", "A table of the results.", _content(table, "The table."), more=READ, parameters=[
                 _query("format", {"enum": ["json", "csv"], "default": "json"}, "The form of the answer."),
             ]),
         },
@@ -115,7 +117,7 @@ def _paths() -> Json:
         },
         f"{cell}/air": {
             "parameters": cells,
-            "get": _operation("air", "Rows of the air log of one run.", _json("Air"), more=(404, 409), parameters=[
+            "get": _operation("air", "Rows of the air log of one run.", _json("Air"), more=COSTLY, parameters=[
                 _query("from", WHOLE, "Begin of the window, ns of model time."),
                 _query("to", WHOLE, "End of the window, ns; without it, the end of the run."),
                 _query("limit", WHOLE | {"minimum": 1, "maximum": MAX_ROWS, "default": 1000}, "At most so many rows."),
@@ -123,7 +125,7 @@ def _paths() -> Json:
         },
         f"{cell}/story": {
             "parameters": cells,
-            "get": _operation("story", "The path of segments of a TCP flow.", _json("Story"), more=(404, 409, 422), parameters=[
+            "get": _operation("story", "The path of segments of a TCP flow.", _json("Story"), more=COSTLY, parameters=[
                 _query("flow", TEXT | {"default": "flow1"}, "The name of a flow."),
                 _query("segment", WHOLE, "The number of a segment; without it, what was sent from `t` on."),
                 _query("t", {"type": "number", "minimum": 0, "default": 0}, "s from the start of the traffic."),
