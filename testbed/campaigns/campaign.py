@@ -29,11 +29,12 @@ class Campaign:
     runner: Runner
     again: str = ""  # the command that continues it
     starts: threading.Semaphore = field(default_factory=start_places)
+    stop: threading.Event = field(default_factory=threading.Event)  # set from any thread: the runs end in order
     pace: Pace = field(default=Pace(0.0, 0.0), init=False)
 
     def run(self, resume: bool) -> list[Outcome]:
         """Run everything that is missing; returns the outcomes in the order of seeds and cells."""
-        schedule = Schedule(self.jobs, self.progress, self.runner, self.again, starts=self.starts)
+        schedule = Schedule(self.jobs, self.progress, self.runner, self.again, starts=self.starts, stop=self.stop)
         with claimed(self.directory, self.experiment, resume, self.again):
             outcomes = schedule.run(tasks_of(self.experiment, self.directory), resume)
         self.pace = schedule.pace

@@ -177,8 +177,8 @@ def name_of(names: list[str]) -> str:
 def lay_out_members(members: "list[Member]", command: str, jobs: int | None) -> None:
     """Write experiment.json of each, and the chain curves that its analysis needs (measured first if they are missing)."""
     from analysis.files import write_atomic
-    from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
+    from testbed.curves.measure import measured_now
 
     for member in members:
         member.directory.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.request import Request
     from testbed.columns import folded
     from testbed.curves.curve import curve_of, read
+    from testbed.curves.measure import measured_now
 
     request = Request(options.quick, overrides(options), tuple(options.variant))
     experiment = load(find(options.experiment), request)
@@ -47,19 +48,3 @@ def run(options: argparse.Namespace) -> int:
         if document:
             print(folded(f"  {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}"))
     return 0
-
-
-def measured_now(curve, jobs: int | None) -> dict:
-    """Measure a curve with its own progress display; returns the content of its file."""
-    from testbed.campaigns.progress import Progress
-    from testbed.curves.measure import measure
-    from testbed.host.requirements import require_for_runs
-    from testbed.runs.run import run_scenario
-
-    require_for_runs()
-    progress = Progress()
-    progress.note(f"chain curve {curve.name}: {curve.scenario['tcp']} over {curve.scenario['radio']}, once for all")
-    try:
-        return measure(curve, run_scenario, progress, jobs)
-    finally:
-        progress.close()

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,6 @@ from testbed.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from scenarios.scenario import Scenario
-    from testbed.campaigns.cells import Cell
     from testbed.campaigns.experiment import Experiment
 
 EXAMPLES = """
@@ -75,57 +72,36 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     import json
     from dataclasses import asdict
 
-    from analysis.errors import DiskFullError
-    from testbed.campaigns.campaign import Campaign
     from testbed.campaigns.progress import Progress
-    from testbed.campaigns.report import Report
-    from testbed.campaigns.side_by_side import default_jobs
-    from testbed.commands.curve import measured_now
-    from testbed.curves.lay_out import curves_of, lay_out
-    from testbed.errors import KeyRefused
-    from testbed.guests.virtual_time import max_guests
-    from testbed.stages.kernel_tcp import period_notes
+    from testbed.workers.execution import Conditions, execute
 
-    seeds = range(1, experiment.seeds + 1)
-    named = {name_of(experiment, cell): cell.scenario for cell in experiment.cells}
-    try:
-        runner = runner_for(named, seeds, options, experiment.name)
-    except KeyRefused as problem:
-        keys = next((cell.keys for cell in experiment.cells if cell.scenario is problem.scenario), None)
-        raise (problem if keys is None else keys.refusal(problem.path, problem.text)) from None
-    for note in period_notes(cell.scenario for cell in experiment.cells):
-        print(f"manet run: {note}", file=sys.stderr)
-    curves = curves_of(experiment, lambda needed: measured_now(needed, options.jobs)) if experiment.expected else {}
-    progress = Progress()
-    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), max_guests())
-    try:
-        again = resume_command(experiment, directory, options)
-        campaign = Campaign(experiment, directory, jobs, progress, runner, again)
-        outcomes = campaign.run(options.resume)
-        lay_out(curves, directory)
-        progress.note("measuring the captures")
-        report = Report(directory)
-        report.make()
-    except DiskFullError as problem:
-        raise DiskFullError(problem.path, again) from None
-    finally:
-        progress.close()
+    given = vars(options)
+    conditions = Conditions(
+        options.jobs, given.get("kernel"), given.get("allow_internet", False), options.resume,
+        place_of("tcp", given.get("overrides", ()), experiment.name), resume_command(experiment, directory, options),
+    )  # fmt: skip
+    executed = execute(experiment, directory, conditions, Progress(), say)
+    outcomes, report = executed.outcomes, executed.report
     runs = [
         {"cell": o.task.cell.name, "seed": o.task.seed, "status": o.status, "verdict": o.verdict, "voids": o.voids,
          "error": o.reason or None, "directory": str(o.task.directory)}
         for o in outcomes
     ]  # fmt: skip
     if options.json:
-        print(json.dumps(report.as_json(runs) | {"pace": asdict(campaign.pace)}, indent=1))
+        print(json.dumps(report.as_json(runs) | {"pace": asdict(executed.pace)}, indent=1))
     else:
         report.print()
-        print(f"pace      {campaign.pace.line()}, {min(jobs, len(outcomes))} side by side")
-    bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
-    for outcome in bad:
+        print(f"pace      {executed.pace.line()}, {min(executed.jobs, len(outcomes))} side by side")
+    for outcome in executed.bad:
         # the reason was printed when it ended
         kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
-        print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
-    return 0 if report.is_complete and not bad else 1
+        say(f"{outcome.task.name}: {kind}; see {outcome.task.directory}/log")
+    return 0 if report.is_complete and not executed.bad else 1
+
+
+def say(text: str) -> None:
+    """A line on standard error, where the progress is."""
+    print(f"manet run: {text}", file=sys.stderr, flush=True)
 
 
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:
@@ -151,6 +127,7 @@ def repeat(options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
     from testbed.runs.recorded import Recorded
+    from testbed.workers.runner import runner_for
 
     given = {"--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
              "--variant": options.variant, "--seeds": options.seeds, "--resume": options.resume}  # fmt: skip
@@ -163,7 +140,10 @@ def repeat(options: argparse.Namespace) -> int:
     require_repeatable(recorded)
     directory = options.out or new_directory(results_folder(), recorded)
     name = str(recorded.directory)
-    runner = runner_for({name: recorded.scenario}, [recorded.seed], options, name)
+    runner = runner_for(
+        {name: recorded.scenario}, [recorded.seed], say=say, tcp_place=place_of("tcp", options.overrides, name),
+        kernel=options.kernel, allow_internet=options.allow_internet,
+    )  # fmt: skip
     progress = Progress()
     progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
@@ -198,38 +178,3 @@ def _again_lines(answer: dict[str, Any]) -> list[str]:
     lines.append("note      a seed does not repeat what the stations' kernels do; `manet replay` repeats what the medium did")
     verdict = doubt(Path(answer["directory"])) or answer["verdict"] or answer["status"]
     return [*lines, f"verdict   {verdict}", f"results   {answer['directory']}"]
-
-
-def name_of(experiment: "Experiment", cell: "Cell") -> str:
-    """What an error calls the cell."""
-    return experiment.name if len(experiment.cells) == 1 else f"{experiment.name}, cell {cell.name}"
-
-
-def runner_for(
-    scenarios: Mapping[str, "Scenario"], seeds: Sequence[int], options: argparse.Namespace, name: str
-) -> Callable[..., Any]:
-    """What carries out each run by its scenario's clock. UsageError, which names the scenario as it is called in `scenarios`, for
-    what this machine lacks for one of the runs or a program would refuse."""
-    from functools import partial
-
-    from testbed.errors import UsageError
-    from testbed.guests.virtual_time import Guests
-    from testbed.host.requirements import require_for_runs
-    from testbed.programs import BUILT
-    from testbed.runs import preflight
-    from testbed.runs.run import run_scenario
-
-    kernel, settings = getattr(options, "kernel", None), getattr(options, "overrides", ())
-    by_clock: dict[str, Callable[..., Any]] = {}
-    if real := [scenario for scenario in scenarios.values() if scenario.clock == "real"]:
-        require_for_runs()
-        allowed = getattr(options, "allow_internet", False)
-        preflight.check_machine(real, BUILT, place_of("tcp", settings, name), allow_internet=allowed)
-        by_clock["real"] = partial(run_scenario, allow_internet=allowed)
-    if len(real) < len(scenarios):
-        by_clock["virtual"] = Guests(kernel, say=lambda text: print(f"manet run: {text}", file=sys.stderr, flush=True)).run
-    elif kernel is not None:
-        raise UsageError(f"--kernel {kernel}: no run is in a guest; add --clock virtual, or leave it out")
-    preflight.check_programs(scenarios, seeds[0], BUILT)
-    preflight.check_paths(scenarios, seeds, BUILT)
-    return lambda scenario, *arguments, **options: by_clock[scenario.clock](scenario, *arguments, **options)

@@ -22,6 +22,20 @@ from testbed.runs import metadata
 METRIC = "acked_kbps"
 
 
+def measured_now(curve: Curve, jobs: int | None) -> dict[str, Any]:
+    """Measure a curve with its own progress display; returns the content of its file."""
+    from testbed.host.requirements import require_for_runs
+    from testbed.runs.run import run_scenario
+
+    require_for_runs()
+    progress = Progress()
+    progress.note(f"chain curve {curve.name}: {curve.scenario['tcp']} over {curve.scenario['radio']}, once for all")
+    try:
+        return measure(curve, run_scenario, progress, jobs)
+    finally:
+        progress.close()
+
+
 def measure(curve: Curve, runner: Runner, progress: Progress, jobs: int | None = None) -> dict[str, Any]:
     """Measure the curve and write it into the cache; returns the file's content. Raises RunError if a run fails or is void."""
     experiment = chains(curve)

@@ -100,9 +100,9 @@ def test_a_repetition_takes_no_other_settings(record, capsys, option: list[str])
 
 
 def test_the_verb_runs_it_again_and_tells_how_it_ended(record, tmp_path: Path, monkeypatch, capsys) -> None:
-    from testbed.commands import run as verb
+    from testbed.workers import runner
 
-    monkeypatch.setattr(verb, "runner_for", lambda _scenarios, _seeds, _options, _name: Runner())
+    monkeypatch.setattr(runner, "runner_for", lambda _scenarios, _seeds, **_options: Runner())
     assert main(["run", str(record()), "--out", str(tmp_path / "again")]) == 1
     output, error = capsys.readouterr()
     assert "verdict   failed" in output and f"results   {tmp_path / 'again'}" in output

@@ -1,1 +1,1 @@
-"""The worker of a campaign: one batch on this machine (docs/campaigns.md)."""
+"""What this machine carries out: an experiment (`manet run`), a batch of a campaign (docs/campaigns.md)."""

@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import threading
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -31,6 +30,7 @@ from testbed.campaigns.side_by_side import MAX_JOBS, cost_cores, default_jobs, j
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
 from testbed.host.doctor import doctor, timer_lateness_us
+from testbed.workers.runner import runner_for
 
 POLL_S = 1.0
 MAX_SHARE = 3.0
@@ -40,15 +40,14 @@ Say = Callable[[str], None]
 
 def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> None:
     """Carry out the batch in `path` and write `out`; ends early when no campaign holds the folder `driver`."""
-    from testbed.commands.run import runner_for
     from testbed.guests.virtual_time import max_guests
 
     require_fit_machine()
     timers_us = timer_lateness_us()
     scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
     runner = runner_for(
-        scenarios, [task.seed for task in batch.tasks],
-        Namespace(kernel=batch.kernel, overrides=(), allow_internet=batch.allow_internet), path.name,
+        scenarios, [task.seed for task in batch.tasks], say=say, tcp_place=path.name, kernel=batch.kernel,
+        allow_internet=batch.allow_internet,
     )  # fmt: skip
     costs = {name: cost_cores(scenario) for name, scenario in scenarios.items()}
     median_cost = median(costs.values())
