@@ -1,7 +1,7 @@
 """An experiment: a question, a scenario, the axes of its sweep and what is expected (formats/scenario.md).
 
-`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of one cell. Every cell's scenario is made and
-checked here, before anything starts; an error names its line. Each step takes the value of the step before:
+`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of one cell; `of_document` takes what a script
+has made. Every cell's scenario is made and checked here, before anything starts; an error names its line. Each step takes the value of the step before:
 
     file -> Document -> Declaration -> Sweep -> Draft of each cell -> Scenario of each cell -> Experiment
 """
@@ -80,7 +80,11 @@ class Experiment:
 
 def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
     """Load and check the experiment or scenario in `path`; UsageError names the file, the line and the key of the first error."""
-    document = toml_file.read(path, toml_file.short_name(path))
+    return of_document(toml_file.read(path, toml_file.short_name(path)), request)
+
+
+def of_document(document: Document, request: Request = FULL_SIZE) -> Experiment:
+    """The checked experiment or scenario of a document, which need not be a file; UsageError names the key of the first error."""
     if not document.is_experiment:
         return _single(document, request)
     sweep = Sweep.of(Declaration.of(document), request)
@@ -115,10 +119,10 @@ def _single(document: Document, request: Request) -> Experiment:
 
 
 def _own_files(document: Document) -> tuple[tuple[str, str], ...]:
-    """Name and text of a file outside of the checkout and of its bases, the file first; none for a file of the checkout, which
-    the commit identifies. The names are relative to the folder that has all of them, so that each `base` leads to its file."""
+    """Name and text of a file outside of the checkout and of its bases, the file first; none for a script, and for a file of the
+    checkout, which the commit identifies. The names are relative to the folder that has all of them, so that each `base` leads to its file."""
     texts = {path.resolve(): text for path, text in document.texts.items()}
-    if document.path.resolve().is_relative_to(ROOT):
+    if not texts or document.path.resolve().is_relative_to(ROOT):
         return ()
     common = Path(os.path.commonpath([path.parent for path in texts]))
     return tuple((str(path.relative_to(common)), text) for path, text in texts.items())

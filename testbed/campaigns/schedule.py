@@ -292,9 +292,11 @@ class Schedule:
 
 @contextmanager
 def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once.
+    """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once. KeyboardInterrupt at the end of
+    the block if `stop` was set, also by another thread.
 
-    An exception while the pool starts a thread would leave that thread and its run unattended.
+    An exception while the pool starts a thread would leave that thread and its run unattended. Only the main thread may handle
+    signals (module signal); in another one `stop` alone ends the runs.
     """
 
     def note(_number: int, _frame: object) -> None:
@@ -302,7 +304,8 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
             raise KeyboardInterrupt
         stop.set()
 
-    taken = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    taken = [number for number in handled if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, note) for number in taken}
     try:
         yield

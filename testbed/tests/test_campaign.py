@@ -337,6 +337,31 @@ def test_ctrl_c_ends_the_runs_under_way_and_starts_no_more(campaign):
         assert json.loads(path.read_text())["status"] == "interrupted"
 
 
+def test_another_thread_runs_a_campaign_and_stop_ends_it(campaign):
+    """Only the main thread may set handlers of signals; `stop` takes their place."""
+    runs = FakeRuns(hold_s=600)
+    stopped = campaign(runs, jobs=2)
+    began, ended = threading.Event(), []
+
+    def note(*_arguments):
+        began.set()
+
+    def in_thread():
+        try:
+            stopped.run(resume=False)
+        except BaseException as problem:
+            ended.append(problem)
+
+    stopped.progress.stage = note
+    thread = threading.Thread(target=in_thread)
+    thread.start()
+    assert began.wait(60)
+    stopped.stop.set()
+    thread.join(60)
+    assert [type(problem) for problem in ended] == [KeyboardInterrupt]
+    assert runs.at_once == 0 and len(runs.calls) <= 2
+
+
 def _interrupt_once(stage):
     """Ctrl-C for the main thread as soon as the first run reports a stage."""
     import _thread
