@@ -9,14 +9,11 @@ The file is written atomically, so that a viewer that reloads it never reads hal
 """
 
 import math
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
@@ -31,7 +28,6 @@ COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE,
 LINK = "#b8b8b8"
 CIRCLE = "#8fa8bd"
 LEGEND_ROWS = 12  # more flows than this are drawn and not listed
-_settings_lock = threading.Lock()  # matplotlib's settings are global
 
 Point = tuple[float, float]
 
@@ -41,8 +37,8 @@ def draw(snapshot: Snapshot, file: Path) -> Path:
     if file.suffix != ".png":
         raise RunFileError(f"{file}: a map is a .png file; give a name that ends in .png")
     part = file.with_name(f".{file.name}.part")
-    with _settings_lock, mpl.rc_context(style.SETTINGS):
-        figure = _figure(snapshot)
+    with style.settings():
+        figure = figure_of(snapshot)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(part, format="png", dpi=150)
@@ -54,11 +50,12 @@ def draw(snapshot: Snapshot, file: Path) -> Path:
     return file
 
 
-def _figure(snapshot: Snapshot) -> Figure:
+def figure_of(snapshot: Snapshot) -> style.Page:
+    """The picture; within `style.settings`."""
     x0, x1, y0, y1 = _limits(snapshot)
     rows = min(len(snapshot.paths), LEGEND_ROWS)
     tall = min(max((WIDTH_IN - 0.9) * (y1 - y0) / (x1 - x0), MIN_HEIGHT_IN), MAX_HEIGHT_IN)
-    figure = Figure(figsize=(WIDTH_IN, tall + 0.9 + 0.17 * (rows + 2)))
+    figure = style.Page(figsize=(WIDTH_IN, tall + 0.9 + 0.17 * (rows + 2)))
     axes = figure.add_subplot()
     axes.set(xlim=(x0, x1), ylim=(y0, y1), xlabel="metres", ylabel="metres")
     axes.set_aspect("equal", adjustable="box")

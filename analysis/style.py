@@ -4,16 +4,17 @@ The colours are those of Okabe and Ito (Color Universal Design, 2008), which can
 blindness. Markers and lines differ as well, so that a grey print is legible.
 """
 
+import io
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # figures are files; no display is needed
-import matplotlib.pyplot as plt
+import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from analysis.files import atomic_file
 
@@ -120,6 +121,7 @@ SETTINGS = {
 # The same figure, the same bytes: a file without the date at which it was written.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 WIDTH_IN = 5.6
+SCREEN_DPI = 120  # of a page in a notebook
 
 
 def of_variant(variant: str | None, position: int = 0) -> VariantStyle:
@@ -136,24 +138,56 @@ def variant_name(variant: str | None) -> str:
     return variant or ""
 
 
+class Page(Figure):
+    """A figure in this style; a notebook shows it as PNG."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        with settings():
+            self.savefig(buffer, format="png", dpi=SCREEN_DPI)
+        return buffer.getvalue()
+
+
+_settings_lock = threading.RLock()  # matplotlib's settings are global
+_kept: ContextVar[list[Page] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """SETTINGS within the block, in one thread at a time."""
+    with _settings_lock, mpl.rc_context(SETTINGS):
+        yield
+
+
+@contextmanager
+def kept() -> Iterator[list[Page]]:
+    """Pages within the block are not saved; the list that this yields has them."""
+    pages: list[Page] = []
+    token = _kept.set(pages)
+    try:
+        yield pages
+    finally:
+        _kept.reset(token)
+
+
 @contextmanager
 def page(
     out_dir: Path, name: str, height_in: float, width_in: float = WIDTH_IN, **options
 ) -> Iterator[tuple[list[Axes], list[Path]]]:
-    """Axes in one column to draw on (`options` as plt.subplots takes them), saved when the block ends.
+    """Axes in one column to draw on (`options` as Figure.subplots and GridSpec take them), saved when the block ends.
 
     Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print, SVG for the
-    report's page.
+    report's page. Within `kept` nothing is written.
     """
     written: list[Path] = []
-    with plt.rc_context(SETTINGS):
-        figure, axes = plt.subplots(figsize=(width_in, height_in), squeeze=False, **options)
-        try:
-            yield list(axes[:, 0]), written
-            out_dir.mkdir(parents=True, exist_ok=True)
-            for kind, metadata in FORMATS.items():
-                written.append(out_dir / f"{name}.{kind}")
-                with atomic_file(written[-1], "wb") as file:
-                    figure.savefig(file, format=kind, metadata=metadata)
-        finally:
-            plt.close(figure)
+    with settings():
+        figure = Page(figsize=(width_in, height_in))
+        yield list(figure.subplots(squeeze=False, **options)[:, 0]), written
+        if (pages := _kept.get()) is not None:
+            pages.append(figure)
+            return
+        out_dir.mkdir(parents=True, exist_ok=True)
+        for kind, metadata in FORMATS.items():
+            written.append(out_dir / f"{name}.{kind}")
+            with atomic_file(written[-1], "wb") as file:
+                figure.savefig(file, format=kind, metadata=metadata)

@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
@@ -55,7 +56,7 @@ def _places(cells: list[dict[str, Any]], column: str | None) -> list[Any]:
 
 
 def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], cells: list[dict], column: str | None) -> None:
-    colours = style.plt.get_cmap("RdBu_r")
+    colours = colormaps["RdBu_r"]
     scale = Normalize(-math.log(FACTOR), math.log(FACTOR))
     for row in cells:
         x = places.index(row[column]) if column else 0
