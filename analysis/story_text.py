@@ -5,7 +5,7 @@ packet, and details; their events are s (here `sent`), r (`received`) and D (`dr
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, ICMP_RECEIVED, ICMP_SENT, NO_RECORD, RESENT, SENT, Journey, Step
 from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
@@ -42,6 +42,11 @@ def summary_lines(story: Story, chosen: list[Transmission]) -> list[str]:
 
 
 def _summary_line(story: Story, sent: Transmission) -> str:
+    return f"{story.seconds(sent.journey.sent_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {outcome(story, sent)}"
+
+
+def outcome(story: Story, sent: Transmission) -> str:
+    """What became of a transmission, in words: received or dropped, by which station, when; its hops, ACK and lost frames."""
     journey = sent.journey
     hops = sum(step.kind in (SENT, FORWARDED) for step in journey.steps if step.air or journey.received)
     fates = Counter(fate or "unfinished" for fate in journey.fates_of_attempts)
@@ -58,8 +63,7 @@ def _summary_line(story: Story, sent: Transmission) -> str:
         words += "; never on the radio" if journey.time_known else "; never on the radio, start unknown"
     for held, until in _holdings(journey):
         words += f"; {_held_words(story, held, until)}"
-    failed = f"; {sum(fates.values())} frames for it: {lost}" if lost else ""
-    return f"{story.seconds(journey.sent_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {words}{failed}"
+    return words + (f"; {sum(fates.values())} frames for it: {lost}" if lost else "")
 
 
 def total_lines(story: Story) -> list[str]:
@@ -83,41 +87,56 @@ def _totals_of(name: str, found: dict[str, Any]) -> list[str]:
 
 def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     """Every step of these transmissions and of their ACKs, and the events in between, in the order of time."""
+    lines = [
+        f"{row.event:<10} {story.seconds(row.t_ns):11.6f}  {row.node:<8} {row.packet:<11} {row.details}".rstrip()
+        for row in table_rows(story, chosen)
+    ]
+    return [HEADER, *(lines or ["nothing was sent then"])]
+
+
+class Row(NamedTuple):
+    """A row of the table; `t_ns` is ns since the Unix epoch."""
+
+    t_ns: int
+    event: str
+    node: str
+    packet: str
+    details: str
+
+
+def table_rows(story: Story, chosen: list[Transmission]) -> list[Row]:
+    """The rows of `table_lines`; none if nothing was chosen."""
     rows = [row for sent in chosen for row in _journey_rows(story, sent.journey, sent.name, _sent_words(sent))]
     for ack in acknowledging(story, chosen):
         rows += _journey_rows(story, ack.journey, f"ack {ack.segment}", f"asks for byte {ack.next_byte}")
     if not rows:
-        return [HEADER, "nothing was sent then"]
-    begin_ns, end_ns = min(row[0] for row in rows), max(row[0] for row in rows)
+        return []
+    begin_ns, end_ns = min(row.t_ns for row in rows), max(row.t_ns for row in rows)
     for event in story.tcp_events + story.scenario_events:
         if begin_ns <= event.t_ns <= end_ns:
-            rows.append((event.t_ns, event.event, event.node, "-", event.detail))
-    lines = [
-        f"{event:<10} {story.seconds(t_ns):11.6f}  {node:<8} {packet:<11} {words}".rstrip()
-        for t_ns, event, node, packet, words in sorted(rows, key=lambda row: row[0])
-    ]
-    return [HEADER, *lines]
+            rows.append(Row(event.t_ns, event.event, event.node, "-", event.detail))
+    return sorted(rows, key=lambda row: row.t_ns)
 
 
 def _sent_words(sent: Transmission) -> str:
     return f"{sent.kind}, bytes {sent.start} to {sent.end - 1}" if not sent.label else sent.kind
 
 
-def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[tuple]:
+def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[Row]:
     rows = []
     for step in journey.steps:
         words = first_words if step is journey.steps[0] else ""
         details = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
-        rows.append((step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
+        rows.append(Row(step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
             words = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
             if (attempt.frame, attempt.fate) == ("data", "delivered") and step.air.power_dbm is not None:
                 words += f" at {step.air.power_dbm:.1f} dBm"
-            rows.append((max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
+            rows.append(Row(max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
     if journey.fate == NO_RECORD:
-        rows.append((journey.at_ns, "?", journey.node, name, NO_RECORD))
+        rows.append(Row(journey.at_ns, "?", journey.node, name, NO_RECORD))
     return rows
 
 

@@ -1,7 +1,8 @@
 """An experiment: a question, a scenario, the axes of its sweep and what is expected (formats/scenario.md).
 
 `load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of one cell; `of_document` takes what a script
-has made. Every cell's scenario is made and checked here, before anything starts; an error names its line. Each step takes the value of the step before:
+has made. Every cell's scenario is made and checked here, before anything starts; an error names its line. Each step takes the
+value of the step before:
 
     file -> Document -> Declaration -> Sweep -> Draft of each cell -> Scenario of each cell -> Experiment
 """
@@ -104,23 +105,28 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
     )  # fmt: skip
 
 
+def of_keys(keys: Keys, seeds: int | None = None, quick: bool = False) -> Experiment:
+    """The experiment of one cell that a scenario's keys are; `seeds` None: the scenario's own."""
+    document, scenario = keys.document, _scenario(keys)
+    return Experiment(
+        name=document.path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=quick,
+        axes={}, variants=(), seeds=_seeds(document, 1, seeds or scenario.seeds),
+        cells=(Cell(ONLY_CELL, "", {}, scenario, keys),), expect=Expected(), definition=_own_files(document),
+    )  # fmt: skip
+
+
 def _single(document: Document, request: Request) -> Experiment:
     """A scenario file: one cell."""
     keys = Keys.of_file(document)
     if request.variants:
         raise UsageError(f"--variant {request.variants[0]}: {document.name} has no variants; leave it out")
-    keys = keys.set(request.overrides)
-    scenario = _scenario(keys)
-    return Experiment(
-        name=document.path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
-        axes={}, variants=(), seeds=_seeds(document, 1, request.seeds or scenario.seeds),
-        cells=(Cell(ONLY_CELL, "", {}, scenario, keys),), expect=Expected(), definition=_own_files(document),
-    )  # fmt: skip
+    return of_keys(keys.set(request.overrides), request.seeds, request.quick)
 
 
 def _own_files(document: Document) -> tuple[tuple[str, str], ...]:
     """Name and text of a file outside of the checkout and of its bases, the file first; none for a script, and for a file of the
-    checkout, which the commit identifies. The names are relative to the folder that has all of them, so that each `base` leads to its file."""
+    checkout, which the commit identifies. The names are relative to the folder that has all of them, so that each `base` leads to
+    its file."""
     texts = {path.resolve(): text for path, text in document.texts.items()}
     if not texts or document.path.resolve().is_relative_to(ROOT):
         return ()
