@@ -1,4 +1,5 @@
-"""The exceptions of a mesh. Each message is one line that names the station and command, or the key, and the remedy."""
+"""The exceptions of the interface. Each message is one line that names the station and command, the file or the key, and the
+remedy."""
 
 import subprocess
 from collections.abc import Sequence
@@ -7,15 +8,27 @@ MAX_QUOTED = 300  # characters of a program's output in a message
 
 
 class MeshError(Exception):
-    """The mesh cannot do what was requested, or has failed."""
+    """The mesh, or a run, cannot do what was requested, or has failed."""
 
 
 class WrongRequest(MeshError, ValueError):
     """A key, argument or name is wrong: nothing was started or changed."""
 
 
+class WrongScenario(WrongRequest):
+    """A key of a scenario or an experiment is wrong: nothing was started."""
+
+
+class UnreadableResults(MeshError):
+    """A file of results is missing, incomplete, or not in its format."""
+
+
 class MissingRequirement(MeshError):
     """This machine lacks a requirement: root, /dev/net/tun, a set-up checkout, a routing daemon."""
+
+
+class MissingLibraries(MissingRequirement, ImportError):
+    """This Python lacks the testbed's libraries, which Scenario, Experiment and Results need."""
 
 
 class MeshTimeout(MeshError, TimeoutError):
