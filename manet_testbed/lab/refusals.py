@@ -10,11 +10,13 @@ from testbed.errors import ManetError, UsageError
 
 # an option in a remedy: the argument that does the same
 ARGUMENTS = (
-    (r"\bwith --(\w+)", r"with \1="),
     (r"--resume\b", "resume=True"),
     (r"--quick\b", "quick=True"),
     (r"--allow-internet\b", "allow_internet=True"),
     (r"--clock virtual\b", '"clock": "virtual"'),
+    (r"--from\b", "begin_s"),
+    (r"--to\b", "end_s"),
+    (r"\bwith --(\w+)", r"with \1="),
     (r"--(set|variant|seeds|kernel|jobs)\b:?", r"\1:"),
 )
 
