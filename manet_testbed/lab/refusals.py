@@ -36,7 +36,8 @@ def translated(wrong: type[WrongRequest] = WrongRequest) -> Iterator[None]:
 
 
 def worded(text: str) -> str:
-    """The text with arguments in place of the command line's options."""
+    """The text with arguments in place of the command line's options, except in a whole command."""
+    text, command, words = text.partition("./manet ")
     for option, argument in ARGUMENTS:
         text = re.sub(option, argument, text)
-    return text
+    return text + command + words

@@ -124,6 +124,33 @@ def test_an_experiment_of_the_project_has_the_cells_of_the_command_line() -> Non
     assert made._experiment.cells == by_command.cells
 
 
+ODD = {
+    "topology": "positions",
+    "positions": [[0, 0], {"name": "a", "at": [100, 0]}],
+    "routing": {"protocol": "aodv"},
+    "spacing": None,
+}
+
+
+def test_the_toml_of_a_definition_is_a_file_of_the_same_cells(tmp_path: Path) -> None:
+    scenario = Scenario(
+        ODD | {"flows": [{"from": "sta1", "to": "a", "traffic": "command", "command": ["echo", 'a "b" \\ \u00e4']}]}
+    )
+    made = Experiment.of(
+        scenario, axes={"queue": [5, 50], "routing.link": ["hello"]}, variants={"a": {"window": 4}, "b": {}}, question="Is 1 < 2?"
+    )
+    for one in (scenario, made):
+        path = tmp_path / f"{one.name}.toml"
+        path.write_text(one.toml)
+        loaded = definitions.load(path)
+        assert [(cell.name, cell.scenario) for cell in loaded.cells] == [
+            (cell.name, cell.scenario) for cell in one._experiment.cells
+        ]
+        assert (loaded.question, loaded.seeds) == (one._experiment.question, one._experiment.seeds)
+    ((name, text),) = made._experiment.definition
+    assert (name, text) == ("experiment.toml", made.toml)
+
+
 def test_a_name_that_is_no_folder_is_refused() -> None:
     assert refused(lambda: Scenario(CHAIN, name="../x")).startswith("name='../x': is no name; use letters")
     assert refused(lambda: Experiment.of(Scenario(CHAIN), name="")).startswith("name='': is no name")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from manet_testbed import Experiment, MeshError, MissingRequirement, Progress, Results, Scenario, WrongRequest
 from manet_testbed.lab import execution
+from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 from testbed.tests.running import needs_runs, nothing_left, wait_until
@@ -64,6 +66,24 @@ def test_a_folder_with_results_is_refused_and_completed_by_resume(tmp_path: Path
     before = (tmp_path / "out" / "all" / "seed-1" / "run.json").read_text()
     assert len(scenario.run(seeds=2, out=tmp_path / "out", resume=True)) == 2
     assert (tmp_path / "out" / "all" / "seed-1" / "run.json").read_text() == before
+
+
+def test_the_command_line_completes_what_python_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the recorded command, for a definition that was made in Python and one that was loaded."""
+    monkeypatch.chdir(tmp_path)
+    made = Scenario(ONE_HOP, name="mine").changed({"spacing": 150})
+    loaded = Scenario.load("chain5", set=ONE_HOP)
+    for scenario in (made, loaded):
+        (tmp_path / "mine.toml").write_text(Scenario(ONE_HOP).toml)
+        out = Path("results") / scenario.name
+        scenario.run(seeds=2, out=out)
+        for folder in (out / "all").glob("seed-2"):
+            folder.rename(tmp_path / f"aside-{scenario.name}")
+        words = shlex.split(json.loads((out / "experiment.json").read_text())["resume"])
+        assert words[:2] == ["./manet", "run"] and words[-1] == "--resume"
+        before = (out / "all" / "seed-1" / "run.json").read_text()
+        assert main(words[1:]) == 0
+        assert (out / "all" / "seed-1" / "run.json").read_text() == before and status_of(out, 2) == "complete"
 
 
 def test_a_run_in_a_thread_is_as_one_in_the_main_thread(tmp_path: Path) -> None:
