@@ -24,7 +24,7 @@ ARGUMENTS = (
 @contextmanager
 def translated(wrong: type[WrongRequest] = WrongRequest) -> Iterator[None]:
     """Raise `wrong` for a UsageError of the block, UnreadableResults for files that cannot be analysed, MeshError for a failed
-    run."""
+    run and for what the system refuses."""
     try:
         yield
     except UsageError as problem:
@@ -33,6 +33,8 @@ def translated(wrong: type[WrongRequest] = WrongRequest) -> Iterator[None]:
         raise UnreadableResults(worded(str(problem))) from None
     except ManetError as problem:
         raise MeshError(worded(str(problem))) from None
+    except OSError as problem:
+        raise MeshError(f"{problem.filename or 'the system'}: {problem.strerror or problem}") from None
 
 
 def worded(text: str) -> str:

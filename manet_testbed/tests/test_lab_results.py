@@ -14,7 +14,7 @@ from analysis.pairs import COLUMNS, pairs, write_pairs
 from analysis.tables import METRICS, collect_runs
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
-from manet_testbed import Results, Run, UnreadableResults, WrongRequest, mean_and_interval
+from manet_testbed import MeshError, Results, Run, UnreadableResults, WrongRequest, mean_and_interval
 
 VEGAS, RENO = "vegas", "reno"
 # kbit/s by variant, hops and seed: vegas is 20 and 40 above reno over one hop, 20 above and 20 below over two
@@ -32,6 +32,8 @@ def folder(tmp_path: Path) -> Path:
             make_run(tmp_path, variant, hops, seed, value, verdict=verdict)
     make_run(tmp_path, RENO, 1, 3, 9000.0, verdict="void")
     make_run(tmp_path, VEGAS, 1, 3, 9000.0, status="failed")
+    for path in tmp_path.glob("*/seed-*/scenario.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"profile": "period"}))
     cells = [
         {"name": f"{variant}-hops{hops}", "variant": variant, "axes": {"hops": hops}, "profile": "period"}
         for variant, hops in VALUES
@@ -91,6 +93,7 @@ def test_a_comparison_is_paired_by_seed_and_equal_to_the_file_of_pairs(folder: P
     found = results.compare(VEGAS, RENO, "acked_kbps")
     assert found.select("hops", "difference", "seeds", "outcome").rows() == [(1, 30.0, 2, "undecided"), (2, 0.0, 2, "undecided")]
     path = write_pairs(folder / "pairs.csv", pairs(collect_runs(folder, ("hops",)), ("hops",), "variant", RENO, ("acked_kbps",)))
+    assert found["profile"].to_list() == ["period", "period"]
     ours = [{"where": row["hops"]} | row for row in as_csv(found)]
     assert [{name: row[name] for name in COLUMNS} for row in ours] == from_csv(path)
 
@@ -172,6 +175,12 @@ def test_a_damaged_run_is_left_out_and_a_damaged_experiment_is_one_line(folder: 
     assert (len(results), results.run("reno-hops1", seed=2).seed) == (9, 2)
     (folder / "experiment.json").write_text("{")
     with pytest.raises(WrongRequest, match=r"experiment\.json: is not JSON; run again with resume=True to rewrite it"):
+        Results.open(folder)
+
+
+def test_a_table_that_may_not_be_written_is_one_line(folder: Path) -> None:
+    (folder / "table.csv").mkdir()
+    with pytest.raises(MeshError, match=r"table\.csv: Is a directory$"):
         Results.open(folder)
 
 
