@@ -23,14 +23,14 @@ from testbed.serve.query import Query
 from testbed.serve.queue import NoJob, Queue, QueueFull, WrongState
 from testbed.serve.request import Plan, names, plan_of
 from testbed.serve.results import MAX_ROWS, TABLES, NotThere, Results
-from testbed.web.guard import Guard, Rules, refuse
+from testbed.web.guard import BodyTooLong, Guard, Rules, refuse
 from testbed.web.server import Listener
 
-METHODS = frozenset({"GET", "POST", "DELETE"})
 OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
 MAX_STREAMS = 16  # of events, far below the server's connections
 MAX_CHECKS = 4  # requests for a run that are checked or wait for their check
 MAX_LISTED = 1000
+EVENTS = "text/event-stream"
 RETRY_S = "10"
 STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429}
 TEXT = """manet serve: runs of TCP over mobile ad hoc networks, over HTTP
@@ -62,8 +62,8 @@ class Api:
         run = "/api/runs/{id}"
         routes = [
             Route("/", self._text), Route("/api/openapi.json", self._openapi),
-            Route("/api/runs", self._list), Route("/api/runs", self._submit, methods=["POST"]),
-            Route(run, self._answer(self._about)), Route(run, self._answer(self._stop), methods=["DELETE"]),
+            _route("/api/runs", GET=self._list, POST=self._submit),
+            _route(run, GET=self._answer(self._about), DELETE=self._answer(self._stop)),
             Route(run + "/events", self._events),
             Route(run + "/tables/{table}", self._table),
             Route(run + "/figures", self._answer(lambda job, _: {"figures": self._results.figures(job)})),
@@ -73,9 +73,9 @@ class Api:
             Route(run + "/cells/{cell}/{seed}/air", self._answer(self._air)),
             Route(run + "/cells/{cell}/{seed}/story", self._answer(self._story)),
         ]  # fmt: skip
-        handlers = {404: _unknown, 405: _wrong_method, 500: _failed}
+        handlers: dict[Any, Any] = {404: _unknown, 405: _wrong_method, 500: _failed, BodyTooLong: _too_long}
         application = Starlette(routes=routes, exception_handlers=handlers)
-        rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, METHODS)
+        rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, methods=None)
         return Guard(application, rules)
 
     # --- runs -----------------------------------------------------------------------------------------------------
@@ -128,8 +128,10 @@ class Api:
             events = self._queue.events(request.path_params["id"])
         except ManetError as problem:
             return _refused(problem)
+        if request.method == "HEAD":
+            return Response(media_type=EVENTS)
         if self._streams >= MAX_STREAMS:
-            return refuse(429, f"{MAX_STREAMS} clients watch already; close one, or GET /api/runs/ID now and then")
+            return _busy(f"{MAX_STREAMS} clients watch already; close one, or GET /api/runs/ID now and then")
         self._streams += 1
 
         async def stream() -> AsyncIterator[str]:
@@ -140,7 +142,7 @@ class Api:
             finally:
                 self._streams -= 1
 
-        return StreamingResponse(stream(), media_type="text/event-stream")
+        return StreamingResponse(stream(), media_type=EVENTS)
 
     # --- results --------------------------------------------------------------------------------------------------
 
@@ -200,6 +202,15 @@ class Api:
         return _json(await run_in_threadpool(openapi.document))
 
 
+def _route(path: str, **by_method: Endpoint) -> Route:
+    """One route for all methods of an address: the header Allow of a refusal lists them all."""
+
+    async def chosen(request: Request) -> Response:
+        return await by_method["GET" if request.method == "HEAD" else request.method](request)
+
+    return Route(path, chosen, methods=list(by_method))
+
+
 def _json(content: object, status: int = 200) -> Response:
     text = json.dumps(content, allow_nan=False, default=float)
     return Response(text, status, media_type="application/json")
@@ -207,9 +218,12 @@ def _json(content: object, status: int = 200) -> Response:
 
 def _refused(problem: Exception) -> Response:
     status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError) else 400)
-    response = refuse(status, str(problem))
-    if status == 429:
-        response.headers["retry-after"] = RETRY_S
+    return _busy(str(problem)) if status == 429 else refuse(status, str(problem))
+
+
+def _busy(line: str) -> Response:
+    response = refuse(429, line)
+    response.headers["retry-after"] = RETRY_S
     return response
 
 
@@ -227,6 +241,10 @@ async def _wrong_method(request: Request, problem: Exception) -> Response:
     response = refuse(405, f"{shortened(request.url.path)}: takes no {request.method}; GET /api/openapi.json lists the methods")
     response.headers.update(getattr(problem, "headers", None) or {})  # Allow
     return response
+
+
+async def _too_long(_request: Request, problem: Exception) -> Response:
+    return refuse(413, str(problem))
 
 
 async def _failed(request: Request, problem: Exception) -> Response:

@@ -86,6 +86,9 @@ def plan_of(body: Any, check_machine: bool = True) -> Plan:
         raise UsageError('the body is no JSON object; send {"scenario": {...}} or {"experiment": "NAME"}')
     if ("scenario" in body) == ("experiment" in body):
         raise UsageError('the body needs either "scenario" or "experiment"')
+    null = next((key for key, value in body.items() if value is None), None)
+    if null is not None:
+        raise UsageError(f'key "{shortened(null)}": is null; leave it out for the default')
     make = _of_scenario if "scenario" in body else _of_experiment
     experiment, plan, settings = make(body)
     if check_machine:

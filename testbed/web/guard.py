@@ -50,12 +50,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Rules:
-    """`is_open`: paths without a token (files of the page, which hold no data). `methods`: those that it takes."""
+    """`is_open`: paths without a token (files of the page, which hold no data). `methods`: those that it takes;
+    None: the application refuses the others itself."""
 
     place: Place
     token: str
     is_open: Callable[[str], bool] = lambda _path: False
-    methods: frozenset[str] = frozenset({"GET", "HEAD"})
+    methods: frozenset[str] | None = frozenset({"GET", "HEAD"})
     max_body_bytes: int = MAX_BODY_BYTES
 
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
@@ -66,7 +67,7 @@ class Rules:
         origin = headers.get("origin")
         if origin is not None and not self._is_own(origin):
             return 403, f"Origin {origin[:100]!r} is another site; open the page at the address that the server printed"
-        if scope["type"] == "http" and scope["method"] not in self.methods:
+        if self.methods is not None and scope["type"] == "http" and scope["method"] not in self.methods:
             return 405, f"method {scope['method'][:20]} is not available here; use {', '.join(sorted(self.methods))}"
         if not self.is_open(scope["path"]) and not hmac.compare_digest(_token_of(scope, headers), self.token.encode()):
             return 401, "no valid token; use the address that the server printed, or the header 'Authorization: Bearer TOKEN'"

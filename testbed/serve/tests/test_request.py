@@ -1,0 +1,72 @@
+"""Requests become plans: the same checks as files, and words for `manet run` that mean the same."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.errors import UsageError
+from testbed.serve.request import names, plan_of
+from testbed.serve.toml_text import MAX_WHOLE, file_text, value_text
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+SIMPLE = st.one_of(st.booleans(), st.integers(-MAX_WHOLE, MAX_WHOLE - 1), st.floats(allow_nan=False, allow_infinity=False), TEXT)
+VALUES = st.recursive(
+    SIMPLE, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXT, inner, max_size=4)), max_leaves=20
+)
+
+
+def refusal(body: Any) -> str:
+    with pytest.raises(UsageError) as refused:
+        plan_of(body, check_machine=False)
+    return str(refused.value)
+
+
+@given(st.dictionaries(TEXT, VALUES, max_size=5))
+def test_toml_gives_the_values_of_json_back(tables: dict[str, Any]) -> None:
+    assert tomllib.loads(file_text(tables)) == tables
+
+
+@given(VALUES)
+def test_a_value_of_set_is_one_line(value: Any) -> None:
+    text = value_text(value, "x")
+    assert "\n" not in text
+    assert tomllib.loads(f"value = {text}")["value"] == value
+
+
+def test_a_deep_value_is_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(500):
+        deep = [deep]
+    assert "is nested too deep" in refusal({"scenario": {"hops": deep}})
+
+
+def test_an_experiment_s_options_are_those_of_the_command() -> None:
+    body = {"experiment": "hv-fig1", "quick": True, "set": {"hops": [1, 2], "tcp": "vegas(alpha=2)"}, "variant": ["hv"],
+            "seeds": 2, "profile": "modern"}  # fmt: skip
+    plan = plan_of(body, check_machine=False)
+    assert (plan.target, plan.runs, plan.text) == ("hv-fig1", 4, None)
+    words = ["--set", "hops=[1, 2]", "--set", 'tcp="vegas(alpha=2)"', "--set", "profile=modern", "--seeds", "2"]
+    assert list(plan.options) == ["--quick", *words, "--variant", "hv"]
+
+
+def test_a_scenario_is_checked_as_its_file_is() -> None:
+    assert refusal({"scenario": {"hops": 0}}) == 'scenario: key "hops": 0 is out of range; give at least 1'
+    assert refusal({"scenario": {"hops": 2, "spacing": "2 s"}}).startswith('scenario: key "spacing": ')
+    assert 'did you mean "hops"?' in refusal({"scenario": {"hobs": 2}})
+    assert refusal({"scenario": {"hops": 2, "flows": []}}).startswith('scenario: key "flows": is empty')
+
+
+def test_errors_of_an_experiment_name_the_key() -> None:
+    assert refusal({"experiment": "hv-fig1", "set": {"hopps": 2}}).startswith('--set: key "hopps": unknown key')
+    assert refusal({"experiment": "hv-fig1", "variant": ["x"]}).startswith("--variant x: hv-fig1 has no such variant")
+    assert refusal({"experiment": "hv-fig1", "seeds": 0}) == 'key "seeds": 0 is out of range; give at least 1'
+    assert refusal({"experiment": "hv-fig1", "quick": "yes"}).startswith('key "quick": "yes" is of the wrong type')
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_shipped_experiment_can_be_requested(name: str) -> None:
+    """As it is: its own files and commands are not limited."""
+    assert plan_of({"experiment": name, "quick": True}, check_machine=False).runs >= 1
