@@ -150,6 +150,7 @@ def repeat(options: argparse.Namespace) -> int:
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
+    from testbed.runs.by_hand import with_actions
     from testbed.runs.recorded import Recorded
 
     given = {"--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
@@ -163,7 +164,8 @@ def repeat(options: argparse.Namespace) -> int:
     require_repeatable(recorded)
     directory = options.out or new_directory(results_folder(), recorded)
     name = str(recorded.directory)
-    runner = runner_for({name: recorded.scenario}, [recorded.seed], options, name)
+    scenario = with_actions(recorded.directory, recorded.scenario).scenario
+    runner = runner_for({name: scenario}, [recorded.seed], options, name)
     progress = Progress()
     progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
@@ -185,6 +187,7 @@ def _again_lines(answer: dict[str, Any]) -> list[str]:
     from analysis.doubt import doubt
 
     lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
+    lines += [f"by hand   {action}, as in the record" for action in answer["by_hand"]]
     lines += [f"differs   {difference}" for difference in answer["differences"]]
 
     def kbps(value: float | None) -> str:

@@ -56,6 +56,7 @@ class View:
                 return refuse(400, str(problem))
             if isinstance(found, dict) and request.url.path == "/api/run":
                 found["control"] = self._actions is not None and self._actions.are_possible
+                found |= self._actions.choices() if self._actions is not None and found["control"] else {}
             return _json(found)
 
         return answer
@@ -95,7 +96,7 @@ class View:
         try:
             wanted = json.loads(await request.body())
             done = await run_in_threadpool(self._actions.do, wanted)
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter: thousands of nested lists
             return refuse(400, "the body is no JSON object")
         except (ManetError, AnalysisError) as problem:
             return refuse(400, str(problem))

@@ -25,6 +25,7 @@ from analysis.story import FIRST, Story, of_segment, read_story, sent_between
 from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility import trace
 from mobility.trace import Trace, TraceError
+from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import DROP, ENQUEUE, TX, Frames, read_frames
 from testbed.view.packets import packet_of
@@ -85,7 +86,7 @@ class Recorded:
         traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
         return self.about_files(self.kind) | {
             "end_ns": str(self.end_ns), "traffic_ns": traffic_ns, "verdict": verdict,
-            "status": self.run.run.get("status"), "error": self.run.run.get("error"), "events": self.run.events,
+            "status": self.run.run.get("status"), "error": self.run.run.get("error"),
         }  # fmt: skip
 
     def about_files(self, kind: str) -> dict[str, Any]:
@@ -95,13 +96,14 @@ class Recorded:
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
-            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": [],
+            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": run.events,
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
             "wires": [[wire.station, wire.host] for wire in run.wires],
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
-                 "transport": flow.protocol, "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
-                for flow in run.flows
+                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start_s,
+                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
+                for place, flow in enumerate(run.flows)
             ],
         }  # fmt: skip
 
