@@ -52,6 +52,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     add_internet(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
+    parser.add_argument("--only", metavar="CELL/seed-N", help="only this run; --resume does the others later")
     parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
     add_campaign(parser)
 
@@ -100,7 +101,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), max_guests())
     try:
         again = resume_command(experiment, directory, options)
-        campaign = Campaign(experiment, directory, jobs, progress, runner, again)
+        campaign = Campaign(experiment, directory, jobs, progress, runner, again, vars(options).get("only"))
         outcomes = campaign.run(options.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")
@@ -153,8 +154,10 @@ def repeat(options: argparse.Namespace) -> int:
     from testbed.runs.by_hand import with_actions
     from testbed.runs.recorded import Recorded
 
-    given = {"--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
-             "--variant": options.variant, "--seeds": options.seeds, "--resume": options.resume}  # fmt: skip
+    given = {
+        "--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
+        "--variant": options.variant, "--seeds": options.seeds, "--only": options.only, "--resume": options.resume,
+    }  # fmt: skip
     stray = next((option for option, value in given.items() if value), None)
     if stray is not None:
         raise UsageError(

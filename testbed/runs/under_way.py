@@ -56,17 +56,23 @@ def medium_of(directory: Path) -> MediumControl | None:
     return None if sockets is None else MediumControl(sockets / "medium.sock")
 
 
+def actions_of(directory: Path) -> Path | None:
+    """The socket for actions on the run in `directory`; None once the run has ended, and until its network is up."""
+    state = under_way(directory)
+    sockets = sockets_of(state, ACTIONS) if state is not None else None
+    return None if sockets is None else sockets / ACTIONS
+
+
 def act_on(directory: Path, wanted: object) -> dict[str, Any]:
     """Have the run in `directory` carry out an action (testbed/stages/actions.py). Raises UsageError once the run has ended,
     RunError with the run's message if it refuses."""
-    state = under_way(directory)
-    sockets = sockets_of(state, ACTIONS) if state is not None else None
-    if sockets is None:
+    path = actions_of(directory)
+    if path is None:
         raise UsageError("the run has ended, or its network is not up yet; actions are for a run under way")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(ACTION_WITHIN_S)
         try:
-            connection.connect(str(sockets / ACTIONS))
+            connection.connect(str(path))
             connection.sendall(json.dumps(wanted).encode() + b"\n")
             answer = json.loads(connection.makefile("rb").readline() or b"{}")
         except (OSError, ValueError) as problem:

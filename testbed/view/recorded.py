@@ -4,7 +4,6 @@ Times are model time in ns. Files are read on first use and kept; several thread
 those of analysis/, so that the page shows what `manet story` and `manet map` print.
 """
 
-import math
 import threading
 from dataclasses import asdict
 from functools import cached_property
@@ -28,6 +27,7 @@ from mobility.trace import Trace, TraceError
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import DROP, ENQUEUE, TX, Frames, read_frames
+from testbed.view.motion import motion
 from testbed.view.packets import packet_of
 from testbed.view.thinning import envelope
 
@@ -114,7 +114,7 @@ class Recorded:
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
             known = made is not None and name in made.stations()
-            stations[name] = _motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
+            stations[name] = motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
         switches = [
             [round(float(row["t_s"]) * 1e9), row["station"], row["detail"] == "on"]
             for row in self.run.events
@@ -362,25 +362,6 @@ class Lives:
         until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
         here = np.flatnonzero((self.station[:until] == station) & (self.end_ns[:until] > at_ns))
         return [(int(self.packet[at]), int(self.begin_ns[at]), int(self.bytes[at]), int(self.peer[at])) for at in here[:200]]
-
-
-def _motion(made: Trace, name: str) -> list[list[float]]:
-    """The station's legs as rows [t_ns, x, y, vx, vy], with a row for each arrival."""
-    rows: list[list[float]] = []
-    courses = made.courses(name)
-    for place, course in enumerate(courses):
-        next_ns = courses[place + 1].start_ns if place + 1 < len(courses) else math.inf
-        moves = course.speed_mps > 0 and not math.isinf(course.speed_mps) and course.origin != course.to
-        if not moves:
-            rows.append([course.start_ns, *course.at(course.start_ns)[:2], 0.0, 0.0])
-            continue
-        length_m = math.dist(course.origin, course.to)
-        speeds = [course.speed_mps * (b - a) / length_m for a, b in zip(course.origin[:2], course.to[:2], strict=True)]
-        rows.append([course.start_ns, *course.origin[:2], *speeds])
-        arrival_ns = course.arrival_s * 1e9
-        if arrival_ns < next_ns:
-            rows.append([round(arrival_ns), *course.to[:2], 0.0, 0.0])
-    return rows
 
 
 def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:

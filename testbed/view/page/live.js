@@ -1,6 +1,6 @@
 // A run under way: states and frames over a WebSocket, shown a fraction of a second late so that motion is even.
 
-import { decode, token } from "./api.js";
+import { decode, liveAddress } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
 const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AGAIN_MS = 1500;
@@ -14,7 +14,7 @@ export function begin(onEnd, onEvents) {
 }
 
 function connect(onEnd) {
-  const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?token=${encodeURIComponent(token)}`);
+  const socket = new WebSocket(liveAddress());
   socket.binaryType = "arraybuffer";
   let ended = false;
   socket.onopen = () => notice("");

@@ -8,6 +8,7 @@ import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
 import * as panel from "./panel.js";
+import * as plan from "./plan.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
 import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
 
@@ -38,6 +39,7 @@ async function showFolder(about) {
 async function open(about, wanted = {}) {
   forgetWindows();
   charts.reset();
+  if (about.running) Object.assign(state, { about, live: null }); // a run under way has no answers about its frames
   const movement = await ask("movement");
   by("folder").hidden = true;
   by("run").hidden = false;
@@ -55,9 +57,11 @@ async function open(about, wanted = {}) {
   setUpTime(begin, end);
   panel.setUp();
   actions.setUp();
+  plan.setUp();
   legend();
   map.fit();
-  if (!about.running) {
+  if (about.kind === "planned") by("counts").textContent = "not started";
+  else if (!about.running) {
     ask("counts").then(showCounts, (problem) => notice(problem.message));
     if (wanted.segment !== null && wanted.segment !== undefined) await panel.showStory(wanted.flow ?? "flow1", wanted.segment, { move: wanted.t === null });
     if (wanted.frame !== null && wanted.frame !== undefined) await panel.showFrame(wanted.frame, { move: wanted.t === null });
@@ -286,6 +290,7 @@ map.listen((row) => panel.showFrame(row));
 lanes.listen((row) => panel.showFrame(row));
 panel.listen();
 actions.listen();
+plan.listen(open);
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
