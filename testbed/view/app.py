@@ -172,6 +172,7 @@ ANSWERS: dict[str, tuple[str, Callable[[Query], tuple]]] = {
     "movement": ("movement", lambda q: ()),
     "overview": ("overview", lambda q: (q.whole("from"), q.whole("to"), q.whole("bins", 500))),
     "counts": ("counts", lambda q: ()),
+    "nav": ("nav", lambda q: (q.whole("from"), q.whole("to"))),
     "frame/{row:int}": ("frame", lambda q: (q.path["row"],)),
     "packet/{number:int}": ("packet", lambda q: (q.path["number"],)),
     "station/{name}": ("station", lambda q: (q.path["name"], q.whole("t"))),

@@ -130,6 +130,7 @@ class Feed:
         assert self._medium is not None
         try:
             status, places = self._medium.ask("status"), self._medium.ask("positions")["positions"]
+            nav = self._medium.ask("nav")
         except ManetError:
             return {"type": "end", "directory": str(self._run.directory)}, b""
         frames, off = self._new_frames(), None
@@ -144,6 +145,7 @@ class Feed:
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
             "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
             "events": self._events.count(), "off": off,
+            "nav": {name: str(until) for name, until in nav["nav_until_ns"].items() if until > nav["model_ns"]},
             "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
         }  # fmt: skip
         if frames is None or not len(frames.sent):

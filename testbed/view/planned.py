@@ -79,6 +79,10 @@ class Planned:
         fates, drops = ({name: [] for name in names} for names in (FATES, DROPS))
         return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, "fates": fates, "drops": drops}
 
+    def nav(self, _begin_ns: int, _end_ns: int) -> dict[str, Any]:
+        """`/api/nav`: nothing is reserved."""
+        return {"stations": {}}
+
     def counts(self) -> dict[str, Any]:
         """`/api/counts`: nothing."""
         return NOTHING

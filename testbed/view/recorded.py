@@ -28,6 +28,7 @@ from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import DROP, ENQUEUE, TX, Frames, read_frames
 from testbed.view.motion import motion
+from testbed.view.nav import Nav, read_nav
 from testbed.view.packets import packet_of
 from testbed.view.thinning import envelope
 
@@ -215,6 +216,17 @@ class Recorded:
     def _counted(self) -> dict[str, dict[str, dict[str, int]]]:
         with self._lock:
             return self.frames.counts()
+
+    def nav(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+        """`/api/nav`: the times in a window at which each station's NAV reserves the medium. The first one replays the run."""
+        _check_window(begin_ns, end_ns)
+        with self._lock:
+            found = self._nav
+        return {"stations": found.between(begin_ns, end_ns)}
+
+    @cached_property
+    def _nav(self) -> Nav:
+        return read_nav(self.run.path, self.stations)
 
     # --- flows ----------------------------------------------------------------------------------------------------
 

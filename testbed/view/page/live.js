@@ -9,7 +9,7 @@ const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
 
 export function begin(onEnd, onEvents) {
   eventsCame = onEvents;
-  state.live = { events: null, positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [] };
+  state.live = { events: null, nav: {}, positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [] };
   connect(onEnd);
 }
 
@@ -39,6 +39,7 @@ function hear(message) {
   for (const [name, place] of Object.entries(message.positions)) if (live.held !== name) live.positions[name] = place;
   for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
   Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
+  live.nav = message.nav;
   if (message.off) live.off = new Set(message.off);
   if (state.live.events !== message.events) {
     if (state.live.events !== null || message.events) eventsCame();

@@ -7,6 +7,7 @@ import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
+import * as nav from "./nav.js";
 import * as panel from "./panel.js";
 import * as plan from "./plan.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
@@ -38,6 +39,7 @@ async function showFolder(about) {
 
 async function open(about, wanted = {}) {
   forgetWindows();
+  nav.forget();
   charts.reset();
   if (about.running) Object.assign(state, { about, live: null }); // a run under way has no answers about its frames
   const movement = await ask("movement");
