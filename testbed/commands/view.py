@@ -15,9 +15,9 @@ EXAMPLES = """
   ./manet view results/chain5/all/seed-1
                                     a recorded run
   ./manet view results/chain5       a folder of runs: the page lists them
-  ./manet view --control            also move stations, switch them, break links,
-                                    start flows
-  ./manet view chain5 --control     a scenario before its start; the page starts it
+  ./manet view --control            also move stations, switch them, break
+                                    links, start flows
+  ./manet view chain5 --control     a scenario, which the page may start
   ./manet view RUN --listen 8000    at this port of 127.0.0.1
 
 The page is at the address that it prints; Ctrl-C ends it. docs/view.md explains
