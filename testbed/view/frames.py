@@ -181,6 +181,11 @@ def read_frames(path: Path, stations: Sequence[str]) -> Frames:
     return _of_table(table, stations)
 
 
+def no_frames() -> bytes:
+    """The packed window of a run that has not begun."""
+    return struct.pack("<4sIII", MAGIC, VERSION, 0, 0)
+
+
 def parse_rows(text: bytes, stations: Sequence[str]) -> Frames:
     """The rows of `text`, whole lines of an air log without its head."""
     head = f"{','.join([*air.SCHEMA, *air.OPTIONAL])}\n".encode()

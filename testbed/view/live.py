@@ -43,8 +43,8 @@ class UnderWay:
         return under_way(self.directory) is not None
 
     def about(self) -> dict[str, Any]:
-        """`/api/run`."""
-        found = self.record.about_files(self.kind)
+        """`/api/run`, with the events and the flows until now."""
+        found = Recorded(self.directory).about_files(self.kind)
         medium = self.medium()
         try:
             status = medium.ask("status")
@@ -109,6 +109,7 @@ class Feed:
         self._paths_at_ns = -math.inf
         self._air = run.directory / "air.csv"
         self._tcp = Tail(run.directory / "tcp.csv")
+        self._events = Lines(run.directory / "events.csv")
 
     def open(self) -> None:
         """Begin at the end of the air log."""
@@ -129,6 +130,7 @@ class Feed:
         assert self._medium is not None
         try:
             status, places = self._medium.ask("status"), self._medium.ask("positions")["positions"]
+            nav = self._medium.ask("nav")
         except ManetError:
             return {"type": "end", "directory": str(self._run.directory)}, b""
         frames, off = self._new_frames(), None
@@ -142,7 +144,9 @@ class Feed:
         state = {
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
             "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
-            "off": off, "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
+            "events": self._events.count(), "off": off,
+            "nav": {name: str(until) for name, until in nav["nav_until_ns"].items() if until > nav["model_ns"]},
+            "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
         }  # fmt: skip
         if frames is None or not len(frames.sent):
             return state, b""
@@ -172,6 +176,23 @@ class Feed:
         if whole.startswith(b"t_ns"):
             whole = whole.partition(b"\n")[2]
         return parse_rows(whole + b"\n", self._run.record.stations) if whole else None
+
+
+class Lines:
+    """The number of rows of a file that grows; 0 without it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._size, self._rows = path, 0, 0
+
+    def count(self) -> int:
+        """The rows until now, without the head."""
+        try:
+            if self._path.stat().st_size != self._size:
+                text = self._path.read_bytes()
+                self._size, self._rows = len(text), max(0, text.count(b"\n") - 1)
+        except OSError:
+            return 0
+        return self._rows
 
 
 class Tail:

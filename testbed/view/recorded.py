@@ -4,7 +4,6 @@ Times are model time in ns. Files are read on first use and kept; several thread
 those of analysis/, so that the page shows what `manet story` and `manet map` print.
 """
 
-import math
 import threading
 from dataclasses import asdict
 from functools import cached_property
@@ -25,8 +24,11 @@ from analysis.story import FIRST, Story, of_segment, read_story, sent_between
 from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility import trace
 from mobility.trace import Trace, TraceError
+from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import DROP, ENQUEUE, TX, Frames, read_frames
+from testbed.view.motion import motion
+from testbed.view.nav import Nav, read_nav
 from testbed.view.packets import packet_of
 from testbed.view.thinning import envelope
 
@@ -85,7 +87,7 @@ class Recorded:
         traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
         return self.about_files(self.kind) | {
             "end_ns": str(self.end_ns), "traffic_ns": traffic_ns, "verdict": verdict,
-            "status": self.run.run.get("status"), "error": self.run.run.get("error"), "events": self.run.events,
+            "status": self.run.run.get("status"), "error": self.run.run.get("error"),
         }  # fmt: skip
 
     def about_files(self, kind: str) -> dict[str, Any]:
@@ -95,13 +97,14 @@ class Recorded:
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
-            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": [],
+            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": run.events,
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
             "wires": [[wire.station, wire.host] for wire in run.wires],
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
-                 "transport": flow.protocol, "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
-                for flow in run.flows
+                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start_s,
+                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
+                for place, flow in enumerate(run.flows)
             ],
         }  # fmt: skip
 
@@ -112,7 +115,7 @@ class Recorded:
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
             known = made is not None and name in made.stations()
-            stations[name] = _motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
+            stations[name] = motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
         switches = [
             [round(float(row["t_s"]) * 1e9), row["station"], row["detail"] == "on"]
             for row in self.run.events
@@ -213,6 +216,17 @@ class Recorded:
     def _counted(self) -> dict[str, dict[str, dict[str, int]]]:
         with self._lock:
             return self.frames.counts()
+
+    def nav(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+        """`/api/nav`: the times in a window at which each station's NAV reserves the medium. The first one replays the run."""
+        _check_window(begin_ns, end_ns)
+        with self._lock:
+            found = self._nav
+        return {"stations": found.between(begin_ns, end_ns)}
+
+    @cached_property
+    def _nav(self) -> Nav:
+        return read_nav(self.run.path, self.stations)
 
     # --- flows ----------------------------------------------------------------------------------------------------
 
@@ -360,25 +374,6 @@ class Lives:
         until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
         here = np.flatnonzero((self.station[:until] == station) & (self.end_ns[:until] > at_ns))
         return [(int(self.packet[at]), int(self.begin_ns[at]), int(self.bytes[at]), int(self.peer[at])) for at in here[:200]]
-
-
-def _motion(made: Trace, name: str) -> list[list[float]]:
-    """The station's legs as rows [t_ns, x, y, vx, vy], with a row for each arrival."""
-    rows: list[list[float]] = []
-    courses = made.courses(name)
-    for place, course in enumerate(courses):
-        next_ns = courses[place + 1].start_ns if place + 1 < len(courses) else math.inf
-        moves = course.speed_mps > 0 and not math.isinf(course.speed_mps) and course.origin != course.to
-        if not moves:
-            rows.append([course.start_ns, *course.at(course.start_ns)[:2], 0.0, 0.0])
-            continue
-        length_m = math.dist(course.origin, course.to)
-        speeds = [course.speed_mps * (b - a) / length_m for a, b in zip(course.origin[:2], course.to[:2], strict=True)]
-        rows.append([course.start_ns, *course.origin[:2], *speeds])
-        arrival_ns = course.arrival_s * 1e9
-        if arrival_ns < next_ns:
-            rows.append([round(arrival_ns), *course.to[:2], 0.0, 0.0])
-    return rows
 
 
 def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:

@@ -6,7 +6,7 @@ if (stored) {
   history.replaceState(null, "", location.pathname + location.hash);
 }
 export const token = sessionStorage.getItem("token") ?? "";
-let run = null; // the chosen run of a folder
+let run = null; // the chosen run of a folder or of a plan
 
 export function choose(path) {
   run = path;
@@ -23,6 +23,12 @@ async function answer(path, words, options = {}) {
   if (response.ok) return response;
   const text = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
   throw new Error(text.error);
+}
+
+// The address of the messages about a run under way.
+export function liveAddress() {
+  const query = new URLSearchParams({ token, ...(run === null ? {} : { run }) });
+  return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?${query}`;
 }
 
 export async function ask(path, words) {

@@ -1,18 +1,20 @@
 // A run under way: states and frames over a WebSocket, shown a fraction of a second late so that motion is even.
 
-import { decode, token } from "./api.js";
+import { decode, liveAddress } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
 const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AGAIN_MS = 1500;
+let eventsCame = () => {};
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
 
-export function begin(onEnd) {
-  state.live = { positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [] };
+export function begin(onEnd, onEvents) {
+  eventsCame = onEvents;
+  state.live = { events: null, nav: {}, positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [] };
   connect(onEnd);
 }
 
 function connect(onEnd) {
-  const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?token=${encodeURIComponent(token)}`);
+  const socket = new WebSocket(liveAddress());
   socket.binaryType = "arraybuffer";
   let ended = false;
   socket.onopen = () => notice("");
@@ -37,7 +39,12 @@ function hear(message) {
   for (const [name, place] of Object.entries(message.positions)) if (live.held !== name) live.positions[name] = place;
   for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
   Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
+  live.nav = message.nav;
   if (message.off) live.off = new Set(message.off);
+  if (state.live.events !== message.events) {
+    if (state.live.events !== null || message.events) eventsCame();
+    live.events = message.events;
+  }
   rates(message.tcp, t);
   live.air.push([t, message.counts]);
   while (live.air.length && live.air[0][0] < t - HISTORY_NS) live.air.shift();
@@ -48,7 +55,7 @@ function hear(message) {
 // Acknowledged bit/s of each TCP flow, from the sequence numbers of two states.
 function rates(samples, t) {
   for (const flow of state.about.flows) {
-    const mine = Object.values(samples).filter((one) => one.station === flow.source).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
+    const mine = Object.values(samples).filter((one) => one.station === flow.source && one.dport === flow.port).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
     if (!mine) continue;
     const before = state.live.acked[flow.name];
     if (before && before.sport === mine.sport && t - before.at < 1e9) continue;

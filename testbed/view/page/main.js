@@ -1,12 +1,15 @@
 // The page of `manet view`: asks what the run is, then draws it at each change.
 
+import * as actions from "./actions.js";
 import { ask, choose, frames as fetchFrames } from "./api.js";
 import * as charts from "./charts.js";
 import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
+import * as nav from "./nav.js";
 import * as panel from "./panel.js";
+import * as plan from "./plan.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
 import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
 
@@ -36,7 +39,9 @@ async function showFolder(about) {
 
 async function open(about, wanted = {}) {
   forgetWindows();
+  nav.forget();
   charts.reset();
+  if (about.running) Object.assign(state, { about, live: null }); // a run under way has no answers about its frames
   const movement = await ask("movement");
   by("folder").hidden = true;
   by("run").hidden = false;
@@ -46,21 +51,38 @@ async function open(about, wanted = {}) {
   state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
   state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
   if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
-  if (about.running) live.begin(reopen);
+  if (about.running) live.begin(reopen, renew);
   by("title").textContent = about.title;
   document.title = `${about.title} - manet view`;
   by("about").textContent = `${about.stations.length} stations, ${about.radio}, ${about.routing}${about.flows.length ? `, ${about.flows.length} flow${about.flows.length > 1 ? "s" : ""}` : ""}`;
   badge("mode", about.running ? (about.control ? "live, with control" : "live") : about.kind);
   setUpTime(begin, end);
   panel.setUp();
+  actions.setUp();
+  plan.setUp();
   legend();
   map.fit();
-  if (!about.running) {
+  if (about.kind === "planned") by("counts").textContent = "not started";
+  else if (!about.running) {
     ask("counts").then(showCounts, (problem) => notice(problem.message));
     if (wanted.segment !== null && wanted.segment !== undefined) await panel.showStory(wanted.flow ?? "flow1", wanted.segment, { move: wanted.t === null });
     if (wanted.frame !== null && wanted.frame !== undefined) await panel.showFrame(wanted.frame, { move: wanted.t === null });
   }
   change({});
+}
+
+// Events were carried out: flows may have come.
+async function renew() {
+  try {
+    const { flows, events } = await ask("run");
+    if (!state.live) return;
+    for (const flow of flows) if (!state.about.flows.some((known) => known.name === flow.name)) state.flows.add(flow.name);
+    Object.assign(state.about, { flows, events });
+    showFlows();
+    change({});
+  } catch (problem) {
+    notice(problem.message);
+  }
 }
 
 // The run has ended: its record is complete when its programs have gone.
@@ -104,11 +126,15 @@ function setUpTime(begin, end) {
   choices.sort((a, b) => a - b);
   by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
   for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
+  showFlows();
+}
+
+function showFlows() {
   by("flows").replaceChildren(...state.about.flows.map((flow) => element("label", {}, checkbox(flow.name), ` ${flow.name}`)));
 }
 
 function checkbox(name) {
-  const box = element("input", { type: "checkbox", checked: "" });
+  const box = element("input", { type: "checkbox", checked: state.flows.has(name) ? "" : null });
   box.addEventListener("change", () => {
     const flows = new Set(state.flows);
     flows[box.checked ? "add" : "delete"](name);
@@ -265,6 +291,8 @@ for (const id of ["main", "map", "lanes"]) sizes.observe(by(id));
 map.listen((row) => panel.showFrame(row));
 lanes.listen((row) => panel.showFrame(row));
 panel.listen();
+actions.listen();
+plan.listen(open);
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn

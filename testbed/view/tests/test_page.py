@@ -29,6 +29,7 @@ pytestmark = [
     pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
 ]  # fmt: skip
 
+RUN_SHOWN = "#charts canvas, #mode:has-text('live')"
 HIDDEN = {"hops": 4, "window": 8, "duration": 5, "tcp": "newreno", "routing": "static"}
 STANDING = {"hops": 2, "window": 4, "duration": 25, "tcp": "newreno", "routing": "static"}
 
@@ -64,8 +65,8 @@ def page(browser, served) -> Iterator["Page"]:
 class opened:
     """A page of the view; at its end nothing was written to the console, and no script failed."""
 
-    def __init__(self, browser, served: Served, link: str = "", **options: object) -> None:
-        self.browser, self.address, self.options = browser, served.url + link, options
+    def __init__(self, browser, served: Served, link: str = "", attached: str = RUN_SHOWN, **options: object) -> None:
+        self.browser, self.address, self.attached, self.options = browser, served.url + link, attached, options
         self.complaints: list[str] = []
 
     def __enter__(self) -> "Page":
@@ -73,8 +74,8 @@ class opened:
         self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
         self.page.goto(self.address)
-        until(self.page, "window.manetView?.state.movement")
-        self.page.wait_for_selector("#charts canvas, #mode:has-text('live')", state="attached")
+        until(self.page, "window.manetView")
+        self.page.wait_for_selector(self.attached, state="attached")
         return self.page
 
     def __exit__(self, failed: object, *_rest: object) -> None:
