@@ -18,7 +18,7 @@ from analysis import story_text
 from analysis.errors import AnalysisError, RunFileError
 from analysis.movement import trace_path
 from analysis.past_snapshot import off_at, path_of
-from analysis.reception import RECEIVED, SENSED, range_of_run
+from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.rundir import Flow, RunDirectory
 from analysis.snapshot import FlowPath
 from analysis.story import FIRST, Story, of_segment, read_story, sent_between
@@ -96,6 +96,7 @@ class Recorded:
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
+            "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
             "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": [],
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
             "wires": [[wire.station, wire.host] for wire in run.wires],
@@ -204,6 +205,19 @@ class Recorded:
             "sending": frames.as_text(own[0]) if own else None,
             "counts": {kind: table[name] for kind, table in self._counted.items()},
         }
+
+    def queues(self, at_ns: int) -> dict[str, Any]:
+        """`/api/queues`: packets at each station at an instant, waiting or being sent, and whether it is stalled."""
+        found = self._lives.queues(at_ns, self.stations)
+        return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in found.items()}}
+
+    def lateness(self) -> dict[str, list]:
+        """`/api/lateness`: the rows of lateness.csv as columns; times in s of model time."""
+        rows = self.run.lateness
+        found: dict[str, list] = {"t": [int(row["t_ns"]) / 1e9 for row in rows]}
+        for name in ("p50_us", "p99_us", "max_us", "stalled_ms"):
+            found[name] = [float(row[name]) for row in rows]
+        return found | {"verdict": [row["verdict"] for row in rows]}
 
     @cached_property
     def _lives(self) -> Lives:
