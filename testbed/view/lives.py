@@ -1,6 +1,7 @@
 """The packets at a station, waiting or being sent, from the air log; and the stations that are stalled.
 
-A station is stalled if it has had a packet for a second, and has sent no frame in this time: retries take far less.
+A station is stalled if it has had a packet for a second, and has sent no frame in this time: others hold the medium, or its radio
+stands still.
 """
 
 from dataclasses import dataclass

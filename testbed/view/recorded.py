@@ -34,6 +34,7 @@ from testbed.view.thinning import envelope
 MAX_ROWS_OF_A_PACKET = 2000
 MAX_BINS = 4000
 MAX_POINTS = 5000
+MAX_RATES = 100  # of a throughput: shorter parts have one segment or none
 NEAR_ROWS = 40
 
 
@@ -96,6 +97,7 @@ class Recorded:
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
+            "queue_packets": run.medium.get("queue", {}).get("packets"),
             "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
             "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": [],
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
@@ -284,7 +286,8 @@ class Recorded:
             return {"error": str(story)}
         epoch_ns, rows = self.run.epoch_ns, story.samples
         t = rows["t_ns"].to_numpy() - epoch_ns
-        here = (t >= begin_ns) & (t <= end_ns)
+        # one sample before the window and one behind it: lines go to its edges
+        here = slice(max(0, int(np.searchsorted(t, begin_ns)) - 1), int(np.searchsorted(t, end_ns, side="right")) + 1)
 
         def sampled(column: str, factor: float = 1.0) -> dict[str, list]:
             values = rows[column].cast(float).fill_null(float("nan")).to_numpy()
@@ -373,7 +376,7 @@ def _motion(made: Trace, name: str) -> list[list[float]]:
 
 
 def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:
-    return np.linspace(begin_ns, end_ns, min(points, 400) + 1)
+    return np.linspace(begin_ns, end_ns, min(points, MAX_RATES) + 1)
 
 
 def _rates(edges: np.ndarray, counts: np.ndarray) -> dict[str, list]:

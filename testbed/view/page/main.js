@@ -1,14 +1,15 @@
 // The page of `manet view`: asks what the run is, then draws it at each change.
 
-import { ask, choose, frames as fetchFrames } from "./api.js";
+import { ask, choose, frames as fetchFrames, watch } from "./api.js";
 import * as charts from "./charts.js";
 import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
 import * as panel from "./panel.js";
-import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
+import * as settings from "./settings.js";
+import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
+import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
@@ -36,13 +37,15 @@ async function showFolder(about) {
 
 async function open(about, wanted = {}) {
   forgetWindows();
-  charts.reset();
+  charts.forget();
   const movement = await ask("movement");
   by("folder").hidden = true;
   by("run").hidden = false;
   const begin = Number(about.begin_ns), end = Number(about.end_ns);
-  Object.assign(state, { about, movement, live: null, paths: [], row: null, segment: null, station: null, playing: false });
-  state.flows = new Set(about.flows.map((flow) => flow.name));
+  Object.assign(state, { about, movement, live: null, paths: [], queues: {}, row: null, segment: null, station: null, playing: false });
+  const names = about.flows.map((flow) => flow.name), known = wanted.flows?.filter((name) => names.includes(name));
+  state.flows = new Set(known ?? names.slice(0, MAX_CHARTED));
+  if (SPEEDS.includes(wanted.speed)) state.speed = wanted.speed;
   state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
   state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
   if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
@@ -54,7 +57,7 @@ async function open(about, wanted = {}) {
   setUpTime(begin, end);
   panel.setUp();
   legend();
-  map.fit();
+  if (wanted.map) map.show(wanted.map); else map.fit();
   if (!about.running) {
     ask("counts").then(showCounts, (problem) => notice(problem.message));
     if (wanted.segment !== null && wanted.segment !== undefined) await panel.showStory(wanted.flow ?? "flow1", wanted.segment, { move: wanted.t === null });
@@ -104,11 +107,16 @@ function setUpTime(begin, end) {
   choices.sort((a, b) => a - b);
   by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
   for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
-  by("flows").replaceChildren(...state.about.flows.map((flow) => element("label", {}, checkbox(flow.name), ` ${flow.name}`)));
+  showFlows();
+}
+
+// The flows to choose from, each with the line that it has on the map and in the charts.
+function showFlows() {
+  by("flows").replaceChildren(...state.about.flows.map((flow, at) => element("label", {}, checkbox(flow.name), charts.sampleOf(lookOf(at)), ` ${flow.name}`)));
 }
 
 function checkbox(name) {
-  const box = element("input", { type: "checkbox", checked: "" });
+  const box = element("input", { type: "checkbox", checked: state.flows.has(name) ? "" : null, "data-flow": name });
   box.addEventListener("change", () => {
     const flows = new Set(state.flows);
     flows[box.checked ? "add" : "delete"](name);
@@ -118,11 +126,13 @@ function checkbox(name) {
 }
 
 const LIVE_EVERY_MS = 30; // some 30 pictures a second leave the processors to the run
+const CALM_EVERY_MS = 500; // where the system asks for less motion
 let before = null, pictured = 0;
 function animate(now) {
+  const every = settings.calm() ? CALM_EVERY_MS : state.live ? LIVE_EVERY_MS : 0;
+  if ((state.live || state.playing) && now - pictured < every) return void requestAnimationFrame(animate);
+  pictured = now;
   if (state.live) {
-    if (now - pictured < LIVE_EVERY_MS) return void requestAnimationFrame(animate);
-    pictured = now;
     live.tick();
   } else if (state.playing) {
     const next = state.now + (before === null ? 0 : (now - before) * 1e6 * state.speed), end = Number(state.about.end_ns);
@@ -214,10 +224,10 @@ function speedBy(direction) {
   change({ speed: SPEEDS[Math.min(Math.max(at, 0), SPEEDS.length - 1)] });
 }
 
-function theme(name) {
-  document.documentElement.dataset.theme = name;
+function showTheme() {
+  document.documentElement.dataset.theme = settings.theme();
   repaint();
-  if (state.about?.stations) legend();
+  if (state.about?.stations) legend(), showFlows();
   change({});
 }
 
@@ -239,6 +249,7 @@ onChange(() => {
   charts.update();
   panel.update();
   refreshPaths();
+  refreshQueues();
   link.write();
 });
 
@@ -257,16 +268,26 @@ by("map-in").addEventListener("click", () => map.zoomBy(1.25));
 by("map-out").addEventListener("click", () => map.zoomBy(0.8));
 by("map-fit").addEventListener("click", map.fit);
 for (const id of ["show-ranges", "show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
-by("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+by("theme").addEventListener("click", () => {
+  settings.switchTheme();
+  showTheme();
+});
+settings.onSystemTheme(showTheme);
+watch(notice, () => {
+  notice("");
+  forgetWindows();
+  live.goOn();
+  if (state.about) change({}); else location.reload();
+});
 document.addEventListener("keydown", keys);
 window.addEventListener("hashchange", () => location.reload());
 const sizes = new ResizeObserver(() => { charts.resize(); change({}); });
-for (const id of ["main", "map", "lanes"]) sizes.observe(by(id));
+for (const id of ["main", "map", "lanes-scroll"]) sizes.observe(by(id));
 map.listen((row) => panel.showFrame(row));
 lanes.listen((row) => panel.showFrame(row));
 panel.listen();
-theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, namesWritten: map.namesWritten, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));
