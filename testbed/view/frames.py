@@ -148,6 +148,13 @@ class Frames:
 
         return {"sent": counted(TX, FATES), "drops": counted(DROP, DROPS)}
 
+    def drops(self, begin_ns: int, end_ns: int, limit: int) -> list[int]:
+        """The first rows of dropped packets with begin <= t < end, in order of time."""
+        t = self.rows["t_ns"]
+        found = np.flatnonzero((self.rows["event"] == DROP) & (t >= begin_ns) & (t < end_ns))
+        chosen: list[int] = found[np.argsort(t[found], kind="stable")][:limit].tolist()
+        return chosen
+
     def of_packet(self, packet: int) -> np.ndarray:
         """The rows of a packet, in order of time."""
         found = np.flatnonzero(self.rows["packet"] == packet)

@@ -32,6 +32,7 @@ from testbed.view.packets import packet_of
 from testbed.view.thinning import envelope
 
 MAX_ROWS_OF_A_PACKET = 2000
+MAX_DROPS = 1000
 MAX_BINS = 4000
 MAX_POINTS = 5000
 MAX_RATES = 100  # of a throughput: shorter parts have one segment or none
@@ -165,6 +166,11 @@ class Recorded:
             number = int(np.count_nonzero(frames.rows["event"][: row + 1] == TX))
             found["pcap"] = packet_of(self.run.path / "air.pcapng", number)
         return found
+
+    def drops(self, begin_ns: int, end_ns: int, limit: int) -> dict[str, Any]:
+        """`/api/drops`: the first dropped packets of a window, as rows of the air log."""
+        _check_window(begin_ns, end_ns)
+        return {"drops": [self.frames.as_text(row) for row in self.frames.drops(begin_ns, end_ns, max(1, min(limit, MAX_DROPS)))]}
 
     def packet(self, number: int) -> dict[str, Any]:
         """`/api/packet/N`: every row of a packet, in order of time; and its segment, if a flow's story has it."""

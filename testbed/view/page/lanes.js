@@ -1,7 +1,7 @@
 // One lane for each chosen station: its frames in the window around now, down to single slots, with backoff and reserved times.
 
 import { reservations } from "./nav.js";
-import { change, firstAt, goTo, placeOf, state, windowOf } from "./state.js";
+import { change, dropsIn, firstAt, goTo, placeOf, state, windowOf } from "./state.js";
 import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark } from "./words.js";
 
 const canvas = document.getElementById("lanes"), scroller = document.getElementById("lanes-scroll"), chooser = document.getElementById("lanes-of");
@@ -65,6 +65,7 @@ export function draw() {
     const laneOf = new Map(shown.map((number, place) => [number, place]));
     if (end - begin <= FINE_NS) drawReserved(frames, begin, end, perNs, lane, laneOf);
     drawFrames(frames, begin, end, perNs, lane, laneOf);
+    drawDrops(dropsIn(begin, end), begin, perNs, lane, laneOf);
   }
   pen.strokeStyle = colour("accent");
   pen.lineWidth = 1.5;
@@ -102,6 +103,31 @@ function drawBackoff(frames, at, x, y, tall, perNs) {
   if (x - left < 16 || tall < 9) return;
   pen.fillStyle = colour("quiet");
   pen.fillText(x - left > 50 ? `${slots} slots` : String(slots), left + 3, y + tall / 2 + 1);
+}
+
+// A mark below the lane's frames. It is the first to be clicked.
+function drawDrops(drops, begin, perNs, lane, laneOf) {
+  const places = new Map(state.about.stations.map(({ name }, number) => [name, number]));
+  for (const { row, t, station } of drops) {
+    const place = laneOf.get(places.get(station));
+    if (place === undefined) continue;
+    const x = LEFT + (t - begin) * perNs, foot = TOP + (place + 1) * lane - 1;
+    pen.fillStyle = colour("bad");
+    pen.strokeStyle = row === state.row ? colour("ink") : colour("panel");
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(x - 4.5, foot - 6);
+    pen.lineTo(x + 4.5, foot - 6);
+    pen.lineTo(x, foot);
+    pen.closePath();
+    pen.fill();
+    pen.stroke();
+    boxes.unshift([x - 4, x + 4, foot - 7, foot, row]);
+  }
+}
+
+export function boxesDrawn() {
+  return boxes;
 }
 
 function drawFrames(frames, begin, end, perNs, lane, laneOf) {
@@ -195,7 +221,7 @@ export function listen(onFrame) {
     const was = dragging;
     dragging = null;
     if (!was || was.moved) return;
-    const hit = boxes.find(([x0, x1, y0, y1]) => event.offsetX >= x0 - 2 && event.offsetX <= x1 + 2 && event.offsetY >= y0 && event.offsetY <= y1);
+    const hit = boxes.find(([x0, x1, y0, y1]) => event.offsetX >= x0 - 1 && event.offsetX <= x1 + 1 && event.offsetY >= y0 && event.offsetY <= y1);
     if (hit) onFrame(hit[4]);
     else if (!state.live) goTo(windowNow()[0] + ((event.offsetX - LEFT) * state.span) / (canvas.clientWidth - LEFT));
   });

@@ -8,7 +8,7 @@ import * as live from "./live.js";
 import * as map from "./map.js";
 import * as panel from "./panel.js";
 import * as settings from "./settings.js";
-import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
+import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
 import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
@@ -174,17 +174,9 @@ function pick(frames, direction, fits) {
 }
 
 async function nextDrop() {
-  const end = Number(state.about.end_ns), bins = 400;
-  const air = await ask("overview", { from: Math.round(state.now) + 1, to: end + 1, bins });
-  const lists = Object.values(air.drops);
-  for (let at = 0; at < air.bins; at += 1) {
-    if (!lists.some((list) => list[at])) continue;
-    const width = (end - state.now) / air.bins, from = state.now + at * width;
-    if (width <= 2e6) return void goTo(from + width / 2);
-    state.now = from;
-    return nextDrop();
-  }
-  speak("there is no later drop");
+  const { drops } = await ask("drops", { from: Math.floor(state.now), to: Number(state.about.end_ns) + 1 });
+  const next = drops[drops.findIndex((drop) => drop.row === state.row) + 1]; // several may have the same instant
+  if (next) await panel.showFrame(next.row); else speak("there is no later drop");
 }
 
 // --- wiring ---------------------------------------------------------------------------------------------------------------------
@@ -203,7 +195,7 @@ function legend() {
     mark(pen, name, 19, 6, 3.4);
     if (kind === "captured") pen.beginPath(), pen.arc(19, 6, 5.4, 0, 7), pen.stroke();
     return element("li", {}, sample, MEANING[kind]);
-  }), element("li", {}, "dashed: a retry"));
+  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"));
 }
 
 function keys(event) {
@@ -289,5 +281,5 @@ panel.listen();
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, namesWritten: map.namesWritten, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

@@ -179,7 +179,7 @@ export async function showFrame(row, { move = true } = {}) {
     open("frames");
     const fate = found.fate ? MEANING[found.fate] ?? found.fate : "";
     const parts = [
-      element("h3", {}, `${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
+      element("h3", {}, `${found.event === "drop" ? "Drop of " : ""}${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
       pairs([
         ["fate", found.event === "tx" ? fate || "none" : `${found.event}${fate && `: ${fate}`}`], ["start", `${((Number(found.t_ns) - zero()) / 1e9).toFixed(9)} s`],
         ["on the air", found.airtime_ns ? `${(found.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", found.attempt], ["backoff", found.backoff_slots === null ? null : `${found.backoff_slots} slots`],

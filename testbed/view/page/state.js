@@ -85,6 +85,28 @@ export function windowOf(begin, end) {
 
 export function forgetWindows() {
   windows.clear();
+  dropped.clear();
+}
+
+// Dropped packets, in the same windows; empty until they are here. (A run under way has only their numbers.)
+const dropped = new Map();
+export function dropsIn(begin, end) {
+  if (state.live) return [];
+  const length = 2 ** Math.ceil(Math.log2(Math.max(end - begin, 2 ** 20))), first = Math.floor(begin / length) * length, key = `${length}/${first}`;
+  if (!dropped.has(key)) {
+    dropped.set(key, []);
+    while (dropped.size > KEPT) dropped.delete(dropped.keys().next().value);
+    ask("drops", { from: first, to: first + 2 * length })
+      .then(({ drops }) => {
+        dropped.set(key, drops.map((row) => ({ ...row, t: Number(row.t_ns) })));
+        change({});
+      })
+      .catch((problem) => {
+        dropped.delete(key);
+        notice(problem.message);
+      });
+  }
+  return (dropped.get(key) ?? []).filter((row) => row.t >= begin && row.t < end);
 }
 
 export function framesKept() {
