@@ -202,8 +202,7 @@ def test_the_queues_on_the_map_and_in_the_list_are_those_of_the_server(page, ser
     queues = served.ask(f"/api/queues?t={at_ns}")["queues"]
     assert queues, "eight segments on four hops wait nowhere?"
     name, queue = next(iter(queues.items()))
-    until(page, f"window.manetView.state.queues.{name}?.packets === {queue['packets']}")
-    assert page.evaluate("window.manetView.state.queues") == queues
+    wait_until(lambda: page.evaluate("window.manetView.state.queues") == queues, "the queues of this instant")
     until(
         page, f"""document.querySelector('[data-station="{name}"]').textContent.startsWith('{name} {queue["packets"]} packet')"""
     )
