@@ -7,7 +7,7 @@ import { colour, element, lookOf, MAX_CHARTED } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const place = document.getElementById("charts");
-const HEIGHT = 108, POINTS = 400, BINS = 240;
+const HEIGHT = 96, POINTS = 400, BINS = 240;
 const VALUES_EVERY_MS = 200;
 let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
 
@@ -88,7 +88,7 @@ function draw(flows, series, air, late, begin, end, key) {
   const rates = ofFlows("throughput"), fast = rates.some(({ line }) => line.v.some((value) => value > 2e6));
   add(fast ? "Throughput, Mbit/s" : "Throughput, kbit/s", fast ? 1e-6 : 1e-3, rates);
   add("cwnd, segments", 1, ofFlows("cwnd"), true);
-  add("RTT and RTO (thin), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, name: `${one.name} RTO`, thin: true }))]);
+  add("RTT / RTO (thin), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, thin: true }))]);
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
   const perSecond = air.bins / ((end - begin) / 1e9);
   const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
@@ -104,20 +104,24 @@ function draw(flows, series, air, late, begin, end, key) {
   charts = wanted.map((one, at) => chart(one, figures[at], from, to, marks));
 }
 
-// A title, and for each line a sample of it with its name and its value now.
+// A title, and for each line a sample of it with its name and its value now; a flow's RTO stands behind its RTT.
 function figureOf({ title, lines, verdicts }) {
-  const parts = lines.map(({ name, tone, dash, thin }) => element("span", { class: "key" }, sampleOf({ tone, dash, thin }), ` ${name} `, element("output", { "aria-live": "off" })));
-  const figure = element("figure", {}, element("figcaption", {}, element("strong", {}, title), ...parts, verdicts ? element("span", { class: "key" }, "verdict so far ", element("output", { "aria-live": "off" })) : null));
+  const keys = new Map(), outputs = lines.map(() => element("output", { "aria-live": "off" }));
+  lines.forEach(({ name, tone, dash, thin }, at) => {
+    if (thin) keys.get(name)?.append(" / ", outputs[at]); else keys.set(name, element("span", { class: "key" }, sampleOf({ tone, dash }), ` ${name} `, outputs[at]));
+  });
+  if (verdicts) outputs.push(element("output", { "aria-live": "off" }));
+  const figure = element("figure", {}, element("figcaption", {}, element("strong", {}, title), ...keys.values(), verdicts ? element("span", { class: "key" }, "verdict so far ", outputs.at(-1)) : null));
   place.append(figure);
-  return figure;
+  return { figure, outputs };
 }
 
 // The line of a flow as it is drawn on the map and in the charts.
-export function sampleOf({ tone, dash, thin }) {
+export function sampleOf({ tone, dash }) {
   const sample = element("canvas", { width: 44, height: 12, "aria-hidden": "true" }), pen = sample.getContext("2d");
   pen.scale(2, 2);
   pen.strokeStyle = colour(tone);
-  pen.lineWidth = thin ? 1 : 2.5;
+  pen.lineWidth = 2.5;
   pen.setLineDash(dash);
   pen.beginPath();
   pen.moveTo(0, 3);
@@ -131,10 +135,9 @@ function showValues() {
   if (performance.now() - valued < VALUES_EVERY_MS && (state.playing || state.live)) return;
   valued = performance.now();
   const t = state.now / 1e9;
-  for (const { figure, lines, unit, verdicts } of charts) {
-    const places = figure.querySelectorAll("output");
-    lines.forEach(({ line }, at) => say(places[at], number(valueAt(line.t, line.v, t), unit)));
-    if (verdicts) say(places[lines.length], valueAt(verdicts.t, verdicts.verdict, t) ?? verdicts.verdict[0]);
+  for (const { outputs, lines, unit, verdicts } of charts) {
+    lines.forEach(({ line }, at) => say(outputs[at], number(valueAt(line.t, line.v, t), unit)));
+    if (verdicts) say(outputs[lines.length], valueAt(verdicts.t, verdicts.verdict, t) ?? verdicts.verdict[0]);
   }
 }
 
@@ -155,7 +158,7 @@ function valueAt(times, values, t) {
   return low ? values[low - 1] : null;
 }
 
-function chart({ unit, lines, stepped, verdicts }, figure, from, to, marks) {
+function chart({ unit, lines, stepped, verdicts }, { figure, outputs }, from, to, marks) {
   const { data, series } = joined(lines, unit, stepped);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
   const plot = new uPlot({
@@ -164,7 +167,7 @@ function chart({ unit, lines, stepped, verdicts }, figure, from, to, marks) {
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
-  return { plot, figure, lines, unit, verdicts };
+  return { plot, figure, outputs, lines, unit, verdicts };
 }
 
 // All lines over all their times; a line is drawn across the times of others.

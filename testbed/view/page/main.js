@@ -14,6 +14,7 @@ import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, seconds }
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 const LOST = new Set([2, 3]);
+const NO_FATE = "broadcast or unfinished";
 const MAX_STEP_FRAMES = 100000;
 
 // --- start ----------------------------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ function badge(id, text, kind = "") {
 
 function showCounts(counts) {
   const totals = {};
-  for (const table of Object.values(counts.sent)) for (const [fate, count] of Object.entries(table)) totals[fate || "unfinished"] = (totals[fate || "unfinished"] ?? 0) + count;
+  for (const table of Object.values(counts.sent)) for (const [fate, count] of Object.entries(table)) totals[fate || NO_FATE] = (totals[fate || NO_FATE] ?? 0) + count;
   by("counts").textContent = `frames in the run: ${Object.entries(totals).map(([fate, count]) => `${count} ${fate}`).join(", ")}`;
 }
 
@@ -235,7 +236,7 @@ onChange(() => {
   by("window").value = String(state.span);
   const word = state.live?.verdict || state.about.verdict?.verdict;
   badge("verdict", word, word);
-  if (state.live) by("counts").textContent = `frames since the page came: ${Object.entries(state.live.totals).map(([name, count]) => `${count} ${name || "unfinished"}`).join(", ")}`;
+  if (state.live) by("counts").textContent = `frames since the page came: ${Object.entries(state.live.totals).map(([name, count]) => `${count} ${name || NO_FATE}`).join(", ")}`;
   map.draw();
   lanes.draw();
   charts.update();

@@ -99,7 +99,8 @@ function drawArea() {
 }
 
 function drawTrails(names) {
-  pen.strokeStyle = colour("line");
+  pen.strokeStyle = colour("quiet");
+  pen.globalAlpha = 0.6;
   pen.lineWidth = 1.5;
   for (const name of names) {
     pen.beginPath();
@@ -109,6 +110,7 @@ function drawTrails(names) {
     }
     pen.stroke();
   }
+  pen.globalAlpha = 1;
 }
 
 function drawRanges(places) {

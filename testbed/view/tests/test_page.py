@@ -180,9 +180,9 @@ def test_a_deep_link_to_a_segment_shows_its_story(browser, served):
 def test_the_counts_on_the_page_are_those_of_the_air_log(page, run_dir):
     page.wait_for_selector("#counts:not(:empty)")
     air = RunDirectory(run_dir).air
-    wanted = Counter(fate or "unfinished" for fate in air.filter(air["event"] == "tx")["fate"])
+    wanted = Counter(fate or "broadcast or unfinished" for fate in air.filter(air["event"] == "tx")["fate"])
     _, _, text = page.inner_text("#counts").partition(": ")
-    assert {fate: int(count) for count, fate in (part.split(" ") for part in text.split(", "))} == wanted
+    assert {fate: int(count) for count, fate in (part.split(" ", 1) for part in text.split(", "))} == wanted
 
 
 def test_the_frames_on_the_map_are_those_on_the_air(page, run_dir):
