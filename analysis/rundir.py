@@ -152,6 +152,15 @@ class RunDirectory:
             return [{"source": "scenario", **row} for row in csv.DictReader(file)]
 
     @property
+    def lateness(self) -> list[dict[str, str]]:
+        """The rows of lateness.csv (formats/air.md), one for each second of the run; none without the file."""
+        path = self.path / "lateness.csv"
+        if not path.exists():
+            return []
+        with path.open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    @property
     def remarks_of_containers(self) -> list[str]:
         """The limits that programs of containers hit, by containers.json (formats/results.md); none without the file."""
         if not (self.path / "containers.json").exists():

@@ -177,6 +177,9 @@ ANSWERS: dict[str, tuple[str, Callable[[Query], tuple]]] = {
     "frame/{row:int}": ("frame", lambda q: (q.path["row"],)),
     "packet/{number:int}": ("packet", lambda q: (q.path["number"],)),
     "station/{name}": ("station", lambda q: (q.path["name"], q.whole("t"))),
+    "drops": ("drops", lambda q: (q.whole("from"), q.whole("to"), q.whole("limit", 1000))),
+    "queues": ("queues", lambda q: (q.whole("t"),)),
+    "lateness": ("lateness", lambda q: ()),
     "routes": ("routes", lambda q: (q.whole("t"),)),
     "series": ("series", lambda q: (q.text("flow") or "flow1", q.whole("from"), q.whole("to"), q.whole("points", 800))),
     "story": ("story", lambda q: (

@@ -6,6 +6,7 @@ too slowly loses frames, with their number in the next state; the run waits for 
 
 import asyncio
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from testbed.runs.live_map import live as live_map
 from testbed.runs.under_way import medium_of, under_way
 from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
+from testbed.view.lives import Waiting
 from testbed.view.recorded import Recorded, path_answer
 
 EVERY_S = 0.2  # of a state
@@ -110,6 +112,7 @@ class Feed:
         self._air = run.directory / "air.csv"
         self._tcp = Tail(run.directory / "tcp.csv")
         self._events = Lines(run.directory / "events.csv")
+        self._waiting = Waiting(run.record.stations)
 
     def open(self) -> None:
         """Begin at the end of the air log."""
@@ -134,6 +137,8 @@ class Feed:
         except ManetError:
             return {"type": "end", "directory": str(self._run.directory)}, b""
         frames, off = self._new_frames(), None
+        if frames is not None:
+            self._waiting.take(frames)
         if status["model_ns"] - self._paths_at_ns > PATHS_EVERY_S * 1e9:
             self._paths_at_ns = status["model_ns"]
             try:
@@ -144,6 +149,7 @@ class Feed:
         state = {
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
             "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
+            "queues": {name: asdict(queue) for name, queue in self._waiting.queues(status["model_ns"]).items()},
             "events": self._events.count(), "off": off,
             "nav": {name: str(until) for name, until in nav["nav_until_ns"].items() if until > nav["model_ns"]},
             "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
@@ -161,6 +167,7 @@ class Feed:
             begin = self._offset
             if size - begin > MAX_CHUNK_BYTES:
                 begin, self._rest = size - MAX_CHUNK_BYTES, b"\0"
+                self._waiting.forget()
             with self._air.open("rb") as file:
                 file.seek(begin)
                 text = file.read(size - begin)

@@ -2,11 +2,12 @@
 
 import { act, ask } from "./api.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
-import { change, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
+import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
 import { BROADCAST, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const TABS = ["stations", "frames", "story", "verdict"];
+const LIST_EVERY_MS = 200;
 
 export function open(name) {
   for (const tab of TABS) {
@@ -55,10 +56,25 @@ export function setUp() {
 let stationKey = "", framesKey = "";
 export function update() {
   if (!state.about?.stations) return;
-  for (const button of by("stations").querySelectorAll("button")) button.setAttribute("aria-pressed", button.dataset.station === state.station);
+  showList();
   if (isOpen("stations")) showStation();
   if (isOpen("frames")) showFrames();
   if (isOpen("verdict") && state.live) showRun();
+}
+
+// Beside each name: packets at the station, and whether it is off or stalled.
+let listed = 0;
+function showList() {
+  if (performance.now() - listed < LIST_EVERY_MS && (state.playing || state.live)) return;
+  listed = performance.now();
+  for (const button of by("stations").querySelectorAll("button")) {
+    const name = button.dataset.station, condition = conditionOf(name), packets = state.queues[name]?.packets ?? 0;
+    button.setAttribute("aria-pressed", name === state.station);
+    const key = `${packets}/${condition}`;
+    if (button.dataset.shown === key) continue;
+    button.dataset.shown = key;
+    button.replaceChildren(name, packets ? element("small", {}, ` ${packets}`, element("span", { class: "sr" }, packets > 1 ? " packets" : " packet")) : "", condition ? element("small", { class: "bad" }, ` ${condition}`) : "");
+  }
 }
 
 function pairs(rows) {
@@ -81,8 +97,10 @@ async function showStation() {
   const [x, y] = placeOf(name, state.now), off = isOff(name, state.now);
   const address = state.about.stations.find((one) => one.name === name)?.address ?? "";
   const rows = [["address", address], ["position", `${x.toFixed(1)}, ${y.toFixed(1)} m`], ["radio", off ? "off" : "on"]];
+  if (conditionOf(name) === "stalled") rows.push(["stalled", "has packets and has sent no frame for 1 s"]);
   const children = [element("h3", {}, name)];
   if (state.live) {
+    rows.push(["queued or sending", `${state.queues[name]?.packets ?? 0} packets`]);
     const nav = reservedUntil(name, null);
     rows.push(["NAV", nav === null ? "none" : `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
     children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
@@ -95,7 +113,7 @@ async function showStation() {
     rows.push(["queued or sending", `${found.queue.length} packets`], ["sends now", found.sending ? `${found.sending.frame} to ${found.sending.peer}` : "nothing"]);
     const nav = reservedUntil(name, null);
     rows.push(["NAV", nav !== null ? `until ${((nav - zero()) / 1e9).toFixed(6)} s` : whyUnknown() || "none"]);
-    const bar = element("meter", { min: 0, max: 50, value: found.queue.length, "aria-label": "packets queued" });
+    const bar = element("meter", { min: 0, max: state.about.queue_packets ?? 50, value: found.queue.length, "aria-label": "packets queued" });
     children.push(pairs(rows), bar);
     if (found.queue.length) {
       children.push(element("h3", {}, "Queue"), element("ul", {}, ...found.queue.slice(0, 12).map((one) => element("li", {}, `packet ${one.packet}, ${one.bytes} bytes to ${one.peer}, since ${((Number(one.since_ns) - zero()) / 1e9).toFixed(4)} s`))));
@@ -163,7 +181,7 @@ export async function showFrame(row, { move = true } = {}) {
     open("frames");
     const fate = found.fate ? MEANING[found.fate] ?? found.fate : "";
     const parts = [
-      element("h3", {}, `${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
+      element("h3", {}, `${found.event === "drop" ? "Drop of " : ""}${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
       pairs([
         ["fate", found.event === "tx" ? fate || "none" : `${found.event}${fate && `: ${fate}`}`], ["start", `${((Number(found.t_ns) - zero()) / 1e9).toFixed(9)} s`],
         ["on the air", found.airtime_ns ? `${(found.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", found.attempt], ["backoff", found.backoff_slots === null ? null : `${found.backoff_slots} slots`],
