@@ -376,8 +376,6 @@ def path_answer(path: FlowPath) -> dict[str, Any]:
     return asdict(path) | {"summary": path.summary}
 
 
-
-
 def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:
     return np.linspace(begin_ns, end_ns, min(points, MAX_RATES) + 1)
 
