@@ -11,6 +11,7 @@
 #   make soak      a run of SOAK_S seconds that checks that memory and descriptors stay flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   regenerate tables and figure of the results in RESULTS
+#   make site      the documentation site, .build/site; a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
 #   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
@@ -29,7 +30,7 @@ SCRIPTS = manet setup.sh .ci/run $(wildcard image/*.sh tests/*.sh tests/*/*.sh t
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm fuzz soak
 
 .PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures image schema lock clean
+	bench soak fuzz figures site image schema lock clean
 
 build:
 	./setup.sh
@@ -112,6 +113,11 @@ fuzz: build
 
 figures: build
 	./manet report $(RESULTS)
+
+site:
+	@$(PYTHON) -c 'import material' 2>/dev/null || { echo "make site: .venv has no MkDocs; run ./setup.sh --pages" >&2; exit 2; }
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -P -m mkdocs build --strict --quiet
+	@echo "written   .build/site/index.html"
 
 image: build
 	image/build.sh

@@ -409,6 +409,15 @@ build_python() {
     finished python "$key"
 }
 
+# .venv/bin/python imports the packages of this checkout from any folder, as notebooks need. The path is relative to the
+# file, so that a moved or copied checkout uses its own.
+link_checkout() {
+    local folder
+    for folder in .venv/lib/python3.*/site-packages; do
+        if [[ -d $folder && ! -e $folder/manet.pth ]]; then echo '../../../..' >"$folder/manet.pth"; fi
+    done
+}
+
 # virtme-ng has an environment of its own, so that its dependencies do not affect ours. It is small enough to be rebuilt.
 install_virtme() {
     local key
@@ -516,6 +525,7 @@ main() {
     build_rust
     build_bpf
     build_python
+    link_checkout
     install_virtme
     install_pages
     [[ -z $ebpf_failed ]] || return 0 # the next call tries again

@@ -40,7 +40,9 @@ def figure_of(results: Results, x: str, y: str, metric: str, where: Mapping[str,
             axis.set_label_text(_named(key))
         axes.grid(False)
         axes.set(xlim=(-0.5, len(across) - 0.5), ylim=(-0.5, len(up) - 0.5))
-        axes.set_title(f"{metric.replace('_', ' ')} ({METRICS[metric][0]}): mean ± 95 % interval (runs)", loc="left")
+        profiles = " and ".join(dict.fromkeys(row["profile"] for row in rows))
+        title = f"{metric.replace('_', ' ')} ({METRICS[metric][0]}), profile {profiles}: mean ± 95 % interval (runs)"
+        axes.set_title(title, loc="left")
         axes.figure.supxlabel(drawing.origin(results.directory, rows, metric), fontsize=6.5, color=style.GREY)
     return pages[0]
 

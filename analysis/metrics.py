@@ -46,6 +46,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
         metrics["kinds"] = of_kinds
     if happened := _happened(run):
         remarks.append(happened)
+    remarks += _by_hand(run)
     remarks += _failed_commands(run)
     remarks += run.remarks_of_containers
     metrics["checks"] = [check.as_dict() for check in found]
@@ -117,6 +118,12 @@ def _happened(run: RunDirectory) -> str | None:
     texts = [f"{FAULTS[row['event']]}{row['station']} {row['detail']} at {row['at_s']} s" for row in rows[:NAMED_FAULTS]]
     more = [f"and {len(rows) - NAMED_FAULTS} more in events.csv"] if len(rows) > NAMED_FAULTS else []
     return f"events: {'; '.join(texts + more)}" if rows else None
+
+
+def _by_hand(run: RunDirectory) -> list[str]:
+    """A line for a run that a view changed: it is no repetition of other runs of its scenario."""
+    actions = sum(row["source"] == "view" for row in run.events)
+    return [f"by hand: {actions} action{'s' * (actions > 1)} of a view (events.csv)"] if actions else []
 
 
 def _failed_commands(run: RunDirectory) -> list[str]:

@@ -46,11 +46,17 @@ def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
     """The same for a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
     if any(key in station for station in medium.get("stations", ()) for key in OF_A_STATION):
         return None
+    radio = radio_of(medium)
+    return None if radio is None else range_m(radio, medium.get("propagation", {}), which)
+
+
+def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
+    """The radio profile of a medium.json with its overrides (formats/radio.md); None if its file is missing."""
     try:
         radio = tomllib.loads(Path(medium["radio"]).read_text())
     except OSError:
         return None
-    return range_m(radio | medium.get("radio_overrides", {}), medium.get("propagation", {}), which)
+    return radio | medium.get("radio_overrides", {})
 
 
 def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:

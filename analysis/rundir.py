@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from analysis import manifest, records
+from analysis.added_flows import added_flows
 from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
@@ -130,7 +131,7 @@ class RunDirectory:
         traffic_ns = self.run.get("traffic_ns")
         if isinstance(traffic_ns, int):
             return self.epoch_ns + traffic_ns
-        starts_s = [float(row["t_s"]) - float(row["at_s"]) for row in self.events]
+        starts_s = [float(row["t_s"]) - float(row["at_s"]) for row in self.events if row["source"] == "scenario"]
         if starts_s:
             return self.epoch_ns + round(min(starts_s) * 1e9)
         firsts_ns = [(self._first_packet_ns(flow), round(flow.start_s * 1e9)) for flow in self.flows]
@@ -142,8 +143,18 @@ class RunDirectory:
 
     @cached_property
     def events(self) -> list[dict[str, str]]:
-        """The rows of events.csv: the scenario's events as they were executed; none without the file."""
+        """The rows of events.csv: the scenario's events as they were executed, and the actions of a view; none without the file.
+        (Older files have no column `source`.)"""
         path = self.path / "events.csv"
+        if not path.exists():
+            return []
+        with path.open(newline="") as file:
+            return [{"source": "scenario", **row} for row in csv.DictReader(file)]
+
+    @property
+    def lateness(self) -> list[dict[str, str]]:
+        """The rows of lateness.csv (formats/air.md), one for each second of the run; none without the file."""
+        path = self.path / "lateness.csv"
         if not path.exists():
             return []
         with path.open(newline="") as file:
@@ -159,8 +170,9 @@ class RunDirectory:
 
     @cached_property
     def scenario(self) -> dict[str, Any]:
-        """The content of scenario.json (formats/scenario.md)."""
-        return self._json("scenario.json")
+        """The content of scenario.json (formats/scenario.md); its flows are followed by those that a view started."""
+        scenario = self._json("scenario.json")
+        return {**scenario, "flows": [*scenario.get("flows", []), *added_flows(self.path)]}
 
     @cached_property
     def medium(self) -> dict[str, Any]:

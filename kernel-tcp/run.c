@@ -2,6 +2,8 @@
 /*
  * run.c - `manet-tcp run settings.json`: attach, sample, detach.
  *
+ * SIGHUP: ports that the file gained are taken (added.c).
+ *
  * Nothing is pinned: links held by this process's descriptors hold the eBPF programs,
  * so the programs end with the process, whatever ends it.
  */
@@ -18,6 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "added.h"
 #include "algorithms.h"
 #include "csv.h"
 #include "hops.h"
@@ -42,6 +45,7 @@ static const char *const setting_names[SETTINGS] = {
 struct run {
 	struct run_settings settings;
 	struct copies copies;
+	struct added *added;		/* by SIGHUP; NULL = nothing */
 	struct hops *hops;		/* NULL = no algorithm needs them */
 	struct manet_tcp *programs;
 	struct ring_buffer *ring;
@@ -179,6 +183,7 @@ static int watch_signals(struct run *run)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	run->signals = signalfd(-1, &set, SFD_CLOEXEC);
@@ -216,7 +221,22 @@ static int follow_hops(struct run *run)
 	return run->hops ? 0 : -1;
 }
 
-static void wait_for_signal(struct run *run)
+/* Whether the run ends. The answer to SIGHUP is a line on standard output. */
+static bool read_signal(struct run *run, const char *path)
+{
+	struct signalfd_siginfo signal;
+
+	if (read(run->signals, &signal, sizeof(signal)) != sizeof(signal))
+		return false;
+	if (signal.ssi_signo != SIGHUP)
+		return true;
+	puts(added_take(&run->added, path, &run->settings,
+			bpf_map__fd(run->programs->maps.stations)) ? "refused" : "taken");
+	fflush(stdout);
+	return false;
+}
+
+static void wait_for_signal(struct run *run, const char *path)
 {
 	struct pollfd waited[] = {
 		{ .fd = run->signals, .events = POLLIN },
@@ -225,7 +245,8 @@ static void wait_for_signal(struct run *run)
 	};
 	int timeout_ms = run->ring || run->hops ? DRAIN_EVERY_MS : -1;
 
-	while (poll(waited, 3, timeout_ms) <= 0 || !waited[0].revents) {
+	while (poll(waited, 3, timeout_ms) <= 0 || !waited[0].revents ||
+	       !read_signal(run, path)) {
 		if (run->hops)
 			hops_work(run->hops);
 		if (run->agent)
@@ -302,7 +323,7 @@ static int attach_and_wait(struct run *run, const char *path)
 		return EXIT_RUNTIME;
 	puts("ready");
 	fflush(stdout);
-	wait_for_signal(run);
+	wait_for_signal(run, path);
 	detach(run);
 	report(run);
 	return 0;
@@ -328,6 +349,7 @@ out:
 	ring_buffer__free(run.ring);
 	manet_tcp__destroy(run.programs);
 	copies_close(&run.copies);
+	added_free(run.added);
 	if (run.csv)
 		csv_close(run.csv);
 	free(run.csv);

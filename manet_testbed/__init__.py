@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from manet_testbed.lab import Results as Results
     from manet_testbed.lab import Run as Run
     from manet_testbed.lab import Scenario as Scenario
+    from manet_testbed.lab import mean_and_interval as mean_and_interval
 
 __version__ = "0.2.0"
 # `from manet_testbed import *` takes these alone: LAB needs the libraries of the testbed.
@@ -52,7 +53,7 @@ __all__ = [
     "WrongScenario",
     "missing_requirement",
 ]
-LAB = ("Experiment", "Progress", "Results", "Run", "Scenario")
+LAB = ("Experiment", "Progress", "Results", "Run", "Scenario", "mean_and_interval")
 
 
 def __getattr__(name: str) -> object:

@@ -15,6 +15,7 @@ import pytest
 
 from analysis.air import read_air
 from analysis.checks import air_counters
+from analysis.rundir import RunDirectory
 from medium.examples import link_feedback_client as client
 from scenarios.definition import load_scenario
 from testbed.errors import RunError
@@ -60,6 +61,13 @@ def test_the_golden_air_log_is_read_and_agrees_with_the_golden_counters():
     assert {"delivered", "error", "weak"} <= set(sent["fate"])
     assert {"collision", "hidden", "busy", "nav"} & set(sent["fate"])
     assert {"queue-full", "retry-short"} <= set(air.filter(air["event"] == "drop")["fate"])
+
+
+def test_the_golden_lateness_is_read(tmp_path):
+    shutil.copy(EXAMPLES / "lateness.csv", tmp_path)
+    assert [(row["p99_us"], row["stalled_ms"], row["verdict"]) for row in RunDirectory(tmp_path).lateness] == [
+        ("100", "0", "valid"), ("0", "700", "void"),
+    ]  # fmt: skip
 
 
 def test_the_golden_verdict_is_read(tmp_path):

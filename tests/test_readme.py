@@ -19,7 +19,8 @@ MAKES = ("--out", "--convert", "--profile")  # options whose value is made by th
 QUICK = ("trace", "tcp")  # verbs that need no root and no long time
 OF_A_RUN = ("map", "plot", "routes", "story")  # verbs that look at a run
 MADE_AT_HOME = ("/tmp", "results")
-WRITTEN = re.compile(r"^(?:cat|sed) .*> (\S+)(?: <<.*)?$", re.MULTILINE)  # files that the reader makes: `cat > FILE <<'END'`
+# files that the reader makes: `cat > FILE <<'END'`, `python3 FILE > FILE`; the folder of an unpacked archive
+WRITTEN = re.compile(r"^(?:cat|sed|python3) .*> (\S+)(?: <<.*)?$|-m zipfile -e \S+ (\S+);", re.MULTILINE)
 LINK = re.compile(r"""(?:\]\(|\bsrc=")([^)"\s]+)""")
 
 
@@ -49,7 +50,10 @@ def commands_of(page: str) -> list[list[str]]:
 
 def files_written(page: str) -> list[str]:
     """Files that the reader makes by the shell commands of the page."""
-    return WRITTEN.findall((ROOT / page).read_text(encoding="utf-8"))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if page.startswith("docs/teaching/"):  # the page for teachers says how to unpack the recorded runs
+        text += (ROOT / "docs" / "teaching" / "README.md").read_text(encoding="utf-8")
+    return [file or folder for file, folder in WRITTEN.findall(text)]
 
 
 def headings(page: Path) -> set[str]:

@@ -91,6 +91,14 @@ impl Lateness {
         }
     }
 
+    /// The releases since `earlier`, a copy of this histogram. Their maximum is the upper bound of its bucket.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut counts = self.counts.clone();
+        counts.iter_mut().zip(earlier.counts.iter()).for_each(|(n, before)| *n -= before);
+        let max = counts.iter().rposition(|n| *n > 0).map_or(Duration::ZERO, |i| upper_bound(i).min(self.max));
+        Self { counts, count: self.count - earlier.count, sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns), max }
+    }
+
     /// Upper bound and count of every bucket that is not empty.
     pub fn histogram(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (upper_bound(i), *n))
@@ -115,6 +123,19 @@ mod tests {
         // 488 of 1000 are above 512 us, where a bucket begins
         assert!((lateness.share_above(Duration::from_nanos(511_999)) - 0.489).abs() < 1e-9);
         assert_eq!(Lateness::default().quantile(0.99), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_difference_of_two_histograms_has_only_the_later_releases() {
+        let mut lateness = Lateness::default();
+        lateness.record(Duration::from_millis(50));
+        let earlier = lateness.clone();
+        assert_eq!((lateness.since(&earlier).count(), lateness.since(&earlier).max()), (0, Duration::ZERO));
+        lateness.record(Duration::from_micros(200));
+        lateness.record(Duration::from_micros(400));
+        let since = lateness.since(&earlier);
+        assert_eq!((since.count(), since.mean()), (2, Duration::from_micros(300)));
+        assert!((400_000..=450_000).contains(&since.max().as_nanos()), "{:?}", since.max());
     }
 
     proptest! {

@@ -214,6 +214,14 @@ impl<M: Machine> RealTime<M> {
         self.timeline.input(now, input, &mut timed);
     }
 
+    /// Releases all that is due by now, and returns now: the machine's state is then that of this instant. Between two turns it may be
+    /// older, because the loop sleeps over what nobody outside can see.
+    pub fn catch_up(&mut self, outside: &mut impl Outside<M>) -> Instant {
+        let now = self.clock.now();
+        self.release(now, outside);
+        now
+    }
+
     fn release(&mut self, now: Instant, outside: &mut impl Outside<M>) {
         let mut timed = Timed { outside, clock: self.clock, health: &mut self.health, is_release: self.is_release };
         self.timeline.run_until(now, &mut timed);

@@ -4,10 +4,11 @@
 `service` needs too; the classes for tests of other projects do without.
 """
 
+from analysis.tables import mean_and_interval
 from manet_testbed.lab.experiment import Experiment
 from manet_testbed.lab.progress import Progress
 from manet_testbed.lab.results import Results
 from manet_testbed.lab.run import Run
 from manet_testbed.lab.scenario import Scenario
 
-__all__ = ["Experiment", "Progress", "Results", "Run", "Scenario"]
+__all__ = ["Experiment", "Progress", "Results", "Run", "Scenario", "mean_and_interval"]

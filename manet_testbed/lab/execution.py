@@ -1,6 +1,7 @@
 """Runs of an experiment, to their end (`run`) or next to other work of an event loop (`run_async`)."""
 
 import asyncio
+import shlex
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ class Runnable:
     """The runs of a scenario or an experiment."""
 
     _experiment: Definition
+    _words: list[str]  # that name it on the command line, as `chain5 --set duration=10`
 
     @property
     def name(self) -> str:
@@ -55,7 +57,7 @@ class Runnable:
         Void runs are repeated and never in a mean. A failed run is in the table, and no error. Raises MissingRequirement,
         WrongRequest, or MeshError for a machine or disk that ends the campaign."""
         stop = threading.Event()
-        return _run(_request(self._experiment, seeds, out, jobs, resume, allow_internet, kernel, stop), progress)
+        return _run(_request(self, seeds, out, jobs, resume, allow_internet, kernel, stop), progress)
 
     async def run_async(
         self, *, seeds: int | None = None, out: Path | str | None = None, jobs: int | None = None, resume: bool = False,
@@ -64,7 +66,7 @@ class Runnable:
         """As `run`, in a thread: other tasks go on, and `progress` is called in the event loop. Cancelling the task ends the runs
         in order before CancelledError is raised."""
         loop, stop = asyncio.get_running_loop(), threading.Event()
-        request = _request(self._experiment, seeds, out, jobs, resume, allow_internet, kernel, stop)
+        request = _request(self, seeds, out, jobs, resume, allow_internet, kernel, stop)
         callback = None if progress is None else lambda step: loop.call_soon_threadsafe(progress, step)
         work = asyncio.ensure_future(asyncio.to_thread(_run_in_thread, request, callback))
         try:
@@ -77,7 +79,7 @@ class Runnable:
 
 
 def _request(
-    experiment: Definition, seeds: int | None, out: Path | str | None, jobs: int | None, resume: bool, allow_internet: bool,
+    runnable: Runnable, seeds: int | None, out: Path | str | None, jobs: int | None, resume: bool, allow_internet: bool,
     kernel: str | None, stop: threading.Event,
 ) -> Request:  # fmt: skip
     for name, value in (("seeds", seeds), ("jobs", jobs)):
@@ -85,8 +87,12 @@ def _request(
             raise WrongRequest(f"{name}={value!r}: is not a whole number of at least 1")
     if out is not None and not str(out).strip():
         raise WrongRequest(f"out={out!r}: give a folder's name")
+    experiment = runnable._experiment
     directory = results_folder() / experiment.name if out is None else Path(out)
-    conditions = Conditions(jobs, kernel, allow_internet, resume, again="run it again with resume=True", stop=stop)
+    words = ["./manet", "run", *runnable._words, *([] if seeds is None else ["--seeds", str(seeds)])]
+    words += [*(["--allow-internet"] if allow_internet else []), *(["--kernel", kernel] if kernel else [])]
+    again = shlex.join([*words, "--out", str(directory), "--resume"])
+    conditions = Conditions(jobs, kernel, allow_internet, resume, again=again, stop=stop)
     return Request(experiment if seeds is None else replace(experiment, seeds=seeds), directory, conditions)
 
 

@@ -8,7 +8,7 @@ from manet_testbed.errors import WrongScenario
 from manet_testbed.lab.execution import Runnable
 from manet_testbed.lab.refusals import translated
 from manet_testbed.lab.scenario import Scenario
-from manet_testbed.lab.values import checked_name, plain, written
+from manet_testbed.lab.values import document_of, plain, settings_of, text_of
 from scenarios import toml_file
 from scenarios.document import Document
 from testbed.campaigns import experiment as definitions
@@ -19,9 +19,11 @@ from testbed.campaigns.request import Request
 class Experiment(Runnable):
     """A checked experiment. Raises WrongScenario, which names the key and the remedy, as `manet run` does for a file."""
 
-    def __init__(self, definition: definitions.Experiment) -> None:
-        """Of a checked definition; `of` and `load` make one."""
-        self._experiment = definition
+    def __init__(self, document: Document, request: Request, words: Sequence[str]) -> None:
+        """Of a document and a request; `of` and `load` make them. `words` name it on the command line."""
+        with translated(WrongScenario):
+            self._experiment = definitions.of_document(document, request)
+        self._document, self._words = document, list(words)
 
     @classmethod
     def of(
@@ -36,9 +38,8 @@ class Experiment(Runnable):
         content |= {"axes": axes} if axes else {}
         content |= {"variants": [{"name": each, "set": keys} for each, keys in variants.items()]} if variants else {}
         content |= {} if seeds is None else {"full": {"seeds": seeds} | dict(tables.get("full", {}))}
-        document = Document(scenario.folder / f"{checked_name(name)}.toml", name, plain(content))
-        with translated(WrongScenario):
-            return cls(definitions.of_document(document))
+        document = document_of(plain(content), name, scenario.folder)
+        return cls(document, Request(), [document.path.name])
 
     @classmethod
     def load(
@@ -46,13 +47,21 @@ class Experiment(Runnable):
     ) -> Self:  # fmt: skip
         """An experiment of `manet list` by name, or a TOML file by path, at its full or quick size. `set` replaces keys of every
         cell, or the values of an axis, as `--set`; `variants`: only these."""
-        settings = tuple(f"{key}={written(value)}" for key, value in plain(set or {}).items())
+        settings = settings_of(set or {})
         with translated(WrongScenario):
             path = find(str(name))
             document = toml_file.read(path, toml_file.short_name(path))
             if not document.is_experiment:
                 raise WrongScenario(f"{document.name}: is a scenario, not an experiment; load it with Scenario.load")
-            return cls(definitions.of_document(document, Request(quick, settings, tuple(variants))))
+        words = [str(name), *(["--quick"] if quick else []), *settings]
+        words += [word for variant in variants for word in ("--variant", variant)]
+        return cls(document, Request(quick, tuple(settings[1::2]), tuple(variants)), words)
+
+    @property
+    def toml(self) -> str:
+        """The definition as the text of an experiment's file, for `manet run` and `manet campaign`; without the `set`, `quick`
+        and `variants` of `load`."""
+        return text_of(self._document.tables)
 
     @property
     def question(self) -> str:

@@ -74,7 +74,7 @@ class Results:
     @property
     def profiles(self) -> tuple[str, ...]:
         """The TCP profiles of the cells: period, modern."""
-        return tuple(dict.fromkeys(cell["profile"] for cell in self._report.description["cells"]))
+        return tuple(dict.fromkeys(cell.get("profile", "period") for cell in self._report.description["cells"]))
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -101,6 +101,11 @@ class Results:
     def verdict(self) -> str:
         """The overall verdict in a line, as `manet run` prints it: valid, suspect, void, failed or incomplete, and why."""
         return self._report.verdict_line()
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The runs that are in no table, as files of them were changed or damaged after the run, each with the reason."""
+        return dict(self._report.found.left_out)
 
     @property
     def answers(self) -> list[str]:
@@ -158,7 +163,7 @@ class Results:
         name = name or self._report.description.get("figure") or GENERAL
         wrong = misfit(self.name, name, list(self.axes))
         if wrong is not None:
-            raise WrongRequest(f"figure={name!r}: {wrong.partition(': ')[2] or wrong}")
+            raise WrongRequest(f"{self.directory}: {wrong}")
         module = importlib.import_module(f"analysis.figures.{name}")
         with translated(), style.kept() as pages, known(self.directory, self._report.found):
             module.draw(self.directory)

@@ -83,6 +83,11 @@ class Run:
         return str(read_object(self.directory / "verdict.json").get("verdict", ""))
 
     @property
+    def counts(self) -> bool:
+        """Whether it may be in a mean: complete, and valid or suspect."""
+        return self.status == "complete" and self.verdict in ("valid", "suspect")
+
+    @property
     def doubt(self) -> str | None:
         """Why not to trust the run, in a line; None for a valid one."""
         return doubt(self.directory)

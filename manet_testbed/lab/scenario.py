@@ -8,9 +8,8 @@ from typing import Any, Self
 from manet_testbed.errors import WrongScenario
 from manet_testbed.lab.execution import Runnable
 from manet_testbed.lab.refusals import translated
-from manet_testbed.lab.values import checked_name, plain
+from manet_testbed.lab.values import document_of, plain, settings_of, text_of
 from scenarios import toml_file
-from scenarios.document import Document
 from scenarios.keys import Keys
 from scenarios.overrides import Change
 from testbed.campaigns import experiment as definitions
@@ -23,7 +22,8 @@ class Scenario(Runnable):
     def __init__(self, keys: Mapping[str, Any], *, name: str = "scenario") -> None:
         """`keys` as in a TOML file; a relative path of a file refers to the current folder. `name` begins the messages about keys
         and names the folder of results."""
-        document = Document(Path(f"{checked_name(name)}.toml"), name, plain(keys))
+        document = document_of(plain(keys), name)
+        self._words = [document.path.name]
         with translated(WrongScenario):
             self._take(Keys.of_file(document))
 
@@ -37,12 +37,14 @@ class Scenario(Runnable):
                 text = "is an experiment, which has several scenarios; load it with Experiment.load"
                 raise WrongScenario(f"{document.name}: {text}")
             loaded = cls.__new__(cls)
+            loaded._words = [str(name), *settings_of(set or {})]
             loaded._take(_changed(Keys.of_file(document), set or {}))
             return loaded
 
     def changed(self, keys: Mapping[str, Any]) -> Self:
         """The scenario with other values of these keys, dotted for tables: `changed({"routing.link": "hello"})`."""
         other = self.__class__.__new__(self.__class__)
+        other._words = [*self._words, *settings_of(keys)]
         with translated(WrongScenario):
             other._take(_changed(self._keys, keys))
         return other
@@ -56,6 +58,11 @@ class Scenario(Runnable):
     def given(self) -> dict[str, Any]:
         """The keys that were given, as written."""
         return dict(self._keys.values)
+
+    @property
+    def toml(self) -> str:
+        """The keys as the text of a scenario file for `manet run`."""
+        return text_of(self.given)
 
     @property
     def folder(self) -> Path:

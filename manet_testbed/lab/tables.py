@@ -55,8 +55,11 @@ def comparison_frame(results: Results, key: str, compared: str, base: str, metri
         for pair in pairs(runs, results.experiment.axes, key, base, (metric,), (compared,)):
             found = (pair.compared, pair.base, metric, UNITS[metric], pair.seeds, pair.mean, pair.mean_base, pair.difference,
                      pair.ci95, pair.percent, pair.outcome)  # fmt: skip
-            rows.append(dict(zip(others, where, strict=True)) | dict(zip(COMPARED, found, strict=True)))
+            profiles = dict.fromkeys(run["profile"] for run in runs if str(run[key]) in (compared, base))
+            cell = {"profile": " and ".join(profiles)} | dict(zip(others, where, strict=True))
+            rows.append(cell | dict(zip(COMPARED, found, strict=True)))
     kept = [name for name in others if name != VARIANT or any(row[VARIANT] for row in rows)]
+    kept += [] if "profile" in (*others, key) else ["profile"]
     return frame([*kept, *COMPARED], rows, results.experiment.axes, texts=("compared", "with", "outcome"), whole=("seeds",))
 
 

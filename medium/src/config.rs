@@ -412,6 +412,9 @@ keys! {
         /// The verdict (`verdict.json`, formats/air.md).
         #[serde(default)]
         pub verdict: Option<PathBuf>;
+        /// Lateness and verdict of each second (`lateness.csv`, formats/air.md).
+        #[serde(default)]
+        pub lateness: Option<PathBuf>;
         /// The paths of the stations, if requests moved them (`moved.csv`, formats/results.md).
         #[serde(default)]
         pub moved: Option<PathBuf>;

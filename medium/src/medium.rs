@@ -107,6 +107,8 @@ pub struct Medium {
     outputs: VecDeque<Output>,
     recording: bool,
     records_receptions: bool,
+    /// The last reported NAV of each station; empty: NAV is not reported.
+    reported_nav: Vec<Instant>,
     next_packet: u64,
     receptions: u64,
     handled: u64,
@@ -163,6 +165,7 @@ impl Medium {
             outputs: VecDeque::new(),
             recording: false,
             records_receptions: config.outputs.monitor.is_some(),
+            reported_nav: Vec::new(),
             next_packet: 1,
             receptions: 0,
             handled: 0,
@@ -174,6 +177,16 @@ impl Medium {
     /// Selects whether the outputs include rows of the air log; by default they do not.
     pub fn set_recording(&mut self, on: bool) {
         self.recording = on;
+    }
+
+    /// Makes the outputs include each change of a station's NAV ([`Output::Nav`]); by default they do not.
+    pub fn set_reporting_nav(&mut self) {
+        self.reported_nav = self.stations.iter().map(|s| s.dcf.nav_until()).collect();
+    }
+
+    /// End of the NAV of a station (9.3.2.4); in the past: the medium is not reserved.
+    pub fn nav_until(&self, station: StationId) -> Instant {
+        self.stations[station.0 as usize].dcf.nav_until()
     }
 
     /// Whether the station reports decoded frames for other stations ([`Input::Overhear`]).
@@ -326,6 +339,16 @@ impl Medium {
         }
         self.scratch = actions;
         self.wakes.set(station, self.stations[station as usize].dcf.next_timeout());
+        self.report_nav(now, station);
+    }
+
+    fn report_nav(&mut self, now: Instant, station: u16) {
+        let until = self.stations[station as usize].dcf.nav_until();
+        if let Some(reported) = self.reported_nav.get_mut(station as usize) {
+            if std::mem::replace(reported, until) != until {
+                self.outputs.push_back(Output::Nav { at: now, station: StationId(station), until });
+            }
+        }
     }
 
     fn act(&mut self, now: Instant, station: u16, action: Action) {

@@ -208,6 +208,15 @@ pub enum Output {
         /// The packet.
         packet: Arc<Packet>,
     },
+    /// The NAV of a station changed; only after [`crate::Medium::set_reporting_nav`].
+    Nav {
+        /// When it changed.
+        at: Instant,
+        /// The station.
+        station: StationId,
+        /// Its end from now on; at or before `at`: none.
+        until: Instant,
+    },
     /// One row of the air log; only after [`crate::Medium::set_recording`].
     Air(AirRecord),
 }

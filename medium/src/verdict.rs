@@ -21,6 +21,17 @@ pub enum Verdict {
     Void,
 }
 
+impl Verdict {
+    /// The word of the files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Suspect => "suspect",
+            Self::Void => "void",
+        }
+    }
+}
+
 /// Range of a share of the releases or of the run.
 const SHARE: Limits = within(0.0, 1.0);
 

@@ -28,6 +28,7 @@ class Campaign:
     progress: Progress
     runner: Runner
     again: str = ""  # the command that continues it
+    only: str | None = None  # CELL/seed-N: do this run and leave the others missing
     starts: threading.Semaphore = field(default_factory=start_places)
     stop: threading.Event = field(default_factory=threading.Event)  # set from any thread: the runs end in order
     pace: Pace = field(default=Pace(0.0, 0.0), init=False)
@@ -36,9 +37,22 @@ class Campaign:
         """Run everything that is missing; returns the outcomes in the order of seeds and cells."""
         schedule = Schedule(self.jobs, self.progress, self.runner, self.again, starts=self.starts, stop=self.stop)
         with claimed(self.directory, self.experiment, resume, self.again):
-            outcomes = schedule.run(tasks_of(self.experiment, self.directory), resume)
+            outcomes = schedule.run(self._tasks(), resume)
         self.pace = schedule.pace
         return outcomes
+
+    def _tasks(self) -> list[Task]:
+        tasks = tasks_of(self.experiment, self.directory)
+        if self.only is None:
+            return tasks
+        chosen = [task for task in tasks if task.directory == self.directory / self.only]
+        if not chosen:
+            last = tasks[-1]
+            names = ", ".join(dict.fromkeys(task.cell.name for task in tasks[:20]))
+            raise UsageError(
+                f"--only {self.only}: is no run of {last.experiment}; the cells are {names}, the seeds 1 to {last.seed}"
+            )
+        return chosen
 
 
 def tasks_of(experiment: Experiment, directory: Path) -> list[Task]:

@@ -124,11 +124,11 @@ def _single(document: Document, request: Request) -> Experiment:
 
 
 def _own_files(document: Document) -> tuple[tuple[str, str], ...]:
-    """Name and text of a file outside of the checkout and of its bases, the file first; none for a script, and for a file of the
-    checkout, which the commit identifies. The names are relative to the folder that has all of them, so that each `base` leads to
-    its file."""
+    """Name and text of a file outside of the checkout and of its bases, the file first, or of what a script has made; none for a
+    file of the checkout, which the commit identifies. The names are relative to the folder that has all of them, so that each
+    `base` leads to its file."""
     texts = {path.resolve(): text for path, text in document.texts.items()}
-    if not texts or document.path.resolve().is_relative_to(ROOT):
+    if not texts or (document.places and document.path.resolve().is_relative_to(ROOT)):
         return ()
     common = Path(os.path.commonpath([path.parent for path in texts]))
     return tuple((str(path.relative_to(common)), text) for path, text in texts.items())

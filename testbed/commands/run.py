@@ -50,6 +50,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     add_internet(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
+    parser.add_argument("--only", metavar="CELL/seed-N", help="only this run; --resume does the others later")
     parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
     add_campaign(parser)
     parser.add_argument(
@@ -83,6 +84,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     conditions = Conditions(
         options.jobs, given.get("kernel"), given.get("allow_internet", False), options.resume,
         place_of("tcp", given.get("overrides", ()), experiment.name), resume_command(experiment, directory, options),
+        only=given.get("only"),
     )  # fmt: skip
     executed = execute(experiment, directory, conditions, progress_of(options), say)
     outcomes, report = executed.outcomes, executed.report
@@ -137,11 +139,14 @@ def repeat(options: argparse.Namespace) -> int:
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
+    from testbed.runs.by_hand import with_actions
     from testbed.runs.recorded import Recorded
     from testbed.workers.runner import runner_for
 
-    given = {"--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
-             "--variant": options.variant, "--seeds": options.seeds, "--resume": options.resume}  # fmt: skip
+    given = {
+        "--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
+        "--variant": options.variant, "--seeds": options.seeds, "--only": options.only, "--resume": options.resume,
+    }  # fmt: skip
     stray = next((option for option, value in given.items() if value), None)
     if stray is not None:
         raise UsageError(
@@ -151,8 +156,9 @@ def repeat(options: argparse.Namespace) -> int:
     require_repeatable(recorded)
     directory = options.out or new_directory(results_folder(), recorded)
     name = str(recorded.directory)
+    scenario = with_actions(recorded.directory, recorded.scenario).scenario
     runner = runner_for(
-        {name: recorded.scenario}, [recorded.seed], say=say, tcp_place=place_of("tcp", options.overrides, name),
+        {name: scenario}, [recorded.seed], say=say, tcp_place=place_of("tcp", options.overrides, name),
         kernel=options.kernel, allow_internet=options.allow_internet,
     )  # fmt: skip
     progress = Progress()
@@ -176,6 +182,7 @@ def _again_lines(answer: dict[str, Any]) -> list[str]:
     from analysis.doubt import doubt
 
     lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
+    lines += [f"by hand   {action}, as in the record" for action in answer["by_hand"]]
     lines += [f"differs   {difference}" for difference in answer["differences"]]
 
     def kbps(value: float | None) -> str:

@@ -1,15 +1,23 @@
-"""`manet view`: a page in the browser about a run, recorded or under way (docs/view.md)."""
+"""`manet view`: a page in the browser about a run: recorded, under way, or not yet started (docs/view.md)."""
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_overrides, add_verb, folder, overrides, results_folder
+
+if TYPE_CHECKING:
+    from testbed.view.plan import Plan
+    from testbed.view.site import Site
 
 EXAMPLES = """
   ./manet view                      the run under way
   ./manet view results/chain5/all/seed-1
                                     a recorded run
   ./manet view results/chain5       a folder of runs: the page lists them
-  ./manet view --control            also move stations, switch them, break links
+  ./manet view --control            also move stations, switch them, break
+                                    links, start flows
+  ./manet view chain5 --control     a scenario, which the page may start
   ./manet view RUN --listen 8000    at this port of 127.0.0.1
 
 The page is at the address that it prints; Ctrl-C ends it. docs/view.md explains
@@ -19,11 +27,17 @@ the page, and who can reach it.
 
 def add(verbs: argparse._SubParsersAction) -> None:
     """Declare the verb and its options."""
-    parser = add_verb(verbs, "view", "show a run in the browser, recorded or under way", EXAMPLES)
+    parser = add_verb(verbs, "view", "show a run or a scenario in the browser", EXAMPLES)
     parser.add_argument(
-        "what", metavar="RUN", nargs="?", help="a run's directory or a folder of runs (default: the run under way)"
+        "what", metavar="RUN|NAME|FILE", nargs="?",
+        help="a run's directory, a folder of runs, an experiment or a scenario (default: the run under way)",
+    )  # fmt: skip
+    parser.add_argument("--control", action="store_true", help="let the page start runs and act on them; actions are recorded")
+    parser.add_argument("--quick", action="store_true", help="an experiment in its quick size")
+    parser.add_argument(
+        "--out", metavar="DIR", type=folder, help="results of runs that it starts (default: results/NAME[-quick])"
     )
-    parser.add_argument("--control", action="store_true", help="let the page act on a run under way; its actions are recorded")
+    add_overrides(parser)
     parser.add_argument(
         "--listen",
         metavar="[ADDRESS:]PORT",
@@ -33,10 +47,10 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C."""
-    from testbed.view.site import site_of
+    from testbed.view.site import app_of
     from testbed.web.server import listen, serve
 
-    site = site_of(options.what, control=options.control)
+    site = _runs_of(options)
     listener = listen(options.listen)
 
     def ready() -> None:
@@ -45,5 +59,29 @@ def run(options: argparse.Namespace) -> int:
         if not listener.is_local:
             print("manet view: other machines can reach this address; who has the token sees the run", flush=True)
 
-    serve(listener, site.app(listener), ready)
+    try:
+        serve(listener, app_of(site, listener), ready)
+    finally:
+        site.close()
     return 0
+
+
+def _runs_of(options: argparse.Namespace) -> "Site | Plan":
+    """The runs of a folder, or of what could be run."""
+    from testbed.campaigns.library import is_folder
+    from testbed.campaigns.request import Request
+    from testbed.errors import UsageError
+    from testbed.view.site import plan_of, site_of
+
+    given = {"--quick": options.quick, "--out": options.out, "--set": options.overrides, "--profile": options.profile}
+    name, stray = options.what, next((option for option, value in given.items() if value), None)
+    if name is None or is_folder(name):
+        if stray is not None:
+            raise UsageError(f"{stray}: is for an experiment or a scenario that has not been run; name it, or leave this out")
+        return site_of(name, control=options.control)
+    request = Request(options.quick, overrides(options))
+    words = [name, *(["--quick"] if options.quick else [])]
+    words += [word for value in options.overrides for word in ("--set", value)]
+    words += ["--profile", options.profile] if options.profile else []
+    results = options.out or results_folder() / (Path(name).stem + ("-quick" if options.quick else ""))
+    return plan_of(name, request, words, results.resolve(), control=options.control)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
+from testbed.runs.by_hand import ByHand, with_actions
 from testbed.runs.recorded import Recorded
 from testbed.runs.run import Progress, RunResult
 
@@ -39,7 +40,8 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
     from analysis.metrics import analyse_run
 
     of_record = {**recorded.experiment_fields, "repeats": str(recorded.directory)}
-    ended = runner(recorded.scenario, recorded.seed, directory, progress=progress, **of_record)
+    by_hand = with_actions(recorded.directory, recorded.scenario)
+    ended = runner(by_hand.scenario, recorded.seed, directory, progress=progress, **of_record)
     metrics = analyse_run(directory) if ended.status == "complete" else {"flows": {}}
     return {
         "format": "manet-again/1",
@@ -51,7 +53,8 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
         "status": ended.status,
         "verdict": ended.verdict,
         "error": ended.error,
-        "differences": recorded.differences() + _movement(recorded.directory, directory),
+        "differences": recorded.differences() + _movement(recorded.directory, directory) + _not_repeated(by_hand),
+        "by_hand": by_hand.repeated,
         "flows": _side_by_side(recorded, metrics),
         "remarks": metrics.get("remarks", []),
     }
@@ -65,6 +68,10 @@ def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict
         name: {"recorded_bps": before.get(name, {}).get("delivered_bps"), "again_bps": flow.get("delivered_bps")}
         for name, flow in metrics["flows"].items()
     }
+
+
+def _not_repeated(by_hand: ByHand) -> list[str]:
+    return [f"not repeated: {action}" for action in by_hand.left_out]
 
 
 def _movement(was: Path, now: Path) -> list[str]:

@@ -8,6 +8,7 @@ recorded on a full disk. (Blank space after a JSON value is valid JSON.)
 import contextlib
 import json
 import os
+import threading
 from pathlib import Path
 
 FORMAT = "manet-run/1"
@@ -16,10 +17,11 @@ RESERVED_BYTES_PER_STATION = 2 * 1024
 
 
 class RunRecord:
-    """The record of one run. Each `update` merges fields and writes the file."""
+    """The record of one run. Each `update` merges fields and writes the file; several threads may call it."""
 
     def __init__(self, path: Path, fields: dict, *, reserve_bytes: int = 0) -> None:
         self.path, self.fields, self._reserve_bytes = path, fields, reserve_bytes
+        self._turn = threading.Lock()
 
     @classmethod
     def create(cls, path: Path, stations: int, **fields: object) -> "RunRecord":
@@ -37,8 +39,9 @@ class RunRecord:
 
     def update(self, **fields: object) -> None:
         """Merge the fields and write the file. Raises OSError."""
-        self.fields.update(fields)
-        self._write()
+        with self._turn:
+            self.fields.update(fields)
+            self._write()
 
     def close(self) -> None:
         """Give back the space that was reserved."""

@@ -28,8 +28,9 @@ class Replayed:
     replayed: str | None = None
 
 
-def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
-    """Replay the run in `directory`, which is not changed, and compare. Raises UsageError or RunError."""
+def replay(directory: Path, programs: Programs = BUILT, *, nav: Path | None = None) -> Replayed:
+    """Replay the run in `directory`, which is not changed, and compare. `nav`: a file for each change of a station's NAV
+    (formats/air.md). Raises UsageError or RunError."""
     inputs, air = directory / INPUT_LOG, directory / AIR_LOG
     if not inputs.exists():
         raise UsageError(
@@ -44,7 +45,7 @@ def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:
         again = Path(folder) / AIR_LOG
-        argv = [programs.medium, "replay", directory / "medium.json", inputs, again]
+        argv = [programs.medium, "replay", directory / "medium.json", inputs, again, *(["--nav", nav] if nav else [])]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             words = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]

@@ -293,8 +293,11 @@ def _stages(site: Site, report: Report) -> None:
     """All stages of the run."""
     from testbed.host.processes import Processes
     from testbed.stages import addresses, kernel_tcp, traffic
+    from testbed.stages.actions import Actions, actions_served
+    from testbed.stages.added_flows import AddedFlows
     from testbed.stages.capture import captures_running
     from testbed.stages.containers import commands_running
+    from testbed.stages.event_log import EventLog
     from testbed.stages.events import events_running, require_before_traffic_at, wait_for_traffic_at
     from testbed.stages.network import network_up, write_routes
 
@@ -312,7 +315,7 @@ def _stages(site: Site, report: Report) -> None:
         children.checks.append(lambda: check_logs(site.directory))
         network, protocol = stages.enter_context(network_up(site, children, say))
         say("kernel-tcp")
-        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
+        settings = stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         stages.enter_context(commands_running(network.net, children))
@@ -325,7 +328,10 @@ def _stages(site: Site, report: Report) -> None:
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
-        with events_running(network, protocol, record.update, waits.starved) as events:
+        log = EventLog(site.directory)
+        added = AddedFlows(site, network.net, children, settings, record.update)
+        actions = Actions(site, log, added.start)
+        with events_running(network, protocol, log, record.update, waits.starved) as events:
 
             def ready() -> None:
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))
@@ -339,7 +345,8 @@ def _stages(site: Site, report: Report) -> None:
                 record.update(traffic_ns=traffic_ns)
                 if traffic_at_s is not None:
                     begun = TrafficStart(traffic_ns / 1e9 - traffic_at_s)
-                events.begin(start_s)
+                for part in (events, added, actions):
+                    part.begin(start_s)
                 refused.append(neighbours.refused())
                 waits.begin()
 
@@ -347,7 +354,8 @@ def _stages(site: Site, report: Report) -> None:
                 waits.tick()
                 say("traffic", fraction)
 
-            traffic.run_flows(site, network.net, children, under_way, begin, ready)
+            with actions_served(actions), added.kept():
+                traffic.run_flows(site, network.net, children, under_way, begin, ready)
             waits.end()
             refused.append(neighbours.refused())
         write_routes(network, protocol, "end")

@@ -7,8 +7,10 @@ from testbed.host.processes import Processes
 from testbed.runs import metadata
 from testbed.runs.record import RunRecord
 from testbed.stages import addresses, kernel_tcp
+from testbed.stages.actions import Actions, actions_served
 from testbed.stages.capture import captures_running
 from testbed.stages.containers import commands_running
+from testbed.stages.event_log import EventLog
 from testbed.stages.network import network_up
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
@@ -16,8 +18,8 @@ from testbed.stages.site import Site
 
 @contextmanager
 def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Protocol]]:
-    """Start stations, medium, routing, TCP settings and captures; stop them in order when the block ends. `say` reports
-    stages."""
+    """Start stations, medium, routing, TCP settings and captures, and serve the actions of a view; stop them in order when the
+    block ends. `say` reports stages."""
     record = RunRecord.open(site.directory / "run.json")
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
@@ -31,4 +33,5 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
             mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS),
         )
+        stages.enter_context(actions_served(Actions(site, EventLog(site.directory))))
         yield network, protocol

@@ -1,14 +1,19 @@
 """Access to a run that another process has started: its record in /run/manet (testbed/host/state.py), its file system through
 /proc/<pid>/root of any of its processes, its nodes' namespaces through their shells."""
 
+import json
+import socket
 from pathlib import Path
+from typing import Any
 
-from testbed.errors import UsageError
+from testbed.errors import RunError, UsageError
 from testbed.host import cgroup
 from testbed.host.state import RunState, recorded_runs
+from testbed.stages.actions import SOCKET as ACTIONS
 from testbed.stages.control import MediumControl
 from testbed.stages.site import SOCKETS
 
+ACTION_WITHIN_S = 60.0  # a flow waits for its receiver and for manet-tcp
 SHELL = b"mininet:"  # the last word of a node's shell's command line (stages/station.py)
 
 
@@ -49,6 +54,32 @@ def medium_of(directory: Path) -> MediumControl | None:
     state = under_way(directory)
     sockets = sockets_of(state, "medium.sock") if state is not None else None
     return None if sockets is None else MediumControl(sockets / "medium.sock")
+
+
+def actions_of(directory: Path) -> Path | None:
+    """The socket for actions on the run in `directory`; None once the run has ended, and until its network is up."""
+    state = under_way(directory)
+    sockets = sockets_of(state, ACTIONS) if state is not None else None
+    return None if sockets is None else sockets / ACTIONS
+
+
+def act_on(directory: Path, wanted: object) -> dict[str, Any]:
+    """Have the run in `directory` carry out an action (testbed/stages/actions.py). Raises UsageError once the run has ended,
+    RunError with the run's message if it refuses."""
+    path = actions_of(directory)
+    if path is None:
+        raise UsageError("the run has ended, or its network is not up yet; actions are for a run under way")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(ACTION_WITHIN_S)
+        try:
+            connection.connect(str(path))
+            connection.sendall(json.dumps(wanted).encode() + b"\n")
+            answer = json.loads(connection.makefile("rb").readline() or b"{}")
+        except (OSError, ValueError) as problem:
+            raise RunError(f"the run did not answer ({problem}); did it just end?") from None
+    if not answer.get("ok"):
+        raise RunError(answer.get("error") or "the run did not answer; did it just end?")
+    return answer
 
 
 def namespaces_of(state: RunState) -> dict[str, Path]:

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from scenarios.events import Event, by_time, command_names
@@ -20,12 +19,11 @@ from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
 from testbed.stages.commands import Commands
 from testbed.stages.control import MediumControl
+from testbed.stages.event_log import SCENARIO, EventLog
 from testbed.stages.medium import Medium
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
-HEADER = ("t_s", "at_s", "event", "station", "detail")
-FILE = "events.csv"
 DONE = {"start": "started", "stop": "stopped", "restart": "restarted", "kill": "killed"}
 IN_USE_S = 1.0  # a relay is in use if it received frames within this time
 Starved = Callable[[], str | None]  # the message if the stations' programs get no processor time (testbed/runs/waits.py)
@@ -35,19 +33,18 @@ AIR_ROWS = 1000  # the maximum that the medium keeps for its socket (formats/soc
 class Events:
     """The events of one run; `begin` sets the start of the traffic."""
 
-    def __init__(self, network: Network, protocol: Protocol, starved: Starved) -> None:
+    def __init__(self, network: Network, protocol: Protocol, log: EventLog, starved: Starved) -> None:
         site = network.site
         self.events, self._names = by_time(site.scenario.events), command_names(site.scenario.events)
         self.commands = Commands(network.children, network.net)
         self._network, self._protocol = network, protocol
-        self._path, self._socket = site.directory / FILE, site.control_socket
+        self._log, self._socket = log, site.control_socket
         self._starved = starved
         self._start_s: float | None = None
         self._go, self._stop = threading.Event(), threading.Event()
         self._problem: ManetError | None = None
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
         self._aside: dict[str, threading.Thread] = {}  # the last thread of each daemon and command
-        self._writing = threading.Lock()
 
     def begin(self, start_s: float) -> None:
         """The traffic starts at the monotonic instant `start_s`."""
@@ -75,23 +72,17 @@ class Events:
         if self._start_s is None:
             return
         try:
-            with self._path.open("w", newline="") as file:
-                log = csv.writer(file, lineterminator="\n")
-                log.writerow(HEADER)
-                control = MediumControl(self._socket)
+            control = MediumControl(self._socket)
 
-                def write(event: Event, station: str, detail: str) -> None:
-                    with self._writing:
-                        now_ns = control.ask("status")["model_ns"]
-                        log.writerow([f"{now_ns / 1e9:.6f}", f"{event.at:g}", event.kind, station, detail])
-                        file.flush()
+            def write(event: Event, station: str, detail: str) -> None:
+                self._log.write(control, event.at, event.kind, station, detail, SCENARIO)
 
-                try:
-                    self._carry_out_all(control, write, self._start_s)
-                finally:
-                    for thread in self._aside.values():
-                        thread.join()
-                    control.close()
+            try:
+                self._carry_out_all(control, write, self._start_s)
+            finally:
+                for thread in self._aside.values():
+                    thread.join()
+                control.close()
         except (ManetError, OSError) as problem:
             self._note(problem)
 
@@ -102,9 +93,7 @@ class Events:
             if event.kind in ("daemon", "command"):
                 self._begin_aside(index, event, write)
                 continue
-            with self._writing:
-                station, detail = carry_out(control, event, self._starved)
-            write(event, station, detail)
+            write(event, *carry_out(control, event, self._starved))
 
     def _begin_aside(self, index: int, event: Event, write: Callable[[Event, str, str], None]) -> None:
         """Carry out an event of a daemon or a command in a thread, after the last one of the same daemon or command."""
@@ -140,17 +129,17 @@ class Events:
     def _note(self, problem: ManetError | OSError) -> None:
         """Keep the first problem, which ends the run."""
         if isinstance(problem, OSError):
-            problem = RunError(f"{self._path}: {problem.strerror}; make room, or give another folder with --out")
+            problem = RunError(f"{self._log.path}: {problem.strerror}; make room, or give another folder with --out")
         self._problem = self._problem or problem
 
 
 @contextmanager
 def events_running(
-    network: Network, protocol: Protocol, record: Callable[..., Any], starved: Starved = lambda: None
+    network: Network, protocol: Protocol, log: EventLog, record: Callable[..., Any], starved: Starved = lambda: None
 ) -> Iterator[Events]:
-    """Carry out the scenario's events after `begin`; without events no file is written. `record` gets the fields of run.json:
+    """Carry out the scenario's events after `begin`, and write them to `log`. `record` gets the fields of run.json:
     `commands`, at the end, of a scenario with commands. Raises the error of a failed event."""
-    events, children = Events(network, protocol, starved), network.children
+    events, children = Events(network, protocol, log, starved), network.children
     if not events.events:
         yield events
         return
@@ -243,12 +232,3 @@ def _left_s(site: Site, medium: Medium) -> float:
     """Seconds until `traffic_at`, negative after it; 0 without it."""
     at_s = site.scenario.traffic_at
     return 0.0 if at_s is None else at_s - medium.ask("status")["model_ns"] / 1e9
-
-
-def read_events(directory: Path) -> list[dict[str, str]]:
-    """The rows of a run's events.csv; empty without the file."""
-    path = directory / FILE
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))

@@ -6,6 +6,9 @@ of a flow with its own TCP are identified by the flow's port (testbed/stages/tra
 """
 
 import json
+import re
+import signal
+import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +19,11 @@ from scenarios.flows import FIRST_PORT
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import KERNEL, Tcp
+from scenarios.tcp_names import table
 from testbed.errors import UsageError
 from testbed.host import namespace
-from testbed.host.processes import Child, Processes
+from testbed.host.algorithms import missing_algorithm
+from testbed.host.processes import POLL_S, Child, Processes
 from testbed.programs import ROOT
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station, StationNet, WiredLink
@@ -27,6 +32,7 @@ from topologies.addresses import INTERFACE
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 READY_DEADLINE_S = 20.0
+ANSWERED = re.compile(r"^(taken|refused)$", re.MULTILINE)  # of `manet-tcp` after SIGHUP
 # TCP_RTO_MIN, <net/tcp.h>: TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
 RTO_MIN_BY_SOCKET_US = 200_000
 RTO_MIN_SYSCTL = "net.ipv4.tcp_rto_min_us"  # Linux 6.11
@@ -149,6 +155,51 @@ def kernel_tcp_running(
         yield child
     finally:
         children.stop([child])
+
+
+def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:
+    """Have `manet-tcp` take the TCP of the last flow of `now`, whose scenario is that of `before` and this flow. UsageError if
+    that is possible only at the start of a run."""
+    flow, was = now.scenario.flows[-1], before.scenario
+    tcp, ends = now.scenario.tcp_of(flow), [net[flow.source], net[flow.target]]
+    for name in (host.name for host in net.hosts):
+        if sysctls(now.scenario, name) != sysctls(was, name):
+            raise UsageError(f"tcp: {tcp.spelled} needs other sysctls (SACK, ECN) than the run has; take another")
+    entries = {host.name: station_entry(now.scenario, host, wires=net.wires) for host in ends}
+    for host in ends if tcp.layers or tcp.asks_for_hops else []:
+        known = {**station_entry(was, host, wires=net.wires), "ports": None}
+        if flow.tcp is not None or known != {**entries[host.name], "ports": None}:
+            text = f"tcp: {tcp.spelled} follows the path from the start of the run on; take a TCP without layers and pacing"
+            raise UsageError(f"{text}, or the ends and the TCP of a flow of the scenario")
+    if flow.tcp is None:
+        return
+    if tcp.kernel_algorithm is not None and (missing := missing_algorithm(tcp.kernel_algorithm, list(table()))):
+        raise UsageError(f"tcp: {missing}")
+    path = before.directory / "tcp-settings.json"
+    text = path.read_text()
+    settings = json.loads(text)
+    for station in settings["stations"]:
+        if station["name"] in entries:
+            station["ports"] = entries[station["name"]]["ports"]
+    path.write_text(json.dumps(settings, indent=1) + "\n")
+    if (refusal := _reread(child)) is not None:
+        path.write_text(text)
+        raise UsageError(f"tcp: {refusal}")
+
+
+def _reread(child: Child) -> str | None:
+    """Have `manet-tcp` read its settings again; returns its message if it refuses the added ones."""
+    answered = len(re.findall(ANSWERED, child.printed()))
+    child.popen.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + READY_DEADLINE_S
+    while len(found := re.findall(ANSWERED, child.printed())) == answered:
+        if not child.running() or time.monotonic() > deadline:
+            return "manet-tcp did not answer; see log/kernel-tcp.log"
+        time.sleep(POLL_S)
+    if found[-1] == "taken":
+        return None
+    lines = [line for line in child.printed().splitlines() if line not in ("taken", "refused", "ready")]
+    return lines[-1].removeprefix("manet-tcp: ") if lines else "refused"
 
 
 def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) -> None:

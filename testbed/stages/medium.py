@@ -55,6 +55,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
             **({"monitor": "monitor.pcapng"} if scenario.monitor else {}),
             "counters": "counters.json",
             "verdict": "verdict.json",
+            "lateness": "lateness.csv",
             "moved": "moved.csv",
         },
         "control_socket": str(site.control_socket),

@@ -6,7 +6,7 @@ flows with a late start compete during all of their measured time.
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,48 +70,48 @@ def run_flows(
     flows = _plan(site, net)
     try:
         for flow in flows:
-            _start_receiver(flow, children)
-        _wait_until_ready(flows, children)
+            start_receiver(flow, children)
+        wait_until_ready(flows, children)
         ready()
         _send(site, flows, children, progress, begin)
     except BaseException:
         failed_s = time.monotonic()
-        _stop(flows, children)
+        stop_flows(flows, children)
         for flow in flows:
-            _report_until(flow, failed_s)
+            report_until(flow, failed_s)
         raise
-    _stop(flows, children)
+    stop_flows(flows, children)
     for flow in flows:
-        _finish(flow)
+        finish_flow(flow)
 
 
-def _stop(flows: list[RunningFlow], children: Processes) -> None:
+def stop_flows(flows: Sequence[RunningFlow], children: Processes) -> None:
+    """End the programs of these flows."""
     children.stop([child for flow in flows for child in (flow.sender, flow.receiver) if child is not None])
 
 
 def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
-    scenario, folder = site.scenario, site.folder("traffic")
-    return [
-        RunningFlow(
-            plan=FlowPlan(
-                name=name,
-                keys=flow.own_keys(),
-                source=net[flow.source].address(scenario.ip_of(flow)),
-                target=net[flow.target].address(scenario.ip_of(flow)),
-                port=FIRST_PORT + index,
-                seconds=scenario.seconds_of(flow),
-                seed=site.seed,
-                report=folder / f"{name}.json",
-                log=site.log,
-                source_place=_place(net[flow.source]),
-                target_place=_place(net[flow.target]),
-            ),
-            flow=flow,
-            source=net[flow.source],
-            target=net[flow.target],
-        )
-        for index, (name, flow) in enumerate(zip(scenario.flow_names(), scenario.flows, strict=True))
-    ]
+    return [planned(site, net, index) for index in range(len(site.scenario.flows))]
+
+
+def planned(site: Site, net: StationNet, index: int) -> RunningFlow:
+    """The flow at this place of the scenario's list, from 0, not yet started."""
+    scenario = site.scenario
+    name, flow = scenario.flow_names()[index], scenario.flows[index]
+    plan: FlowPlan[Any] = FlowPlan(
+        name=name,
+        keys=flow.own_keys(),
+        source=net[flow.source].address(scenario.ip_of(flow)),
+        target=net[flow.target].address(scenario.ip_of(flow)),
+        port=FIRST_PORT + index,
+        seconds=scenario.seconds_of(flow),
+        seed=site.seed,
+        report=site.folder("traffic") / f"{name}.json",
+        log=site.log,
+        source_place=_place(net[flow.source]),
+        target_place=_place(net[flow.target]),
+    )
+    return RunningFlow(plan, flow, net[flow.source], net[flow.target])
 
 
 def _place(host: NamespaceHost) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _program(flow: RunningFlow, host: NamespaceHost, program: Program) -> dict[s
     }
 
 
-def _start_receiver(flow: RunningFlow, children: Processes) -> None:
+def start_receiver(flow: RunningFlow, children: Processes) -> None:
     """Start the receiver, if the flow has one. It must not end by itself: its counts would be lost."""
     program = flow.kind.receiver(flow.plan)
     if program is None:
@@ -141,7 +141,8 @@ def _start_receiver(flow: RunningFlow, children: Processes) -> None:
     flow.receiver = children.start(f"{flow.name}-receiver", **_program(flow, flow.target, program))
 
 
-def _wait_until_ready(flows: list[RunningFlow], children: Processes) -> None:
+def wait_until_ready(flows: Sequence[RunningFlow], children: Processes) -> None:
+    """Wait for the receivers. RunError after READY_DEADLINE_S."""
     deadline = time.monotonic() + READY_DEADLINE_S
     waiting = [flow for flow in flows if flow.receiver is not None]
     while waiting := [flow for flow in waiting if not _ready(flow)]:
@@ -193,7 +194,7 @@ def _send(
 
     for flow in sorted(flows, key=lambda flow: flow.flow.start):
         children.watch(until=start + flow.flow.start, on_tick=tick)
-        _start_sender(flow, children)
+        start_sender(flow, children)
     senders = [flow.sender for flow in flows if flow.sender is not None]
     if not children.watch(until=start + length_s + END_GRACE_S, ended=senders, on_tick=tick):
         late = next(flow for flow in flows if flow.sender is not None and flow.sender.running())
@@ -202,13 +203,14 @@ def _send(
         children.watch(until=time.monotonic() + drain_s)
 
 
-def _start_sender(flow: RunningFlow, children: Processes) -> None:
+def start_sender(flow: RunningFlow, children: Processes) -> None:
+    """Start the sender; it ends by itself."""
     flow.sender_started = time.monotonic()
     program = flow.kind.sender(flow.plan, flow.receiver.pid if flow.receiver is not None else 0)
     flow.sender = children.start(f"{flow.name}-sender", **_program(flow, flow.source, program), may_end=True)
 
 
-def _report_until(flow: RunningFlow, failed_s: float) -> None:
+def report_until(flow: RunningFlow, failed_s: float) -> None:
     """The report of what the flow's programs had recorded when the run failed, at the monotonic instant `failed_s`."""
     if flow.sender is None or not flow.kind.records_at_once:
         return
@@ -219,7 +221,7 @@ def _report_until(flow: RunningFlow, failed_s: float) -> None:
             write_atomic(plan.report, report)
 
 
-def _finish(flow: RunningFlow) -> None:
+def finish_flow(flow: RunningFlow) -> None:
     """Fail the run for an error in the flow's report; else complete the report."""
     error = flow.kind.error(flow.plan)
     if error is not None:

@@ -13,7 +13,8 @@ from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
 from testbed.runs.routes import known_routes
 from testbed.runs.run import run_scenario
-from testbed.stages.events import carry_out, read_events, relay_in_use
+from testbed.stages.event_log import read_events
+from testbed.stages.events import carry_out, relay_in_use
 from testbed.tests.running import Background, air_rows, chain, needs_runs
 
 HEADER = "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers"

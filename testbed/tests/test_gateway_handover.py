@@ -8,7 +8,7 @@ from analysis.metrics import analyse_run
 from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.runs.run import run_scenario
-from testbed.stages.events import read_events
+from testbed.stages.event_log import read_events
 from testbed.tests.running import captured, needs_runs
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]

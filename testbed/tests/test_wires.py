@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from analysis.metrics import analyse_run
 from scenarios.scenario import Scenario
-from testbed.stages.events import read_events
+from testbed.stages.event_log import read_events
 from testbed.tests.running import (
     Background,
     Traces,

@@ -6,7 +6,7 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -18,7 +18,6 @@ from starlette.websockets import WebSocket
 
 from analysis.errors import AnalysisError
 from testbed.errors import ManetError
-from testbed.view.actions import Actions
 from testbed.web.guard import Guard, Rules, refuse
 
 PAGE = Path(__file__).resolve().parent / "page"
@@ -26,11 +25,35 @@ KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".s
 DEFAULT_FRAMES = 20_000
 
 
-class View:
-    """`viewed`: the run by its name in the address (`run=`), the first one without; `actions` only with --control."""
+class Runs(Protocol):
+    """The runs of a view. Methods raise ManetError or AnalysisError, one line each."""
 
-    def __init__(self, viewed: Callable[[str | None], Any], actions: Actions | None = None, listing: list | None = None) -> None:
-        self._viewed, self._actions, self._listing = viewed, actions, listing
+    @property
+    def title(self) -> str:
+        """The name of what is shown."""
+
+    @property
+    def control(self) -> bool:
+        """Whether the page may act."""
+
+    def viewed(self, name: str | None) -> Any:
+        """The run of this name; None: the only one, or the folder."""
+
+    def about(self, name: str | None) -> dict[str, Any]:
+        """What `/api/run` says beside what the run knows of itself: `control` and more."""
+
+    def listing(self) -> list[dict[str, Any]] | None:
+        """The runs to choose from; None for a single one."""
+
+    def act(self, name: str | None, wanted: object) -> dict[str, Any]:
+        """Carry out an action of the page."""
+
+
+class View:
+    """`site`: the runs by their names in the address (`run=`)."""
+
+    def __init__(self, site: "Runs") -> None:
+        self._site = site
 
     def app(self, rules: Rules) -> Guard:
         """The application behind its guard."""
@@ -48,14 +71,15 @@ class View:
         async def answer(request: Request) -> Response:
             query = Query(request)
             try:
-                viewed = await run_in_threadpool(self._viewed, query.text("run"))
+                name = query.text("run")
+                viewed = await run_in_threadpool(self._site.viewed, name)
                 if not hasattr(viewed, method):
                     return refuse(404, f"{request.url.path[:100]}: is not known before the run's end")
                 found = await run_in_threadpool(getattr(viewed, method), *words(query))
+                if request.url.path == "/api/run":
+                    found |= await run_in_threadpool(self._site.about, name)
             except (ManetError, AnalysisError) as problem:
                 return refuse(400, str(problem))
-            if isinstance(found, dict) and request.url.path == "/api/run":
-                found["control"] = self._actions is not None and self._actions.are_possible
             return _json(found)
 
         return answer
@@ -63,7 +87,7 @@ class View:
     async def _frames(self, request: Request) -> Response:
         query = Query(request)
         try:
-            viewed = await run_in_threadpool(self._viewed, query.text("run"))
+            viewed = await run_in_threadpool(self._site.viewed, query.text("run"))
             if not hasattr(viewed, "window"):
                 return refuse(404, "/api/frames: is not known before the run's end")
             begin_ns, end_ns, limit = query.whole("from"), query.whole("to"), query.whole("limit", DEFAULT_FRAMES)
@@ -73,7 +97,7 @@ class View:
         return Response(packed, media_type="application/octet-stream", headers={"x-total": str(total)})
 
     async def _campaign(self, _request: Request) -> Response:
-        return _json({"runs": self._listing or []})
+        return _json({"runs": await run_in_threadpool(self._site.listing) or []})
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -85,7 +109,7 @@ class View:
     async def _live(self, socket: WebSocket) -> None:
         ended = "this run has ended; its answers are those of a recorded run"
         try:
-            viewed = await run_in_threadpool(self._viewed, None)
+            viewed = await run_in_threadpool(self._site.viewed, socket.query_params.get("run"))
             if hasattr(viewed, "follow"):
                 await viewed.follow(socket)
             else:
@@ -94,12 +118,12 @@ class View:
             await socket.close(1000, ended)
 
     async def _control(self, request: Request) -> Response:
-        if self._actions is None:
+        if not self._site.control:
             return refuse(403, "this view is read-only; start it with --control")
         try:
             wanted = json.loads(await request.body())
-            done = await run_in_threadpool(self._actions.do, wanted)
-        except ValueError:
+            done = await run_in_threadpool(self._site.act, request.query_params.get("run"), wanted)
+        except (ValueError, RecursionError):  # the latter: thousands of nested lists
             return refuse(400, "the body is no JSON object")
         except (ManetError, AnalysisError) as problem:
             return refuse(400, str(problem))
@@ -149,9 +173,13 @@ ANSWERS: dict[str, tuple[str, Callable[[Query], tuple]]] = {
     "movement": ("movement", lambda q: ()),
     "overview": ("overview", lambda q: (q.whole("from"), q.whole("to"), q.whole("bins", 500))),
     "counts": ("counts", lambda q: ()),
+    "nav": ("nav", lambda q: (q.whole("from"), q.whole("to"))),
     "frame/{row:int}": ("frame", lambda q: (q.path["row"],)),
     "packet/{number:int}": ("packet", lambda q: (q.path["number"],)),
     "station/{name}": ("station", lambda q: (q.path["name"], q.whole("t"))),
+    "drops": ("drops", lambda q: (q.whole("from"), q.whole("to"), q.whole("limit", 1000))),
+    "queues": ("queues", lambda q: (q.whole("t"),)),
+    "lateness": ("lateness", lambda q: ()),
     "routes": ("routes", lambda q: (q.whole("t"),)),
     "series": ("series", lambda q: (q.text("flow") or "flow1", q.whole("from"), q.whole("to"), q.whole("points", 800))),
     "story": ("story", lambda q: (

@@ -39,12 +39,14 @@ COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "receivers": pl.UInt32,
     "power_dbm": pl.Float32,
 }
-MAGIC, VERSION, THINNED = b"MNVF", 1, 1
+MAGIC, VERSION, THINNED = b"MNVF", 2, 1
 # of the binary window, in order: name and type
 LAYOUT = (
     ("row", "<u4"), ("t_ns", "<i8"), ("airtime_ns", "<u4"), ("station", "<u2"), ("peer", "<u2"), ("frame", "u1"), ("fate", "u1"),
     ("attempt", "u1"), ("flags", "u1"), ("bytes", "<u2"), ("packet", "<u4"), ("power_dbm", "<f4"), ("receivers", "<u2"),
+    ("backoff_slots", "<u2"),
 )  # fmt: skip
+NO_BACKOFF = 65535
 CAPTURED = 1  # flag: delivered although another frame was on the air at the receiver
 
 
@@ -87,6 +89,8 @@ class Frames:
         parts = [struct.pack("<4sIII", MAGIC, VERSION, len(chosen), THINNED if thinned else 0)]
         for name, kind in LAYOUT:
             values = chosen if name == "row" else self._flags(chosen) if name == "flags" else self.rows[name][chosen]
+            if name == "backoff_slots":
+                values = np.where(values < 0, NO_BACKOFF, values)
             if name in ("attempt", "bytes", "receivers"):
                 values = np.minimum(values, np.iinfo(kind).max)
             data = np.ascontiguousarray(values.astype(kind)).tobytes()
@@ -144,6 +148,13 @@ class Frames:
 
         return {"sent": counted(TX, FATES), "drops": counted(DROP, DROPS)}
 
+    def drops(self, begin_ns: int, end_ns: int, limit: int) -> list[int]:
+        """The first rows of dropped packets with begin <= t < end, in order of time."""
+        t = self.rows["t_ns"]
+        found = np.flatnonzero((self.rows["event"] == DROP) & (t >= begin_ns) & (t < end_ns))
+        chosen: list[int] = found[np.argsort(t[found], kind="stable")][:limit].tolist()
+        return chosen
+
     def of_packet(self, packet: int) -> np.ndarray:
         """The rows of a packet, in order of time."""
         found = np.flatnonzero(self.rows["packet"] == packet)
@@ -179,6 +190,11 @@ def read_frames(path: Path, stations: Sequence[str]) -> Frames:
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise RunFileError(f"{path}: not an air log (formats/air.md): {str(problem).splitlines()[0]}") from None
     return _of_table(table, stations)
+
+
+def no_frames() -> bytes:
+    """The packed window of a run that has not begun."""
+    return struct.pack("<4sIII", MAGIC, VERSION, 0, 0)
 
 
 def parse_rows(text: bytes, stations: Sequence[str]) -> Frames:

@@ -6,6 +6,7 @@ too slowly loses frames, with their number in the next state; the run waits for 
 
 import asyncio
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from testbed.runs.live_map import live as live_map
 from testbed.runs.under_way import medium_of, under_way
 from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
+from testbed.view.lives import Waiting
 from testbed.view.recorded import Recorded, path_answer
 
 EVERY_S = 0.2  # of a state
@@ -43,8 +45,8 @@ class UnderWay:
         return under_way(self.directory) is not None
 
     def about(self) -> dict[str, Any]:
-        """`/api/run`."""
-        found = self.record.about_files(self.kind)
+        """`/api/run`, with the events and the flows until now."""
+        found = Recorded(self.directory).about_files(self.kind)
         medium = self.medium()
         try:
             status = medium.ask("status")
@@ -109,6 +111,8 @@ class Feed:
         self._paths_at_ns = -math.inf
         self._air = run.directory / "air.csv"
         self._tcp = Tail(run.directory / "tcp.csv")
+        self._events = Lines(run.directory / "events.csv")
+        self._waiting = Waiting(run.record.stations)
 
     def open(self) -> None:
         """Begin at the end of the air log."""
@@ -129,9 +133,12 @@ class Feed:
         assert self._medium is not None
         try:
             status, places = self._medium.ask("status"), self._medium.ask("positions")["positions"]
+            nav = self._medium.ask("nav")
         except ManetError:
             return {"type": "end", "directory": str(self._run.directory)}, b""
         frames, off = self._new_frames(), None
+        if frames is not None:
+            self._waiting.take(frames)
         if status["model_ns"] - self._paths_at_ns > PATHS_EVERY_S * 1e9:
             self._paths_at_ns = status["model_ns"]
             try:
@@ -142,7 +149,10 @@ class Feed:
         state = {
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
             "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
-            "off": off, "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
+            "queues": {name: asdict(queue) for name, queue in self._waiting.queues(status["model_ns"]).items()},
+            "events": self._events.count(), "off": off,
+            "nav": {name: str(until) for name, until in nav["nav_until_ns"].items() if until > nav["model_ns"]},
+            "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
         }  # fmt: skip
         if frames is None or not len(frames.sent):
             return state, b""
@@ -157,6 +167,7 @@ class Feed:
             begin = self._offset
             if size - begin > MAX_CHUNK_BYTES:
                 begin, self._rest = size - MAX_CHUNK_BYTES, b"\0"
+                self._waiting.forget()
             with self._air.open("rb") as file:
                 file.seek(begin)
                 text = file.read(size - begin)
@@ -172,6 +183,23 @@ class Feed:
         if whole.startswith(b"t_ns"):
             whole = whole.partition(b"\n")[2]
         return parse_rows(whole + b"\n", self._run.record.stations) if whole else None
+
+
+class Lines:
+    """The number of rows of a file that grows; 0 without it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._size, self._rows = path, 0, 0
+
+    def count(self) -> int:
+        """The rows until now, without the head."""
+        try:
+            if self._path.stat().st_size != self._size:
+                text = self._path.read_bytes()
+                self._size, self._rows = len(text), max(0, text.count(b"\n") - 1)
+        except OSError:
+            return 0
+        return self._rows
 
 
 class Tail:

@@ -4,7 +4,6 @@ Times are model time in ns. Files are read on first use and kept; several thread
 those of analysis/, so that the page shows what `manet story` and `manet map` print.
 """
 
-import math
 import threading
 from dataclasses import asdict
 from functools import cached_property
@@ -18,21 +17,27 @@ from analysis import story_text
 from analysis.errors import AnalysisError, RunFileError
 from analysis.movement import trace_path
 from analysis.past_snapshot import off_at, path_of
-from analysis.reception import RECEIVED, SENSED, range_of_run
+from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.rundir import Flow, RunDirectory
 from analysis.snapshot import FlowPath
 from analysis.story import FIRST, Story, of_segment, read_story, sent_between
 from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility import trace
 from mobility.trace import Trace, TraceError
+from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
-from testbed.view.frames import DROP, ENQUEUE, TX, Frames, read_frames
+from testbed.view.frames import TX, Frames, read_frames
+from testbed.view.lives import Lives
+from testbed.view.motion import motion
+from testbed.view.nav import Nav, read_nav
 from testbed.view.packets import packet_of
 from testbed.view.thinning import envelope
 
 MAX_ROWS_OF_A_PACKET = 2000
+MAX_DROPS = 1000
 MAX_BINS = 4000
 MAX_POINTS = 5000
+MAX_RATES = 100  # of a throughput: shorter parts have one segment or none
 NEAR_ROWS = 40
 
 
@@ -85,7 +90,7 @@ class Recorded:
         traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
         return self.about_files(self.kind) | {
             "end_ns": str(self.end_ns), "traffic_ns": traffic_ns, "verdict": verdict,
-            "status": self.run.run.get("status"), "error": self.run.run.get("error"), "events": self.run.events,
+            "status": self.run.run.get("status"), "error": self.run.run.get("error"),
         }  # fmt: skip
 
     def about_files(self, kind: str) -> dict[str, Any]:
@@ -95,13 +100,16 @@ class Recorded:
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
-            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": [],
+            "queue_packets": run.medium.get("queue", {}).get("packets"),
+            "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
+            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": run.events,
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
             "wires": [[wire.station, wire.host] for wire in run.wires],
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
-                 "transport": flow.protocol, "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
-                for flow in run.flows
+                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start_s,
+                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
+                for place, flow in enumerate(run.flows)
             ],
         }  # fmt: skip
 
@@ -112,7 +120,7 @@ class Recorded:
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
             known = made is not None and name in made.stations()
-            stations[name] = _motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
+            stations[name] = motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
         switches = [
             [round(float(row["t_s"]) * 1e9), row["station"], row["detail"] == "on"]
             for row in self.run.events
@@ -162,6 +170,11 @@ class Recorded:
             found["pcap"] = packet_of(self.run.path / "air.pcapng", number)
         return found
 
+    def drops(self, begin_ns: int, end_ns: int, limit: int) -> dict[str, Any]:
+        """`/api/drops`: the first dropped packets of a window, as rows of the air log."""
+        _check_window(begin_ns, end_ns)
+        return {"drops": [self.frames.as_text(row) for row in self.frames.drops(begin_ns, end_ns, max(1, min(limit, MAX_DROPS)))]}
+
     def packet(self, number: int) -> dict[str, Any]:
         """`/api/packet/N`: every row of a packet, in order of time; and its segment, if a flow's story has it."""
         rows = self.frames.of_packet(number)
@@ -204,8 +217,21 @@ class Recorded:
             "counts": {kind: table[name] for kind, table in self._counted.items()},
         }
 
+    def queues(self, at_ns: int) -> dict[str, Any]:
+        """`/api/queues`: packets at each station at an instant, waiting or being sent, and whether it is stalled."""
+        found = self._lives.queues(at_ns, self.stations)
+        return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in found.items()}}
+
+    def lateness(self) -> dict[str, list]:
+        """`/api/lateness`: the rows of lateness.csv as columns; times in s of model time."""
+        rows = self.run.lateness
+        found: dict[str, list] = {"t": [int(row["t_ns"]) / 1e9 for row in rows]}
+        for name in ("p50_us", "p99_us", "max_us", "stalled_ms"):
+            found[name] = [float(row[name]) for row in rows]
+        return found | {"verdict": [row["verdict"] for row in rows]}
+
     @cached_property
-    def _lives(self) -> "Lives":
+    def _lives(self) -> Lives:
         with self._lock:
             return Lives(self.frames)
 
@@ -213,6 +239,17 @@ class Recorded:
     def _counted(self) -> dict[str, dict[str, dict[str, int]]]:
         with self._lock:
             return self.frames.counts()
+
+    def nav(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
+        """`/api/nav`: the times in a window at which each station's NAV reserves the medium. The first one replays the run."""
+        _check_window(begin_ns, end_ns)
+        with self._lock:
+            found = self._nav
+        return {"stations": found.between(begin_ns, end_ns)}
+
+    @cached_property
+    def _nav(self) -> Nav:
+        return read_nav(self.run.path, self.stations)
 
     # --- flows ----------------------------------------------------------------------------------------------------
 
@@ -269,7 +306,8 @@ class Recorded:
             return {"error": str(story)}
         epoch_ns, rows = self.run.epoch_ns, story.samples
         t = rows["t_ns"].to_numpy() - epoch_ns
-        here = (t >= begin_ns) & (t <= end_ns)
+        # one sample before the window and one behind it: lines go to its edges
+        here = slice(max(0, int(np.searchsorted(t, begin_ns)) - 1), int(np.searchsorted(t, end_ns, side="right")) + 1)
 
         def sampled(column: str, factor: float = 1.0) -> dict[str, list]:
             values = rows[column].cast(float).fill_null(float("nan")).to_numpy()
@@ -338,51 +376,8 @@ def path_answer(path: FlowPath) -> dict[str, Any]:
     return asdict(path) | {"summary": path.summary}
 
 
-class Lives:
-    """From when to when each packet waits at a station or is being sent: from `enqueue` to its last row."""
-
-    def __init__(self, frames: Frames) -> None:
-        rows = frames.rows
-        entered = np.flatnonzero(rows["event"] == ENQUEUE)
-        size = int(rows["packet"].max(initial=0)) + 1
-        last_ns = np.zeros(size, dtype=np.int64)
-        ends = rows["t_ns"] + np.where(rows["event"] == TX, rows["airtime_ns"], 0)
-        np.maximum.at(last_ns, rows["packet"], ends)
-        refused = rows["packet"][(rows["event"] == DROP) & (rows["fate"] == 0)]  # queue-full: never in it
-        order = entered[np.argsort(rows["t_ns"][entered], kind="stable")]
-        self.packet = rows["packet"][order]
-        self.station, self.peer, self.bytes = (rows[name][order] for name in ("station", "peer", "bytes"))
-        self.begin_ns, self.end_ns = rows["t_ns"][order], last_ns[self.packet]
-        self.end_ns = np.where(np.isin(self.packet, refused), self.begin_ns, self.end_ns)
-
-    def at(self, station: int, at_ns: int) -> list[tuple[int, int, int, int]]:
-        """(packet, since when in ns, bytes, peer) of the station's packets at an instant, the oldest first."""
-        until = int(np.searchsorted(self.begin_ns, at_ns, side="right"))
-        here = np.flatnonzero((self.station[:until] == station) & (self.end_ns[:until] > at_ns))
-        return [(int(self.packet[at]), int(self.begin_ns[at]), int(self.bytes[at]), int(self.peer[at])) for at in here[:200]]
-
-
-def _motion(made: Trace, name: str) -> list[list[float]]:
-    """The station's legs as rows [t_ns, x, y, vx, vy], with a row for each arrival."""
-    rows: list[list[float]] = []
-    courses = made.courses(name)
-    for place, course in enumerate(courses):
-        next_ns = courses[place + 1].start_ns if place + 1 < len(courses) else math.inf
-        moves = course.speed_mps > 0 and not math.isinf(course.speed_mps) and course.origin != course.to
-        if not moves:
-            rows.append([course.start_ns, *course.at(course.start_ns)[:2], 0.0, 0.0])
-            continue
-        length_m = math.dist(course.origin, course.to)
-        speeds = [course.speed_mps * (b - a) / length_m for a, b in zip(course.origin[:2], course.to[:2], strict=True)]
-        rows.append([course.start_ns, *course.origin[:2], *speeds])
-        arrival_ns = course.arrival_s * 1e9
-        if arrival_ns < next_ns:
-            rows.append([round(arrival_ns), *course.to[:2], 0.0, 0.0])
-    return rows
-
-
 def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:
-    return np.linspace(begin_ns, end_ns, min(points, 400) + 1)
+    return np.linspace(begin_ns, end_ns, min(points, MAX_RATES) + 1)
 
 
 def _rates(edges: np.ndarray, counts: np.ndarray) -> dict[str, list]:

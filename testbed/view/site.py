@@ -1,7 +1,8 @@
-"""What `manet view` shows: a recorded run, one under way, or a folder of runs; and the page that goes with it."""
+"""What `manet view` shows: a recorded run, one under way, a folder of runs, or what could be run; and its page."""
 
 import os
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,17 @@ from starlette.types import ASGIApp
 from analysis import records
 from analysis.errors import AnalysisError
 from analysis.found_runs import folders_of_runs
+from testbed.campaigns.experiment import load
+from testbed.campaigns.library import find
+from testbed.campaigns.request import Request
 from testbed.errors import UsageError
 from testbed.runs.under_way import under_way
 from testbed.runs.verdict import verdict_of
 from testbed.view.actions import Actions
 from testbed.view.app import View
+from testbed.view.folder import Folder
 from testbed.view.live import UnderWay
+from testbed.view.plan import Plan
 from testbed.view.recorded import Recorded
 from testbed.web.guard import Rules
 from testbed.web.server import Listener
@@ -36,12 +42,10 @@ class Site:
     actions: Actions | None = None
     _open: dict[Path, Any] = field(default_factory=dict)
 
-    def app(self, listener: Listener) -> ASGIApp:
-        """The application. It gives way to everything else on this machine."""
-        os.nice(NICE)
-        methods = frozenset({"GET", "HEAD", "POST"}) if self.actions is not None else frozenset({"GET", "HEAD"})
-        rules = Rules(listener.place, listener.token, lambda path: path == "/" or path.startswith("/static/"), methods)
-        return View(self.viewed, self.actions, [self._entry(run) for run in self.runs] if len(self.runs) > 1 else None).app(rules)
+    @property
+    def control(self) -> bool:
+        """Whether the page may act."""
+        return self.actions is not None
 
     def read_ahead(self) -> None:
         """Begin to read the air log of a recorded run, while the browser opens the page."""
@@ -67,6 +71,24 @@ class Site:
                 del self._open[old]
         return found
 
+    def about(self, _name: str | None) -> dict[str, Any]:
+        """`control`: whether the run takes actions now; then the choices for a flow too."""
+        if self.actions is None or not self.actions.are_possible:
+            return {"control": False}
+        return {"control": True, **self.actions.choices()}
+
+    def listing(self) -> list[dict[str, Any]] | None:
+        """The runs of a folder."""
+        return [self._entry(run) for run in self.runs] if len(self.runs) > 1 else None
+
+    def act(self, _name: str | None, wanted: object) -> dict[str, Any]:
+        """Have the run carry out an action. Raises UsageError, RunError."""
+        assert self.actions is not None
+        return self.actions.do(wanted)
+
+    def close(self) -> None:
+        """Nothing is to be ended."""
+
     def _name(self, run: Path) -> str:
         return str(run.relative_to(self.folder))
 
@@ -87,16 +109,18 @@ def _read(run: Recorded) -> None:
         _ = run.frames
 
 
-@dataclass(frozen=True)
-class Folder:
-    """A folder of runs, before one is chosen."""
+def app_of(runs: Site | Plan, listener: Listener) -> ASGIApp:
+    """The application. It gives way to everything else on this machine."""
+    os.nice(NICE)
+    methods = frozenset({"GET", "HEAD", "POST"}) if runs.control else frozenset({"GET", "HEAD"})
+    rules = Rules(listener.place, listener.token, lambda path: path == "/" or path.startswith("/static/"), methods)
+    return View(runs).app(rules)
 
-    title: str
-    kind: str = "campaign"
 
-    def about(self) -> dict[str, Any]:
-        """`/api/run`."""
-        return {"kind": self.kind, "title": self.title, "control": False, "running": False}
+def plan_of(name: str, request: Request, words: Sequence[str], folder: Path, *, control: bool) -> Plan:
+    """The runs of an experiment or a scenario, by name or file, which `manet run WORDS` would put into `folder`. Raises
+    UsageError."""
+    return Plan(load(find(name), request), list(words), folder, control)
 
 
 def site_of(what: str | None, *, control: bool = False) -> Site:

@@ -22,7 +22,8 @@ from testbed.workers.runner import Say, runner_for
 class Conditions:
     """How an experiment is carried out. `jobs`: parallel runs, None for as many as this machine supports; `kernel`: of guests,
     None for the default; `tcp_place`: the place that an error about a TCP names, empty for the experiment's name; `again`: the
-    command that continues after a full disk; `stop`, set from any thread, ends the runs in order (KeyboardInterrupt)."""
+    command that continues after a full disk; `only`: the one run CELL/seed-N to do; `stop`, set from any thread, ends the runs
+    in order (KeyboardInterrupt)."""
 
     jobs: int | None = None
     kernel: str | None = None
@@ -30,6 +31,7 @@ class Conditions:
     resume: bool = False
     tcp_place: str = ""
     again: str = ""
+    only: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -61,7 +63,9 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
     curves = curves_of(experiment, lambda needed: measured_now(needed, conditions.jobs)) if experiment.expected else {}
     jobs = conditions.jobs or default_jobs(scenarios, max_guests())
     try:
-        campaign = Campaign(experiment, directory, jobs, progress, runner, conditions.again, stop=conditions.stop)
+        campaign = Campaign(
+            experiment, directory, jobs, progress, runner, conditions.again, conditions.only, stop=conditions.stop
+        )
         outcomes = campaign.run(conditions.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")

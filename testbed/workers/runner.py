@@ -6,7 +6,6 @@ from typing import Any
 
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
-from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT
 
 Say = Callable[[str], None]
@@ -25,6 +24,7 @@ def runner_for(
     what this machine lacks for one of the runs or a program would refuse. `tcp_place`: the place that an error about a TCP names;
     `kernel`: of the guests of a virtual clock, about which `say` gets lines."""
     from testbed.guests.virtual_time import Guests
+    from testbed.host.requirements import require_for_runs
     from testbed.runs import preflight
     from testbed.runs.run import run_scenario
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.rundir import RunDirectory
 from routing.host.tests.harness import wait_for
 from tests.medium.medium import address, configuration, needs_medium, pings_answered
 
@@ -35,6 +36,21 @@ def test_a_stopped_process_is_a_stall_even_when_the_air_is_quiet(hosts, start):
     verdict = daemon.read("verdict.json")
     assert verdict["verdict"] == "void" and verdict["stalls"] >= 1
     assert verdict["longest_stall_ms"] >= 600
+
+
+def test_each_second_has_its_lateness_and_its_stalls(hosts, start):
+    stations = hosts(2)
+    config = configuration(stations)
+    config["outputs"]["lateness"] = "lateness.csv"
+    daemon = start(config, "--inject-stall", "120:700")
+    address(stations)
+    stations[0].sh("ping", "-n", "-q", "-c", "40", "-i", "0.05", "-W", "2", "10.0.0.2")
+    daemon.stop()
+    verdict, rows = daemon.read("verdict.json"), RunDirectory(daemon.folder).lateness
+    assert sum(int(row["count"]) for row in rows) == verdict["lateness"]["count"]
+    assert sum(int(row["stalls"]) for row in rows) == verdict["stalls"] >= 2
+    assert int(rows[-1]["t_ns"]) == verdict["model_ns"] and rows[-1]["verdict"] == verdict["verdict"] == "void"
+    assert max(float(row["max_us"]) for row in rows) == pytest.approx(verdict["lateness"]["max_us"], rel=0.125)
 
 
 @pytest.mark.alone("twelve busy loops on one processor")

@@ -102,6 +102,8 @@ pub enum Request {
     },
     /// Positions of all stations now.
     Positions {},
+    /// End of the NAV of all stations now.
+    Nav {},
     /// Ends the run.
     Stop {},
 }
@@ -321,6 +323,12 @@ impl Responder<'_> {
                 let (machine, now) = (world(driver), driver.clock().now());
                 let place = |(i, name)| (name, json!(machine.medium.position(StationId(i), now)));
                 json!({"positions": self.names().map(place).collect::<Map<_, _>>()})
+            }
+            Request::Nav {} => {
+                let now = driver.catch_up(outlet);
+                let medium = &world(driver).medium;
+                let until = |(i, name)| (name, json!(medium.nav_until(StationId(i)).as_nanos()));
+                json!({"model_ns": now.as_nanos(), "nav_until_ns": self.names().map(until).collect::<Map<_, _>>()})
             }
             Request::Stop {} => json!({}),
         })

@@ -4,7 +4,8 @@
 //! - [`world`]: air and wires as one machine; [`outlet`]: its outputs to the hosts and their answers;
 //! - [`hwsim`], [`wiphy`], [`ethtool`]: the kernel's own radios, in place of TAPs;
 //! - [`tap`], [`feedback`], [`control`], [`commands`]: interfaces and sockets; [`listener`]: listening without a free descriptor;
-//! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), in a thread of their own; [`incomplete`]: missing results;
+//! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), in a thread of their own; [`incomplete`]: missing results; [`lateness_log`]: lateness
+//!   of each second;
 //! - [`host`]: priority, memory, signals; [`token`]: identifies a ready descriptor;
 //! - [`error`]: errors that end the daemon.
 
@@ -19,6 +20,7 @@ pub mod host;
 pub mod hwsim;
 pub mod incomplete;
 pub mod input_log;
+pub mod lateness_log;
 pub mod listener;
 pub mod outlet;
 pub mod recorder;

@@ -44,6 +44,9 @@ enum Verb {
         log: PathBuf,
         /// The air log to write
         air_log: PathBuf,
+        /// Also write each change of a station's NAV (formats/air.md)
+        #[arg(long, value_name = "FILE")]
+        nav: Option<PathBuf>,
     },
     /// Check a configuration; print nothing, or the mistake
     Check {
@@ -133,7 +136,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().verb {
         Verb::Run(arguments) => run(arguments),
         Verb::Sim { file } => simulate(&file),
-        Verb::Replay { file, log, air_log } => replay(&file, &log, &air_log),
+        Verb::Replay { file, log, air_log, nav } => replay(&file, &log, &air_log, nav.as_deref()),
         Verb::Check { file } => Setup::read(&file).map(drop).map_err(Failure::from),
         Verb::Schema { of } => {
             println!("{}", schema_of(of));
@@ -187,10 +190,10 @@ fn run(arguments: RunArguments) -> Result<(), Failure> {
     complete(&lacking)
 }
 
-fn replay(file: &Path, log: &Path, air_log: &Path) -> Result<(), Failure> {
+fn replay(file: &Path, log: &Path, air_log: &Path, nav: Option<&Path>) -> Result<(), Failure> {
     let setup = Setup::read(file)?;
     let files = Files::create(Some(air_log), None, Names::of(&setup.loaded)).map_err(Failure::of_run)?;
-    manet_medium_daemon::replay::replay(setup, log, files).map_err(Failure::of_run)
+    manet_medium_daemon::replay::replay(setup, log, files, nav).map_err(Failure::of_run)
 }
 
 fn simulate(file: &Path) -> Result<(), Failure> {

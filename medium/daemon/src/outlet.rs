@@ -219,6 +219,7 @@ impl Outlet {
             message::Output::Purged { neighbour, token, packets, .. } => {
                 self.feedback.purged(token, neighbour, packets.iter().map(|p| &p.ethernet[..]));
             }
+            message::Output::Nav { .. } => {} // only a replay asks for it
             message::Output::Air(record) => {
                 if self.last_rows.len() == ROWS_KEPT {
                     self.last_rows.pop_front();

@@ -6,6 +6,7 @@ use crate::feedback::Feedback;
 use crate::hwsim::Hwsim;
 use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
+use crate::lateness_log::LatenessLog;
 use crate::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
 use crate::recorder::{Files, Names, Recorder};
 use crate::setup::Setup;
@@ -48,6 +49,7 @@ struct Daemon<'a> {
     outlet: Outlet,
     control: Control,
     responder: Responder<'a>,
+    lateness: LatenessLog,
     stop: bool,
 }
 
@@ -102,7 +104,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Vec<Incomplete>, Daemo
 
     let outlet = Outlet::new(ports, names.len(), hwsim, feedback, recorder);
     let responder = Responder { setup: &setup, epoch_ns, scheduling, accepts_failed: 0 };
-    let mut daemon = Daemon { driver, outlet, control, responder, stop: false };
+    let mut daemon = Daemon { driver, outlet, control, responder, lateness: LatenessLog::default(), stop: false };
     println!("ready");
     std::io::stdout().flush()?;
     daemon.work(options)?;
@@ -156,6 +158,9 @@ impl Daemon<'_> {
                 self.outlet.recorder.hand_over();
                 self.wake_listeners();
                 hand_over = now + HAND_OVER_EVERY;
+            }
+            if self.lateness.is_due(now) {
+                self.lateness.note(&evidence_so_far(&self.driver, &self.outlet), &self.responder.setup.thresholds);
             }
             if let (Some(at), Some((length, period))) = (stall, options.inject_stall) {
                 if now >= at {
@@ -251,6 +256,7 @@ impl Daemon<'_> {
             "stations": self.responder.counters(&self.driver),
             "wires": self.responder.wires(&self.driver),
         });
+        self.lateness.note(&evidence, &self.responder.setup.thresholds);
         let moved = self.responder.moved(&self.driver);
         let setup = self.responder.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
@@ -261,6 +267,9 @@ impl Daemon<'_> {
         let outputs = &setup.loaded.config.outputs;
         if let Some(path) = setup.in_folder(&outputs.counters) {
             lacking.extend(write_json(path, &counters).err());
+        }
+        if let Some(path) = setup.in_folder(&outputs.lateness) {
+            lacking.extend(write_whole(path, &self.lateness.text()).err());
         }
         if let (Some(path), Some(text)) = (setup.in_folder(&outputs.moved), moved) {
             lacking.extend(write_whole(path, &text).err());

@@ -41,5 +41,6 @@ impl Medium {
                 airborne.fate.get_or_insert(Fate::Weak);
             }
         }
+        self.report_nav(now, station.0);
     }
 }

@@ -6,7 +6,7 @@ if (stored) {
   history.replaceState(null, "", location.pathname + location.hash);
 }
 export const token = sessionStorage.getItem("token") ?? "";
-let run = null; // the chosen run of a folder
+let run = null; // the chosen run of a folder or of a plan
 
 export function choose(path) {
   run = path;
@@ -18,11 +18,47 @@ function address(path, words = {}) {
   return `api/${path}${query.size ? `?${query}` : ""}`;
 }
 
+const LOST = "The connection to the server is lost; trying again. A run goes on without it.";
+const CHANGED = "Another server answers at this address now. Open the page at the address that it printed; what is shown is in the part after #.";
+const AGAIN_MS = 1500;
+let onLost = () => {}, onBack = () => {}, trying = false;
+
+// What the page does when the server is lost (with one line for the user), and when it answers again.
+export function watch(whenLost, whenBack) {
+  [onLost, onBack] = [whenLost, whenBack];
+}
+
+// Asks until there is an answer. A server that was started again has another token, and no question helps.
+export async function lost() {
+  if (trying) return;
+  trying = true;
+  onLost(LOST);
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    const response = await fetch(address("run"), { headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
+    if (response?.status === 401) return void onLost(CHANGED);
+    if (!response?.ok) continue;
+    trying = false;
+    return void onBack();
+  }
+}
+
 async function answer(path, words, options = {}) {
-  const response = await fetch(address(path, words), { headers: { Authorization: `Bearer ${token}` }, ...options });
+  const response = await fetch(address(path, words), { headers: { Authorization: `Bearer ${token}` }, ...options }).catch((problem) => {
+    if (problem.name !== "TypeError") throw problem;
+    lost();
+    throw new Error(LOST);
+  });
   if (response.ok) return response;
+  if (response.status === 401 && trying) throw new Error(CHANGED);
   const text = await response.json().catch(() => ({ error: `${response.status} ${response.statusText}` }));
   throw new Error(text.error);
+}
+
+// The address of the messages about a run under way.
+export function liveAddress() {
+  const query = new URLSearchParams({ token, ...(run === null ? {} : { run }) });
+  return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?${query}`;
 }
 
 export async function ask(path, words) {
@@ -42,7 +78,7 @@ export async function frames(from, to, limit) {
 const LAYOUT = [
   ["row", Uint32Array], ["t", BigInt64Array], ["air", Uint32Array], ["station", Uint16Array], ["peer", Uint16Array], ["frame", Uint8Array],
   ["fate", Uint8Array], ["attempt", Uint8Array], ["flags", Uint8Array], ["bytes", Uint16Array], ["packet", Uint32Array],
-  ["power", Float32Array], ["receivers", Uint16Array],
+  ["power", Float32Array], ["receivers", Uint16Array], ["backoff", Uint16Array],
 ];
 
 // The columns of a message; `t` and `end` as numbers of ns, exact below 104 days.

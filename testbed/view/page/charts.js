@@ -1,21 +1,30 @@
-// Flows and the air over one time axis, by uPlot: throughput, cwnd, RTT and RTO, lost frames and drops.
+// Flows, the air and the host over one time axis, by uPlot: throughput, cwnd, RTT and RTO, lost frames, drops, lateness.
 
 import { ask } from "./api.js";
-import { airOf, historyWindow, seriesOf } from "./live.js";
-import { goTo, notice, state, zero } from "./state.js";
-import { colour, element } from "./words.js";
+import { airOf, historyWindow, latenessSoFar, seriesOf } from "./live.js";
+import { goTo, notice, placeOfFlow, state, zero } from "./state.js";
+import { colour, element, lookOf, MAX_CHARTED } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const place = document.getElementById("charts");
-const HEIGHT = 108, POINTS = 400, BINS = 240;
-const COLOURS = ["accent", "collision", "delivered", "hidden"];
-let charts = [], shown = "", busy = false, asked = null;
+const HEIGHT = 96, POINTS = 400, BINS = 240;
+const VALUES_EVERY_MS = 200;
+let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
 
 export function reset() {
   for (const chart of charts) chart.plot.destroy();
   charts = [];
   place.replaceChildren();
   shown = "";
+}
+
+export function forget() {
+  reset();
+  lateness = null;
+}
+
+function charted() {
+  return state.about.flows.filter((flow) => state.flows.has(flow.name)).slice(0, MAX_CHARTED);
 }
 
 // Charts follow the window; between windows only the line of now moves.
@@ -25,15 +34,17 @@ export async function update() {
   const [begin, end] = extent();
   const key = `${begin}/${end}/${[...state.flows].join()}/${document.documentElement.dataset.theme}/${state.segment}`;
   for (const chart of charts) chart.plot.redraw(false, false);
+  showValues();
   if (key === shown) return;
   asked = key;
   if (busy) return;
   busy = true;
   try {
-    const flows = state.about.flows.filter((flow) => state.flows.has(flow.name)).slice(0, 4);
+    const flows = charted();
+    lateness ??= await ask("lateness");
     const series = await Promise.all(flows.map((flow) => ask("series", { flow: flow.name, from: begin, to: end, points: POINTS })));
     const air = await ask("overview", { from: begin, to: end, bins: BINS });
-    draw(flows, series, air, begin, end, key);
+    draw(flows, series, air, within(lateness, begin, end), begin, end, key);
   } catch (problem) {
     notice(problem.message);
     shown = key;
@@ -45,11 +56,19 @@ export async function update() {
 
 // Every two seconds of the run.
 function updateLive() {
-  const key = `live/${state.live.second >> 1}/${[...state.flows].join()}`;
+  const key = `live/${state.live.second >> 1}/${[...state.flows].join()}/${document.documentElement.dataset.theme}`;
   if (key === shown || !state.live.newest) return;
   shown = key;
-  const flows = state.about.flows.filter((flow) => state.flows.has(flow.name)).slice(0, 4), [begin, end] = historyWindow();
-  draw(flows, flows.map((flow) => seriesOf(flow.name)), airOf(begin, end), begin, end, key);
+  const flows = charted(), [begin, end] = historyWindow();
+  draw(flows, flows.map((flow) => seriesOf(flow.name)), airOf(begin, end), latenessSoFar(), begin, end, key);
+  showValues();
+}
+
+// The rows of a window, and one before and behind it, so that lines go to its edges.
+function within(table, begin, end) {
+  const first = Math.max(0, table.t.findIndex((t) => t * 1e9 >= begin) - 1), last = table.t.findIndex((t) => t * 1e9 > end);
+  const cut = (list) => list.slice(first, last < 0 ? undefined : last + 1);
+  return Object.fromEntries(Object.entries(table).map(([name, list]) => [name, cut(list)]));
 }
 
 // The window, in steps of a quarter of it, so that playing does not ask at every picture; at least a tenth of a second.
@@ -61,19 +80,23 @@ function extent() {
   return [Math.max(whole[0], Math.floor(middle - span / 2)), Math.min(whole[1], Math.ceil(middle + span / 2))];
 }
 
-function draw(flows, series, air, begin, end, key) {
+function draw(flows, series, air, late, begin, end, key) {
   const from = (begin - zero()) / 1e9, to = (end - zero()) / 1e9;
   const wanted = [];
-  const ofFlows = (name) => flows.map((flow, at) => [flow.name, series[at]?.[name], at]).filter(([, line]) => line?.t?.length);
+  const ofFlows = (name) => flows.map((flow, at) => ({ name: flow.name, line: series[at]?.[name], ...lookOf(placeOfFlow(flow.name)) })).filter(({ line }) => line?.t?.length);
   const add = (title, unit, lines, stepped = false) => lines.length && wanted.push({ title, unit, lines, stepped });
-  add("Throughput, kbit/s", 1e-3, ofFlows("throughput"));
+  const rates = ofFlows("throughput"), fast = rates.some(({ line }) => line.v.some((value) => value > 2e6));
+  add(fast ? "Throughput, Mbit/s" : "Throughput, kbit/s", fast ? 1e-6 : 1e-3, rates);
   add("cwnd, segments", 1, ofFlows("cwnd"), true);
-  add("RTT and RTO (dashed), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map(([name, line, at]) => [`${name} RTO`, line, at, true])]);
+  add("RTT / RTO (thin), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, thin: true }))]);
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
   const perSecond = air.bins / ((end - begin) / 1e9);
   const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
-  add("Lost frames, 1/s", perSecond, lost.map((fate) => [fate, { t: seconds, v: air.fates[fate] }, fate]));
-  add("Drops, 1/s", perSecond, Object.entries(air.drops).map(([reason, v], at) => [reason, { t: seconds, v }, at]));
+  add("Lost frames, 1/s", perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
+  add("Drops, 1/s", perSecond, Object.entries(air.drops).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
+  const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
+  if (late.t.length) add("Lateness, ms", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
+  if (late.t.length) wanted.at(-1).verdicts = late;
   reset();
   shown = key;
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
@@ -81,34 +104,100 @@ function draw(flows, series, air, begin, end, key) {
   charts = wanted.map((one, at) => chart(one, figures[at], from, to, marks));
 }
 
-function figureOf({ title, lines }) {
-  const names = lines.map(([name]) => name).filter((name) => !name.endsWith("RTO")).join(", ");
-  const figure = element("figure", {}, element("figcaption", {}, `${title}: ${names}`));
+// A title, and for each line a sample of it with its name and its value now; a flow's RTO stands behind its RTT.
+function figureOf({ title, lines, verdicts }) {
+  const keys = new Map(), outputs = lines.map(() => element("output", { "aria-live": "off" }));
+  lines.forEach(({ name, tone, dash, thin }, at) => {
+    if (thin) keys.get(name)?.append(" / ", outputs[at]); else keys.set(name, element("span", { class: "key" }, sampleOf({ tone, dash }), ` ${name} `, outputs[at]));
+  });
+  if (verdicts) outputs.push(element("output", { "aria-live": "off" }));
+  const figure = element("figure", {}, element("figcaption", {}, element("strong", {}, title), ...keys.values(), verdicts ? element("span", { class: "key" }, "verdict so far ", outputs.at(-1)) : null));
   place.append(figure);
-  return figure;
+  return { figure, outputs };
 }
 
-function chart({ unit, lines, stepped }, figure, from, to, marks) {
+// The line of a flow as it is drawn on the map and in the charts.
+export function sampleOf({ tone, dash }) {
+  const sample = element("canvas", { width: 44, height: 12, "aria-hidden": "true" }), pen = sample.getContext("2d");
+  pen.scale(2, 2);
+  pen.strokeStyle = colour(tone);
+  pen.lineWidth = 2.5;
+  pen.setLineDash(dash);
+  pen.beginPath();
+  pen.moveTo(0, 3);
+  pen.lineTo(22, 3);
+  pen.stroke();
+  return sample;
+}
+
+// What the lines are now, as text: a line's last value before now.
+function showValues() {
+  if (performance.now() - valued < VALUES_EVERY_MS && (state.playing || state.live)) return;
+  valued = performance.now();
+  const t = state.now / 1e9;
+  for (const { outputs, lines, unit, verdicts } of charts) {
+    lines.forEach(({ line }, at) => say(outputs[at], number(valueAt(line.t, line.v, t), unit)));
+    if (verdicts) say(outputs[lines.length], valueAt(verdicts.t, verdicts.verdict, t) ?? verdicts.verdict[0]);
+  }
+}
+
+function say(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
+function number(value, unit) {
+  return value === null || value === undefined ? "-" : String(+(value * unit).toPrecision(3));
+}
+
+function valueAt(times, values, t) {
+  let low = 0, high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle + 1; else high = middle;
+  }
+  return low ? values[low - 1] : null;
+}
+
+function chart({ unit, lines, stepped, verdicts }, { figure, outputs }, from, to, marks) {
   const { data, series } = joined(lines, unit, stepped);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
   const plot = new uPlot({
     width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: [from, to] } },
-    axes: [{ ...axis, size: 26 }, { ...axis, size: 48 }], cursor: { drag: { x: false, y: false }, points: { show: false } },
-    hooks: { draw: [(one) => drawMarks(one, marks)] },
+    axes: [{ ...axis, size: 26 }, { ...axis, size: 48, values: (_plot, ticks) => ticks.map(short) }], cursor: { drag: { x: false, y: false }, points: { show: false } },
+    hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
-  return { plot, figure };
+  return { plot, figure, outputs, lines, unit, verdicts };
 }
 
 // All lines over all their times; a line is drawn across the times of others.
 function joined(lines, unit, stepped) {
-  const tables = lines.map(([, line]) => [line.t.map((t) => t - zero() / 1e9), line.v.map((v) => (v === null ? null : v * unit))]);
+  const tables = lines.map(({ line }) => [line.t.map((t) => t - zero() / 1e9), line.v.map((v) => (v === null ? null : v * unit))]);
   const data = uPlot.join(tables);
-  const series = lines.map(([name, , tone, dashed]) => ({
-    label: name, stroke: colour(typeof tone === "string" ? tone : COLOURS[tone % COLOURS.length]), width: 1.5, spanGaps: true, points: { show: false },
-    dash: dashed ? [6, 4] : [], paths: stepped || dashed ? uPlot.paths.stepped({ align: 1 }) : undefined,
+  const series = lines.map(({ name, tone, dash, thin }) => ({
+    label: name, stroke: colour(tone), width: thin ? 0.8 : 1.8, spanGaps: true, points: { show: false },
+    dash, paths: stepped || thin ? uPlot.paths.stepped({ align: 1 }) : undefined,
   }));
   return { data, series };
+}
+
+function short(value) {
+  return Math.abs(value) >= 1e6 ? `${value / 1e6}M` : Math.abs(value) >= 1e4 ? `${value / 1e3}k` : String(+value.toPrecision(6));
+}
+
+// The seconds after which the run was no longer valid, shaded; void ones twice as dark.
+function drawVerdicts(plot, { t, verdict }) {
+  const { ctx } = plot, { left, top, width, height } = plot.bbox;
+  ctx.save();
+  ctx.fillStyle = colour("bad");
+  for (let at = 0; at < t.length; at += 1) {
+    const alpha = { suspect: 0.15, void: 0.3 }[verdict[at]];
+    if (!alpha) continue;
+    const place = (seconds) => Math.min(left + width, Math.max(left, plot.valToPos(seconds - zero() / 1e9, "x", true)));
+    ctx.globalAlpha = alpha;
+    ctx.fillRect(place(t[at - 1] ?? t[at] - 1), top, place(t[at]) - place(t[at - 1] ?? t[at] - 1), height);
+  }
+  ctx.restore();
 }
 
 function drawMarks(plot, marks) {
@@ -118,6 +207,7 @@ function drawMarks(plot, marks) {
   ctx.beginPath();
   ctx.rect(left, top, width, height);
   ctx.clip();
+  ctx.setLineDash([]);
   ctx.globalAlpha = 0.18;
   ctx.fillStyle = colour("hidden");
   for (const [begin, end] of marks.standby) ctx.fillRect(x(begin * 1e9), top, x((end ?? begin + 1e6) * 1e9) - x(begin * 1e9), height);

@@ -1,18 +1,26 @@
 // A run under way: states and frames over a WebSocket, shown a fraction of a second late so that motion is even.
 
-import { decode, token } from "./api.js";
+import { decode, liveAddress, lost } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
-const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AGAIN_MS = 1500;
+const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8;
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
+let again = () => {}, eventsCame = () => {};
 
-export function begin(onEnd) {
-  state.live = { positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [] };
-  connect(onEnd);
+export function begin(onEnd, onEvents) {
+  eventsCame = onEvents;
+  state.live = { events: null, nav: {}, positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
+  again = () => connect(onEnd);
+  again();
+}
+
+// After a lost connection.
+export function goOn() {
+  if (state.live) again();
 }
 
 function connect(onEnd) {
-  const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?token=${encodeURIComponent(token)}`);
+  const socket = new WebSocket(liveAddress());
   socket.binaryType = "arraybuffer";
   let ended = false;
   socket.onopen = () => notice("");
@@ -27,8 +35,7 @@ function connect(onEnd) {
   socket.onclose = (event) => {
     if (ended) return;
     if (event.code === 1000) return void onEnd();
-    notice("The connection to the server is lost; trying again. The run goes on.");
-    setTimeout(() => state.live && connect(onEnd), AGAIN_MS);
+    lost();
   };
 }
 
@@ -37,18 +44,25 @@ function hear(message) {
   for (const [name, place] of Object.entries(message.positions)) if (live.held !== name) live.positions[name] = place;
   for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
   Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
+  live.nav = message.nav;
   if (message.off) live.off = new Set(message.off);
+  if (state.live.events !== message.events) {
+    if (state.live.events !== null || message.events) eventsCame();
+    live.events = message.events;
+  }
   rates(message.tcp, t);
   live.air.push([t, message.counts]);
   while (live.air.length && live.air[0][0] < t - HISTORY_NS) live.air.shift();
   state.about.end_ns = String(t);
-  change({ paths: message.paths });
+  if (message.lateness && t - (live.late.at(-1)?.[0] ?? 0) >= 1e9) live.late.push([t, message.lateness, message.verdict]);
+  while (live.late.length && live.late[0][0] < t - HISTORY_NS) live.late.shift();
+  change({ paths: message.paths, queues: message.queues ?? {} });
 }
 
 // Acknowledged bit/s of each TCP flow, from the sequence numbers of two states.
 function rates(samples, t) {
   for (const flow of state.about.flows) {
-    const mine = Object.values(samples).filter((one) => one.station === flow.source).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
+    const mine = Object.values(samples).filter((one) => one.station === flow.source && one.dport === flow.port).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
     if (!mine) continue;
     const before = state.live.acked[flow.name];
     if (before && before.sport === mine.sport && t - before.at < 1e9) continue;
@@ -83,6 +97,12 @@ export function airOf(begin, end) {
     for (const [name, count] of Object.entries(counts.drops)) add(drops, name, bin, count);
   }
   return { bins, fates, drops };
+}
+
+// Of the whole run until then, as the medium has it; a recorded run has each second for itself.
+export function latenessSoFar() {
+  const { late } = state.live, column = (name) => late.map(([, one]) => one[name] ?? null);
+  return { t: late.map(([t]) => t / 1e9), p50_us: column("p50_us"), p99_us: column("p99_us"), max_us: column("max_us"), verdict: late.map(([, , verdict]) => verdict) };
 }
 
 export function historyWindow() {

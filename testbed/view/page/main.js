@@ -1,18 +1,23 @@
 // The page of `manet view`: asks what the run is, then draws it at each change.
 
-import { ask, choose, frames as fetchFrames } from "./api.js";
+import * as actions from "./actions.js";
+import { ask, choose, frames as fetchFrames, watch } from "./api.js";
 import * as charts from "./charts.js";
 import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
+import * as nav from "./nav.js";
 import * as panel from "./panel.js";
-import { change, forgetWindows, framesKept, goTo, notice, onChange, refreshPaths, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, MEANING, mark, repaint, seconds } from "./words.js";
+import * as plan from "./plan.js";
+import * as settings from "./settings.js";
+import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
+import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 const LOST = new Set([2, 3]);
+const NO_FATE = "broadcast or unfinished";
 const MAX_STEP_FRAMES = 100000;
 
 // --- start ----------------------------------------------------------------------------------------------------------------------
@@ -36,31 +41,52 @@ async function showFolder(about) {
 
 async function open(about, wanted = {}) {
   forgetWindows();
-  charts.reset();
+  nav.forget();
+  charts.forget();
+  if (about.running) Object.assign(state, { about, live: null }); // a run under way has no answers about its frames
   const movement = await ask("movement");
   by("folder").hidden = true;
   by("run").hidden = false;
   const begin = Number(about.begin_ns), end = Number(about.end_ns);
-  Object.assign(state, { about, movement, live: null, paths: [], row: null, segment: null, station: null, playing: false });
-  state.flows = new Set(about.flows.map((flow) => flow.name));
+  Object.assign(state, { about, movement, live: null, paths: [], queues: {}, row: null, segment: null, station: null, playing: false });
+  const names = about.flows.map((flow) => flow.name), known = wanted.flows?.filter((name) => names.includes(name));
+  state.flows = new Set(known ?? names.slice(0, MAX_CHARTED));
+  if (SPEEDS.includes(wanted.speed)) state.speed = wanted.speed;
   state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
   state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
   if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
-  if (about.running) live.begin(reopen);
+  if (about.running) live.begin(reopen, renew);
   by("title").textContent = about.title;
   document.title = `${about.title} - manet view`;
   by("about").textContent = `${about.stations.length} stations, ${about.radio}, ${about.routing}${about.flows.length ? `, ${about.flows.length} flow${about.flows.length > 1 ? "s" : ""}` : ""}`;
   badge("mode", about.running ? (about.control ? "live, with control" : "live") : about.kind);
   setUpTime(begin, end);
   panel.setUp();
+  actions.setUp();
+  plan.setUp();
   legend();
-  map.fit();
-  if (!about.running) {
+  if (wanted.map) map.show(wanted.map); else map.fit();
+  if (about.kind === "planned") by("counts").textContent = "not started";
+  else if (!about.running) {
     ask("counts").then(showCounts, (problem) => notice(problem.message));
     if (wanted.segment !== null && wanted.segment !== undefined) await panel.showStory(wanted.flow ?? "flow1", wanted.segment, { move: wanted.t === null });
     if (wanted.frame !== null && wanted.frame !== undefined) await panel.showFrame(wanted.frame, { move: wanted.t === null });
   }
   change({});
+}
+
+// Events were carried out: flows may have come.
+async function renew() {
+  try {
+    const { flows, events } = await ask("run");
+    if (!state.live) return;
+    for (const flow of flows) if (!state.about.flows.some((known) => known.name === flow.name)) state.flows.add(flow.name);
+    Object.assign(state.about, { flows, events });
+    showFlows();
+    change({});
+  } catch (problem) {
+    notice(problem.message);
+  }
 }
 
 // The run has ended: its record is complete when its programs have gone.
@@ -90,7 +116,7 @@ function badge(id, text, kind = "") {
 
 function showCounts(counts) {
   const totals = {};
-  for (const table of Object.values(counts.sent)) for (const [fate, count] of Object.entries(table)) totals[fate || "unfinished"] = (totals[fate || "unfinished"] ?? 0) + count;
+  for (const table of Object.values(counts.sent)) for (const [fate, count] of Object.entries(table)) totals[fate || NO_FATE] = (totals[fate || NO_FATE] ?? 0) + count;
   by("counts").textContent = `frames in the run: ${Object.entries(totals).map(([fate, count]) => `${count} ${fate}`).join(", ")}`;
 }
 
@@ -104,11 +130,16 @@ function setUpTime(begin, end) {
   choices.sort((a, b) => a - b);
   by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
   for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
-  by("flows").replaceChildren(...state.about.flows.map((flow) => element("label", {}, checkbox(flow.name), ` ${flow.name}`)));
+  showFlows();
+}
+
+// The flows to choose from, each with the line that it has on the map and in the charts.
+function showFlows() {
+  by("flows").replaceChildren(...state.about.flows.map((flow, at) => element("label", {}, checkbox(flow.name), charts.sampleOf(lookOf(at)), ` ${flow.name}`)));
 }
 
 function checkbox(name) {
-  const box = element("input", { type: "checkbox", checked: "" });
+  const box = element("input", { type: "checkbox", checked: state.flows.has(name) ? "" : null, "data-flow": name });
   box.addEventListener("change", () => {
     const flows = new Set(state.flows);
     flows[box.checked ? "add" : "delete"](name);
@@ -118,11 +149,13 @@ function checkbox(name) {
 }
 
 const LIVE_EVERY_MS = 30; // some 30 pictures a second leave the processors to the run
+const CALM_EVERY_MS = 500; // where the system asks for less motion
 let before = null, pictured = 0;
 function animate(now) {
+  const every = settings.calm() ? CALM_EVERY_MS : state.live ? LIVE_EVERY_MS : 0;
+  if ((state.live || state.playing) && now - pictured < every) return void requestAnimationFrame(animate);
+  pictured = now;
   if (state.live) {
-    if (now - pictured < LIVE_EVERY_MS) return void requestAnimationFrame(animate);
-    pictured = now;
     live.tick();
   } else if (state.playing) {
     const next = state.now + (before === null ? 0 : (now - before) * 1e6 * state.speed), end = Number(state.about.end_ns);
@@ -164,17 +197,9 @@ function pick(frames, direction, fits) {
 }
 
 async function nextDrop() {
-  const end = Number(state.about.end_ns), bins = 400;
-  const air = await ask("overview", { from: Math.round(state.now) + 1, to: end + 1, bins });
-  const lists = Object.values(air.drops);
-  for (let at = 0; at < air.bins; at += 1) {
-    if (!lists.some((list) => list[at])) continue;
-    const width = (end - state.now) / air.bins, from = state.now + at * width;
-    if (width <= 2e6) return void goTo(from + width / 2);
-    state.now = from;
-    return nextDrop();
-  }
-  speak("there is no later drop");
+  const { drops } = await ask("drops", { from: Math.floor(state.now), to: Number(state.about.end_ns) + 1 });
+  const next = drops[drops.findIndex((drop) => drop.row === state.row) + 1]; // several may have the same instant
+  if (next) await panel.showFrame(next.row); else speak("there is no later drop");
 }
 
 // --- wiring ---------------------------------------------------------------------------------------------------------------------
@@ -193,7 +218,7 @@ function legend() {
     mark(pen, name, 19, 6, 3.4);
     if (kind === "captured") pen.beginPath(), pen.arc(19, 6, 5.4, 0, 7), pen.stroke();
     return element("li", {}, sample, MEANING[kind]);
-  }), element("li", {}, "dashed: a retry"));
+  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"));
 }
 
 function keys(event) {
@@ -214,10 +239,10 @@ function speedBy(direction) {
   change({ speed: SPEEDS[Math.min(Math.max(at, 0), SPEEDS.length - 1)] });
 }
 
-function theme(name) {
-  document.documentElement.dataset.theme = name;
+function showTheme() {
+  document.documentElement.dataset.theme = settings.theme();
   repaint();
-  if (state.about?.stations) legend();
+  if (state.about?.stations) legend(), showFlows();
   change({});
 }
 
@@ -233,12 +258,13 @@ onChange(() => {
   by("window").value = String(state.span);
   const word = state.live?.verdict || state.about.verdict?.verdict;
   badge("verdict", word, word);
-  if (state.live) by("counts").textContent = `frames since the page came: ${Object.entries(state.live.totals).map(([name, count]) => `${count} ${name || "unfinished"}`).join(", ")}`;
+  if (state.live) by("counts").textContent = `frames since the page came: ${Object.entries(state.live.totals).map(([name, count]) => `${count} ${name || NO_FATE}`).join(", ")}`;
   map.draw();
   lanes.draw();
   charts.update();
   panel.update();
   refreshPaths();
+  refreshQueues();
   link.write();
 });
 
@@ -257,16 +283,28 @@ by("map-in").addEventListener("click", () => map.zoomBy(1.25));
 by("map-out").addEventListener("click", () => map.zoomBy(0.8));
 by("map-fit").addEventListener("click", map.fit);
 for (const id of ["show-ranges", "show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
-by("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+by("theme").addEventListener("click", () => {
+  settings.switchTheme();
+  showTheme();
+});
+settings.onSystemTheme(showTheme);
+watch(notice, () => {
+  notice("");
+  forgetWindows();
+  live.goOn();
+  if (state.about) change({}); else location.reload();
+});
 document.addEventListener("keydown", keys);
 window.addEventListener("hashchange", () => location.reload());
 const sizes = new ResizeObserver(() => { charts.resize(); change({}); });
-for (const id of ["main", "map", "lanes"]) sizes.observe(by(id));
+for (const id of ["main", "map", "lanes-scroll"]) sizes.observe(by(id));
 map.listen((row) => panel.showFrame(row));
 lanes.listen((row) => panel.showFrame(row));
 panel.listen();
-theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+actions.listen();
+plan.listen(open);
+showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

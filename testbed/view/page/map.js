@@ -1,14 +1,17 @@
 // The map: ranges, links, routes, stations, and the frames on the air about now.
 
 import { act } from "./api.js";
-import { change, firstAt, isOff, notice, placeOf, speak, state, windowOf } from "./state.js";
-import { BROADCAST, colour, FLOW_DASHES, kindOf, mark, UNKNOWN } from "./words.js";
+import { calm } from "./settings.js";
+import { change, conditionOf, firstAt, isOff, notice, placeOf, placeOfFlow, speak, state, windowOf } from "./state.js";
+import { BROADCAST, colour, kindOf, lookOf, mark, UNKNOWN } from "./words.js";
 
 const canvas = document.getElementById("map");
 const pen = canvas.getContext("2d");
 const SHOWN_MS = 90; // a frame stays visible for this time of the page, or it could not be seen at 1x
 let view = null; // centre in m and pixels per m
 let drag = null;
+let hovered = null; // its name is written first
+let labels = []; // boxes of the names that were written: [x0, y0, x1, y1, name]
 
 export function fit() {
   view = null;
@@ -42,6 +45,19 @@ function scale(width, height) {
   const [[x0, x1], [y0, y1]] = bounds();
   const perMetre = Math.min((width - 90) / Math.max(x1 - x0, 50), (height - 80) / Math.max(y1 - y0, 50));
   view = { x: (x0 + x1) / 2, y: (y0 + y1) / 2, perMetre, fits: `${width}x${height}` };
+}
+
+// What a link says of the view: centre and shown width in m; null while the whole map is shown.
+export function shown() {
+  return view && !view.fits ? [view.x, view.y, canvas.clientWidth / view.perMetre] : null;
+}
+
+export function show([x, y, width]) {
+  view = { x, y, perMetre: Math.max(1, canvas.clientWidth) / width, fits: null };
+}
+
+export function namesWritten() {
+  return labels;
 }
 
 export function toScreen([x, y]) {
@@ -83,7 +99,8 @@ function drawArea() {
 }
 
 function drawTrails(names) {
-  pen.strokeStyle = colour("line");
+  pen.strokeStyle = colour("quiet");
+  pen.globalAlpha = 0.6;
   pen.lineWidth = 1.5;
   for (const name of names) {
     pen.beginPath();
@@ -93,6 +110,7 @@ function drawTrails(names) {
     }
     pen.stroke();
   }
+  pen.globalAlpha = 1;
 }
 
 function drawRanges(places) {
@@ -133,16 +151,23 @@ function drawLinks(names, places) {
 }
 
 function drawRoutes(places) {
-  state.paths.forEach((path, number) => {
-    if (state.flows.size && !state.flows.has(path.flow)) return;
+  const paths = state.paths.filter((path) => state.flows.has(path.flow));
+  paths.forEach((path, number) => {
     const points = path.nodes.filter((name) => places.has(name)).map((name) => toScreen(places.get(name)));
     if (points.length < 2) return;
-    pen.strokeStyle = colour("accent");
-    pen.globalAlpha = 0.55;
-    pen.lineWidth = 5;
-    pen.setLineDash(FLOW_DASHES[number % FLOW_DASHES.length]);
+    const look = lookOf(placeOfFlow(path.flow)), aside = (number - (paths.length - 1) / 2) * 6; // side by side where they share a link
+    pen.strokeStyle = colour(look.tone);
+    pen.globalAlpha = 0.7;
+    pen.lineWidth = 4;
+    pen.setLineDash(look.dash);
     pen.beginPath();
-    points.forEach(([x, y], at) => (at ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    for (let at = 1; at < points.length; at += 1) {
+      const [[x, y], [u, v]] = [points[at - 1], points[at]], length = Math.hypot(u - x, v - y) || 1;
+      const forward = path.nodes[at - 1] < path.nodes[at] ? 1 : -1; // the same side for both directions
+      const [dx, dy] = [((v - y) / length) * aside * forward, ((x - u) / length) * aside * forward];
+      pen.moveTo(x + dx, y + dy);
+      pen.lineTo(u + dx, v + dy);
+    }
     pen.stroke();
     pen.setLineDash([]);
     pen.globalAlpha = 1;
@@ -171,14 +196,14 @@ function drawFrames(names, places) {
   for (const [frames, at] of framesNow()) {
     const kind = kindOf(frames, at), from = places.get(names[frames.station[at]]);
     const tone = colour(kind === "unfinished" ? "weak" : kind), age = Math.max(0, state.now - frames.end[at]);
-    pen.globalAlpha = back ? Math.max(0.15, 1 - age / back) : 1;
+    pen.globalAlpha = back && !calm() ? Math.max(0.15, 1 - age / back) : 1;
     pen.strokeStyle = tone;
     pen.fillStyle = tone;
     pen.lineWidth = frames.row[at] === state.row ? 5 : frames.frame[at] === 2 ? 3 : 1.8;
     pen.setLineDash(frames.attempt[at] > 1 ? [6, 4] : []);
     const [x, y] = toScreen(from);
     if (frames.peer[at] === BROADCAST || frames.peer[at] === UNKNOWN) {
-      const shown = Math.min(1, (state.now - frames.t[at]) / Math.max(1, frames.air[at]));
+      const shown = calm() ? 1 : Math.min(1, (state.now - frames.t[at]) / Math.max(1, frames.air[at]));
       pen.beginPath();
       pen.arc(x, y, 12 + 14 * shown, 0, 7);
       pen.stroke();
@@ -205,21 +230,65 @@ function drawFrames(names, places) {
 }
 
 function drawStations(names, places) {
-  pen.font = "12px system-ui, 'DejaVu Sans', sans-serif";
-  pen.textAlign = "center";
+  const limit = state.about.queue_packets || 50;
   for (const name of names) {
-    const [x, y] = toScreen(places.get(name)), off = isOff(name, state.now);
+    const [x, y] = toScreen(places.get(name)), condition = conditionOf(name), off = condition === "off";
     pen.beginPath();
-    pen.arc(x, y, 7, 0, 7);
-    pen.fillStyle = off ? colour("panel") : colour("ink");
+    if (condition === "stalled") pen.rect(x - 7, y - 7, 14, 14); else pen.arc(x, y, 7, 0, 7);
+    pen.fillStyle = condition && condition !== "wire stalled" ? colour("panel") : colour("ink");
     pen.fill();
     pen.lineWidth = name === state.station ? 4 : 1.5;
-    pen.strokeStyle = name === state.station ? colour("accent") : colour(off ? "bad" : "ink");
+    pen.strokeStyle = name === state.station ? colour("accent") : colour(condition ? "bad" : "ink");
     pen.stroke();
+    pen.fillStyle = pen.strokeStyle = colour("bad");
     if (off) mark(pen, "collision", x, y, 4);
-    pen.fillStyle = colour("ink");
-    pen.fillText(off ? `${name} (off)` : name, x, y + 22);
+    if (condition === "stalled") pen.fillRect(x - 4, y - 4, 3, 8), pen.fillRect(x + 1, y - 4, 3, 8);
+    drawQueue(x - 15, y + 9, state.queues[name]?.packets ?? 0, limit);
   }
+  drawNames(names, places);
+}
+
+// A bar beside the station: full is a full queue. The scale is a square root, so that one packet is seen.
+function drawQueue(x, foot, packets, limit) {
+  if (!packets) return;
+  const tall = 22, filled = Math.max(3, tall * Math.sqrt(Math.min(1, packets / limit)));
+  pen.fillStyle = colour("panel");
+  pen.fillRect(x - 3, foot - tall, 6, tall);
+  pen.fillStyle = colour("ink");
+  pen.fillRect(x - 3, foot - filled, 6, filled);
+  pen.lineWidth = 1;
+  pen.strokeStyle = colour("ink");
+  pen.strokeRect(x - 3, foot - tall, 6, tall);
+}
+
+// Names below, above or beside their stations; where there is no room, the name is left to the list and to the pointer.
+function drawNames(names, places) {
+  const rank = (name) => (name === state.station ? 0 : name === hovered ? 1 : conditionOf(name) ? 2 : 3);
+  pen.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  labels = [];
+  for (const name of [...names].sort((a, b) => rank(a) - rank(b))) {
+    const [x, y] = toScreen(places.get(name)), condition = conditionOf(name), packets = state.queues[name]?.packets;
+    const text = `${name}${packets ? ` ${packets}` : ""}${condition ? ` (${condition})` : ""}`, half = pen.measureText(text).width / 2 + 2;
+    for (const [u, v] of [[x, y + 19], [x, y - 19], [x + half + 11, y], [x - half - 22, y]]) {
+      const box = [u - half, v - 7, u + half, v + 7, name];
+      const free = (other) => box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1];
+      if (rank(name) > 0 && !(labels.every(free) && names.every((other) => other === name || free(around(toScreen(places.get(other))))))) continue;
+      labels.push(box);
+      pen.lineWidth = 3;
+      pen.strokeStyle = colour("panel");
+      pen.strokeText(text, u, v);
+      pen.fillStyle = colour("ink");
+      pen.fillText(text, u, v);
+      break;
+    }
+  }
+  pen.textBaseline = "alphabetic";
+}
+
+function around([x, y]) {
+  return [x - 8, y - 8, x + 8, y + 8];
 }
 
 function drawScale(width, height) {
@@ -280,7 +349,14 @@ export function zoomBy(factor, x = canvas.clientWidth / 2, y = canvas.clientHeig
   change({});
 }
 
+function hover(name) {
+  if (name === hovered) return;
+  hovered = name;
+  change({});
+}
+
 export function listen(onFrame) {
+  canvas.addEventListener("pointerleave", () => hover(null));
   const pointers = new Map();
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
@@ -290,7 +366,7 @@ export function listen(onFrame) {
   });
   canvas.addEventListener("pointermove", (event) => {
     const before = pointers.get(event.pointerId);
-    if (!before) return;
+    if (!before) return void hover(stationAt(event.offsetX, event.offsetY));
     const [dx, dy] = [event.offsetX - before[0], event.offsetY - before[1]];
     if (pointers.size === 2) {
       const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);

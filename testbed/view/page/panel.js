@@ -1,11 +1,13 @@
 // Details beside the map: stations, frames about now, the story of a segment, the run.
 
 import { act, ask } from "./api.js";
-import { change, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
+import { reservedUntil, whyUnknown } from "./nav.js";
+import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
 import { BROADCAST, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const TABS = ["stations", "frames", "story", "verdict"];
+const LIST_EVERY_MS = 200;
 
 export function open(name) {
   for (const tab of TABS) {
@@ -54,10 +56,25 @@ export function setUp() {
 let stationKey = "", framesKey = "";
 export function update() {
   if (!state.about?.stations) return;
-  for (const button of by("stations").querySelectorAll("button")) button.setAttribute("aria-pressed", button.dataset.station === state.station);
+  showList();
   if (isOpen("stations")) showStation();
   if (isOpen("frames")) showFrames();
   if (isOpen("verdict") && state.live) showRun();
+}
+
+// Beside each name: packets at the station, and whether it is off or stalled.
+let listed = 0;
+function showList() {
+  if (performance.now() - listed < LIST_EVERY_MS && (state.playing || state.live)) return;
+  listed = performance.now();
+  for (const button of by("stations").querySelectorAll("button")) {
+    const name = button.dataset.station, condition = conditionOf(name), packets = state.queues[name]?.packets ?? 0;
+    button.setAttribute("aria-pressed", name === state.station);
+    const key = `${packets}/${condition}`;
+    if (button.dataset.shown === key) continue;
+    button.dataset.shown = key;
+    button.replaceChildren(name, packets ? element("small", {}, ` ${packets}`, element("span", { class: "sr" }, packets > 1 ? " packets" : " packet")) : "", condition ? element("small", { class: "bad" }, ` ${condition}`) : "");
+  }
 }
 
 function pairs(rows) {
@@ -69,7 +86,7 @@ function pairs(rows) {
 async function showStation() {
   // live, its buttons and fields stay in place for a second: one that is replaced at each picture is hard to hit
   const moment = state.live ? `${state.live.second}/${state.station !== null && isOff(state.station, state.now)}` : Math.round(state.now / Math.max(state.span / 50, 1e5));
-  const key = `${state.station}/${moment}`;
+  const key = `${state.station}/${moment}/${state.station !== null && reservedUntil(state.station, null)}`;
   if (key === stationKey || by("station").contains(document.activeElement)) return;
   stationKey = key;
   const name = state.station;
@@ -80,8 +97,12 @@ async function showStation() {
   const [x, y] = placeOf(name, state.now), off = isOff(name, state.now);
   const address = state.about.stations.find((one) => one.name === name)?.address ?? "";
   const rows = [["address", address], ["position", `${x.toFixed(1)}, ${y.toFixed(1)} m`], ["radio", off ? "off" : "on"]];
+  if (conditionOf(name) === "stalled") rows.push(["stalled", "has packets and has sent no frame for 1 s"]);
   const children = [element("h3", {}, name)];
   if (state.live) {
+    rows.push(["queued or sending", `${state.queues[name]?.packets ?? 0} packets`]);
+    const nav = reservedUntil(name, null);
+    rows.push(["NAV", nav === null ? "none" : `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
     children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
     by("station").replaceChildren(...children);
     return;
@@ -90,9 +111,9 @@ async function showStation() {
     const found = await ask(`station/${encodeURIComponent(name)}`, { t: Math.round(state.now) });
     if (state.station !== name) return;
     rows.push(["queued or sending", `${found.queue.length} packets`], ["sends now", found.sending ? `${found.sending.frame} to ${found.sending.peer}` : "nothing"]);
-    const nav = reservedUntil(name);
-    if (nav !== null) rows.push(["reserved by others", `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
-    const bar = element("meter", { min: 0, max: 50, value: found.queue.length, "aria-label": "packets queued" });
+    const nav = reservedUntil(name, null);
+    rows.push(["NAV", nav !== null ? `until ${((nav - zero()) / 1e9).toFixed(6)} s` : whyUnknown() || "none"]);
+    const bar = element("meter", { min: 0, max: state.about.queue_packets ?? 50, value: found.queue.length, "aria-label": "packets queued" });
     children.push(pairs(rows), bar);
     if (found.queue.length) {
       children.push(element("h3", {}, "Queue"), element("ul", {}, ...found.queue.slice(0, 12).map((one) => element("li", {}, `packet ${one.packet}, ${one.bytes} bytes to ${one.peer}, since ${((Number(one.since_ns) - zero()) / 1e9).toFixed(4)} s`))));
@@ -102,26 +123,6 @@ async function showStation() {
   } catch (problem) {
     notice(problem.message);
   }
-}
-
-// The end of the exchange between others that this station can decode, by distance: what its NAV covers.
-function reservedUntil(name) {
-  const frames = windowOf(state.now - state.span / 2, state.now + state.span / 2), range = state.about.range_m;
-  if (!frames || !range) return null;
-  const me = placeOf(name, state.now), own = state.about.stations.findIndex((one) => one.name === name);
-  let until = null;
-  for (let at = firstAt(frames, state.now - 2e7); at < frames.count && frames.t[at] <= state.now; at += 1) {
-    if (frames.peer[at] === BROADCAST || frames.peer[at] === own || frames.station[at] === own || frames.frame[at] > 2) continue;
-    const [x, y] = placeOf(state.about.stations[frames.station[at]].name, state.now);
-    if (Math.hypot(x - me[0], y - me[1]) > range) continue;
-    let end = frames.end[at];
-    for (let next = at + 1; next < frames.count && frames.t[next] - end < 1e5; next += 1) {
-      const answer = frames.station[next] === frames.peer[at] || frames.station[next] === frames.station[at];
-      if (answer) end = Math.max(end, frames.end[next]);
-    }
-    if (end > state.now) until = Math.max(until ?? 0, end);
-  }
-  return until;
 }
 
 function controls(name, off, x, y) {
@@ -180,7 +181,7 @@ export async function showFrame(row, { move = true } = {}) {
     open("frames");
     const fate = found.fate ? MEANING[found.fate] ?? found.fate : "";
     const parts = [
-      element("h3", {}, `${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
+      element("h3", {}, `${found.event === "drop" ? "Drop of " : ""}${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
       pairs([
         ["fate", found.event === "tx" ? fate || "none" : `${found.event}${fate && `: ${fate}`}`], ["start", `${((Number(found.t_ns) - zero()) / 1e9).toFixed(9)} s`],
         ["on the air", found.airtime_ns ? `${(found.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", found.attempt], ["backoff", found.backoff_slots === null ? null : `${found.backoff_slots} slots`],
@@ -278,6 +279,6 @@ function showRun() {
     const path = state.paths.find((one) => one.flow === flow.name), live = state.live?.rates[flow.name];
     return element("li", {}, `${flow.name}: ${flow.source} to ${flow.target}, ${flow.transport === "tcp" ? flow.tcp ?? "TCP" : flow.traffic}${live !== undefined ? `, ${rate(live)} acknowledged` : ""}${path ? ` (${path.summary ?? ""})` : ""}`);
   });
-  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, `${(Number(event.t_s) - zero() / 1e9).toFixed(2)} s`), ` ${event.event} ${event.station} ${event.detail}`));
+  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, `${(Number(event.t_s) - zero() / 1e9).toFixed(2)} s`), ` ${event.event} ${event.station} ${event.detail}${event.source === "view" ? " (by a view)" : ""}`));
   by("pane-verdict").replaceChildren(pairs(rows), element("h3", {}, "Flows"), element("ul", {}, ...flows), ...(events.length ? [element("h3", {}, "Events"), element("ul", {}, ...events)] : []));
 }

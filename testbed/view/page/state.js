@@ -4,7 +4,7 @@ import { ask, frames as fetchFrames } from "./api.js";
 
 export const state = {
   about: null, movement: null, now: 0, span: 1e9, playing: false, speed: 1, station: null, row: null, flow: null, segment: null,
-  flows: new Set(), paths: [], live: null,
+  flows: new Set(), paths: [], queues: {}, live: null,
 };
 const listeners = new Set();
 let announced = false;
@@ -85,6 +85,28 @@ export function windowOf(begin, end) {
 
 export function forgetWindows() {
   windows.clear();
+  dropped.clear();
+}
+
+// Dropped packets, in the same windows; empty until they are here. (A run under way has only their numbers.)
+const dropped = new Map();
+export function dropsIn(begin, end) {
+  if (state.live) return [];
+  const length = 2 ** Math.ceil(Math.log2(Math.max(end - begin, 2 ** 20))), first = Math.floor(begin / length) * length, key = `${length}/${first}`;
+  if (!dropped.has(key)) {
+    dropped.set(key, []);
+    while (dropped.size > KEPT) dropped.delete(dropped.keys().next().value);
+    ask("drops", { from: first, to: first + 2 * length })
+      .then(({ drops }) => {
+        dropped.set(key, drops.map((row) => ({ ...row, t: Number(row.t_ns) })));
+        change({});
+      })
+      .catch((problem) => {
+        dropped.delete(key);
+        notice(problem.message);
+      });
+  }
+  return (dropped.get(key) ?? []).filter((row) => row.t >= begin && row.t < end);
 }
 
 export function framesKept() {
@@ -118,6 +140,46 @@ export async function refreshPaths() {
   } finally {
     pathsBusy = false;
   }
+}
+
+// --- packets at the stations, as they are now ------------------------------------------------------------------------------
+
+let queuesAt = null, queuesBusy = false;
+export async function refreshQueues() {
+  if (state.live || queuesBusy || queuesAt === state.now) return;
+  queuesBusy = true;
+  const at = state.now;
+  try {
+    const { queues } = await ask("queues", { t: Math.round(at) });
+    queuesAt = at;
+    change({ queues });
+  } catch (problem) {
+    queuesAt = at;
+    notice(problem.message);
+  } finally {
+    queuesBusy = false;
+  }
+}
+
+// What a station's circle, list entry and details say of it beside its name.
+export function conditionOf(name) {
+  if (isOff(name, state.now)) return "off";
+  if (state.queues[name]?.stalled) return "stalled";
+  return stalledWires().has(name) ? "wire stalled" : "";
+}
+
+// The ends of wires that an event has stalled.
+function stalledWires() {
+  const found = new Set();
+  for (const { t_s, event, station, detail } of state.about.events ?? []) {
+    if (event !== "wire" || Number(t_s) * 1e9 > state.now) continue;
+    for (const end of station.split(" ")) found[detail === "stalled" ? "add" : "delete"](end);
+  }
+  return found;
+}
+
+export function placeOfFlow(name) {
+  return state.about.flows.findIndex((flow) => flow.name === name);
 }
 
 export function notice(text) {

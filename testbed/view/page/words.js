@@ -9,7 +9,13 @@ export const MEANING = {
 };
 export const BROADCAST = 65535;
 export const UNKNOWN = 65534;
-export const FLOW_DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3]];
+const FLOW_DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3], [16, 4], [5, 2, 2, 2]];
+export const MAX_CHARTED = FLOW_DASHES.length;
+
+// The colour and the dashes of a flow, by its place in the run.
+export function lookOf(place) {
+  return { tone: `flow${(place % MAX_CHARTED) + 1}`, dash: FLOW_DASHES[place % MAX_CHARTED] };
+}
 
 let styles = null;
 export function colour(name) {
@@ -35,6 +41,28 @@ export function mark(pen, kind, x, y, size) {
   if (kind === "nav") { pen.moveTo(x - size, y); pen.lineTo(x + size, y); pen.moveTo(x, y - size); pen.lineTo(x, y + size); pen.stroke(); return; }
   pen.arc(x, y, size, 0, 7);
   if (kind === "broadcast") pen.stroke(); else pen.fill();
+}
+
+// The fill of a frame's lane: a pattern for each fate, beside its colour.
+const PATTERNS = {
+  collision: [[0, 0, 6, 6], [0, 6, 6, 0]], hidden: [[0, 6, 6, 0]], weak: [[3, 0, 3, 6]], error: [[0, 3, 6, 3]], busy: [[0, 0, 6, 6]], nav: [[3, 0, 3, 6], [0, 3, 6, 3]],
+};
+const made = new Map();
+export function fillOf(pen, kind) {
+  const tone = colour(kind), lines = PATTERNS[kind];
+  if (!lines) return tone;
+  const key = `${kind}/${tone}`;
+  if (!made.has(key)) {
+    const tile = document.createElement("canvas"), ink = tile.getContext("2d");
+    tile.width = tile.height = 6;
+    ink.fillStyle = tone;
+    ink.fillRect(0, 0, 6, 6);
+    ink.strokeStyle = colour("panel");
+    ink.lineWidth = 1.2;
+    for (const [x0, y0, x1, y1] of lines) ink.beginPath(), ink.moveTo(x0, y0), ink.lineTo(x1, y1), ink.stroke();
+    made.set(key, pen.createPattern(tile, "repeat"));
+  }
+  return made.get(key);
 }
 
 export function seconds(ns, digits = 6) {

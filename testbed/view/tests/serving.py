@@ -1,6 +1,7 @@
 """A view for tests: `manet view` as a process of its own, and questions to it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -48,7 +49,9 @@ class Served:
 def view(directory: Path, *options: str) -> Iterator[Served]:
     """`manet view DIRECTORY OPTIONS`, ended by Ctrl-C, without a word of complaint."""
     argv = [sys.executable, "-P", "-m", "testbed", "view", str(directory), *options]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -12,7 +12,7 @@ import pytest
 
 from analysis.errors import RunFileError
 from testbed.programs import BUILT, ROOT
-from testbed.view.frames import DROPS, FATES, LAYOUT, TX, Frames, parse_rows, read_frames
+from testbed.view.frames import DROPS, FATES, LAYOUT, NO_BACKOFF, TX, Frames, parse_rows, read_frames
 
 STATIONS = tuple(f"sta{number}" for number in range(1, 6))
 
@@ -72,7 +72,7 @@ def test_a_window_has_every_frame_on_the_air_in_it(frames, rows, begin, end):
 def test_the_packed_columns_are_the_rows_of_the_file(frames, rows):
     chosen = frames.between(0, 10**12)
     packed = frames.packed(chosen)
-    assert struct.unpack_from("<4sIII", packed) == (b"MNVF", 1, len(chosen), 0)
+    assert struct.unpack_from("<4sIII", packed) == (b"MNVF", 2, len(chosen), 0)
     offset, columns = 16, {}
     for name, kind in LAYOUT:
         columns[name] = np.frombuffer(packed, kind, len(chosen), offset)
@@ -84,6 +84,7 @@ def test_the_packed_columns_are_the_rows_of_the_file(frames, rows):
         assert FATES[columns["fate"][place]] == row["fate"] and int(row["packet"]) == columns["packet"][place]
         assert ("*" if columns["peer"][place] == 65535 else STATIONS[columns["peer"][place]]) == row["peer"]
         power = columns["power_dbm"][place]
+        assert columns["backoff_slots"][place] == (int(row["backoff_slots"]) if row["backoff_slots"] else NO_BACKOFF)
         assert (row["power_dbm"] == "" and np.isnan(power)) or abs(float(row["power_dbm"]) - power) < 0.05
 
 

@@ -3,15 +3,22 @@
 import io
 import itertools
 import json
+import os
 import shutil
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops
 
 from analysis.rundir import RunDirectory
 from mobility import trace
+from scenarios.scenario import Scenario
+from testbed.programs import ROOT
 from testbed.tests.running import Background, chain, needs_runs, wait_until
 from testbed.view.tests.serving import Served, view
 
@@ -29,7 +36,9 @@ pytestmark = [
     pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
 ]  # fmt: skip
 
+RUN_SHOWN = "#charts canvas, #mode:has-text('live')"
 HIDDEN = {"hops": 4, "window": 8, "duration": 5, "tcp": "newreno", "routing": "static"}
+CROWD = {"topology": "random", "nodes": 50, "area": [700, 300], "routing": "static", "warmup": 0, "duration": 2, "tcp": "newreno"}
 STANDING = {"hops": 2, "window": 4, "duration": 25, "tcp": "newreno", "routing": "static"}
 
 
@@ -55,6 +64,15 @@ def browser() -> Iterator["Browser"]:
         made.close()
 
 
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory) -> Iterator[Served]:
+    """Fifty stations on a few hectares."""
+    directory = tmp_path_factory.mktemp("crowd") / "run"
+    assert Background(Scenario.model_validate(CROWD), directory, deadline_s=120).result().status == "complete"
+    with view(directory) as running:
+        yield running
+
+
 @pytest.fixture
 def page(browser, served) -> Iterator["Page"]:
     with opened(browser, served) as found:
@@ -64,8 +82,8 @@ def page(browser, served) -> Iterator["Page"]:
 class opened:
     """A page of the view; at its end nothing was written to the console, and no script failed."""
 
-    def __init__(self, browser, served: Served, link: str = "", **options: object) -> None:
-        self.browser, self.address, self.options = browser, served.url + link, options
+    def __init__(self, browser, served: Served, link: str = "", attached: str = RUN_SHOWN, **options: object) -> None:
+        self.browser, self.address, self.attached, self.options = browser, served.url + link, attached, options
         self.complaints: list[str] = []
 
     def __enter__(self) -> "Page":
@@ -73,14 +91,24 @@ class opened:
         self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
         self.page.goto(self.address)
-        until(self.page, "window.manetView?.state.movement")
-        self.page.wait_for_selector("#charts canvas, #mode:has-text('live')", state="attached")
+        until(self.page, "window.manetView")
+        self.page.wait_for_selector(self.attached, state="attached")
         return self.page
 
     def __exit__(self, failed: object, *_rest: object) -> None:
         self.page.close()
         if failed is None:
             assert self.complaints == []
+
+
+@contextmanager
+def served_page(browser, served: Served, ready: str = "window.manetView?.state.movement") -> Iterator["Page"]:
+    """A page whose console may complain: of the requests that failed."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(served.url)
+    until(page, ready)
+    yield page
+    page.close()
 
 
 def until(page, expression: str) -> None:
@@ -153,30 +181,137 @@ def test_a_deep_link_to_a_segment_shows_its_story(browser, served):
 def test_the_counts_on_the_page_are_those_of_the_air_log(page, run_dir):
     page.wait_for_selector("#counts:not(:empty)")
     air = RunDirectory(run_dir).air
+    wanted = Counter(fate or "broadcast or unfinished" for fate in air.filter(air["event"] == "tx")["fate"])
+    _, _, text = page.inner_text("#counts").partition(": ")
+    assert {fate: int(count) for count, fate in (part.split(" ", 1) for part in text.split(", "))} == wanted
+
+
+def test_the_frames_on_the_map_are_those_on_the_air(page, run_dir):
+    air = RunDirectory(run_dir).air.with_row_index("row")
     sent = air.filter(air["event"] == "tx")
-    for fate in ("delivered", "hidden"):
-        assert f"{len(sent.filter(sent['fate'] == fate))} {fate}" in page.inner_text("#counts")
+    for row in sent[:: len(sent) // 8].iter_rows(named=True):
+        at_ns = row["t_ns"] + row["airtime_ns"] // 2
+        page.evaluate("ns => window.manetView.goTo(ns)", at_ns)
+        until(page, f"window.manetView.framesOnMap().includes({row['row']})")
+        wanted = sent.filter((sent["t_ns"] <= at_ns) & (sent["t_ns"] + sent["airtime_ns"] >= at_ns))["row"]
+        assert set(page.evaluate("window.manetView.framesOnMap()")) == set(wanted)
 
 
-def test_the_drawn_routes_are_those_of_the_server(page, served):
+def test_the_queues_on_the_map_and_in_the_list_are_those_of_the_server(page, served):
+    page.locator("#slider").fill("600000")
+    at_ns = round(now_ns(page))
+    queues = served.ask(f"/api/queues?t={at_ns}")["queues"]
+    assert queues, "eight segments on four hops wait nowhere?"
+    name, queue = next(iter(queues.items()))
+    wait_until(lambda: page.evaluate("window.manetView.state.queues") == queues, "the queues of this instant")
+    until(
+        page, f"""document.querySelector('[data-station="{name}"]').textContent.startsWith('{name} {queue["packets"]} packet')"""
+    )
+
+
+def test_the_drawn_routes_are_those_of_manet_routes(page, run_dir):
     page.locator("#slider").fill("700000")
     until(page, "window.manetView.state.paths.length")
-    page.wait_for_timeout(500)
-    found = page.evaluate("window.manetView.state.paths")
-    assert [path["nodes"] for path in found] == [["sta1", "sta2", "sta3", "sta4", "sta5"]]
+    [drawn] = page.evaluate("window.manetView.state.paths")
+    assert drawn["nodes"] == path_by_routes(run_dir, drawn["nodes"][0], drawn["nodes"][-1])
+    assert drawn["nodes"] == ["sta1", "sta2", "sta3", "sta4", "sta5"]
+    # only the routes differ in the two pictures, and each hop has its part of them
+    page.uncheck("#show-links")
+    pictures = []
+    for shown in (True, False):
+        page.set_checked("#show-routes", shown)
+        page.wait_for_timeout(300)
+        pictures.append(Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("RGB"))
+    with_routes = ImageChops.difference(*pictures).convert("L")
+    places = [page.evaluate("name => window.manetView.toScreen(window.manetView.placeOf(name))", name) for name in drawn["nodes"]]
+    for (x, y), (u, v) in itertools.pairwise(places):
+        assert with_routes.getpixel((round(x * 0.7 + u * 0.3), round(y * 0.7 + v * 0.3))) > 10
+    left, top, right, bottom = with_routes.getbbox()
+    assert left >= places[0][0] - 8 and right <= places[-1][0] + 8 and bottom - top <= 12
 
 
-def test_the_keyboard_alone_reaches_everything(page):
-    page.locator("body").press("Tab")
-    reached = []
-    for _ in range(80):
-        reached.append(page.evaluate("document.activeElement?.id || document.activeElement?.dataset?.station || ''"))
+def path_by_routes(run_dir: Path, source: str, target: str) -> list[str]:
+    """The stations that `manet routes` leads a packet over."""
+    argv = [sys.executable, "-P", "-m", "testbed", "routes", str(run_dir), "--json"]
+    answer = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    stations = json.loads(answer.stdout)["stations"]
+    by_address = {station["address"]: name for name, station in stations.items()}
+    path, wanted = [source], stations[target]["address"]
+    while path[-1] != target:
+        [route] = [one for one in stations[path[-1]]["routes"] if one["destination"] == wanted]
+        path.append(by_address[route["via"] or wanted])
+        assert len(path) <= len(stations), path
+    return path
+
+
+def test_a_click_on_a_drop_opens_it_and_its_packet(browser, served, run_dir):
+    air = RunDirectory(run_dir).air.with_row_index("row")
+    drop = air.filter((air["event"] == "drop") & (air["fate"] == "retry-short")).row(0, named=True)
+    with opened(browser, served, f"#t={of_traffic(run_dir, drop['t_ns']):.9f}&span=0.005") as page:
+        until(page, f"window.manetView.boxes().some(box => box[4] === {drop['row']})")
+        click_box(page, drop["row"])
+        page.wait_for_selector("#frame h3")
+        text = page.inner_text("#frame")
+        assert (
+            "Drop of DATA" in text
+            and "drop: retry-short" in text
+            and f"row of air.csv\n{drop['row']}" in text.replace("\t", "\n")
+        )
+        page.click(f"text=Story of packet {drop['packet']}")
+        page.wait_for_selector("#frame ol")
+        last = page.locator("#frame ol li").last.inner_text()
+        assert last.split()[2:] == ["drop", "data", drop["station"], "→", drop["peer"], "retry-short"]
+
+
+def test_a_click_on_a_segments_frame_leads_to_its_bytes_and_its_story(browser, served, run_dir):
+    air = RunDirectory(run_dir).air.with_row_index("row")
+    sent = air.filter((air["event"] == "tx") & (air["frame"] == "data") & (air["station"] == "sta1") & (air["bytes"] > 1000))
+    frame = sent.row(len(sent) // 2, named=True)
+    number = len(air.filter((air["event"] == "tx") & (air["row"] <= frame["row"])))
+    with opened(browser, served, f"#t={of_traffic(run_dir, frame['t_ns']) + 1e-3:.9f}&span=0.02") as page:
+        until(page, f"window.manetView.boxes().some(box => box[4] === {frame['row']})")
+        click_box(page, frame["row"])
+        page.wait_for_selector("#frame h3")
+        assert f"air.pcapng, packet {number}" in page.inner_text("#frame")
+        page.click("summary:has-text('Bytes')")
+        assert page.inner_text("#frame pre").startswith("0000  ")
+        page.click(f"text=Story of packet {frame['packet']}")
+        page.click("button:has-text('its story')")
+        page.wait_for_selector("#story-lines table")
+        segment = page.evaluate("window.manetView.state.segment")
+        assert f"tcp {segment}" in page.inner_text("#story-lines") and page.input_value("#story-segment") == str(segment)
+
+
+def click_box(page, row: int) -> None:
+    """Click the middle of what the lanes show of a row of the air log."""
+    x0, x1, y0, y1 = page.evaluate("row => window.manetView.boxes().find(box => box[4] === row).slice(0, 4)", row)
+    box = page.locator("#lanes").bounding_box()
+    page.mouse.click(box["x"] + (x0 + x1) / 2, box["y"] + (y0 + y1) / 2)
+
+
+def of_traffic(run_dir: Path, t_ns: int) -> float:
+    """Seconds of the traffic of an instant of the air log."""
+    run = RunDirectory(run_dir)
+    return (t_ns + run.epoch_ns - run.begun_ns) / 1e9
+
+
+def test_the_tab_key_reaches_every_control(page):
+    """Of a group of tabs the arrow keys reach the others; what is not shown cannot be reached."""
+    page.click('button[data-station="sta2"]')
+    page.wait_for_selector("#station h3")
+    shown = """[...document.querySelectorAll('a[href], button, input, select, summary, canvas[tabindex]')].filter(one =>
+        one.offsetParent && !one.disabled && one.tabIndex >= 0)"""
+    page.evaluate(f"{shown}.forEach((one, at) => (one.dataset.walk = at))")
+    wanted = set(page.evaluate(f"{shown}.map(one => one.dataset.walk)"))
+    page.locator("#theme").focus()
+    reached = set()
+    for _ in range(2 * len(wanted)):
+        reached.add(page.evaluate("document.activeElement.dataset.walk"))
         page.keyboard.press("Tab")
-    wanted = {
-        "theme", "show-ranges", "map-in", "map", "tab-stations", "sta1", "sta5", "play", "speed", "forth", "collision", "drop",
-        "window", "slider", "lanes",
-    }  # fmt: skip
-    assert wanted <= set(reached)
+    assert len(wanted) > 25 and wanted <= reached
+
+
+def test_the_keyboard_alone_works_everything(page):
     page.locator("#theme").focus()
     before = now_ns(page)
     page.keyboard.press("ArrowRight")
@@ -228,6 +363,135 @@ def test_the_next_lost_frame_is_the_next_of_the_log_and_back_again(page, run_dir
     page.keyboard.press(",")
     wait_until(lambda: page.evaluate("window.manetView.state.row") != visited[-1], "the frame before")
     assert page.evaluate("window.manetView.state.row") == sent[sent.index(visited[-1]) - 1]
+
+
+def test_a_link_holds_speed_map_flows_and_station(browser, served):
+    link = "#t=1.5&span=0.02&speed=0.01&map=300,50,400&station=sta2"
+    with opened(browser, served, link) as page:
+        page.wait_for_timeout(300)
+        assert page.input_value("#speed") == "0.01"
+        assert page.evaluate("window.manetView.toScreen([300, 50])") == [
+            page.locator("#map").evaluate(f"map => map.client{side} / 2") for side in ("Width", "Height")
+        ]
+        assert page.evaluate("location.hash") == link
+        page.uncheck('[data-flow="flow1"]')
+        until(page, "location.hash.includes('flows=')")
+        page.click("#map-fit")
+        until(page, "!location.hash.includes('map=')")
+
+
+def test_the_theme_follows_the_system_until_somebody_switches_it(browser, served):
+    theme = "document.documentElement.dataset.theme"
+    with opened(browser, served, color_scheme="light") as page:
+        assert page.evaluate(theme) == "light"
+        page.emulate_media(color_scheme="dark")
+        until(page, f"{theme} === 'dark'")
+        page.click("#theme")
+        assert page.evaluate(theme) == "light"
+        page.reload()
+        until(page, "window.manetView?.state.movement")
+        assert page.evaluate(theme) == "light", "the switch is remembered"
+        page.click("#theme")
+        page.emulate_media(color_scheme="light")
+        until(page, f"{theme} === 'light'")
+
+
+def test_reduced_motion_shows_few_pictures(browser, served):
+    with opened(browser, served, reduced_motion="reduce") as page:
+        page.locator("#slider").fill("0")
+        page.select_option("#speed", "0.1")
+        page.evaluate("{ window.times = new Set(); setInterval(() => window.times.add(window.manetView.state.now), 5); }")
+        page.click("#play")
+        page.wait_for_timeout(3000)
+        assert 2 <= page.evaluate("window.times.size") <= 8, "a picture each half second, not sixty a second"
+
+
+def test_names_do_not_overlap_and_the_chosen_one_is_always_written(browser, crowd):
+    with opened(browser, crowd, "#station=sta37") as page:
+        page.wait_for_timeout(500)
+        names = page.evaluate("window.manetView.namesWritten()")
+        assert 5 <= len(names) < 50 and "sta37" in {name[4] for name in names}
+        for one, other in itertools.combinations(names, 2):
+            assert one[0] >= other[2] or one[2] <= other[0] or one[1] >= other[3] or one[3] <= other[1], (one[4], other[4])
+        left_out = ({f"sta{number}" for number in range(1, 51)} - {name[4] for name in names}).pop()
+        x, y = page.evaluate("name => window.manetView.toScreen(window.manetView.placeOf(name))", left_out)
+        box = page.locator("#map").bounding_box()
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        until(page, f"window.manetView.namesWritten().some(name => name[4] === '{left_out}' || name[4] !== 'sta37')")
+
+
+def test_fifty_lanes_scroll_and_can_be_chosen(browser, crowd):
+    with opened(browser, crowd) as page:
+        page.wait_for_timeout(300)
+        heights = "[document.getElementById('lanes').clientHeight, document.getElementById('lanes-scroll').clientHeight]"
+        lanes, seen = page.evaluate(heights)
+        assert lanes >= 50 * 12 > seen, "each lane has the height of its name"
+        page.click('button[data-station="sta1"]')
+        page.select_option("#lanes-of", "near")
+        until(page, f"{heights}[0] < {lanes}")
+        page.select_option("#lanes-of", "all")
+        until(page, f"{heights}[0] === {lanes}")
+
+
+@pytest.mark.parametrize("size", [(375, 812), (3840, 2160)])
+def test_nothing_sticks_out_or_overlaps(browser, served, size):
+    with opened(browser, served, viewport={"width": size[0], "height": size[1]}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        parts = ["header", "#map-section", "#panel", "#time-section", "footer"]
+        boxes = [page.locator(part).bounding_box() for part in parts]
+        for (one, a), (other, b) in itertools.combinations(zip(parts, boxes, strict=True), 2):
+            apart = a["x"] + a["width"] <= b["x"] + 1 or b["x"] + b["width"] <= a["x"] + 1
+            apart |= a["y"] + a["height"] <= b["y"] + 1 or b["y"] + b["height"] <= a["y"] + 1
+            assert apart, (one, a, other, b)
+        assert page.locator("#map").bounding_box()["height"] >= 190
+
+
+def test_a_lost_connection_recovers(browser, served):
+    with served_page(browser, served) as page:
+        page.context.set_offline(True)
+        page.locator("#slider").fill("300000")
+        page.wait_for_selector("#notice:has-text('connection to the server is lost')")
+        page.context.set_offline(False)
+        page.wait_for_selector("#notice", state="hidden")
+        page.click("#collision")
+        page.wait_for_selector("#frame h3")
+
+
+def test_after_a_new_start_of_the_server_the_page_says_what_to_do(browser, run_dir):
+    with view(run_dir) as first:
+        port = first.base.rsplit(":", 1)[1]
+        page = browser.new_page()
+        page.goto(first.url)
+        until(page, "window.manetView?.state.movement")
+    page.locator("#slider").fill("400000")
+    page.wait_for_selector("#notice:has-text('connection to the server is lost')")
+    link = page.evaluate("location.hash")
+    with view(run_dir, "--listen", port) as second:
+        page.wait_for_selector("#notice:has-text('Open the page at the address that it printed')")
+        before = now_ns(page)
+        page.goto(second.url + link)
+        until(page, "window.manetView?.state.movement")
+        page.wait_for_timeout(300)
+        assert now_ns(page) == pytest.approx(before, abs=1) and page.is_hidden("#notice")
+        page.close()
+
+
+def test_a_folder_of_runs_lists_them_and_opens_each(browser, run_dir, tmp_path):
+    for seed in (1, 2):
+        shutil.copytree(run_dir, tmp_path / f"all/seed-{seed}")
+    with (
+        view(tmp_path) as served,
+        served_page(browser, served, ready="document.querySelectorAll('#folder-rows tr').length") as page,
+    ):
+        rows = page.locator("#folder-rows tr").all_inner_texts()
+        assert [row.split("\t")[:2] for row in rows] == [["all/seed-1", "complete"], ["all/seed-2", "complete"]]
+        assert Axe().run(page).violations_count == 0
+        page.click("text=all/seed-2")
+        until(page, "window.manetView?.state.movement")
+        assert page.evaluate("window.manetView.state.about.directory").endswith("all/seed-2")
+        assert "run=all" in page.evaluate("location.hash")
+        page.go_back()
+        until(page, "document.querySelectorAll('#folder-rows tr').length === 2")
 
 
 def test_the_memory_of_frames_is_bounded(page):

@@ -58,6 +58,19 @@ def test_counts_by_fate_are_those_of_the_air_log(served: Served, run_dir):
     assert sum(bins["fates"]["delivered"]) == sum(row["fate"] == "delivered" for row in rows if row["event"] == "tx")
 
 
+def test_queues_and_lateness_are_those_of_the_files(served: Served, run_dir):
+    run = RunDirectory(run_dir)
+    end_ns = int(served.ask("/api/run")["end_ns"])
+    for at_ns in range(0, end_ns, end_ns // 20):
+        queues = served.ask(f"/api/queues?t={at_ns}")["queues"]
+        for name in ("sta1", "sta2", "sta3", "sta4"):
+            assert queues.get(name, {"packets": 0})["packets"] == len(served.ask(f"/api/station/{name}?t={at_ns}")["queue"])
+    lateness = served.ask("/api/lateness")
+    assert lateness["p99_us"] == [float(row["p99_us"]) for row in run.lateness] and len(lateness["t"]) >= 4
+    assert max(lateness["max_us"]) == pytest.approx(run.verdict["lateness"]["max_us"], rel=0.125)
+    assert served.ask("/api/run")["slot_us"] == 20
+
+
 def test_routes_are_those_of_the_map(served: Served, run_dir):
     run = RunDirectory(run_dir)
     for at_s in (0.5, 1.5, 2.5, 3.9):

@@ -1,0 +1,46 @@
+"""MkDocs' hooks (mkdocs.yml). They add the repository's Markdown files under their own paths, so that relative links work on the
+site as in the repository; files that a page links to; and the generated reference."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:  # MkDocs imports this file by its path
+    sys.path.insert(0, str(ROOT))
+
+from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
+from mkdocs.structure.files import File, Files  # noqa: E402
+from mkdocs.structure.pages import Page  # noqa: E402
+
+from docs.site import claims, command_line, keys, links, markdown, repository  # noqa: E402
+
+GENERATED = {
+    "reference/command-line.md": command_line.page,
+    "reference/scenario-keys.md": keys.scenario_page,
+    "reference/experiment-keys.md": keys.experiment_page,
+    "reference/claims.md": claims.page,
+}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add pages, files that they link to, and generated pages."""
+    names = repository.pages()
+    for name in names:
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    for target in sorted(links.targets(names)):
+        files.append(_linked(config, target))
+    for name, page in GENERATED.items():
+        files.append(File.generated(config, name, content=page()))
+    return files
+
+
+def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Change links to files into links to their pages, and GitHub's Markdown into Python-Markdown's."""
+    return markdown.adapted(links.to_pages(text, page.file.src_uri))
+
+
+def _linked(config: MkDocsConfig, target: str) -> File:
+    path = ROOT / target
+    if links.is_asset(path):
+        return File.generated(config, target, abs_src_path=str(path))
+    return File.generated(config, links.page_of(target), content=repository.shown(target))

@@ -1,0 +1,138 @@
+"""The site: it builds without a warning, shows each page as GitHub's viewer does, and loads nothing from elsewhere."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("material", reason="MkDocs is missing; run ./setup.sh --pages")
+from markdown_it import MarkdownIt
+
+from docs.site import links, markdown, repository
+
+ROOT = repository.ROOT
+COUNTED = {  # parts of a page that must be as many in both renderers
+    "items": "<li",
+    "lists": "<[uo]l",
+    "cells": "<td",
+    "rows": "<tr",
+    "headings": "<h[1-6]",
+    "links": '<a href="',
+    "pictures": "<img",
+    "code": "<code",
+    "blocks": "<pre",
+}
+
+
+def build(root, to):
+    """Its output, and its status."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(to)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(root), "PYTHONSAFEPATH": "1"}
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    to = tmp_path_factory.mktemp("site")
+    done = build(ROOT, to)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return to
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The files of the repository, in a repository of their own."""
+    for name in repository.files():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    return tmp_path
+
+
+def page_of(site, name):
+    path = Path(name)
+    return site / (path.parent if path.name == "README.md" else path.with_suffix("")) / "index.html"
+
+
+def counts(html):
+    return {name: len(re.findall(pattern, html)) for name, pattern in COUNTED.items()}
+
+
+def article(html):
+    """The page's own part, without the links that the theme adds to it."""
+    inside = html[html.index("<article") : html.index("</article>")]
+    inside = inside.split('<aside class="md-source-file"')[0]
+    return re.sub(r'<a class="headerlink".*?</a>|<a id="__codelineno.*?</a>', "", inside)
+
+
+@pytest.mark.parametrize("name", repository.pages())
+def test_a_page_has_the_lists_tables_code_and_links_of_its_markdown(site, name):
+    source = MarkdownIt("commonmark").enable("table").render((ROOT / name).read_text())
+    assert counts(article(page_of(site, name).read_text())) == counts(source)
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    loaded = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^"'> ]+""")
+    found = {match for page in site.rglob("*.html") for match in loaded.findall(page.read_text()) if "canonical" not in match}
+    assert found == set()
+    styles = [path for path in site.rglob("*.css") if re.search(r"@import|url\(['\"]?https?:", path.read_text())]
+    assert styles == []
+
+
+def test_a_file_that_a_page_links_to_is_shown_with_its_text(site):
+    shown = (site / "experiments/scenarios/chain5.toml/index.html").read_text()
+    assert "ns2-dsss-2m" in shown
+    assert 'href="experiments/scenarios/chain5.toml/"' in (site / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[a](nothing.md)", "nothing.md"),
+        ("[a](view.md#no-such-heading)", "no-such-heading"),
+        ("[a](../results/none/README.md)", "results/none"),
+        ("![a](pictures/none.png)", "pictures/none.png"),
+    ],
+)
+def test_a_broken_link_ends_the_build(copy, text, said):
+    page = copy / "docs" / "map.md"
+    page.write_text(f"{page.read_text()}\n{text}\n")
+    done = build(copy, copy / "site")
+    assert done.returncode != 0 and said in done.stderr, done.stderr
+
+
+def test_a_page_that_the_navigation_lacks_ends_the_build(copy):
+    (copy / "docs" / "forgotten.md").write_text("# Forgotten\n")
+    done = build(copy, copy / "site")
+    assert done.returncode != 0 and "docs/forgotten.md" in done.stderr, done.stderr
+
+
+def test_contents_of_a_list_move_to_the_column_that_the_renderer_wants():
+    text = "1. a\n\n   ```c\n   x;\n     y;\n   ```\n\n   - b\n     c\n2. d\n\ne"
+    assert markdown.adapted(text) == "1. a\n\n    ```c\n    x;\n      y;\n    ```\n\n    - b\n        c\n2. d\n\ne"
+
+
+def test_a_wrapped_line_that_begins_with_a_number_begins_no_list():
+    text = "of 100 packets it delivers 50 with 50 and\n10. For its length set 49."
+    assert markdown.adapted(text) == text
+
+
+def test_a_list_and_a_table_below_a_line_of_text_begin_a_paragraph():
+    assert markdown.adapted("a:\n- b\n- c") == "a:\n\n- b\n- c"
+    assert markdown.adapted("a:\n| b |\n|---|") == "a:\n\n| b |\n|---|"
+
+
+def test_code_keeps_its_links_and_lists():
+    text = "```\n[a](../README)\n- b\n1. c\n```"
+    assert markdown.adapted(links.to_pages(text, "docs/map.md")) == text
+
+
+def test_links_to_folders_and_sources_lead_to_their_pages():
+    assert links.to_pages("[a](../routing/aodv)", "docs/map.md") == "[a](../routing/aodv/README.md)"
+    assert links.to_pages("[a](../experiments/be-per.toml)", "docs/map.md") == "[a](../experiments/be-per.toml.md)"
+    assert links.to_pages("[a](https://x.org/a.py), [b](#c)", "docs/map.md") == "[a](https://x.org/a.py), [b](#c)"

@@ -1,0 +1,119 @@
+"""The actions of a view on a run under way, by the run's own socket `actions.sock` (formats/sockets.md).
+
+The run carries them out, not the view: each is a row of events.csv with the source `view`, and a flow belongs to the run, which
+captures, samples and ends it. Only processes that may enter the run's mount namespace reach the socket.
+"""
+
+import json
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from scenarios.events import Event
+from scenarios.refusal import validated
+from scenarios.scenario import Scenario
+from testbed.errors import ManetError, UsageError
+from testbed.stages.control import MediumControl
+from testbed.stages.event_log import VIEW, EventLog
+from testbed.stages.events import carry_out
+from testbed.stages.site import SOCKETS, Site
+
+SOCKET = "actions.sock"
+MAX_LINE = 1 << 16
+READ_WITHIN_S = 5.0
+# of each action the event's keys by its own
+EVENTS = {
+    "move": {"station": "move", "position": "to"},
+    "power": {"station": "power", "on": "on"},
+    "link": {"from": "link", "to": "link", "error_rate": "error_rate"},
+}
+StartFlow = Callable[[Mapping[str, Any]], tuple[str, str]]
+NO_FLOWS = "this session has no traffic of its own, so no flow of a view; start programs at its prompt or in its script"
+
+
+class Actions:
+    """The actions on one run; `begin` sets the start of the traffic. `start_flow`: None in a session."""
+
+    def __init__(self, site: Site, log: EventLog, start_flow: StartFlow | None = None) -> None:
+        self._site, self._log, self._start_flow = site, log, start_flow
+        self._begin_s: float | None = None
+
+    def begin(self, start_s: float) -> None:
+        """The traffic starts at the monotonic instant `start_s`."""
+        self._begin_s = start_s
+
+    def do(self, wanted: object) -> dict[str, Any]:
+        """Carry out and record an action. Raises UsageError for a wrong one, RunError if the medium or the flow fails."""
+        if not isinstance(wanted, dict) or wanted.get("op") not in (*EVENTS, "flow"):
+            raise UsageError(f"op: use one of {', '.join((*EVENTS, 'flow'))}")
+        control = MediumControl(self._site.control_socket)
+        try:
+            at_s = None if self._begin_s is None else round(time.monotonic() - self._begin_s, 3)
+            if wanted["op"] == "flow":
+                return self._flow(control, at_s, wanted)
+            event = self._event(wanted)
+            self._log.write(control, at_s, event.kind, *carry_out(control, event), VIEW)
+            return {}
+        finally:
+            control.close()
+
+    def _flow(self, control: MediumControl, at_s: float | None, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        if self._start_flow is None:
+            raise UsageError(NO_FLOWS)
+        name, text = self._start_flow(wanted)
+        self._log.write(control, at_s, "flow", f"{wanted['from']} {wanted['to']}", f"{name} started: {text}", VIEW)
+        return {"flow": name}
+
+    def _event(self, wanted: Mapping[str, Any]) -> Event:
+        """The action as an event of the scenario, with all checks of one."""
+        names = EVENTS[wanted["op"]]
+        missing = next((key for key in names if wanted.get(key) is None), None)
+        if missing is not None:
+            raise UsageError(f"{missing}: is missing; an action {wanted['op']} has the keys {', '.join(names)}")
+        keys = {name: wanted[key] for key, name in names.items()}
+        if "link" in keys:
+            keys["link"] = [wanted["from"], wanted["to"]]
+        own = {name: key for key, name in names.items()}
+
+        def refusal(path: tuple[str | int, ...], text: str) -> UsageError:
+            return UsageError(f"{own[str(path[2])]}: {text}" if len(path) > 2 and path[2] in own else text)
+
+        tables = self._site.scenario.model_dump(by_alias=True, mode="json")
+        return validated(Scenario, {**tables, "events": [{"at": 0, **keys}]}, refusal).events[0]
+
+
+@contextmanager
+def actions_served(actions: Actions, folder: Path = SOCKETS) -> Iterator[None]:
+    """Serve the actions, one at a time, until the block ends."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        timeout = READ_WITHIN_S
+
+        def handle(self) -> None:
+            try:
+                answer = {"ok": True, **actions.do(json.loads(self.rfile.readline(MAX_LINE)))}
+            except (ManetError, OSError) as problem:
+                answer = {"ok": False, "error": str(problem)}
+            except (ValueError, RecursionError):
+                answer = {"ok": False, "error": "the request is no line of JSON"}
+            self.wfile.write(json.dumps(answer).encode() + b"\n")
+
+        def finish(self) -> None:
+            with suppress(OSError):  # the view has gone
+                super().finish()
+
+    path = folder / SOCKET
+    path.unlink(missing_ok=True)
+    with socketserver.UnixStreamServer(str(path), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="actions", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+            path.unlink(missing_ok=True)

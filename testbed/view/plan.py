@@ -1,0 +1,148 @@
+"""An experiment or a scenario before it is run, as a view shows and starts it: its runs by `CELL/seed-N`, as below the results.
+
+A started run is `manet run` as a child process, with the folder of results that `manet run` takes. One runs at a time.
+"""
+
+import re
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis import records
+from testbed.campaigns.experiment import Experiment
+from testbed.errors import UsageError
+from testbed.runs.child import RunChild
+from testbed.runs.under_way import actions_of, under_way
+from testbed.view.actions import Actions
+from testbed.view.folder import Folder
+from testbed.view.live import UnderWay
+from testbed.view.planned import Planned
+from testbed.view.recorded import Recorded
+
+MAX_SEED = 10_000  # of a scenario (seeds)
+NAME = re.compile(r"(?P<cell>.+)/seed-(?P<seed>[1-9][0-9]{0,4})")
+LOG = Path("log") / "view"  # in the folder of results: what `manet run` prints
+ENDS_WITHIN_S = 60.0
+
+
+@dataclass
+class Plan:
+    """`words`: the name, file and options of `manet run`; `folder`: of the results."""
+
+    experiment: Experiment
+    words: list[str]
+    folder: Path
+    control: bool
+    _child: RunChild | None = None
+    _started: str | None = None
+    _begun: bool = False  # whether the results in the folder are of this view
+    _shown: dict[str, Any] = field(default_factory=dict)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def title(self) -> str:
+        """The name of the experiment or scenario."""
+        return self.experiment.name
+
+    def listing(self) -> list[dict[str, Any]] | None:
+        """The cells, each with its first seed; None for a single one."""
+        if len(self.experiment.cells) == 1:
+            return None
+        return [
+            {"path": f"{cell.name}/seed-1", "cell": cell.name, "seed": 1, "variant": cell.variant, "status": "planned",
+             "verdict": None}
+            for cell in self.experiment.cells
+        ]  # fmt: skip
+
+    def viewed(self, name: str | None) -> Folder | Planned | UnderWay | Recorded:
+        """The run of this name; without one that of the only cell with seed 1, or the cells. Raises UsageError."""
+        if name is None and len(self.experiment.cells) > 1:
+            return Folder(self.title)
+        name, planned = self._planned(name)
+        run = self.folder / name
+        with self._turn:
+            if not self._begun or not (run / records.RUN).exists():
+                return planned
+            if under_way(run) is not None:
+                is_up = actions_of(run) is not None or isinstance(self._shown.get(name), UnderWay)
+                return self._kept(name, UnderWay, run) if is_up else planned
+            has_ended = records.read(run / records.RUN).get("ended") is not None or self._child_ended
+            return self._kept(name, Recorded, run) if has_ended else planned
+
+    def about(self, name: str | None) -> dict[str, Any]:
+        """What `/api/run` adds of a run that can be started: `name`, `seed`, `startable`, `starting`, and `failure`, the last
+        lines of a start that brought no run."""
+        if name is None and len(self.experiment.cells) > 1:
+            return {}
+        name, planned = self._planned(name)
+        own = self._child is not None and name == self._started
+        ended = self._child.poll() if self._child is not None and own else None
+        failed = ended not in (None, 0) and not (self.folder / name / records.RUN).exists()
+        actions = Actions(self.folder / name)
+        possible = self.control and self._begun and actions.are_possible
+        return {
+            "control": possible, "name": name, "seed": planned.seed, "startable": self.control, "starting": own and ended is None,
+            "failure": " ".join(self._child.last_lines(2)) if self._child is not None and failed else None,
+            **(actions.choices() if possible and actions_of(self.folder / name) is not None else {}),
+        }  # fmt: skip
+
+    def act(self, name: str | None, wanted: object) -> dict[str, Any]:
+        """Start or stop a run, or act on the one under way. Raises UsageError, RunError."""
+        name, planned = self._planned(name)
+        op = wanted.get("op") if isinstance(wanted, dict) else None
+        if op == "start":
+            return self._start(name, planned.seed)
+        if op == "stop":
+            return self._stop(name)
+        return Actions(self.folder / name).do(wanted)
+
+    def read_ahead(self) -> None:
+        """Nothing is there yet."""
+
+    def close(self) -> None:
+        """End the run under way, in order."""
+        if self._child is not None:
+            self._child.stop()
+            self._child.wait(ENDS_WITHIN_S)
+
+    @property
+    def _child_ended(self) -> bool:
+        return self._child is None or self._child.poll() is not None
+
+    def _planned(self, name: str | None) -> tuple[str, Planned]:
+        cells = {cell.name: cell for cell in self.experiment.cells}
+        name = f"{self.experiment.cells[0].name}/seed-1" if name is None else name
+        found = NAME.fullmatch(name)
+        if found is None or found["cell"] not in cells or not 1 <= int(found["seed"]) <= MAX_SEED:
+            raise UsageError(f"run={name[:100]}: is no CELL/seed-N of {self.title}, N from 1 to {MAX_SEED}")
+        cell, seed = cells[found["cell"]], int(found["seed"])
+        title = "/".join([self.title, *([cell.name] if len(cells) > 1 else []), f"seed-{seed}"])
+        return name, Planned(title, cell.scenario, seed, self.folder / name)
+
+    def _kept(self, name: str, kind: type[UnderWay] | type[Recorded], run: Path) -> Any:
+        if not isinstance(self._shown.get(name), kind):
+            self._shown[name] = kind(run)
+        return self._shown[name]
+
+    def _start(self, name: str, seed: int) -> dict[str, Any]:
+        with self._turn:
+            if not self._child_ended:
+                raise UsageError(f"{self._started} is under way; stop it, or wait for its end")
+            if not self._begun and self.folder.exists() and any(self.folder.iterdir()):
+                raise UsageError(
+                    f"{self.folder}: holds results already; see them with `manet view {self.folder}`, remove them, or give "
+                    "another folder with --out"
+                )
+            if (self.folder / name).exists():
+                raise UsageError(f"{self.folder / name}: holds a run already; take another seed")
+            seeds = max(seed, self.experiment.seeds)
+            words = [*self.words, "--seeds", str(seeds), "--only", name, "--out", str(self.folder), "--resume"]
+            self._child, self._started, self._begun = RunChild(words, self.folder / LOG), name, True
+        return {"started": name, "directory": str(self.folder / name)}
+
+    def _stop(self, name: str) -> dict[str, Any]:
+        if self._child is None or self._child_ended or self._started != name:
+            raise UsageError(f"{name}: is not under way by this view")
+        self._child.stop()
+        return {"stopped": name}

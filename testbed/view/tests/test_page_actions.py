@@ -1,0 +1,90 @@
+"""The controls of the page on a run under way: a flow that is started there belongs to the run."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.metrics import analyse_run
+from analysis.rundir import RunDirectory
+from testbed.tests.running import Background, chain, needs_runs
+from testbed.view.tests.serving import view
+from testbed.view.tests.test_page import MISSING, browser, opened, until  # noqa: F401  (browser is a fixture)
+
+pytestmark = [
+    pytest.mark.root, pytest.mark.slow, pytest.mark.pages, needs_runs,
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+]  # fmt: skip
+
+STANDING = {"hops": 2, "window": 4, "duration": 30, "tcp": "newreno", "routing": "static"}
+
+
+@pytest.mark.alone("acts on a run under way, in real time")
+def test_a_flow_started_on_the_page_is_drawn_recorded_and_measured(browser, tmp_path: Path):  # noqa: F811
+    directory = tmp_path / "run"
+    running = Background(chain(**STANDING), directory, deadline_s=120).at("traffic")
+    with view(directory, "--control") as served, (shown := opened(browser, served)) as page:
+        until(page, "window.manetView.state.live?.frames.count > 50")
+        page.select_option("#flow-from", "sta3")
+        page.select_option("#flow-to", "sta2")
+        page.select_option("#flow-tcp", "vegas")
+        page.fill("#flow-seconds", "8")
+        page.click("#flow-start")
+        until(page, "window.manetView.state.about.flows.length === 2")
+        page.wait_for_selector("#flows label:has-text('flow2')")
+        until(page, "window.manetView.state.live.rates.flow2 > 10000")
+        page.click("#tab-verdict")
+        page.wait_for_selector("#pane-verdict li:has-text('by a view')")
+        page.click("#tab-stations")
+        page.fill("#flow-seconds", "1000")
+        page.click("#flow-start")
+        page.wait_for_selector("#notice:has-text('seconds:')")
+        shown.complaints.clear()  # the browser's own line about the refusal
+        assert running.result().status == "complete"
+        until(page, "window.manetView.state.about?.kind === 'recorded'")
+        page.wait_for_selector("#story-flow option[value=flow2]", state="attached")
+        page.click("#tab-verdict")
+        page.wait_for_selector("#pane-verdict li:has-text('by a view')")
+    assert [flow.source for flow in RunDirectory(directory).flows] == ["sta1", "sta3"]
+    assert analyse_run(directory)["flows"]["flow2"]["acked_bps"] > 10000
+
+
+@pytest.mark.alone("starts a run, in real time")
+def test_a_scenario_is_started_on_the_page_goes_live_and_ends_as_a_record(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "short.toml"
+    scenario.write_text('hops = 2\nduration = 10\nwarmup = 0\nevents = [{ at = 2, move = "sta3", to = [400, 40] }]\n')
+    with view(scenario, "--control", "--out", str(tmp_path / "results")) as served, planned(browser, served) as page:
+        assert page.inner_text("#mode") == "planned"
+        page.locator("#slider").fill("1000000")
+        until(page, "window.manetView.state.now === Number(window.manetView.state.about.end_ns)")
+        page.fill("#start-seed", "2")
+        page.press("#start-seed", "Tab")
+        until(page, "window.manetView.state.about.seed === 2")
+        page.click("#start")
+        until(page, "window.manetView.state.live?.frames.count > 20")
+        assert "live, with control" in page.inner_text("#mode") and page.is_visible("#stop")
+        until(page, "window.manetView.state.about?.kind === 'recorded'")
+        assert page.evaluate("window.manetView.state.about.directory") == str(tmp_path / "results" / "all" / "seed-2")
+
+
+def planned(browser, served):  # noqa: F811
+    """The page of a scenario before its start."""
+    return opened(browser, served, attached="#mode:has-text('planned')")
+
+
+def test_a_folder_of_runs_is_listed_and_a_link_chooses_one(browser, tmp_path: Path):  # noqa: F811
+    for seed in (1, 2):
+        directory = tmp_path / "results" / "all" / f"seed-{seed}"
+        assert Background(chain(duration=2), directory).result().status == "complete"
+    with view(tmp_path / "results") as served:
+        assert [run["path"] for run in served.ask("/api/campaign")["runs"]] == ["all/seed-1", "all/seed-2"]
+        assert served.ask("/api/run?run=all/seed-2")["directory"].endswith("all/seed-2")
+        with opened(browser, served, attached="#folder-rows a") as page:
+            page.click("#folder-rows a >> text=all/seed-2")
+            page.wait_for_selector("#charts canvas", state="attached")
+            assert page.evaluate("window.manetView.state.about.directory").endswith("all/seed-2")
+            page.locator("#slider").fill("500000")
+            until(page, "location.hash.includes('run=all%2Fseed-2') && location.hash.includes('t=')")
+            link = page.evaluate("location.hash")
+        with opened(browser, served, link) as page:
+            assert page.evaluate("window.manetView.state.about.directory").endswith("all/seed-2")
+            assert page.evaluate("location.hash") == link
