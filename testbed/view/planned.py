@@ -102,6 +102,14 @@ class Planned:
         switches = [on for t_ns, who, on in self.movement()["power"] if who == name and t_ns <= at_ns]
         return {"name": name, "on": switches[-1] if switches else True, "queue": [], "sending": None, "counts": NOTHING}
 
+    def queues(self, at_ns: int) -> dict[str, Any]:
+        """`/api/queues`: no packets."""
+        return {"t_ns": str(at_ns), "queues": {}}
+
+    def lateness(self) -> dict[str, list]:
+        """`/api/lateness`: no second has passed."""
+        return {name: [] for name in ("t", "p50_us", "p99_us", "max_us", "stalled_ms", "verdict")}
+
     @cached_property
     def _trace(self) -> Trace:
         """The planned movement. A move of an event is a leg like others."""

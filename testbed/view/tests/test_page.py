@@ -25,7 +25,7 @@ from testbed.view.tests.serving import Served, view
 CHROMIUM = shutil.which("chromium")
 try:
     from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import Browser, Page, sync_playwright
+    from playwright.sync_api import Browser, Error, Page, sync_playwright
 except ImportError:
     MISSING: str | None = "Playwright is missing; ./setup.sh --pages"
 else:
@@ -113,7 +113,16 @@ def served_page(browser, served: Served, ready: str = "window.manetView?.state.m
 
 def until(page, expression: str) -> None:
     """Wait for an expression of the page. (wait_for_function of Playwright uses eval, which the page's policy forbids.)"""
-    wait_until(lambda: page.evaluate(f"Boolean({expression})"), expression)
+
+    def holds() -> bool:
+        try:
+            return page.evaluate(f"Boolean({expression})")
+        except Error as problem:
+            if "Execution context was destroyed" in problem.message:  # it asked while the page went to another address
+                return False
+            raise
+
+    wait_until(holds, expression)
 
 
 def now_ns(page) -> float:

@@ -7,6 +7,7 @@ import json
 import socket
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -181,7 +182,8 @@ def test_a_page_that_comes_as_the_run_ends_is_told_so(run_dir):
 
     place = Place("127.0.0.1", 8000, frozenset({"127.0.0.1"}))
     scope = {"type": "websocket", "path": "/api/live", "query_string": b"token=secret", "headers": [(b"host", b"127.0.0.1:8000")]}
-    application = View(lambda _run: UnderWay(run_dir)).app(Rules(place, "secret"))
+    was = SimpleNamespace(viewed=lambda _run: UnderWay(run_dir))  # what the page was told a moment before
+    application = View(was).app(Rules(place, "secret"))
     asyncio.run(application(scope, receive, send))
     assert [message["type"] for message in sent] == ["websocket.accept", "websocket.close"]
     assert sent[-1]["code"] == 1000
