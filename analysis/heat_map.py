@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from analysis import drawing, style
 from analysis.errors import RunFileError
-from analysis.tables import METRICS, Results
+from analysis.tables import METRICS, Results, plain
 from scenarios.key_models import unit_of
 
 COLOURS = "cividis"  # of one order for every kind of colour blindness, and in a grey print
@@ -25,7 +25,7 @@ DARK_BELOW = 0.5  # of the colour scale: the text is white
 def figure_of(results: Results, x: str, y: str, metric: str, where: Mapping[str, Any]) -> style.Page:
     """Draw the summary's rows of `metric`, `x` to the right and `y` upwards, with the values `where` of the other keys. Raises
     RunFileError if that leaves several rows for a cell, or none with a value."""
-    rows = [row for row in results.summary if row["metric"] == metric and all(row[key] == where[key] for key in where)]
+    rows = [row for row in results.summary if row["metric"] == metric and all(row[key] == plain(where[key]) for key in where)]
     cells = {(row[x], row[y]): row for row in rows}
     if len(cells) < len(rows):
         others = [key for key in (*results.experiment.axes, "variant") if key not in (x, y, *where) and _varies(rows, key)]

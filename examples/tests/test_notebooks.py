@@ -65,6 +65,7 @@ def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.slow
+@pytest.mark.alone("as many networks side by side as this machine supports")
 @needs_runs
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_notebook_answers_its_question_by_its_own_runs(name: str, tmp_path: Path, host: Any) -> None:

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from analysis import heat_map, style
 from analysis.found_runs import known
 from analysis.pairs import VARIANT
-from analysis.tables import METRICS
-from manet_testbed.errors import WrongRequest
+from analysis.tables import METRICS, plain
+from manet_testbed.errors import UnreadableResults, WrongRequest
 from manet_testbed.lab import tables
 from manet_testbed.lab.refusals import translated
 from manet_testbed.lab.run import Run
@@ -125,6 +125,7 @@ class Results:
         if key != VARIANT and key not in self._tables.experiment.axes:
             raise WrongRequest(f"key={key!r}: is no axis; give one of {', '.join([*self.axes, VARIANT])}")
         known_values = tables.values_of(self._tables, key)
+        compared, base = plain(compared), plain(base)
         for value in (compared, base):
             if value not in known_values:
                 raise WrongRequest(f"{key} {value!r}: no run has it; there are {', '.join(map(str, known_values))}")
@@ -159,7 +160,8 @@ class Results:
 
     def figure(self, name: str | None = None) -> Figure:
         """A figure of analysis/figures as an object (None: the experiment's own, else the general one), as `manet run` writes it
-        into the folder. Raises WrongRequest for one that does not fit the axes."""
+        into the folder; of several the first. Raises WrongRequest for one that does not fit the axes, UnreadableResults if the
+        runs lack what it shows."""
         name = name or self._report.description.get("figure") or GENERAL
         wrong = misfit(self.name, name, list(self.axes))
         if wrong is not None:
@@ -167,6 +169,8 @@ class Results:
         module = importlib.import_module(f"analysis.figures.{name}")
         with translated(), style.kept() as pages, known(self.directory, self._report.found):
             module.draw(self.directory)
+        if not pages:
+            raise UnreadableResults(f"{self.directory}: figure {name} has nothing to draw in these runs")
         return pages[0]
 
     def heat_map(self, x: str, y: str, metric: str = METRIC, **where: Any) -> Figure:

@@ -224,6 +224,27 @@ def test_a_cell_without_a_run_that_counts_is_empty(folder: Path) -> None:
     assert "no run counts" in [text.get_text() for text in axes.texts]
 
 
+def test_values_that_are_tables_are_found_by_their_value(folder: Path) -> None:
+    """table.csv has them as JSON."""
+    aodv, hello = {"protocol": "aodv"}, {"protocol": "aodv", "link": "hello"}
+    for hops, routing in ((1, aodv), (2, hello)):
+        for path in folder.glob(f"*-hops{hops}/seed-*/run.json"):
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"routing": routing}}))
+    description = json.loads((folder / "experiment.json").read_text()) | {"axes": {"routing": [aodv, hello]}}
+    (folder / "experiment.json").write_text(json.dumps(description))
+    for path in folder.glob("*/seed-*/metrics.json"):
+        path.touch()
+    results = Results.open(folder)
+    assert results.run(variant=RENO, routing=hello, seed=2).directory == folder / "reno-hops2" / "seed-2"
+    assert results.compare(hello, aodv, key="routing")["difference"].to_list() == [-310.0, -340.0]
+    assert len(results.heat_map("variant", "variant", routing=hello).axes[0].texts) == 2
+
+
+def test_a_figure_without_anything_to_draw_is_one_line(folder: Path) -> None:
+    with pytest.raises(UnreadableResults, match=r"figure cwnd has nothing to draw in these runs$"):
+        Results.open(folder).figure("cwnd")
+
+
 def test_a_heat_map_of_one_of_several_axes_asks_for_the_others(folder: Path) -> None:
     results = Results.open(folder)
     with pytest.raises(UnreadableResults, match=r"a cell has several rows; give a value of variant"):
