@@ -162,12 +162,18 @@ function chart({ unit, lines, stepped, verdicts }, { figure, outputs }, from, to
   const { data, series } = joined(lines, unit, stepped);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
   const plot = new uPlot({
-    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: [from, to] } },
+    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: [from, to] }, y: { range: heightOf(data) } },
     axes: [{ ...axis, size: 26 }, { ...axis, size: 48, values: (_plot, ticks) => ticks.map(short) }], cursor: { drag: { x: false, y: false }, points: { show: false } },
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
   return { plot, figure, outputs, lines, unit, verdicts };
+}
+
+// uPlot fits what lies within the window; a line that only crosses it has its points outside.
+function heightOf([, ...columns]) {
+  const values = columns.flat().filter((value) => value !== null && value !== undefined);
+  return values.length ? uPlot.rangeNum(values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b)), 0.1, true) : [0, 1];
 }
 
 // All lines over all their times; a line is drawn across the times of others.
