@@ -486,11 +486,13 @@ def test_a_folder_of_runs_lists_them_and_opens_each(browser, run_dir, tmp_path):
         assert [row.split("\t")[:2] for row in rows] == [["all/seed-1", "complete"], ["all/seed-2", "complete"]]
         assert Axe().run(page).violations_count == 0
         page.click("text=all/seed-2")
+        page.wait_for_selector("#map")  # the address changes and the page loads again: no script can run until then
         until(page, "window.manetView?.state.movement")
         assert page.evaluate("window.manetView.state.about.directory").endswith("all/seed-2")
         assert "run=all" in page.evaluate("location.hash")
         page.go_back()
-        until(page, "document.querySelectorAll('#folder-rows tr').length === 2")
+        page.wait_for_selector("#folder-rows tr:nth-child(2)")
+        assert page.is_hidden("#map")
 
 
 def test_the_memory_of_frames_is_bounded(page):
