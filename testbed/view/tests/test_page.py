@@ -243,6 +243,19 @@ def path_by_routes(run_dir: Path, source: str, target: str) -> list[str]:
     return path
 
 
+def test_the_lateness_and_the_verdict_so_far_are_those_of_the_file(page, run_dir):
+    rows = RunDirectory(run_dir).lateness
+    for place in (1, len(rows) // 2):
+        page.evaluate("ns => window.manetView.goTo(ns)", (int(rows[place - 1]["t_ns"]) + int(rows[place]["t_ns"])) // 2)
+        wanted = [f"{float(f'{float(rows[place][name]) / 1e3:.3g}'):g}" for name in ("p50_us", "p99_us", "max_us")]
+        shown = "[...document.querySelectorAll('#charts figure:last-child output')].map(one => one.textContent)"
+        wait_until(lambda shown=shown: page.evaluate(shown), "the chart of lateness")
+        wait_until(
+            lambda shown=shown, wanted=wanted, place=place: page.evaluate(shown) == [*wanted, rows[place - 1]["verdict"]],
+            f"{wanted} of row {place}",
+        )
+
+
 def test_a_click_on_a_drop_opens_it_and_its_packet(browser, served, run_dir):
     air = RunDirectory(run_dir).air.with_row_index("row")
     drop = air.filter((air["event"] == "drop") & (air["fate"] == "retry-short")).row(0, named=True)
