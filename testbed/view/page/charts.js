@@ -96,7 +96,7 @@ function draw(flows, series, air, late, begin, end, key) {
   add("Drops, 1/s", perSecond, Object.entries(air.drops).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
   const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
   if (late.t.length) add("Lateness, ms", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
-  if (late.t.length) wanted.at(-1).verdicts = late;
+  if (late.t.length) Object.assign(wanted.at(-1), { verdicts: late, before: !state.live }); // a row of lateness.csv is the second before it
   reset();
   shown = key;
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
@@ -135,8 +135,8 @@ function showValues() {
   if (performance.now() - valued < VALUES_EVERY_MS && (state.playing || state.live)) return;
   valued = performance.now();
   const t = state.now / 1e9;
-  for (const { outputs, lines, unit, verdicts } of charts) {
-    lines.forEach(({ line }, at) => say(outputs[at], number(valueAt(line.t, line.v, t), unit)));
+  for (const { outputs, lines, unit, verdicts, before } of charts) {
+    lines.forEach(({ line }, at) => say(outputs[at], number(valueAt(line.t, line.v, t, before), unit)));
     if (verdicts) say(outputs[lines.length], valueAt(verdicts.t, verdicts.verdict, t) ?? verdicts.verdict[0]);
   }
 }
@@ -149,34 +149,41 @@ function number(value, unit) {
   return value === null || value === undefined ? "-" : String(+(value * unit).toPrecision(3));
 }
 
-function valueAt(times, values, t) {
+// The value at the last time up to t; with `before` at the first time from t on.
+function valueAt(times, values, t, before = false) {
   let low = 0, high = times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (times[middle] <= t) low = middle + 1; else high = middle;
+    if (before ? times[middle] < t : times[middle] <= t) low = middle + 1; else high = middle;
   }
-  return low ? values[low - 1] : null;
+  return (before ? values[low] : values[low - 1]) ?? null;
 }
 
-function chart({ unit, lines, stepped, verdicts }, { figure, outputs }, from, to, marks) {
-  const { data, series } = joined(lines, unit, stepped);
+function chart({ unit, lines, stepped, verdicts, before }, { figure, outputs }, from, to, marks) {
+  const { data, series } = joined(lines, unit, stepped, before ? -1 : 1);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
   const plot = new uPlot({
-    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: [from, to] } },
+    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: [from, to] }, y: { range: heightOf(data) } },
     axes: [{ ...axis, size: 26 }, { ...axis, size: 48, values: (_plot, ticks) => ticks.map(short) }], cursor: { drag: { x: false, y: false }, points: { show: false } },
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
-  return { plot, figure, outputs, lines, unit, verdicts };
+  return { plot, figure, outputs, lines, unit, verdicts, before };
+}
+
+// uPlot fits what lies within the window; a line that only crosses it has its points outside.
+function heightOf([, ...columns]) {
+  const values = columns.flat().filter((value) => value !== null && value !== undefined);
+  return values.length ? uPlot.rangeNum(values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b)), 0.1, true) : [0, 1];
 }
 
 // All lines over all their times; a line is drawn across the times of others.
-function joined(lines, unit, stepped) {
+function joined(lines, unit, stepped, align) {
   const tables = lines.map(({ line }) => [line.t.map((t) => t - zero() / 1e9), line.v.map((v) => (v === null ? null : v * unit))]);
   const data = uPlot.join(tables);
   const series = lines.map(({ name, tone, dash, thin }) => ({
     label: name, stroke: colour(tone), width: thin ? 0.8 : 1.8, spanGaps: true, points: { show: false },
-    dash, paths: stepped || thin ? uPlot.paths.stepped({ align: 1 }) : undefined,
+    dash, paths: stepped || thin ? uPlot.paths.stepped({ align }) : undefined,
   }));
   return { data, series };
 }

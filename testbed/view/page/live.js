@@ -3,7 +3,7 @@
 import { decode, liveAddress, lost } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
-const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8;
+const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AHEAD_NS = 3e8;
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
 let again = () => {}, eventsCame = () => {};
 
@@ -123,9 +123,9 @@ function take(fresh) {
   state.live.frames = joined;
 }
 
-// The shown time: behind the newest state, moving with the clock.
+// The shown time: behind the newest state, moving with the clock, but never on to times whose frames are not here yet.
 export function tick() {
   const { live } = state;
   if (!live.newest) return;
-  change({ now: Math.max(0, live.newest - DELAY_NS + Math.min(1e9, (performance.now() - live.heard) * 1e6)) });
+  change({ now: Math.max(0, live.newest - DELAY_NS + Math.min(AHEAD_NS, (performance.now() - live.heard) * 1e6)) });
 }

@@ -253,6 +253,19 @@ def path_by_routes(run_dir: Path, source: str, target: str) -> list[str]:
     return path
 
 
+def test_the_lateness_and_the_verdict_so_far_are_those_of_the_file(page, run_dir):
+    rows = RunDirectory(run_dir).lateness
+    for place in (1, len(rows) // 2):
+        page.evaluate("ns => window.manetView.goTo(ns)", (int(rows[place - 1]["t_ns"]) + int(rows[place]["t_ns"])) // 2)
+        wanted = [f"{float(f'{float(rows[place][name]) / 1e3:.3g}'):g}" for name in ("p50_us", "p99_us", "max_us")]
+        shown = "[...document.querySelectorAll('#charts figure:last-child output')].map(one => one.textContent)"
+        wait_until(lambda shown=shown: page.evaluate(shown), "the chart of lateness")
+        wait_until(
+            lambda shown=shown, wanted=wanted, place=place: page.evaluate(shown) == [*wanted, rows[place - 1]["verdict"]],
+            f"{wanted} of row {place}",
+        )
+
+
 def test_a_click_on_a_drop_opens_it_and_its_packet(browser, served, run_dir):
     air = RunDirectory(run_dir).air.with_row_index("row")
     drop = air.filter((air["event"] == "drop") & (air["fate"] == "retry-short")).row(0, named=True)
@@ -309,7 +322,7 @@ def test_the_tab_key_reaches_every_control(page):
     page.click('button[data-station="sta2"]')
     page.wait_for_selector("#station h3")
     shown = """[...document.querySelectorAll('a[href], button, input, select, summary, canvas[tabindex]')].filter(one =>
-        one.offsetParent && !one.disabled && one.tabIndex >= 0)"""
+        one.offsetParent && !one.disabled && (one.tabIndex >= 0 || one.role !== 'tab'))"""
     page.evaluate(f"{shown}.forEach((one, at) => (one.dataset.walk = at))")
     wanted = set(page.evaluate(f"{shown}.map(one => one.dataset.walk)"))
     page.locator("#theme").focus()
@@ -496,11 +509,13 @@ def test_a_folder_of_runs_lists_them_and_opens_each(browser, run_dir, tmp_path):
         assert [row.split("\t")[:2] for row in rows] == [["all/seed-1", "complete"], ["all/seed-2", "complete"]]
         assert Axe().run(page).violations_count == 0
         page.click("text=all/seed-2")
+        page.wait_for_selector("#map")  # the address changes and the page loads again: no script can run until then
         until(page, "window.manetView?.state.movement")
         assert page.evaluate("window.manetView.state.about.directory").endswith("all/seed-2")
         assert "run=all" in page.evaluate("location.hash")
         page.go_back()
-        until(page, "document.querySelectorAll('#folder-rows tr').length === 2")
+        page.wait_for_selector("#folder-rows tr:nth-child(2)")
+        assert page.is_hidden("#map")
 
 
 def test_the_memory_of_frames_is_bounded(page):
