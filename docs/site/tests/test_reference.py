@@ -45,10 +45,11 @@ def test_each_key_of_each_table_is_on_the_page(of, page):
         assert found >= wanted, name
 
 
-def test_each_key_at_the_top_level_of_a_scenario_has_its_description():
-    part = keys.scenario_page().split("## Top level")[1].split("\n## ")[0]
-    cells = [re.split(r"(?<!\\)\|", line) for line in part.splitlines() if line.startswith("| `")]
-    assert [row[1].strip() for row in cells if not row[4].strip()] == []
+@pytest.mark.parametrize("page", [keys.scenario_page, keys.experiment_page])
+def test_each_key_has_its_description_and_owner(page):
+    cells = [re.split(r"(?<!\\)\|", line) for line in page().splitlines() if line.startswith("| `")]
+    assert len(cells) > 25
+    assert [row[1].strip() for row in cells if not (row[2].strip() and row[4].strip() and row[5].strip())] == []
 
 
 def test_unit_range_default_and_owner_of_a_key():
