@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from docs.site.repository import ROOT
-from docs.site.table import cell, row
+from docs.site.table import cell, prose, row
 from scenarios.json_schema import of_scenario
 from scenarios.movement import MOVEMENTS
 from testbed.campaigns.experiment_schema import of_experiment
@@ -86,8 +86,10 @@ def _sections(tables: dict[str, Json]) -> list[str]:
 
 
 def _section(name: str, table: Json) -> list[str]:
-    about = " ".join(table.get("description", "").split())
-    head = ["", f"## {title(name, table)}", "", *([about.replace("<", "&lt;"), ""] if about else [])]
+    about = re.split(r"(?<=[a-z0-9)`]{2}\.) (?=[A-Z`])", " ".join(table.get("description", "").split()))[
+        0
+    ]  # the rest is about the class
+    head = ["", f"## {title(name, table)}", "", *([prose(about), ""] if about else [])]
     if name in SECTIONS:
         head += [f"[Rules and examples](../formats/scenario.md#{SECTIONS[name][1]})", ""]
     return [*head, *_table(name, table)]
