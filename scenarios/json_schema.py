@@ -5,16 +5,18 @@ as the name of a missing station, or keys that do not fit the topology), and no 
 """
 
 import copy
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from scenarios import owned, propagation
 from scenarios.movement import MOVEMENTS
 from scenarios.quantities import NAMES, UNITS, text_pattern
-from scenarios.routing import PRESETS, PROTOCOLS
+from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
 RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
 # pydantic's names of limits behind a validator function
 WORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
@@ -55,7 +57,20 @@ def scenario_keys() -> tuple[Json, Json]:
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}
     properties["radio"]["enum"] = sorted(path.stem for path in RADIOS.glob("*.toml"))
     properties["radio_overrides"] = _overrides()
+    _describe(definitions)
     return {"type": "object", "additionalProperties": False, "properties": properties}, definitions
+
+
+def _describe(definitions: Json) -> None:
+    """Put the description of each key before what its schema says already: that of its daemon, else of DESCRIPTIONS."""
+    texts = tomllib.loads(DESCRIPTIONS.read_text(encoding="utf-8"))
+    for name, table in definitions.items():
+        of_daemon = owned.schema(name)["properties"] if name in OWN_DAEMONS else {}
+        for key, value in table["properties"].items():
+            shared = texts["routing"].get(key, "") if "protocol" in table["properties"] else ""
+            text = of_daemon.get(key, {}).get("description") or texts.get(name, {}).get(key) or shared
+            if text and not name.startswith("propagation-"):
+                value["description"] = " ".join(filter(None, [text, value.get("description")]))
 
 
 def _require_tag(definitions: Json, name: str) -> None:

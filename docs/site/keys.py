@@ -1,5 +1,5 @@
-"""The reference of the keys of scenarios and experiments, from the JSON Schemas (`manet schema`), with the descriptions of the
-keys' owners: the schemas of our programs (formats/schema), and formats/scenario.md for the keys that scenarios own."""
+"""The reference of the keys of scenarios and experiments, from the JSON Schemas (`manet schema`); the keys at the top level, and
+those of an experiment, are described by formats/scenario.md."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from docs.site.repository import ROOT
-from docs.site.table import cell, row
+from docs.site.table import cell, prose, row
 from scenarios.json_schema import of_scenario
 from scenarios.movement import MOVEMENTS
 from testbed.campaigns.experiment_schema import of_experiment
@@ -86,8 +86,10 @@ def _sections(tables: dict[str, Json]) -> list[str]:
 
 
 def _section(name: str, table: Json) -> list[str]:
-    about = " ".join(table.get("description", "").split())
-    head = ["", f"## {title(name, table)}", "", *([about.replace("<", "&lt;"), ""] if about else [])]
+    about = re.split(r"(?<=[a-z0-9)`]{2}\.) (?=[A-Z`])", " ".join(table.get("description", "").split()))[
+        0
+    ]  # the rest is about the class
+    head = ["", f"## {title(name, table)}", "", *([prose(about), ""] if about else [])]
     if name in SECTIONS:
         head += [f"[Rules and examples](../formats/scenario.md#{SECTIONS[name][1]})", ""]
     return [*head, *_table(name, table)]
@@ -111,9 +113,14 @@ def _table(name: str, table: Json) -> list[str]:
     lines = [row("key", "values", "default", "description", "owner"), row("---", "---", "---", "---", "---")]
     for key, value in table["properties"].items():
         default = "required" if key in needed else _default(value)
-        about = described.get(key) or GENERATED.sub("", value.get("description", ""))
+        about = described.get(key) or GENERATED.sub("", value.get("description", "")).strip() or _only(value)
         lines.append(row(f"`{key}`", values(value), default, _linked(cell(about)), _owner(name, key)))
     return lines
+
+
+def _only(value: Json) -> str:
+    """The description of a key with one value, which selects its table."""
+    return "Selects this table." if "const" in value else ""
 
 
 def values(node: Json) -> str:
@@ -171,14 +178,9 @@ def _owner(name: str, key: str) -> str:
 
 
 def _descriptions(name: str) -> dict[str, str]:
-    """The descriptions of a table's keys, by their owner."""
-    schema = ROOT / "formats" / "schema" / f"{name}.json"
-    if schema.exists():
-        return {key: value.get("description", "") for key, value in json.loads(schema.read_text())["properties"].items()}
+    """The descriptions of keys that the schema does not have."""
     if name == "scenario":
         return _documented("## Keys of a scenario")
-    if name == "Container":
-        return _documented("## Stations with a root file system")
     return {key: text for (table, key), text in _comments().items() if table == name}
 
 

@@ -1,4 +1,8 @@
-"""Rows and cells of a Markdown table."""
+"""Rows and cells of a Markdown table, and text that is not Markdown."""
+
+import re
+
+CODE = re.compile(r"(`[^`]*`)")
 
 
 def row(*cells: str) -> str:
@@ -8,4 +12,9 @@ def row(*cells: str) -> str:
 
 def cell(text: str) -> str:
     """A text in one cell: on one line, its pipes and angle brackets escaped."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return prose(" ".join(text.split())).replace("|", "\\|")
+
+
+def prose(text: str) -> str:
+    """The text with the angle brackets escaped that are not within code."""
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in CODE.split(text))

@@ -16,6 +16,26 @@ AXES = {
 }
 
 
+# The keys that have no comment in the example of formats/scenario.md
+DESCRIPTIONS = {
+    "": {
+        "question": "What the experiment asks, in one sentence.",
+        "source": "Paper, and its figure or table.",
+        "expected": "Whether throughput is compared with the expected throughput of the movement (chain curves).",
+        "scenario": "Keys of all cells.",
+        "flow_sets": "Named lists of flows, which `flows` may name.",
+        "variants": "Named alternatives, each crossed with the axes.",
+        "full": "Keys of the full size.",
+        "quick": "Keys of the quick size.",
+        "expect": "The outcome stated beforehand.",
+        "questions": "What a campaign decides.",
+    },
+    "Expectation": {"within_percent": "Largest distance from the reference, at full size."},
+    "Expected": {"checks": "Comparisons with reference numbers."},
+    "Question": {"reference": "Table of reference numbers in place of `with`."},
+    "Variant": {"name": "Part of the name of the variant's cells.", "set": "Keys that replace the scenario's."},
+    "size": {"seeds": "Number of seeds: 1 to this.", "variants": "Only these variants."},
+}
 BASE = {"type": "string", "description": "Another file, relative to this one, which says all that this one does not."}
 
 
@@ -36,8 +56,20 @@ def of_experiment() -> Json:
         "quick": {"$ref": "#/$defs/size"},
     }
     head = {"$schema": DIALECT, "$id": "manet/experiment", "title": "An experiment (formats/scenario.md)"}
+    definitions = {name: _described(table, name) for name, table in definitions.items()}
+    tables = _described({"properties": {**made["properties"], **tables}}, "")["properties"]
     needed = [{"required": made.pop("required")}, {"required": ["base"]}]
-    return {**head, **made, "anyOf": needed, "properties": {**made["properties"], **tables}, "$defs": definitions}
+    return {**head, **made, "anyOf": needed, "properties": tables, "$defs": definitions}
+
+
+def _described(table: Json, name: str) -> Json:
+    """The table with its keys' descriptions."""
+    texts = DESCRIPTIONS.get(name, {})
+    keys = table["properties"]
+    return {
+        **table,
+        "properties": {key: value | {"description": texts[key]} if key in texts else value for key, value in keys.items()},
+    }
 
 
 def _with_flow_sets(flows: Json) -> Json:

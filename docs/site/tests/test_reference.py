@@ -6,6 +6,7 @@ import pytest
 
 from docs.site import claims, command_line, keys
 from docs.site.repository import ROOT
+from docs.site.table import cell, prose
 from scenarios.json_schema import of_scenario
 from testbed.__main__ import parser
 from testbed.campaigns.experiment_schema import of_experiment
@@ -45,10 +46,16 @@ def test_each_key_of_each_table_is_on_the_page(of, page):
         assert found >= wanted, name
 
 
-def test_each_key_at_the_top_level_of_a_scenario_has_its_description():
-    part = keys.scenario_page().split("## Top level")[1].split("\n## ")[0]
-    cells = [re.split(r"(?<!\\)\|", line) for line in part.splitlines() if line.startswith("| `")]
-    assert [row[1].strip() for row in cells if not row[4].strip()] == []
+@pytest.mark.parametrize("page", [keys.scenario_page, keys.experiment_page])
+def test_each_key_has_its_description_and_owner(page):
+    cells = [re.split(r"(?<!\\)\|", line) for line in page().splitlines() if line.startswith("| `")]
+    assert len(cells) > 25
+    assert [row[1].strip() for row in cells if not (row[2].strip() and row[4].strip() and row[5].strip())] == []
+
+
+def test_angle_brackets_are_escaped_outside_of_code():
+    assert prose("`sta<i>` and <name>") == "`sta<i>` and &lt;name>"
+    assert cell("a|b") == "a\\|b"
 
 
 def test_unit_range_default_and_owner_of_a_key():
