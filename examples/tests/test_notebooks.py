@@ -15,6 +15,7 @@ WHY = "notebooks need nbclient and ipykernel: ./setup.sh --pages"
 nbformat = pytest.importorskip("nbformat", reason=WHY)
 nbclient = pytest.importorskip("nbclient", reason=WHY)
 pytest.importorskip("ipykernel", reason=WHY)
+pytestmark = pytest.mark.pages
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 CELL_LIMIT_S = 900  # of a loaded machine; some 20 s of an idle one
 FIGURES = {"path_break": 2, "sweep": 3, "vegas": 3}

@@ -15,7 +15,7 @@ from testbed.tests.running import needs_runs, nothing_left, wait_until
 
 manager = pytest.importorskip("jupyter_client.manager", reason="a kernel needs ipykernel: ./setup.sh --pages")
 pytest.importorskip("ipykernel", reason="a kernel needs ipykernel: ./setup.sh --pages")
-pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.pages, needs_runs]
 LIMIT_S = 300  # of a loaded machine
 HEAD = "from manet_testbed import Scenario\nkeys = {'topology': 'chain', 'hops': 1, 'warmup': 0, 'duration': %d}\n"
 BLOCKING = HEAD % 600 + "Scenario(keys).run(out='out', progress=print)"

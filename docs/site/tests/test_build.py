@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 
 from docs.site import links, markdown, repository
 
+pytestmark = pytest.mark.pages
 ROOT = repository.ROOT
 COUNTED = {  # parts of a page that must be as many in both renderers
     "items": "<li",
