@@ -79,7 +79,7 @@ def test_the_samples_of_tcp_are_those_of_the_senders_socket(run: Run) -> None:
         row for row in in_file(run.directory / "tcp.csv") if (row["sport"], row["dport"]) == ports and row["station"] == "sta1"
     ]
     assert [str(value) for value in samples["snd_una"].drop_nulls()] == [row["snd_una"] for row in rows if row["snd_una"]]
-    assert samples["t_s"].is_sorted() and 0 < samples["t_s"].max() < 8
+    assert samples["t_s"].is_sorted() and samples["t_s"].min() > 0
     window = run.window()
     assert window["t_s"].is_sorted() and set(window["snd_cwnd"]) <= set(samples["snd_cwnd"].drop_nulls())
 
@@ -102,14 +102,15 @@ def test_the_story_is_that_of_the_command(run: Run) -> None:
 
 
 def test_the_steps_of_a_segment_are_those_of_the_command(run: Run) -> None:
-    lost = run.story().filter(pl.col("fate") != "received")["segment"][0]
-    lines = printed("story", str(run.directory), "--segment", str(lost)).splitlines()
+    sent = run.story().filter(pl.col("label") == "").group_by("segment").len().sort("len", "segment")
+    segment = sent["segment"][-1]  # sent most often
+    lines = printed("story", str(run.directory), "--segment", str(segment)).splitlines()
     steps = [
         f"{row['event']:<10} {row['t_s']:11.6f}  {row['node']:<8} {row['packet']:<11} {row['details']}".rstrip()
-        for row in run.story(segment=lost).iter_rows(named=True)
+        for row in run.story(segment=segment).iter_rows(named=True)
     ]
-    assert len(steps) > 8 and lines[-len(steps) :] == steps
-    assert any(step.startswith("dropped") for step in steps)
+    assert len(steps) >= 3 and lines[-len(steps) :] == steps
+    assert {"sent", "attempt"} <= {step.split()[0] for step in steps}
 
 
 def test_the_story_of_an_interval_is_a_part_of_the_whole(run: Run) -> None:
@@ -132,7 +133,9 @@ def test_events_are_those_of_the_file_and_of_the_flow(run: Run) -> None:
     events = run.events()
     (cut,) = events.filter(pl.col("event") == "cut").rows(named=True)
     (row,) = in_file(run.directory / "events.csv")
-    assert (cut["node"], cut["detail"]) == (row["station"], row["detail"]) and cut["t_s"] == pytest.approx(BREAK_S, abs=0.5)
+    traffic_s = json.loads((run.directory / "run.json").read_text())["traffic_ns"] / 1e9
+    assert (cut["node"], cut["detail"]) == (row["station"], row["detail"])
+    assert cut["t_s"] == pytest.approx(float(row["t_s"]) - traffic_s, abs=1e-6)
 
 
 def test_throughput_adds_up_to_the_bytes_of_the_flow(run: Run) -> None:

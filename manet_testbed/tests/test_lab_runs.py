@@ -48,7 +48,7 @@ def test_a_blocking_run_ends_with_its_results_and_reports_each_step(tmp_path: Pa
     assert (len(results), results.directory, results.name) == (2, tmp_path / "out", "one")
     of_first = [step for step in steps.seen if step.run == "all seed 1"]
     assert [step.stage for step in of_first][:2] == ["starts", "traffic"]
-    assert [step.ended for step in of_first if step.ended] == [True]
+    assert of_first[-1].ended  # more often, if it was void
     assert all(step.total >= 2 and step.left_s >= 0 for step in of_first)
     assert "measuring the captures" in [step.stage for step in steps.seen if not step.run]
     assert str(steps.seen[0]) == f"[0/2] {steps.seen[0].run}: starts, about {str(steps.seen[0]).partition('about ')[2]}"
@@ -182,11 +182,13 @@ def test_a_program_that_this_machine_lacks_is_refused_with_the_key_and_the_remed
     assert not (tmp_path / "out").exists()
 
 
-def test_a_failed_run_is_in_the_table_and_no_error(tmp_path: Path) -> None:
+def test_a_failed_run_is_in_the_table_and_no_error(tmp_path: Path, host: Any) -> None:
     """The event finds no relay to switch off."""
     event = {"at": 1, "cut": "next-hop", "from": "sta1", "to": "sta2"}
     results = Scenario(ONE_HOP | {"events": [event]}).run(out=tmp_path / "out")
     assert results.runs["status"].to_list() == ["failed"]
+    if json.loads((tmp_path / "out" / "all" / "seed-1" / "run.json").read_text())["host_late"]:
+        host.void(results.verdict)
     assert results.of()["mean"].to_list() == [None] and results.verdict.startswith("failed ")
     assert results.run().doubt is not None and not results.run().counts
 
