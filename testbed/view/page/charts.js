@@ -61,7 +61,6 @@ function updateLive() {
   shown = key;
   const flows = charted(), [begin, end] = historyWindow();
   draw(flows, flows.map((flow) => seriesOf(flow.name)), airOf(begin, end), latenessSoFar(), begin, end, key);
-  showValues();
 }
 
 // The rows of a window, and one before and behind it, so that lines go to its edges.
@@ -102,6 +101,8 @@ function draw(flows, series, air, late, begin, end, key) {
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
   const figures = wanted.map(figureOf); // all of them first: they share the width
   charts = wanted.map((one, at) => chart(one, figures[at], from, to, marks));
+  valued = 0;
+  showValues();
 }
 
 // A title, and for each line a sample of it with its name and its value now; a flow's RTO stands behind its RTT.
