@@ -23,7 +23,7 @@ from testbed.serve.query import Query
 from testbed.serve.queue import NoJob, Queue, QueueFull, WrongState
 from testbed.serve.request import Plan, names, plan_of
 from testbed.serve.results import MAX_ROWS, TABLES, NotThere, Results
-from testbed.web.guard import BodyTooLong, Guard, Rules, refuse
+from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
 from testbed.web.server import Listener
 
 OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
@@ -71,7 +71,7 @@ class Api:
             Route(run + "/cells/{cell}/{seed}/air", self._answer(self._air)),
             Route(run + "/cells/{cell}/{seed}/story", self._answer(self._story)),
         ]  # fmt: skip
-        handlers: dict[Any, Any] = {404: _unknown, 405: _wrong_method, 500: _failed, BodyTooLong: _too_long}
+        handlers: dict[Any, Any] = {404: _unknown, 405: _wrong_method, 500: _failed, BodyTooLong: too_long}
         application = Starlette(routes=routes, exception_handlers=handlers)
         rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, methods=None)
         return Guard(application, rules)
@@ -236,10 +236,6 @@ async def _wrong_method(request: Request, problem: Exception) -> Response:
     response = refuse(405, f"{shortened(request.url.path)}: takes no {request.method}; GET /api/openapi.json lists the methods")
     response.headers.update(getattr(problem, "headers", None) or {})  # Allow
     return response
-
-
-async def _too_long(_request: Request, problem: Exception) -> Response:
-    return refuse(413, str(problem))
 
 
 async def _failed(request: Request, problem: Exception) -> Response:

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 
 from analysis.errors import AnalysisError
 from testbed.errors import ManetError
-from testbed.web.guard import Guard, Rules, refuse
+from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
 
 PAGE = Path(__file__).resolve().parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
@@ -63,7 +63,9 @@ class View:
             *(Route(f"/api/{path}", self._answer(method, words)) for path, (method, words) in ANSWERS.items()),
             Route("/api/campaign", self._campaign), Route("/api/frames", self._frames),
         ]  # fmt: skip
-        application = Starlette(routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: _failed})
+        application = Starlette(
+            routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: _failed, BodyTooLong: too_long}
+        )
         application.add_middleware(GZipMiddleware, minimum_size=4096, compresslevel=1)
         return Guard(application, rules)
 

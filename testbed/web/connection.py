@@ -40,6 +40,13 @@ class PromptConnection(H11Protocol):
         self._relax()
         super().on_response_complete()
 
+    def shutdown(self) -> None:
+        """The server ends: it does not wait for the rest of a request."""
+        if self._deadline is not None:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
         self._relax()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -107,6 +108,8 @@ class Guard:
             await self.app(scope, self._limited(receive), _with(HEADERS, send))
         except BodyTooLong as problem:
             await refuse(413, str(problem))(scope, receive, _with(HEADERS, send))
+        except ClientDisconnect:  # in the middle of its body; there is nobody to answer
+            pass
 
     def _limited(self, receive: Receive) -> Receive:
         """A body without Content-Length is counted as it arrives."""
@@ -125,6 +128,11 @@ class Guard:
 
 class BodyTooLong(Exception):
     """A body without a length that exceeds the limit."""
+
+
+async def too_long(_request: Request, problem: Exception) -> Response:
+    """For an application's handlers of exceptions: without it Starlette answers 500."""
+    return refuse(413, str(problem))
 
 
 def refuse(status: int, line: str) -> Response:

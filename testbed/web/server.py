@@ -3,8 +3,10 @@
 import ipaddress
 import secrets
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -55,14 +57,17 @@ def listen(text: str | None = None) -> Listener:
     return Listener(bound, Place(host, bound.getsockname()[1], frozenset(names)), secrets.token_urlsafe(24))
 
 
-def serve(listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered."""
+def serve(
+    listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None, ending: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered, `ending` in a thread at the signal, before the
+    answers that are under way have ended. Further signals have no effect."""
     config = uvicorn.Config(
         app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws="websockets-sansio", ws_max_size=MAX_MESSAGE_BYTES,
         ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on",
     )  # fmt: skip
-    server = _Server(config, ready)
+    server = _Server(config, ready, ending)
     try:
         server.run(sockets=[listener.socket])
     except KeyboardInterrupt:  # uvicorn raises the signal again once it has ended
@@ -72,9 +77,16 @@ def serve(listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: 
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._ready, self._ending = ready, ending
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """At the first signal alone: at a second one uvicorn drops its answers with a traceback."""
+        if self.should_exit:
+            return
+        threading.Thread(target=self._ending, daemon=True).start()  # a handler must take no lock
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -1,8 +1,10 @@
 """A scenario or an experiment before its start: the page is told what the run then does, and starts and stops it."""
 
+import http.client
 import json
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,25 @@ def test_a_body_that_is_no_action_is_refused_in_one_line(scenario, tmp_path, bod
         status, answer = act(served, body)
         assert status in (400, 413) and answer["error"] and "\n" not in answer["error"], answer
         assert served.ask("/api/run")["kind"] == "planned"
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(scenario, tmp_path):
+    with view(scenario, "--control", "--out", str(tmp_path / "results")) as served:
+        connection = http.client.HTTPConnection(served.base.removeprefix("http://"), timeout=30)
+        parts = (b"[" * (1 << 16) for _ in range(17))
+        with suppress(ConnectionError):  # it answers, and may close before the last part
+            connection.request("POST", "/api/control", parts, {"Authorization": f"Bearer {served.token}"}, encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())) == (413, {"error": "the body is larger than 1048576 bytes"})
+        connection.close()
+
+
+def test_ctrl_c_does_not_wait_for_half_a_request(scenario, tmp_path):
+    with view(scenario, "--control", "--out", str(tmp_path / "results")) as served:
+        client = http.client.HTTPConnection(served.base.removeprefix("http://"), timeout=30)
+        client.putrequest("POST", "/api/control")
+        client.putheader("Authorization", f"Bearer {served.token}")
+        client.putheader("Content-Length", "5")
+        client.endheaders(b"{")
+        assert served.ask("/api/run")["kind"] == "planned"
+    client.close()
