@@ -37,7 +37,8 @@ MAX_ROWS_OF_A_PACKET = 2000
 MAX_DROPS = 1000
 MAX_BINS = 4000
 MAX_POINTS = 5000
-MAX_RATES = 100  # of a throughput: shorter parts have one segment or none
+MAX_RATES = 100  # of a throughput
+LEAST_RATE_NS = 200_000_000  # a rate over less would be that of single segments, far above the radio's
 NEAR_ROWS = 40
 
 
@@ -326,9 +327,9 @@ class Recorded:
 
     def _acknowledged(self, flow: Flow, story: Story, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
         stairs = self._stairs(flow, story)
-        edges = _edges(begin_ns, end_ns, points)
-        before = [stairs.before(int(edge) + self.run.epoch_ns) for edge in edges]
-        return _rates(edges, np.diff(before))
+        middles, span_ns = _spans(begin_ns, end_ns, points)
+        begin, end = ([stairs.before(round(t) + self.run.epoch_ns) for t in middles + way * span_ns / 2] for way in (-1, 1))
+        return _rates(middles, span_ns, np.subtract(end, begin))
 
     def _stairs(self, flow: Flow, story: Story) -> Staircase:
         with self._lock:
@@ -340,12 +341,14 @@ class Recorded:
 
     def _received(self, flow: Flow, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
         path = self.run.path / "datagrams" / f"{flow.name}.csv"
-        edges = _edges(begin_ns, end_ns, points)
+        middles, span_ns = _spans(begin_ns, end_ns, points)
         if not path.exists():
-            return _rates(edges, np.zeros(len(edges) - 1))
-        rows = pl.read_csv(path).drop_nulls(["received_ns", "bytes"])
+            return _rates(middles, span_ns, np.zeros(len(middles)))
+        rows = pl.read_csv(path).drop_nulls(["received_ns", "bytes"]).sort("received_ns")
         t = rows["received_ns"].cast(pl.Int64).to_numpy() - self.run.epoch_ns
-        return _rates(edges, np.histogram(t, edges, weights=rows["bytes"].to_numpy())[0])
+        until = np.concatenate([[0], np.cumsum(rows["bytes"].to_numpy())])
+        begin, end = (until[np.searchsorted(t, middles + way * span_ns / 2)] for way in (-1, 1))
+        return _rates(middles, span_ns, end - begin)
 
     def _route_changes(self, story: Story) -> list[float]:
         """The times (s) at which a data segment took another path than the last one that arrived."""
@@ -376,14 +379,15 @@ def path_answer(path: FlowPath) -> dict[str, Any]:
     return asdict(path) | {"summary": path.summary}
 
 
-def _edges(begin_ns: int, end_ns: int, points: int) -> np.ndarray:
-    return np.linspace(begin_ns, end_ns, min(points, MAX_RATES) + 1)
+def _spans(begin_ns: int, end_ns: int, points: int) -> tuple[np.ndarray, float]:
+    """The middles of equal parts of a window, and the length (ns) over which a rate is taken around each."""
+    edges = np.linspace(begin_ns, end_ns, min(points, MAX_RATES) + 1)
+    return (edges[:-1] + edges[1:]) / 2, max(edges[1] - edges[0], LEAST_RATE_NS)
 
 
-def _rates(edges: np.ndarray, counts: np.ndarray) -> dict[str, list]:
-    """Bytes in parts of a window as bit/s at the middle of each."""
-    middles = (edges[:-1] + edges[1:]) / 2e9
-    return {"t": middles.tolist(), "v": (8e9 * counts / np.diff(edges)).tolist()}
+def _rates(middles: np.ndarray, span_ns: float, counts: np.ndarray) -> dict[str, list]:
+    """Bytes over a time around each middle as bit/s."""
+    return {"t": (middles / 1e9).tolist(), "v": (8e9 * counts / span_ns).tolist()}
 
 
 def _check_window(begin_ns: int, end_ns: int) -> None:

@@ -9,6 +9,7 @@ import uPlot from "./vendor/uPlot.esm.js";
 const place = document.getElementById("charts");
 const HEIGHT = 96, POINTS = 400, BINS = 240;
 const VALUES_EVERY_MS = 200;
+const LEAST_RATE_S = 0.1; // of frames: in shorter parts their number says more than a rate
 let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
 
 export function reset() {
@@ -89,10 +90,11 @@ function draw(flows, series, air, late, begin, end, key) {
   add("cwnd, segments", 1, ofFlows("cwnd"), true);
   add("RTT / RTO (thin), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, thin: true }))]);
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
-  const perSecond = air.bins / ((end - begin) / 1e9);
+  const part = (end - begin) / 1e9 / air.bins, isShort = part < LEAST_RATE_S;
+  const perSecond = isShort ? 1 : 1 / part, of = isShort ? `in ${+(1e3 * part).toPrecision(2)} ms` : "1/s";
   const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
-  add("Lost frames, 1/s", perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
-  add("Drops, 1/s", perSecond, Object.entries(air.drops).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
+  add(`Lost frames, ${of}`, perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
+  add(`Drops, ${of}`, perSecond, Object.entries(air.drops).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
   const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
   if (late.t.length) add("Lateness, ms", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
   if (late.t.length) Object.assign(wanted.at(-1), { verdicts: late, before: !state.live }); // a row of lateness.csv is the second before it

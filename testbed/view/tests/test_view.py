@@ -7,6 +7,7 @@ import json
 import socket
 from collections import Counter
 from pathlib import Path
+from statistics import mean
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from analysis.past_snapshot import of_run
 from analysis.rundir import RunDirectory
 from analysis.story import flow_named, of_segment, read_story
 from analysis.story_text import table_lines
+from analysis.throughput import initial_sequence, sender_view
 from testbed.errors import UsageError
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view.actions import Actions
@@ -97,6 +99,20 @@ def test_a_frame_has_its_packet_of_the_capture_and_its_segment(served: Served, r
     assert found["pcap"]["packet"] == sent.index(place) + 1
     assert any("Internet Protocol" in line for line in found["pcap"]["fields"])
     assert served.ask(f"/api/packet/{rows[place]['packet']}")["segment"]["flow"] == "flow1"
+
+
+def test_throughput_is_that_of_the_flow_however_short_the_window(served: Served, run_dir):
+    about = served.ask("/api/run")
+    begin, end = int(about["traffic_ns"]), int(about["end_ns"])
+    whole = served.ask(f"/api/series?flow=flow1&from={begin}&to={end}&points=10")["throughput"]["v"]
+    run = RunDirectory(run_dir)
+    story = read_story(run, flow_named(run, 1))
+    packets = run.capture_of(story.flow, "sta1")
+    acked = sender_view(packets, story.connection, initial_sequence(story.connection, packets) or 0).acked.total
+    assert mean(whole) == pytest.approx(8e9 * acked / (end - begin))
+    for at in range(begin, end, (end - begin) // 20):
+        rates = served.ask(f"/api/series?flow=flow1&from={at}&to={at + 10_000_000}&points=100")["throughput"]["v"]
+        assert all(0 <= rate < 2e6 for rate in rates), "no more than the radio's 2 Mbit/s"
 
 
 def test_a_queue_is_what_was_enqueued_and_not_yet_sent(served: Served, run_dir):
