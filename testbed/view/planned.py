@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.reception import RECEIVED, SENSED, range_of
+from analysis.reception import RECEIVED, SENSED, radio_of, range_of
 from mobility.trace import Leg, Trace
 from scenarios.events import Event, by_time
 from scenarios.flows import FIRST_PORT
@@ -46,7 +46,8 @@ class Planned:
             "begin_ns": "0", "end_ns": str(round((self.traffic_s + scenario.traffic_seconds()) * 1e9)),
             "traffic_ns": str(round(self.traffic_s * 1e9)), "verdict": None, "status": None, "error": None, "seed": self.seed,
             "area": scenario.area, "range_m": range_of(medium, RECEIVED), "sense_m": range_of(medium, SENSED),
-            "radio": scenario.radio, "routing": scenario.routing.protocol, "events": list(self._events()),
+            "queue_packets": scenario.queue, "slot_us": (radio_of(medium) or {}).get("slot_us"), "radio": scenario.radio,
+            "routing": scenario.routing.protocol, "events": list(self._events()),
             "stations": [
                 {"name": name, "address": ip_address(number)} for number, name in enumerate(scenario.station_names(), start=1)
             ],
@@ -87,6 +88,18 @@ class Planned:
         """`/api/counts`: nothing."""
         return NOTHING
 
+    def drops(self, _begin_ns: int, _end_ns: int, _limit: int) -> dict[str, Any]:
+        """`/api/drops`: none."""
+        return {"drops": []}
+
+    def queues(self, at_ns: int) -> dict[str, Any]:
+        """`/api/queues`: nothing waits."""
+        return {"t_ns": str(at_ns), "queues": {}}
+
+    def lateness(self) -> dict[str, list]:
+        """`/api/lateness`: nothing was late yet."""
+        return {name: [] for name in ("t", "p50_us", "p99_us", "max_us", "stalled_ms", "verdict")}
+
     def series(self, _flow: str, _begin_ns: int, _end_ns: int, _points: int) -> dict[str, Any]:
         """`/api/series`: nothing."""
         return {}
@@ -101,14 +114,6 @@ class Planned:
             raise UsageError(f"station {name!r}: is not in this scenario; there are {', '.join(self.scenario.station_names())}")
         switches = [on for t_ns, who, on in self.movement()["power"] if who == name and t_ns <= at_ns]
         return {"name": name, "on": switches[-1] if switches else True, "queue": [], "sending": None, "counts": NOTHING}
-
-    def queues(self, at_ns: int) -> dict[str, Any]:
-        """`/api/queues`: no packets."""
-        return {"t_ns": str(at_ns), "queues": {}}
-
-    def lateness(self) -> dict[str, list]:
-        """`/api/lateness`: no second has passed."""
-        return {name: [] for name in ("t", "p50_us", "p99_us", "max_us", "stalled_ms", "verdict")}
 
     @cached_property
     def _trace(self) -> Trace:
