@@ -94,7 +94,7 @@ function draw(flows, series, air, late, begin, end, key) {
   const perSecond = isShort ? 1 : 1 / part, of = isShort ? `in ${+(1e3 * part).toPrecision(2)} ms` : "1/s";
   const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
   add(`Lost frames, ${of}`, perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
-  add(`Drops, ${of}`, perSecond, Object.entries(air.drops).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
+  add(`Drops, ${of}`, perSecond, Object.entries(air.drops).filter(([, v]) => v.some(Boolean)).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
   const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
   if (late.t.length) add("Lateness, ms", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
   if (late.t.length) Object.assign(wanted.at(-1), { verdicts: late, before: !state.live }); // a row of lateness.csv is the second before it

@@ -125,6 +125,11 @@ def until(page, expression: str) -> None:
     wait_until(holds, expression)
 
 
+def violations(page) -> int:
+    """How many violations of accessibility axe finds."""
+    return Axe().run(page).violations_count
+
+
 def now_ns(page) -> float:
     return page.evaluate("window.manetView.state.now")
 
@@ -507,7 +512,7 @@ def test_a_folder_of_runs_lists_them_and_opens_each(browser, run_dir, tmp_path):
     ):
         rows = page.locator("#folder-rows tr").all_inner_texts()
         assert [row.split("\t")[:2] for row in rows] == [["all/seed-1", "complete"], ["all/seed-2", "complete"]]
-        assert Axe().run(page).violations_count == 0
+        assert violations(page) == 0
         page.click("text=all/seed-2")
         page.wait_for_selector("#map")  # the address changes and the page loads again: no script can run until then
         until(page, "window.manetView?.state.movement")

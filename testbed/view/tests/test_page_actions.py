@@ -8,7 +8,7 @@ from analysis.metrics import analyse_run
 from analysis.rundir import RunDirectory
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view.tests.serving import view
-from testbed.view.tests.test_page import MISSING, browser, opened, until  # noqa: F401  (browser is a fixture)
+from testbed.view.tests.test_page import MISSING, browser, opened, until, violations  # noqa: F401  (browser is a fixture)
 
 pytestmark = [
     pytest.mark.root, pytest.mark.slow, pytest.mark.pages, needs_runs,
@@ -54,6 +54,8 @@ def test_a_scenario_is_started_on_the_page_goes_live_and_ends_as_a_record(browse
     scenario.write_text('hops = 2\nduration = 10\nwarmup = 0\nevents = [{ at = 2, move = "sta3", to = [400, 40] }]\n')
     with view(scenario, "--control", "--out", str(tmp_path / "results")) as served, planned(browser, served) as page:
         assert page.inner_text("#mode") == "planned"
+        assert violations(page) == 0
+        assert page.locator("#charts figure").count() == 0, "nothing has happened yet"
         page.locator("#slider").fill("1000000")
         until(page, "window.manetView.state.now === Number(window.manetView.state.about.end_ns)")
         page.fill("#start-seed", "2")
