@@ -161,7 +161,7 @@ def repeat(options: argparse.Namespace) -> int:
         {name: scenario}, [recorded.seed], say=say, tcp_place=place_of("tcp", options.overrides, name),
         kernel=options.kernel, allow_internet=options.allow_internet,
     )  # fmt: skip
-    progress = Progress()
+    progress = progress_of(options)
     progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
     def show_stage(stage: str, fraction: float | None) -> None:

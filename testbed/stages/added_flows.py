@@ -15,13 +15,14 @@ from analysis.added_flows import ADDED_FLOWS, ADDED_FORMAT
 from analysis.files import write_atomic
 from scenarios.refusal import validated
 from scenarios.scenario import MIN_DURATION_S, Scenario
+from scenarios.traffic import DEFAULT_KIND, kinds
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Child, Processes
 from testbed.stages import kernel_tcp, traffic
 from testbed.stages.site import Site
 from testbed.stages.station import StationNet
 
-KINDS = ("bulk", "transfer")
+KINDS = tuple(name for name, kind in kinds().items() if kind.measured == "tcp")  # one connection from source to target
 MIN_LEFT_S = 1.0  # a flow that begins later than this before the end of the traffic has hardly connected
 KEYS = {"from", "to", "traffic", "tcp", "size", "seconds"}
 
@@ -92,7 +93,7 @@ class AddedFlows:
         unknown = sorted(wanted.keys() - KEYS - {"op"})
         if unknown:
             raise UsageError(f"{unknown[0][:40]}: is no key of a flow; use {', '.join(sorted(KEYS))}")
-        if wanted.get("traffic", KINDS[0]) not in KINDS:
+        if wanted.get("traffic", DEFAULT_KIND) not in KINDS:
             raise UsageError(f"traffic: a view starts {' or '.join(KINDS)}; put any other flow into the scenario")
         if self._begin_s is None:
             raise UsageError("the traffic of the run has not begun; start the flow when it has")
@@ -134,7 +135,7 @@ class AddedFlows:
 
 def _text(scenario: Scenario) -> str:
     flow = scenario.flows[-1]
-    size = "" if flow.traffic != "transfer" else f" of {flow.size} bytes"
+    size = "" if flow.size is None else f" of {flow.size} bytes"
     return f"{flow.traffic}{size}, {scenario.tcp_of(flow).spelled}, {scenario.seconds_of(flow):g} s"
 
 

@@ -52,7 +52,8 @@ def test_a_run_ends_with_its_status_and_lines(tmp_path: Path) -> None:
 def test_a_wrong_file_is_the_last_line(tmp_path: Path) -> None:
     child = RunChild([tmp_path / "absent.toml"], tmp_path / "child")
     assert child.wait(DEADLINE_S) == 2
-    assert child.last_lines(1)[0].startswith(f"manet run: {tmp_path}/absent.toml: there is no such file")
+    (line,) = child.last_lines(1)
+    assert line.startswith("manet run: ") and "there is no such file" in line
 
 
 @pytest.mark.root

@@ -157,7 +157,7 @@ def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator:
             )
             running.receiver = children.start("flow1-receiver", [PYTHON, "-c", line], remedy="look")
             running.receiver_started = time.monotonic()
-            traffic._wait_until_ready([running], children)
+            traffic.wait_until_ready([running], children)
             return time.monotonic() - running.receiver_started
 
         yield wait
