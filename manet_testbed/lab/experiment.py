@@ -8,9 +8,10 @@ from manet_testbed.errors import WrongScenario
 from manet_testbed.lab.execution import Runnable
 from manet_testbed.lab.refusals import translated
 from manet_testbed.lab.scenario import Scenario
-from manet_testbed.lab.values import document_of, plain, settings_of, text_of
+from manet_testbed.lab.values import document_of, plain, settings_of
 from scenarios import toml_file
 from scenarios.document import Document
+from scenarios.toml_text import file_text
 from testbed.campaigns import experiment as definitions
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
@@ -37,7 +38,7 @@ class Experiment(Runnable):
         content = {"question": question, "scenario": scenario.given, **tables}
         content |= {"axes": axes} if axes else {}
         content |= {"variants": [{"name": each, "set": keys} for each, keys in variants.items()]} if variants else {}
-        content |= {} if seeds is None else {"full": {"seeds": seeds} | dict(tables.get("full", {}))}
+        content |= {} if seeds is None else {"full": dict(tables.get("full", {})) | {"seeds": seeds}}
         document = document_of(plain(content), name, scenario.folder)
         return cls(document, Request(), [document.path.name])
 
@@ -61,7 +62,7 @@ class Experiment(Runnable):
     def toml(self) -> str:
         """The definition as the text of an experiment's file, for `manet run` and `manet campaign`; without the `set`, `quick`
         and `variants` of `load`."""
-        return text_of(self._document.tables)
+        return file_text(self._document.tables)
 
     @property
     def question(self) -> str:

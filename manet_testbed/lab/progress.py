@@ -84,9 +84,11 @@ class CalledBack(Reporter):
     def _call(self, run: str, stage: str, fraction: float | None = None, *, ended: bool = False) -> None:
         if self._callback is None or self.problem is not None:
             return
+        with self._lock:  # other threads change what is estimated
+            step = Progress(run, stage, fraction, self.done, self.total, self.seconds_left(), ended)
         with self._one:
             try:
-                self._callback(Progress(run, stage, fraction, self.done, self.total, self.seconds_left(), ended))
+                self._callback(step)
             except BaseException as problem:
                 self.problem = problem
                 self._stop.set()

@@ -8,10 +8,11 @@ from typing import Any, Self
 from manet_testbed.errors import WrongScenario
 from manet_testbed.lab.execution import Runnable
 from manet_testbed.lab.refusals import translated
-from manet_testbed.lab.values import document_of, plain, settings_of, text_of
+from manet_testbed.lab.values import document_of, plain, settings_of
 from scenarios import toml_file
 from scenarios.keys import Keys
 from scenarios.overrides import Change
+from scenarios.toml_text import file_text
 from testbed.campaigns import experiment as definitions
 from testbed.campaigns.library import find
 
@@ -62,7 +63,7 @@ class Scenario(Runnable):
     @property
     def toml(self) -> str:
         """The keys as the text of a scenario file for `manet run`."""
-        return text_of(self.given)
+        return file_text(self.given)
 
     @property
     def folder(self) -> Path:

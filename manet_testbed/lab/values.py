@@ -1,13 +1,14 @@
 """Values of Python as those of a TOML file."""
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from manet_testbed.errors import WrongScenario
+from manet_testbed.lab.refusals import translated
 from scenarios.document import Document
+from scenarios.toml_text import file_text, value_text
 from testbed.campaigns.declaration import NAME
 
 
@@ -25,29 +26,17 @@ def plain(value: Any) -> Any:
     return value
 
 
-def written(value: Any) -> str:
-    """A plain value in the notation of TOML, as after `--set key=`."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {written(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list):
-        return f"[{', '.join(map(written, value))}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
-
-
 def settings_of(values: Mapping[str, Any]) -> list[str]:
     """The options of the command line that replace these keys."""
-    return [word for key, value in plain(values).items() for word in ("--set", f"{key}={written(value)}")]
+    with translated(WrongScenario):
+        return [word for key, value in plain(values).items() for word in ("--set", f"{key}={value_text(value, key)}")]
 
 
 def document_of(tables: dict[str, Any], name: str, folder: Path = Path()) -> Document:
     """The definition as a document of its own, to whose `folder` relative paths refer; its text is that of a TOML file."""
     path = folder / f"{checked_name(name)}.toml"
-    return Document(path, name, tables, texts={path: text_of(tables)})
-
-
-def text_of(tables: dict[str, Any]) -> str:
-    """The tables as the text of a TOML file: a line for each key at its top."""
-    return "".join(f"{_key(key)} = {written(value)}\n" for key, value in tables.items())
+    with translated(WrongScenario):
+        return Document(path, name, tables, texts={path: file_text(tables)})
 
 
 def checked_name(name: str) -> str:
@@ -55,7 +44,3 @@ def checked_name(name: str) -> str:
     if re.fullmatch(NAME, name) is None:
         raise WrongScenario(f"name={name!r}: is no name; use letters, digits, '.', '-' and '_', beginning with a letter or digit")
     return name
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

@@ -17,11 +17,11 @@ from scenarios.models import STRICT, as_tuple
 from scenarios.quantities import Whole
 from scenarios.refusal import validated
 from scenarios.toml_lines import Path as KeyPath
+from scenarios.toml_text import file_text, value_text
 from testbed.campaigns import library
 from testbed.campaigns.experiment import Experiment, of_document
 from testbed.campaigns.request import Request
 from testbed.errors import UsageError, did_you_mean, shortened
-from testbed.serve.toml_text import file_text, value_text
 
 MAX_SEEDS = 10_000
 MAX_SETTING = 100_000  # characters of a value of `set`: execve(2) takes 128 KiB for an argument

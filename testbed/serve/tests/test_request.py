@@ -1,39 +1,17 @@
 """Requests become plans: the same checks as files, and words for `manet run` that mean the same."""
 
-import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from testbed.errors import UsageError
 from testbed.serve.request import names, plan_of
-from testbed.serve.toml_text import MAX_WHOLE, file_text, value_text
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-SIMPLE = st.one_of(st.booleans(), st.integers(-MAX_WHOLE, MAX_WHOLE - 1), st.floats(allow_nan=False, allow_infinity=False), TEXT)
-VALUES = st.recursive(
-    SIMPLE, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXT, inner, max_size=4)), max_leaves=20
-)
 
 
 def refusal(body: Any) -> str:
     with pytest.raises(UsageError) as refused:
         plan_of(body, check_machine=False)
     return str(refused.value)
-
-
-@given(st.dictionaries(TEXT, VALUES, max_size=5))
-def test_toml_gives_the_values_of_json_back(tables: dict[str, Any]) -> None:
-    assert tomllib.loads(file_text(tables)) == tables
-
-
-@given(VALUES)
-def test_a_value_of_set_is_one_line(value: Any) -> None:
-    text = value_text(value, "x")
-    assert "\n" not in text
-    assert tomllib.loads(f"value = {text}")["value"] == value
 
 
 def test_a_deep_value_is_refused() -> None:

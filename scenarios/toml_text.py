@@ -1,18 +1,20 @@
-"""Values of JSON as TOML 1.0 text on one line: what a request gives becomes a scenario's file, or a value of `--set`."""
+"""Values of JSON or Python as TOML 1.0 text: what a program gives becomes a scenario's file, or a value of `--set`."""
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.errors import UsageError
+from scenarios.errors import UsageError
 
 MAX_DEPTH = 10  # no key of a scenario needs more than five levels
 MAX_WHOLE = 1 << 63  # TOML 1.0: 64 bits, signed
 
 
 def value_text(value: Any, key: str, depth: int = 0) -> str:
-    """The value of `key`, which errors name. Raises UsageError for what TOML lacks: null, infinity, half a surrogate pair."""
+    """The value of `key`, which errors name, on one line. Raises UsageError for what TOML lacks: null, infinity, half a surrogate
+    pair, other types."""
     if depth > MAX_DEPTH:
         raise UsageError(f'key "{key}": is nested too deep; no key needs more than five levels')
     if isinstance(value, bool):
@@ -30,14 +32,21 @@ def value_text(value: Any, key: str, depth: int = 0) -> str:
     if isinstance(value, list):
         return f"[{', '.join(value_text(part, key, depth + 1) for part in value)}]"
     if isinstance(value, Mapping):
-        parts = (f"{_string(name, key)} = {value_text(part, f'{key}.{name}', depth + 1)}" for name, part in value.items())
+        parts = (f"{_name(name)} = {value_text(part, f'{key}.{name}', depth + 1)}" for name, part in value.items())
         return f"{{{', '.join(parts)}}}"
-    raise UsageError(f'key "{key}": is null, which TOML lacks; leave it out for the default')
+    if value is None:
+        raise UsageError(f'key "{key}": is null, which TOML lacks; leave it out for the default')
+    raise UsageError(f'key "{key}": is a {type(value).__name__}, which TOML lacks; give a text, a number, a list or a table')
 
 
 def file_text(tables: Mapping[str, Any]) -> str:
     """A file with each key on a line."""
-    return "".join(f"{_string(key, key)} = {value_text(value, key)}\n" for key, value in tables.items())
+    return "".join(f"{_name(key)} = {value_text(value, key)}\n" for key, value in tables.items())
+
+
+def _name(key: str) -> str:
+    """A bare key if TOML allows it."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _string(key, key)
 
 
 def _string(text: str, key: str) -> str:
