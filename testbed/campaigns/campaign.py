@@ -14,7 +14,7 @@ from pathlib import Path
 from analysis.files import read_object, write_atomic
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
-from testbed.campaigns.schedule import Outcome, Pace, Runner, Schedule, Task, start_places
+from testbed.campaigns.schedule import Outcome, Pace, Runner, Schedule, Task, is_of, move_aside, start_places
 from testbed.errors import UsageError
 
 
@@ -37,9 +37,19 @@ class Campaign:
         """Run everything that is missing; returns the outcomes in the order of seeds and cells."""
         schedule = Schedule(self.jobs, self.progress, self.runner, self.again, starts=self.starts, stop=self.stop)
         with claimed(self.directory, self.experiment, resume, self.again):
-            outcomes = schedule.run(self._tasks(), resume)
+            tasks = self._tasks()
+            if resume:
+                self._put_others_aside()
+            outcomes = schedule.run(tasks, resume)
         self.pace = schedule.pace
         return outcomes
+
+    def _put_others_aside(self) -> None:
+        """Runs of another scenario, also of seeds that are not asked for now, would be in the means of this one."""
+        for cell in self.experiment.cells:
+            for run in sorted((self.directory / cell.name).glob("seed-*")):
+                if (run / "scenario.json").exists() and not is_of(run, cell):
+                    self.progress.note(f"        {run}: is of another scenario; moved to {move_aside(run)}")
 
     def _tasks(self) -> list[Task]:
         tasks = tasks_of(self.experiment, self.directory)

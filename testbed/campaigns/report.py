@@ -147,7 +147,7 @@ class Report:
         return bool(self.endings["void"] + self.endings["failed"] + len(self.found.left_out))
 
     def put_aside(self) -> int:
-        """The number of void or incomplete runs in `<cell>/void/`, which are in no table."""
+        """The number of void or incomplete runs, and of those of another scenario, in `<cell>/void/`, which are in no table."""
         return sum(1 for cell in self.description["cells"] for _ in (self.directory / cell["name"] / "void").glob("seed-*"))
 
     def capture(self) -> Path | None:
@@ -251,7 +251,7 @@ class Report:
         counts += "".join(f", {number} {kind}" for kind, number in others.items() if number)
         worst, meaning = next((word, text) for word, text, applies in self._judgements() if applies)
         aside = self.put_aside()
-        reruns = f"; {aside} void or incomplete before, rerun (kept in <cell>/void)" if aside else ""
+        reruns = f"; {aside} void, incomplete or of another scenario before (kept in <cell>/void)" if aside else ""
         return f"{worst} ({counts}{reruns}): {meaning}{self._named()}"
 
     def _judgements(self) -> list[tuple[str, str, bool]]:

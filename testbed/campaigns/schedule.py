@@ -321,11 +321,15 @@ def is_complete(task: Task) -> bool:
 
     Without a manifest it is not: its worker was killed after run.json was written, and other files may be incomplete.
     """
-    run, scenario = read_object(task.directory / "run.json"), read_object(task.directory / "scenario.json")
-    same = scenario == json.loads(task.cell.scenario.to_json())
+    run, same = read_object(task.directory / "run.json"), is_of(task.directory, task.cell)
     if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
         return False
     return (task.directory / manifest.NAME).exists() and exclusion_reason(task.directory) is None
+
+
+def is_of(run: Path, cell: Cell) -> bool:
+    """Whether the run in a folder has the scenario of this cell."""
+    return read_object(run / "scenario.json") == json.loads(cell.scenario.to_json())
 
 
 def clear(directory: Path) -> None:

@@ -289,6 +289,24 @@ def test_resume_runs_only_missing_or_changed_runs(campaign):
     assert len(changed.calls) == 4
 
 
+def test_resume_with_fewer_seeds_leaves_no_run_of_another_scenario_in_the_means(campaign):
+    campaign(FakeRuns()).run(resume=False)
+    made = campaign(FakeRuns(), "window=4")
+    made.experiment = replace(made.experiment, seeds=1)
+    made.run(resume=True)
+    assert sorted(run.name for run in (campaign.out / "hops2").glob("seed-*")) == ["seed-1"]
+    assert (campaign.out / "hops2" / "void" / "seed-2-try-1" / "run.json").exists()
+    assert "seed-2: is of another scenario; moved to" in campaign.log.getvalue()
+
+
+def test_resume_with_fewer_seeds_keeps_the_others_of_the_same_scenario(campaign):
+    campaign(FakeRuns()).run(resume=False)
+    made = campaign(FakeRuns())
+    made.experiment = replace(made.experiment, seeds=1)
+    made.run(resume=True)
+    assert len(list((campaign.out / "hops2").glob("seed-*"))) == 2
+
+
 def test_a_run_whose_worker_was_killed_before_its_manifest_is_repeated(campaign):
     """run.json says complete before the manifest is written, last of all files."""
     campaign(FakeRuns()).run(resume=False)

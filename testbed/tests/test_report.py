@@ -172,7 +172,7 @@ def test_the_verdict_is_that_of_the_worst_run(results, counts, wanted):
 
 def test_a_void_run_that_was_rerun_is_reported(results, capsys):
     assert manet.main(["report", str(results)]) == 0
-    assert "; 1 void or incomplete before, rerun (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
+    assert "; 1 void, incomplete or of another scenario before (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
     assert Report(results).as_json([])["put_aside"] == 1
 
 
@@ -284,7 +284,7 @@ def test_missing_runs_of_the_experiment_are_named_with_the_next_command(results,
         "runs      2 of 8; missing: all seed 3 (interrupted), all seed 4, dsdv seeds 1 to 4; "
         "finish with ./manet run e --set hops=2 --out x --resume"
     ) in lines
-    assert lines[-1].startswith("verdict   failed (1 valid, 0 suspect, 0 void, 1 failed, 1 interrupted, 5 missing; 1 void or")
+    assert lines[-1].startswith("verdict   failed (1 valid, 0 suspect, 0 void, 1 failed, 1 interrupted, 5 missing; 1 void,")
     assert [words[-2:] for line in lines if (words := line.strip("│ ").split())[:1] == ["dsdv"]] == [["│", "none"]]
     summary = (results / "summary.csv").read_text().splitlines()
     assert [line.split(",")[:3] for line in summary if line.startswith("dsdv,")] == [["dsdv", "period", "acked_kbps"]]
