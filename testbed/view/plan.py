@@ -5,6 +5,7 @@ A started run is `manet run` as a child process, with the folder of results that
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,11 @@ class Plan:
     _begun: bool = False  # whether the results in the folder are of this view
     _shown: dict[str, Any] = field(default_factory=dict)
     _turn: threading.Lock = field(default_factory=threading.Lock)
+    _starter: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "start"))
+
+    def __post_init__(self) -> None:
+        # a thread inherits the nice value of the one that makes it, and the server's threads are made at nice 10 (site.py)
+        self._starter.submit(lambda: None).result()
 
     @property
     def title(self) -> str:
@@ -129,17 +135,33 @@ class Plan:
         with self._turn:
             if not self._child_ended:
                 raise UsageError(f"{self._started} is under way; stop it, or wait for its end")
-            if not self._begun and self.folder.exists() and any(self.folder.iterdir()):
-                raise UsageError(
-                    f"{self.folder}: holds results already; see them with `manet view {self.folder}`, remove them, or give "
-                    "another folder with --out"
-                )
-            if (self.folder / name).exists():
-                raise UsageError(f"{self.folder / name}: holds a run already; take another seed")
+            self._check_free(name)
             seeds = max(seed, self.experiment.seeds)
             words = [*self.words, "--seeds", str(seeds), "--only", name, "--out", str(self.folder), "--resume"]
-            self._child, self._started, self._begun = RunChild(words, self.folder / LOG), name, True
+            self._child, self._started, self._begun = self._child_of(words), name, True
         return {"started": name, "directory": str(self.folder / name)}
+
+    def _check_free(self, name: str) -> None:
+        try:
+            holds_results = not self._begun and self.folder.exists() and any(self.folder.iterdir())
+        except OSError as problem:
+            raise self._no_folder(problem) from None
+        if holds_results:
+            raise UsageError(
+                f"{self.folder}: holds results already; see them with `manet view {self.folder}`, remove them, or give another "
+                "folder with --out"
+            )
+        if (self.folder / name).exists():
+            raise UsageError(f"{self.folder / name}: holds a run already; take another seed")
+
+    def _child_of(self, words: list[str]) -> RunChild:
+        try:
+            return self._starter.submit(RunChild, words, self.folder / LOG).result()
+        except OSError as problem:
+            raise self._no_folder(problem) from None
+
+    def _no_folder(self, problem: OSError) -> UsageError:
+        return UsageError(f"{self.folder}: {problem.strerror}; give another folder with --out")
 
     def _stop(self, name: str) -> dict[str, Any]:
         if self._child is None or self._child_ended or self._started != name:
