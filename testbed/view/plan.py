@@ -18,6 +18,7 @@ from testbed.runs.under_way import actions_of, under_way
 from testbed.view.actions import Actions
 from testbed.view.folder import Folder
 from testbed.view.live import UnderWay
+from testbed.view.open_runs import OpenRuns
 from testbed.view.planned import Planned
 from testbed.view.recorded import Recorded
 
@@ -25,6 +26,7 @@ MAX_SEED = 10_000  # of a scenario (seeds)
 NAME = re.compile(r"(?P<cell>.+)/seed-(?P<seed>[1-9][0-9]{0,4})")
 LOG = Path("log") / "view"  # in the folder of results: what `manet run` prints
 ENDS_WITHIN_S = 60.0
+KEPT = 3  # runs whose files stay in memory
 
 
 @dataclass
@@ -38,7 +40,7 @@ class Plan:
     _child: RunChild | None = None
     _started: str | None = None
     _begun: bool = False  # whether the results in the folder are of this view
-    _shown: dict[str, Any] = field(default_factory=dict)
+    _shown: OpenRuns[UnderWay | Recorded] = field(default_factory=lambda: OpenRuns(KEPT))
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _starter: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "start"))
 
@@ -71,10 +73,10 @@ class Plan:
             if not self._begun or not (run / records.RUN).exists():
                 return planned
             if under_way(run) is not None:
-                is_up = actions_of(run) is not None or isinstance(self._shown.get(name), UnderWay)
-                return self._kept(name, UnderWay, run) if is_up else planned
+                is_up = actions_of(run) is not None or isinstance(self._shown.kept(run), UnderWay)
+                return self._opened(UnderWay, run) if is_up else planned
             has_ended = records.read(run / records.RUN).get("ended") is not None or self._child_ended
-            return self._kept(name, Recorded, run) if has_ended else planned
+            return self._opened(Recorded, run) if has_ended else planned
 
     def about(self, name: str | None) -> dict[str, Any]:
         """What `/api/run` adds of a run that can be started: `name`, `seed`, `startable`, `starting`, and `failure`, the last
@@ -126,10 +128,8 @@ class Plan:
         title = "/".join([self.title, *([cell.name] if len(cells) > 1 else []), f"seed-{seed}"])
         return name, Planned(title, cell.scenario, seed, self.folder / name)
 
-    def _kept(self, name: str, kind: type[UnderWay] | type[Recorded], run: Path) -> Any:
-        if not isinstance(self._shown.get(name), kind):
-            self._shown[name] = kind(run)
-        return self._shown[name]
+    def _opened(self, kind: type[UnderWay] | type[Recorded], run: Path) -> UnderWay | Recorded:
+        return self._shown.opened(run, lambda: kind(run), lambda found: isinstance(found, kind))
 
     def _start(self, name: str, seed: int) -> dict[str, Any]:
         with self._turn:
