@@ -18,6 +18,7 @@ from starlette.websockets import WebSocket
 
 from analysis.errors import AnalysisError
 from testbed.errors import ManetError
+from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
 
 PAGE = Path(__file__).resolve().parent / "page"
@@ -64,7 +65,7 @@ class View:
             Route("/api/campaign", self._campaign), Route("/api/frames", self._frames),
         ]  # fmt: skip
         application = Starlette(
-            routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: _failed, BodyTooLong: too_long}
+            routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: failed, BodyTooLong: too_long}
         )
         application.add_middleware(GZipMiddleware, minimum_size=4096, compresslevel=1)
         return Guard(application, rules)
@@ -82,7 +83,7 @@ class View:
                     found |= await run_in_threadpool(self._site.about, name)
             except (ManetError, AnalysisError) as problem:
                 return refuse(400, str(problem))
-            return _json(found)
+            return as_json(found)
 
         return answer
 
@@ -99,7 +100,7 @@ class View:
         return Response(packed, media_type="application/octet-stream", headers={"x-total": str(total)})
 
     async def _campaign(self, _request: Request) -> Response:
-        return _json({"runs": await run_in_threadpool(self._site.listing) or []})
+        return as_json({"runs": await run_in_threadpool(self._site.listing) or []})
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -129,7 +130,7 @@ class View:
             return refuse(400, "the body is no JSON object")
         except (ManetError, AnalysisError) as problem:
             return refuse(400, str(problem))
-        return _json(done)
+        return as_json(done)
 
 
 class Query:
@@ -190,17 +191,9 @@ ANSWERS: dict[str, tuple[str, Callable[[Query], tuple]]] = {
 }  # fmt: skip
 
 
-def _json(content: object) -> Response:
-    return Response(json.dumps(content, allow_nan=False, default=float), media_type="application/json")
-
-
 async def _no_http(_request: Request) -> Response:
     return refuse(426, "/api/live is a WebSocket")
 
 
 async def _unknown(request: Request, _problem: Exception) -> Response:
     return refuse(404, f"{request.url.path[:100]}: no such address; formats/view.md lists them")
-
-
-async def _failed(request: Request, problem: Exception) -> Response:
-    return refuse(500, f"{request.url.path[:100]}: {type(problem).__name__}; please report it")

@@ -1,6 +1,7 @@
-"""The words of a request's address, checked: those after `?`, and the seed."""
+"""The words of a request's address, checked: those after `?`, and numbers in its path."""
 
 import math
+import re
 from collections.abc import Collection
 
 from starlette.requests import Request
@@ -8,6 +9,7 @@ from starlette.requests import Request
 from testbed.errors import ManetError, shortened
 
 MAX_WHOLE = (1 << 63) - 1
+WHOLE = re.compile("-?[0-9]{1,19}")
 
 
 class Wrong(ManetError):
@@ -69,12 +71,12 @@ class Query:
             raise Wrong(f"{name}={shortened(given)}: is no time in seconds")
         return found
 
-    def seed(self) -> int:
-        """The seed in the path."""
-        return _whole("seed", self.path["seed"], 1, 10**6)
+    def in_path(self, name: str, least: int = 0, most: int = MAX_WHOLE) -> int:
+        """A whole number within bounds, in the path."""
+        return _whole(name, self.path[name], least, most)
 
 
 def _whole(name: str, given: str, least: int, most: int) -> int:
-    if not (given.isascii() and given.isdecimal()) or len(given) > 19 or not least <= int(given) <= most:
+    if WHOLE.fullmatch(given) is None or not least <= int(given) <= most:
         raise Wrong(f"{name}={shortened(given)}: is no whole number from {least} to {most}")
     return int(given)
