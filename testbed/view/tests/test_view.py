@@ -138,6 +138,13 @@ def test_a_queue_is_what_was_enqueued_and_not_yet_sent(served: Served, run_dir):
         ("/static//etc/passwd", 404), ("/api/frame/999999999", 400), ("/api/frames?from=x&to=2", 400),
         ("/api/frames?from=5&to=5", 400),
         ("/api/station/nobody?t=1", 400), ("/api/story?flow=flow9&segment=1", 400), ("/api/story?flow=flow1&t=nan", 400),
+        ("/api/overview?from=9999999999999999990&to=9999999999999999999", 400), ("/api/queues?t=-9223372036854775809", 400),
+        ("/api/drops?from=0&to=1&limit=99999999999999999999", 400),
+        ("/api/nav?from=9223372036854775807&to=9223372036854775808", 400),
+        ("/api/packet/" + "9" * 5000, 400), ("/api/frame/" + "9" * 5000, 400), ("/api/packet/4294967296", 400),
+        ("/api/frame/-1", 400),
+        ("/api/story?flow=flow1&segment=" + "9" * 19, 400), ("/api/story?flow=flow1&t=1e300", 400),
+        ("/api/frames?to=1" + "0" * 5000, 400), ("/api/queues?t=%D9%A3", 400),
         ("/api/run?run=../../etc", 400), ("/api/packet/0", 400), ("/api/series?flow=flow1&from=0", 400),
     ],
 )  # fmt: skip
