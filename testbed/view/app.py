@@ -17,13 +17,14 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from analysis.errors import AnalysisError
-from testbed.errors import ManetError
+from testbed.errors import ManetError, shortened
 from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
 from testbed.web.query import Query
 
 PAGE = Path(__file__).resolve().parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+FILES = {str(path.relative_to(PAGE)): path for path in PAGE.rglob("*") if path.suffix in KINDS and path.is_file()}
 DEFAULT_FRAMES = 20_000
 MAX_TIME_NS = 10**18  # of model time, 31 years: sums with it stay below 2^63
 MAX_NUMBER = (1 << 32) - 1  # of a packet, as in the columns
@@ -80,7 +81,7 @@ class View:
                 name = query.text_if_given("run")
                 viewed = await run_in_threadpool(self._site.viewed, name)
                 if not hasattr(viewed, method):
-                    return refuse(404, f"{request.url.path[:100]}: is not known before the run's end")
+                    return refuse(404, f"{shortened(request.url.path)}: is not known before the run's end")
                 found = await run_in_threadpool(getattr(viewed, method), *words(query))
                 if request.url.path == "/api/run":
                     found |= await run_in_threadpool(self._site.about, name)
@@ -107,9 +108,9 @@ class View:
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
-        file = (PAGE / name).resolve()
-        if not file.is_relative_to(PAGE) or not file.is_file() or file.suffix not in KINDS:
-            return refuse(404, f"{request.url.path[:100]}: no such file of the page")
+        file = FILES.get(name)
+        if file is None:
+            return refuse(404, f"{shortened(request.url.path)}: no such file of the page")
         return FileResponse(file, media_type=KINDS[file.suffix])
 
     async def _live(self, socket: WebSocket) -> None:
@@ -174,4 +175,4 @@ async def _no_http(_request: Request) -> Response:
 
 
 async def _unknown(request: Request, _problem: Exception) -> Response:
-    return refuse(404, f"{request.url.path[:100]}: no such address; formats/view.md lists them")
+    return refuse(404, f"{shortened(request.url.path)}: no such address; formats/view.md lists them")

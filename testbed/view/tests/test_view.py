@@ -135,7 +135,9 @@ def test_a_queue_is_what_was_enqueued_and_not_yet_sent(served: Served, run_dir):
     ("path", "status"),
     [
         ("/api/nothing", 404), ("/etc/passwd", 404), ("/static/../app.py", 404), ("/static/%2e%2e/%2e%2e/site.py", 404),
-        ("/static//etc/passwd", 404), ("/api/frame/999999999", 400), ("/api/frames?from=x&to=2", 400),
+        ("/static//etc/passwd", 404), ("/static/a%00b.js", 404), ("/static/" + "a" * 300 + ".js", 404),
+        ("/static/vendor", 404), ("/static/vendor/../../app.py", 404), ("/api/frame/999999999", 400),
+        ("/api/frames?from=x&to=2", 400),
         ("/api/frames?from=5&to=5", 400),
         ("/api/station/nobody?t=1", 400), ("/api/story?flow=flow9&segment=1", 400), ("/api/story?flow=flow1&t=nan", 400),
         ("/api/overview?from=9999999999999999990&to=9999999999999999999", 400), ("/api/queues?t=-9223372036854775809", 400),
