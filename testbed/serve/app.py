@@ -19,16 +19,18 @@ from testbed.serve import openapi
 from testbed.serve.events import as_sse
 from testbed.serve.gate import Gate
 from testbed.serve.job import ID, Job
-from testbed.serve.query import Query
 from testbed.serve.queue import NoJob, Queue, QueueFull, WrongState
 from testbed.serve.request import Plan, names, plan_of
 from testbed.serve.results import MAX_ROWS, TABLES, NotThere, Results
+from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
+from testbed.web.query import Query
 from testbed.web.server import Listener
 
 OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
 MAX_STREAMS = 16  # of events, far below the server's connections
 MAX_LISTED = 1000
+MAX_SEED = 10**6
 EVENTS = "text/event-stream"
 RETRY_S = "10"
 STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429}
@@ -71,7 +73,7 @@ class Api:
             Route(run + "/cells/{cell}/{seed}/air", self._answer(self._air)),
             Route(run + "/cells/{cell}/{seed}/story", self._answer(self._story)),
         ]  # fmt: skip
-        handlers: dict[Any, Any] = {404: _unknown, 405: _wrong_method, 500: _failed, BodyTooLong: too_long}
+        handlers: dict[Any, Any] = {404: _unknown, 405: _wrong_method, 500: failed, BodyTooLong: too_long}
         application = Starlette(routes=routes, exception_handlers=handlers)
         rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, methods=None)
         return Guard(application, rules)
@@ -85,7 +87,7 @@ class Api:
             body = json.loads(await request.body())
         except (ValueError, RecursionError):
             return refuse(400, 'the body is no JSON; send {"scenario": {...}} or {"experiment": "NAME"}')
-        return await self._answered(lambda: _json(self._about_job(self._queue.submit(self._plan(body))), 201))
+        return await self._answered(lambda: as_json(self._about_job(self._queue.submit(self._plan(body))), 201))
 
     def _plan(self, body: Any) -> Plan:
         """Checks take seconds for a large experiment."""
@@ -97,7 +99,7 @@ class Api:
             query = Query(request, {"before", "limit"})
             before = query.whole_if_given("before", 1, 10**9)
             jobs = self._queue.jobs(before, query.whole("limit", 100, 1, MAX_LISTED))
-            return _json({"runs": [job.summary() for job in jobs]})
+            return as_json({"runs": [job.summary() for job in jobs]})
 
         return await self._answered(found)
 
@@ -147,7 +149,7 @@ class Api:
                 raise NotThere(f"table {shortened(table)}: there are {', '.join(TABLES)}")
             if as_csv:
                 return FileResponse(self._results.table(job, table), media_type="text/csv")
-            return _json({"rows": self._results.rows(job, table)})
+            return as_json({"rows": self._results.rows(job, table)})
 
         return await self._answered(found)
 
@@ -155,14 +157,14 @@ class Api:
         query.only({"from", "to", "limit"})
         window = query.whole("from", 0), query.whole_if_given("to"), query.whole("limit", 1000, 1, MAX_ROWS)
         with self._reading.passed():
-            return self._results.air(job, query.path["cell"], query.seed(), *window)
+            return self._results.air(job, query.path["cell"], query.in_path("seed", 1, MAX_SEED), *window)
 
     def _story(self, job: Job, query: Query) -> dict[str, Any]:
         query.only({"flow", "segment", "t", "span"})
         flow, segment = query.text("flow", "flow1"), query.whole_if_given("segment")
         chosen = flow, segment, query.seconds("t", 0.0), query.seconds("span", 0.5)
         with self._reading.passed():
-            return self._results.story(job, query.path["cell"], query.seed(), *chosen)
+            return self._results.story(job, query.path["cell"], query.in_path("seed", 1, MAX_SEED), *chosen)
 
     # --- answers --------------------------------------------------------------------------------------------------
 
@@ -170,7 +172,7 @@ class Api:
         """A route about a job that answers in JSON."""
 
         async def answer(request: Request) -> Response:
-            return await self._answered(lambda: _json(method(self._queue.job(request.path_params["id"]), Query(request, None))))
+            return await self._answered(lambda: as_json(method(self._queue.job(request.path_params["id"]), Query(request, None))))
 
         return answer
 
@@ -194,7 +196,7 @@ class Api:
         return PlainTextResponse(TEXT.format(names=", ".join(names())))
 
     async def _openapi(self, _request: Request) -> Response:
-        return _json(await run_in_threadpool(openapi.document))
+        return as_json(await run_in_threadpool(openapi.document))
 
 
 def _route(path: str, **by_method: Endpoint) -> Route:
@@ -204,11 +206,6 @@ def _route(path: str, **by_method: Endpoint) -> Route:
         return await by_method["GET" if request.method == "HEAD" else request.method](request)
 
     return Route(path, chosen, methods=list(by_method))
-
-
-def _json(content: object, status: int = 200) -> Response:
-    text = json.dumps(content, allow_nan=False, default=float)
-    return Response(text + "\n", status, media_type="application/json")
 
 
 def _refused(problem: Exception) -> Response:
@@ -236,7 +233,3 @@ async def _wrong_method(request: Request, problem: Exception) -> Response:
     response = refuse(405, f"{shortened(request.url.path)}: takes no {request.method}; GET /api/openapi.json lists the methods")
     response.headers.update(getattr(problem, "headers", None) or {})  # Allow
     return response
-
-
-async def _failed(request: Request, problem: Exception) -> Response:
-    return refuse(500, f"{shortened(request.url.path)}: {type(problem).__name__}; please report it")

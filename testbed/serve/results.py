@@ -3,8 +3,6 @@
 import json
 import os
 import stat
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from analysis.errors import RunFileError
 from testbed.errors import ManetError, shortened
 from testbed.serve.job import Job
 from testbed.serve.queue import WrongState
+from testbed.view.open_runs import OpenRuns
 from testbed.view.recorded import Recorded
 
 TABLES = {"runs": "table.csv", "summary": "summary.csv"}
@@ -32,8 +31,7 @@ class Results:
     """The results of the jobs. Methods raise NotThere, WrongState, or an AnalysisError for files that cannot be read."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Path, Recorded] = OrderedDict()
-        self._lock = threading.Lock()
+        self._open: OpenRuns[Recorded] = OpenRuns(KEPT)
 
     def table(self, job: Job, name: str) -> Path:
         """The CSV file of a table of TABLES."""
@@ -94,12 +92,7 @@ class Results:
         directory = _ended(job).results / _cell(job, cell) / f"seed-{seed}"
         if not (directory / records.RUN).is_file():
             raise NotThere(f"cell {shortened(cell)}, seed {seed}: run {job.id} has no such run; its table lists them")
-        with self._lock:
-            found = self._open.pop(directory, None) or Recorded(directory)
-            self._open[directory] = found
-            while len(self._open) > KEPT:
-                self._open.popitem(last=False)
-            return found
+        return self._open.opened(directory, lambda: Recorded(directory))
 
 
 def _ended(job: Job) -> Job:

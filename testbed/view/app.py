@@ -17,12 +17,17 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from analysis.errors import AnalysisError
-from testbed.errors import ManetError
+from testbed.errors import ManetError, shortened
+from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
+from testbed.web.query import Query
 
 PAGE = Path(__file__).resolve().parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+FILES = {str(path.relative_to(PAGE)): path for path in PAGE.rglob("*") if path.suffix in KINDS and path.is_file()}
 DEFAULT_FRAMES = 20_000
+MAX_TIME_NS = 10**18  # of model time, 31 years: sums with it stay below 2^63
+MAX_NUMBER = (1 << 32) - 1  # of a packet, as in the columns
 
 
 class Runs(Protocol):
@@ -64,48 +69,48 @@ class View:
             Route("/api/campaign", self._campaign), Route("/api/frames", self._frames),
         ]  # fmt: skip
         application = Starlette(
-            routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: _failed, BodyTooLong: too_long}
+            routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: failed, BodyTooLong: too_long}
         )
         application.add_middleware(GZipMiddleware, minimum_size=4096, compresslevel=1)
         return Guard(application, rules)
 
-    def _answer(self, method: str, words: Callable[["Query"], tuple]) -> Callable:
+    def _answer(self, method: str, words: Callable[[Query], tuple]) -> Callable:
         async def answer(request: Request) -> Response:
-            query = Query(request)
+            query = Query(request, None)
             try:
-                name = query.text("run")
+                name = query.text_if_given("run")
                 viewed = await run_in_threadpool(self._site.viewed, name)
                 if not hasattr(viewed, method):
-                    return refuse(404, f"{request.url.path[:100]}: is not known before the run's end")
+                    return refuse(404, f"{shortened(request.url.path)}: is not known before the run's end")
                 found = await run_in_threadpool(getattr(viewed, method), *words(query))
                 if request.url.path == "/api/run":
                     found |= await run_in_threadpool(self._site.about, name)
             except (ManetError, AnalysisError) as problem:
                 return refuse(400, str(problem))
-            return _json(found)
+            return as_json(found)
 
         return answer
 
     async def _frames(self, request: Request) -> Response:
-        query = Query(request)
+        query = Query(request, None)
         try:
-            viewed = await run_in_threadpool(self._site.viewed, query.text("run"))
+            viewed = await run_in_threadpool(self._site.viewed, query.text_if_given("run"))
             if not hasattr(viewed, "window"):
                 return refuse(404, "/api/frames: is not known before the run's end")
-            begin_ns, end_ns, limit = query.whole("from"), query.whole("to"), query.whole("limit", DEFAULT_FRAMES)
-            packed, total = await run_in_threadpool(viewed.window, begin_ns, end_ns, limit)
+            words = *_window(query), _count(query, "limit", DEFAULT_FRAMES)
+            packed, total = await run_in_threadpool(viewed.window, *words)
         except (ManetError, AnalysisError) as problem:
             return refuse(400, str(problem))
         return Response(packed, media_type="application/octet-stream", headers={"x-total": str(total)})
 
     async def _campaign(self, _request: Request) -> Response:
-        return _json({"runs": await run_in_threadpool(self._site.listing) or []})
+        return as_json({"runs": await run_in_threadpool(self._site.listing) or []})
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
-        file = (PAGE / name).resolve()
-        if not file.is_relative_to(PAGE) or not file.is_file() or file.suffix not in KINDS:
-            return refuse(404, f"{request.url.path[:100]}: no such file of the page")
+        file = FILES.get(name)
+        if file is None:
+            return refuse(404, f"{shortened(request.url.path)}: no such file of the page")
         return FileResponse(file, media_type=KINDS[file.suffix])
 
     async def _live(self, socket: WebSocket) -> None:
@@ -129,69 +134,40 @@ class View:
             return refuse(400, "the body is no JSON object")
         except (ManetError, AnalysisError) as problem:
             return refuse(400, str(problem))
-        return _json(done)
-
-
-class Query:
-    """The words after `?`, checked. Raises UsageError with the name of the wrong one."""
-
-    def __init__(self, request: Request) -> None:
-        self._given, self.path = request.query_params, request.path_params
-
-    def text(self, name: str) -> str | None:
-        """A word, or None."""
-        return self._given.get(name)
-
-    def whole(self, name: str, otherwise: int | None = None) -> int:
-        """A whole number."""
-        given = self._given.get(name)
-        if given is None and otherwise is not None:
-            return otherwise
-        if given is None or not given.removeprefix("-").isdecimal() or len(given) > 19:
-            raise Wrong(f"{name}={given}: is no whole number")
-        return int(given)
-
-    def number(self, name: str) -> float | None:
-        """A number, or None."""
-        given = self._given.get(name)
-        if given is None:
-            return None
-        try:
-            found = float(given)
-        except ValueError:
-            raise Wrong(f"{name}={given[:40]}: is no number") from None
-        if not abs(found) < 1e9:
-            raise Wrong(f"{name}={given[:40]}: is no time")
-        return found
-
-
-class Wrong(ManetError):
-    """A wrong word of a request."""
+        return as_json(done)
 
 
 # the method of the viewed run, and its arguments
 ANSWERS: dict[str, tuple[str, Callable[[Query], tuple]]] = {
     "run": ("about", lambda q: ()),
     "movement": ("movement", lambda q: ()),
-    "overview": ("overview", lambda q: (q.whole("from"), q.whole("to"), q.whole("bins", 500))),
+    "overview": ("overview", lambda q: (*_window(q), _count(q, "bins", 500))),
     "counts": ("counts", lambda q: ()),
-    "nav": ("nav", lambda q: (q.whole("from"), q.whole("to"))),
-    "frame/{row:int}": ("frame", lambda q: (q.path["row"],)),
-    "packet/{number:int}": ("packet", lambda q: (q.path["number"],)),
-    "station/{name}": ("station", lambda q: (q.path["name"], q.whole("t"))),
-    "drops": ("drops", lambda q: (q.whole("from"), q.whole("to"), q.whole("limit", 1000))),
-    "queues": ("queues", lambda q: (q.whole("t"),)),
+    "nav": ("nav", lambda q: _window(q)),
+    "frame/{row}": ("frame", lambda q: (q.in_path("row", 0, MAX_NUMBER),)),
+    "packet/{number}": ("packet", lambda q: (q.in_path("number", 0, MAX_NUMBER),)),
+    "station/{name}": ("station", lambda q: (q.path["name"], _time(q, "t"))),
+    "drops": ("drops", lambda q: (*_window(q), _count(q, "limit", 1000))),
+    "queues": ("queues", lambda q: (_time(q, "t"),)),
     "lateness": ("lateness", lambda q: ()),
-    "routes": ("routes", lambda q: (q.whole("t"),)),
-    "series": ("series", lambda q: (q.text("flow") or "flow1", q.whole("from"), q.whole("to"), q.whole("points", 800))),
+    "routes": ("routes", lambda q: (_time(q, "t"),)),
+    "series": ("series", lambda q: (q.text("flow", "flow1"), *_window(q), _count(q, "points", 800))),
     "story": ("story", lambda q: (
-        q.text("flow") or "flow1", q.whole("segment") if q.text("segment") else None, q.number("t"), q.number("span") or 0.5
+        q.text("flow", "flow1"), q.whole_if_given("segment", 0, MAX_NUMBER), q.seconds("t", 0.0, -1e9), q.seconds("span", 0.5)
     )),
 }  # fmt: skip
 
 
-def _json(content: object) -> Response:
-    return Response(json.dumps(content, allow_nan=False, default=float), media_type="application/json")
+def _time(query: Query, name: str) -> int:
+    return query.needed(name, -MAX_TIME_NS, MAX_TIME_NS)
+
+
+def _window(query: Query) -> tuple[int, int]:
+    return _time(query, "from"), _time(query, "to")
+
+
+def _count(query: Query, name: str, otherwise: int) -> int:
+    return query.whole(name, otherwise, 1, MAX_NUMBER)
 
 
 async def _no_http(_request: Request) -> Response:
@@ -199,8 +175,4 @@ async def _no_http(_request: Request) -> Response:
 
 
 async def _unknown(request: Request, _problem: Exception) -> Response:
-    return refuse(404, f"{request.url.path[:100]}: no such address; formats/view.md lists them")
-
-
-async def _failed(request: Request, problem: Exception) -> Response:
-    return refuse(500, f"{request.url.path[:100]}: {type(problem).__name__}; please report it")
+    return refuse(404, f"{shortened(request.url.path)}: no such address; formats/view.md lists them")

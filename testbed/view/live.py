@@ -236,8 +236,6 @@ class Tail:
     def _take(self, row: dict[str, str]) -> None:
         try:
             key = f"{row['station']}:{row['sport']}>{row['dport']}"
-            if row.get("event"):
-                return
             self._found[key] = {
                 "station": row["station"], "sport": int(row["sport"]), "dport": int(row["dport"]), "daddr": row["daddr"],
                 "t_ns": row["t_ns"], "cwnd": int(row["snd_cwnd"]), "rtt_ms": int(row["srtt_us"] or 0) / 1e3,

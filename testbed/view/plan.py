@@ -5,6 +5,7 @@ A started run is `manet run` as a child process, with the folder of results that
 
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from testbed.runs.under_way import actions_of, under_way
 from testbed.view.actions import Actions
 from testbed.view.folder import Folder
 from testbed.view.live import UnderWay
+from testbed.view.open_runs import OpenRuns
 from testbed.view.planned import Planned
 from testbed.view.recorded import Recorded
 
@@ -24,6 +26,7 @@ MAX_SEED = 10_000  # of a scenario (seeds)
 NAME = re.compile(r"(?P<cell>.+)/seed-(?P<seed>[1-9][0-9]{0,4})")
 LOG = Path("log") / "view"  # in the folder of results: what `manet run` prints
 ENDS_WITHIN_S = 60.0
+KEPT = 3  # runs whose files stay in memory
 
 
 @dataclass
@@ -37,8 +40,13 @@ class Plan:
     _child: RunChild | None = None
     _started: str | None = None
     _begun: bool = False  # whether the results in the folder are of this view
-    _shown: dict[str, Any] = field(default_factory=dict)
+    _shown: OpenRuns[UnderWay | Recorded] = field(default_factory=lambda: OpenRuns(KEPT))
     _turn: threading.Lock = field(default_factory=threading.Lock)
+    _starter: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "start"))
+
+    def __post_init__(self) -> None:
+        # a thread inherits the nice value of the one that makes it, and the server's threads are made at nice 10 (site.py)
+        self._starter.submit(lambda: None).result()
 
     @property
     def title(self) -> str:
@@ -65,10 +73,10 @@ class Plan:
             if not self._begun or not (run / records.RUN).exists():
                 return planned
             if under_way(run) is not None:
-                is_up = actions_of(run) is not None or isinstance(self._shown.get(name), UnderWay)
-                return self._kept(name, UnderWay, run) if is_up else planned
+                is_up = actions_of(run) is not None or isinstance(self._shown.kept(run), UnderWay)
+                return self._opened(UnderWay, run) if is_up else planned
             has_ended = records.read(run / records.RUN).get("ended") is not None or self._child_ended
-            return self._kept(name, Recorded, run) if has_ended else planned
+            return self._opened(Recorded, run) if has_ended else planned
 
     def about(self, name: str | None) -> dict[str, Any]:
         """What `/api/run` adds of a run that can be started: `name`, `seed`, `startable`, `starting`, and `failure`, the last
@@ -120,26 +128,40 @@ class Plan:
         title = "/".join([self.title, *([cell.name] if len(cells) > 1 else []), f"seed-{seed}"])
         return name, Planned(title, cell.scenario, seed, self.folder / name)
 
-    def _kept(self, name: str, kind: type[UnderWay] | type[Recorded], run: Path) -> Any:
-        if not isinstance(self._shown.get(name), kind):
-            self._shown[name] = kind(run)
-        return self._shown[name]
+    def _opened(self, kind: type[UnderWay] | type[Recorded], run: Path) -> UnderWay | Recorded:
+        return self._shown.opened(run, lambda: kind(run), lambda found: isinstance(found, kind))
 
     def _start(self, name: str, seed: int) -> dict[str, Any]:
         with self._turn:
             if not self._child_ended:
                 raise UsageError(f"{self._started} is under way; stop it, or wait for its end")
-            if not self._begun and self.folder.exists() and any(self.folder.iterdir()):
-                raise UsageError(
-                    f"{self.folder}: holds results already; see them with `manet view {self.folder}`, remove them, or give "
-                    "another folder with --out"
-                )
-            if (self.folder / name).exists():
-                raise UsageError(f"{self.folder / name}: holds a run already; take another seed")
+            self._check_free(name)
             seeds = max(seed, self.experiment.seeds)
             words = [*self.words, "--seeds", str(seeds), "--only", name, "--out", str(self.folder), "--resume"]
-            self._child, self._started, self._begun = RunChild(words, self.folder / LOG), name, True
+            self._child, self._started, self._begun = self._child_of(words), name, True
         return {"started": name, "directory": str(self.folder / name)}
+
+    def _check_free(self, name: str) -> None:
+        try:
+            holds_results = not self._begun and self.folder.exists() and any(self.folder.iterdir())
+        except OSError as problem:
+            raise self._no_folder(problem) from None
+        if holds_results:
+            raise UsageError(
+                f"{self.folder}: holds results already; see them with `manet view {self.folder}`, remove them, or give another "
+                "folder with --out"
+            )
+        if (self.folder / name).exists():
+            raise UsageError(f"{self.folder / name}: holds a run already; take another seed")
+
+    def _child_of(self, words: list[str]) -> RunChild:
+        try:
+            return self._starter.submit(RunChild, words, self.folder / LOG).result()
+        except OSError as problem:
+            raise self._no_folder(problem) from None
+
+    def _no_folder(self, problem: OSError) -> UsageError:
+        return UsageError(f"{self.folder}: {problem.strerror}; give another folder with --out")
 
     def _stop(self, name: str) -> dict[str, Any]:
         if self._child is None or self._child_ended or self._started != name:

@@ -21,6 +21,7 @@ from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.rundir import Flow, RunDirectory
 from analysis.snapshot import FlowPath
 from analysis.story import FIRST, Story, of_segment, read_story, sent_between
+from analysis.tcp_samples import held_from
 from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility import trace
 from mobility.trace import Trace, TraceError
@@ -29,7 +30,8 @@ from testbed.errors import UsageError
 from testbed.view.frames import TX, Frames, read_frames
 from testbed.view.lives import Lives
 from testbed.view.motion import motion
-from testbed.view.nav import Nav, read_nav
+from testbed.view.nav import read_nav
+from testbed.view.once import Once
 from testbed.view.packets import packet_of
 from testbed.view.thinning import envelope
 
@@ -49,10 +51,15 @@ class Recorded:
 
     def __init__(self, directory: Path) -> None:
         self.run = RunDirectory(directory)
-        self._lock = threading.RLock()
-        self._frames: Frames | None = None
+        # each has its own lock: a first NAV or story, which takes seconds, delays no answer that needs neither
+        self._frames = Once(lambda: read_frames(self.run.path / "air.csv", self.stations))
+        self._lives = Once(lambda: Lives(self.frames))
+        self._counted = Once(lambda: self.frames.counts())
+        self._nav = Once(lambda: read_nav(self.run.path, self.stations))
         self._stories: dict[str, Story | AnalysisError] = {}
+        self._reading_story = threading.Lock()  # one at a time: each holds the packets of two captures
         self._acked: dict[str, Staircase] = {}
+        self._reading_acked = threading.Lock()
 
     # --- the whole run --------------------------------------------------------------------------------------------
 
@@ -64,10 +71,7 @@ class Recorded:
     @property
     def frames(self) -> Frames:
         """The air log, read once."""
-        with self._lock:
-            if self._frames is None:
-                self._frames = read_frames(self.run.path / "air.csv", self.stations)
-            return self._frames
+        return self._frames()
 
     @cached_property
     def end_ns(self) -> int:
@@ -146,7 +150,7 @@ class Recorded:
 
     def counts(self) -> dict[str, Any]:
         """`/api/counts`: the same for the whole run, by station."""
-        return self._counted
+        return self._counted()
 
     # --- frames and packets ---------------------------------------------------------------------------------------
 
@@ -204,7 +208,7 @@ class Recorded:
         if name not in self.stations:
             raise UsageError(f"station {name!r}: is not in this run; there are {', '.join(self.stations)}")
         frames, number = self.frames, self.stations.index(name)
-        waiting = self._lives.at(number, at_ns)
+        waiting = self._lives().at(number, at_ns)
         begun = frames.between(at_ns, at_ns)
         own = [int(row) for row in begun if frames.rows["station"][row] == number]
         return {
@@ -215,12 +219,12 @@ class Recorded:
                 for packet, since_ns, size, peer in waiting
             ],
             "sending": frames.as_text(own[0]) if own else None,
-            "counts": {kind: table[name] for kind, table in self._counted.items()},
+            "counts": {kind: table[name] for kind, table in self._counted().items()},
         }
 
     def queues(self, at_ns: int) -> dict[str, Any]:
         """`/api/queues`: packets at each station at an instant, waiting or being sent, and whether it is stalled."""
-        found = self._lives.queues(at_ns, self.stations)
+        found = self._lives().queues(at_ns, self.stations)
         return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in found.items()}}
 
     def lateness(self) -> dict[str, list]:
@@ -231,26 +235,10 @@ class Recorded:
             found[name] = [float(row[name]) for row in rows]
         return found | {"verdict": [row["verdict"] for row in rows]}
 
-    @cached_property
-    def _lives(self) -> Lives:
-        with self._lock:
-            return Lives(self.frames)
-
-    @cached_property
-    def _counted(self) -> dict[str, dict[str, dict[str, int]]]:
-        with self._lock:
-            return self.frames.counts()
-
     def nav(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
         """`/api/nav`: the times in a window at which each station's NAV reserves the medium. The first one replays the run."""
         _check_window(begin_ns, end_ns)
-        with self._lock:
-            found = self._nav
-        return {"stations": found.between(begin_ns, end_ns)}
-
-    @cached_property
-    def _nav(self) -> Nav:
-        return read_nav(self.run.path, self.stations)
+        return {"stations": self._nav().between(begin_ns, end_ns)}
 
     # --- flows ----------------------------------------------------------------------------------------------------
 
@@ -263,7 +251,7 @@ class Recorded:
 
     def story_of(self, name: str) -> Story | AnalysisError:
         """The story of a TCP flow, or the reason why there is none."""
-        with self._lock:
+        with self._reading_story:
             if name not in self._stories:
                 try:
                     self._stories[name] = read_story(self.run, self.flow(name))
@@ -305,19 +293,21 @@ class Recorded:
         story = self.story_of(name)
         if isinstance(story, AnalysisError):
             return {"error": str(story)}
-        epoch_ns, rows = self.run.epoch_ns, story.samples
-        t = rows["t_ns"].to_numpy() - epoch_ns
-        # one sample before the window and one behind it: lines go to its edges
-        here = slice(max(0, int(np.searchsorted(t, begin_ns)) - 1), int(np.searchsorted(t, end_ns, side="right")) + 1)
+        epoch_ns = self.run.epoch_ns
 
-        def sampled(column: str, factor: float = 1.0) -> dict[str, list]:
-            values = rows[column].cast(float).fill_null(float("nan")).to_numpy()
-            return envelope(t[here] / 1e9, values[here] * factor, points)
+        def held(column: str, factor: float = 1.0) -> dict[str, list]:
+            """What the socket had; samples alone miss timeouts, at which no segment comes."""
+            steps = held_from(story.rows, column)
+            t = np.array([t_ns for t_ns, _ in steps], dtype=np.int64) - epoch_ns
+            values = np.array([value for _, value in steps], dtype=float) * factor
+            # one step before the window and one behind it: lines go to its edges
+            here = slice(max(0, int(np.searchsorted(t, begin_ns)) - 1), int(np.searchsorted(t, end_ns, side="right")) + 1)
+            return envelope(t[here] / 1e9, values[here], points)
 
         again = [sent for sent in story.data if sent.kind != FIRST]
         return {
             "throughput": self._acknowledged(flow, story, begin_ns, end_ns, points),
-            "cwnd": sampled("snd_cwnd"), "rtt": sampled("srtt_us", 1e-3), "rto": sampled("rto_us", 1e-3),
+            "cwnd": held("snd_cwnd"), "rtt": held("srtt_us", 1e-3), "rto": held("rto_us", 1e-3),
             "standby": [[(a - epoch_ns) / 1e9, None if b is None else (b - epoch_ns) / 1e9] for a, b in story.stand_bys],
             "retransmissions": [
                 at_s for sent in again if begin_ns <= (at_s := (sent.journey.sent_ns - epoch_ns) / 1e9) * 1e9 <= end_ns
@@ -332,7 +322,7 @@ class Recorded:
         return _rates(middles, span_ns, np.subtract(end, begin))
 
     def _stairs(self, flow: Flow, story: Story) -> Staircase:
-        with self._lock:
+        with self._reading_acked:
             if flow.name not in self._acked:
                 packets = self.run.capture_of(flow, flow.source)
                 isn = initial_sequence(story.connection, packets) or 0

@@ -23,6 +23,7 @@ from testbed.view.actions import Actions
 from testbed.view.app import View
 from testbed.view.folder import Folder
 from testbed.view.live import UnderWay
+from testbed.view.open_runs import OpenRuns
 from testbed.view.plan import Plan
 from testbed.view.recorded import Recorded
 from testbed.web.guard import Rules
@@ -40,7 +41,7 @@ class Site:
     folder: Path
     runs: list[Path]
     actions: Actions | None = None
-    _open: dict[Path, Any] = field(default_factory=dict)
+    _open: OpenRuns[UnderWay | Recorded] = field(default_factory=lambda: OpenRuns(KEPT))
 
     @property
     def control(self) -> bool:
@@ -63,13 +64,7 @@ class Site:
         if name is not None and name not in by_name:
             raise UsageError(f"run={name[:100]}: is not one of this view's runs")
         directory = self.runs[0] if name is None else by_name[name]
-        found = self._open.get(directory)
-        if found is None or (isinstance(found, UnderWay) and not found.is_running):
-            found = UnderWay(directory) if under_way(directory) is not None else Recorded(directory)
-            self._open[directory] = found
-            for old in list(self._open)[:-KEPT]:
-                del self._open[old]
-        return found
+        return self._open.opened(directory, lambda: _opened(directory), lambda run: isinstance(run, Recorded) or run.is_running)
 
     def about(self, _name: str | None) -> dict[str, Any]:
         """`control`: whether the run takes actions now; then the choices for a flow too."""
@@ -102,6 +97,10 @@ class Site:
             "path": self._name(run), "cell": record.get("cell"), "seed": record.get("seed"), "variant": record.get("variant"),
             "status": record.get("status"), "verdict": verdict,
         }  # fmt: skip
+
+
+def _opened(directory: Path) -> UnderWay | Recorded:
+    return UnderWay(directory) if under_way(directory) is not None else Recorded(directory)
 
 
 def _read(run: Recorded) -> None:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import urllib.error
 import urllib.request
 from contextlib import suppress
@@ -105,6 +106,17 @@ def test_a_started_run_is_stopped_in_order(scenario, tmp_path):
     assert json.loads((out / "all" / "seed-1" / "run.json").read_text())["status"] == "interrupted"
 
 
+def test_a_started_run_does_not_give_way_as_the_server_does(scenario, tmp_path):
+    with view(scenario, "--control", "--out", str(tmp_path / "results"), "--set", "duration=300") as served:
+        assert served.ask("/api/run")["kind"] == "planned", "threads that answer have begun"
+        assert act(served, {"op": "start"})[0] == 200
+        own = served.process.pid
+        tasks = Path(f"/proc/{own}/task").glob("*/children")
+        (child,) = {int(pid) for path in tasks for pid in path.read_text().split()}
+        here = os.getpriority(os.PRIO_PROCESS, 0)
+        assert (os.getpriority(os.PRIO_PROCESS, child), os.getpriority(os.PRIO_PROCESS, own)) == (here, here + 10)
+
+
 def test_the_end_of_the_view_ends_the_run_that_it_started(scenario, tmp_path):
     out = tmp_path / "results"
     with view(scenario, "--control", "--out", str(out), "--set", "duration=300") as served:
@@ -120,6 +132,15 @@ def test_a_start_that_fails_says_why(scenario, tmp_path):
         wait_until(lambda: not served.ask("/api/run")["starting"], "the start has failed")
         about = served.ask("/api/run")
     assert about["kind"] == "planned" and 'this kernel has no "nosuch"' in about["failure"]
+
+
+@pytest.mark.parametrize("out", ["walk.toml", "walk.toml/results", "/proc/results"])
+def test_a_start_without_a_folder_for_its_results_is_one_line(scenario, out):
+    folder = scenario.parent / out
+    with view(scenario, "--control", "--out", str(folder)) as served:
+        status, refused = act(served, {"op": "start"})
+        assert status == 400 and refused["error"].startswith(f"{folder}: ") and refused["error"].endswith("with --out")
+        assert not served.ask("/api/run")["starting"]
 
 
 def test_an_experiment_lists_its_cells_and_is_read_only(tmp_path):

@@ -4,8 +4,11 @@ import asyncio
 import csv
 import http.client
 import json
+import shutil
 import socket
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
@@ -19,9 +22,11 @@ from analysis.story_text import table_lines
 from analysis.throughput import initial_sequence, sender_view
 from testbed.errors import UsageError
 from testbed.tests.running import Background, chain, needs_runs
+from testbed.view import recorded
 from testbed.view.actions import Actions
 from testbed.view.app import View
 from testbed.view.live import UnderWay
+from testbed.view.recorded import Recorded
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
 from testbed.web.guard import Place, Rules
@@ -130,9 +135,18 @@ def test_a_queue_is_what_was_enqueued_and_not_yet_sent(served: Served, run_dir):
     ("path", "status"),
     [
         ("/api/nothing", 404), ("/etc/passwd", 404), ("/static/../app.py", 404), ("/static/%2e%2e/%2e%2e/site.py", 404),
-        ("/static//etc/passwd", 404), ("/api/frame/999999999", 400), ("/api/frames?from=x&to=2", 400),
+        ("/static//etc/passwd", 404), ("/static/a%00b.js", 404), ("/static/" + "a" * 300 + ".js", 404),
+        ("/static/vendor", 404), ("/static/vendor/../../app.py", 404), ("/api/frame/999999999", 400),
+        ("/api/frames?from=x&to=2", 400),
         ("/api/frames?from=5&to=5", 400),
         ("/api/station/nobody?t=1", 400), ("/api/story?flow=flow9&segment=1", 400), ("/api/story?flow=flow1&t=nan", 400),
+        ("/api/overview?from=9999999999999999990&to=9999999999999999999", 400), ("/api/queues?t=-9223372036854775809", 400),
+        ("/api/drops?from=0&to=1&limit=99999999999999999999", 400),
+        ("/api/nav?from=9223372036854775807&to=9223372036854775808", 400),
+        ("/api/packet/" + "9" * 5000, 400), ("/api/frame/" + "9" * 5000, 400), ("/api/packet/4294967296", 400),
+        ("/api/frame/-1", 400),
+        ("/api/story?flow=flow1&segment=" + "9" * 19, 400), ("/api/story?flow=flow1&t=1e300", 400),
+        ("/api/frames?to=1" + "0" * 5000, 400), ("/api/queues?t=%D9%A3", 400),
         ("/api/run?run=../../etc", 400), ("/api/packet/0", 400), ("/api/series?flow=flow1&from=0", 400),
     ],
 )  # fmt: skip
@@ -185,6 +199,43 @@ def test_a_huge_head_is_refused(served: Served):
 def test_a_folder_of_runs_lists_them_and_opens_each(run_dir):
     with view(run_dir.parent) as one:
         assert one.ask("/api/run")["kind"] == "recorded", "a folder with one run is that run"
+
+
+@pytest.mark.parametrize(
+    ("slow", "ask"), [("read_nav", lambda run: run.nav(0, 10**9)), ("read_story", lambda run: run.story_of("flow1"))]
+)
+def test_a_long_first_answer_delays_no_other(run_dir, monkeypatch, slow, ask):
+    run, begun, goes_on = Recorded(run_dir), threading.Event(), threading.Event()
+    usual = getattr(recorded, slow)
+
+    def held(*given):
+        begun.set()
+        assert goes_on.wait(60)
+        return usual(*given)
+
+    monkeypatch.setattr(recorded, slow, held)
+    with ThreadPoolExecutor(2) as pool:
+        long = pool.submit(ask, run)
+        try:
+            assert begun.wait(60)
+            others = [(run.window, 0, 10**9, 10), (run.counts,), (run.queues, 10**9), (run.station, "sta1", 10**9)]
+            for question, *words in others:
+                assert pool.submit(question, *words).result(20)
+        finally:
+            goes_on.set()
+        assert long.result(60)
+
+
+def test_many_runs_are_asked_about_at_once(run_dir, tmp_path):
+    for number in range(6):
+        shutil.copytree(run_dir, tmp_path / "all" / f"seed-{number}")
+    site = site_of(str(tmp_path))
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(60):
+            path = f"all/seed-{number % 6}"
+            found = list(pool.map(site.viewed, [path] * 8))
+            assert {id(run) for run in found} == {id(found[0])}, "each would read the air log"
 
 
 def test_a_page_that_comes_as_the_run_ends_is_told_so(run_dir):

@@ -1,6 +1,7 @@
-"""The words of a request's address, checked: those after `?`, and the seed."""
+"""The words of a request's address, checked: those after `?`, and numbers in its path."""
 
 import math
+import re
 from collections.abc import Collection
 
 from starlette.requests import Request
@@ -8,6 +9,7 @@ from starlette.requests import Request
 from testbed.errors import ManetError, shortened
 
 MAX_WHOLE = (1 << 63) - 1
+WHOLE = re.compile("-?[0-9]{1,19}")
 
 
 class Wrong(ManetError):
@@ -39,11 +41,22 @@ class Query:
         """A word."""
         return self._given.get(name, otherwise)
 
+    def text_if_given(self, name: str) -> str | None:
+        """A word, or None without it."""
+        return self._given.get(name)
+
     def one_of(self, name: str, choices: tuple[str, ...]) -> str:
         """One of the choices, the first by default."""
         given = self._given.get(name, choices[0])
         if given not in choices:
             raise Wrong(f"{name}={shortened(given)}: is not known; use {' or '.join(choices)}")
+        return given
+
+    def needed(self, name: str, least: int = 0, most: int = MAX_WHOLE) -> int:
+        """A whole number within bounds. Raises Wrong without the word too."""
+        given = self.whole_if_given(name, least, most)
+        if given is None:
+            raise Wrong(f"{name}=: is missing; give a whole number from {least} to {most}")
         return given
 
     def whole(self, name: str, otherwise: int, least: int = 0, most: int = MAX_WHOLE) -> int:
@@ -56,8 +69,8 @@ class Query:
         given = self._given.get(name)
         return None if given is None else _whole(name, given, least, most)
 
-    def seconds(self, name: str, otherwise: float) -> float:
-        """A number of seconds, at least 0."""
+    def seconds(self, name: str, otherwise: float, least: float = 0.0) -> float:
+        """A number of seconds, at least `least`, below 10^9."""
         given = self._given.get(name)
         if given is None:
             return otherwise
@@ -65,16 +78,16 @@ class Query:
             found = float(given)
         except ValueError:
             found = math.nan
-        if not 0 <= found < 1e9:
+        if not least <= found < 1e9:
             raise Wrong(f"{name}={shortened(given)}: is no time in seconds")
         return found
 
-    def seed(self) -> int:
-        """The seed in the path."""
-        return _whole("seed", self.path["seed"], 1, 10**6)
+    def in_path(self, name: str, least: int = 0, most: int = MAX_WHOLE) -> int:
+        """A whole number within bounds, in the path."""
+        return _whole(name, self.path[name], least, most)
 
 
 def _whole(name: str, given: str, least: int, most: int) -> int:
-    if not (given.isascii() and given.isdecimal()) or len(given) > 19 or not least <= int(given) <= most:
+    if WHOLE.fullmatch(given) is None or not least <= int(given) <= most:
         raise Wrong(f"{name}={shortened(given)}: is no whole number from {least} to {most}")
     return int(given)
