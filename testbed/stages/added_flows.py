@@ -5,6 +5,7 @@ scenario's flows, and `manet run DIR` repeats them.
 """
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ KEYS = {"from", "to", "traffic", "tcp", "size", "seconds"}
 
 
 class AddedFlows:
-    """The added flows of one run, for one thread at a time. `record` gets the fields of run.json."""
+    """The added flows of one run: one thread starts them, another waits for their end. `record` gets the fields of run.json."""
 
     def __init__(self, site: Site, net: StationNet, children: Processes, settings: Child, record: Callable[..., Any]) -> None:
         self._net, self._children, self._settings, self._record = net, children, settings, record
@@ -36,6 +37,8 @@ class AddedFlows:
         self._length_s = site.scenario.traffic_seconds()
         self._own = len(site.scenario.flows)
         self._begin_s: float | None = None
+        self._turn = threading.Lock()  # held while a flow starts, and while it is decided that no further one may
+        self._closed = False
         self._running: list[traffic.RunningFlow] = []
 
     def begin(self, start_s: float) -> None:
@@ -44,6 +47,12 @@ class AddedFlows:
 
     def start(self, wanted: Mapping[str, Any]) -> tuple[str, str]:
         """Start the flow of a request; returns its name, and what it is as text. UsageError if it is refused."""
+        with self._turn:
+            if self._closed:
+                raise UsageError("the traffic of the run has ended; start the flow in another run")
+            return self._start(wanted)
+
+    def _start(self, wanted: Mapping[str, Any]) -> tuple[str, str]:
         self._refuse_unsupported(wanted)
         site = self._with_flow(wanted)
         kernel_tcp.take_flow(self._site, site, self._net, self._settings)
@@ -70,24 +79,32 @@ class AddedFlows:
             self._end()
         except BaseException:
             failed_s = time.monotonic()
+            with self._turn:
+                self._closed = True
             traffic.stop_flows(self._running, self._children)
             for flow in self._running:
                 traffic.report_until(flow, failed_s)
             raise
 
     def _end(self) -> None:
-        senders = [flow.sender for flow in self._running if flow.sender is not None]
-        if not senders:
-            return
         until = (self._begin_s or 0.0) + self._length_s + traffic.END_GRACE_S
-        if not self._children.watch(until=until, ended=senders):
-            late = next(flow for flow in self._running if flow.sender is not None and flow.sender.running())
-            raise RunError(f"{late.name}: not ended {traffic.END_GRACE_S:g} s after its time; {traffic.REMEDY}")
-        if drain_s := max(flow.kind.drain_s for flow in self._running):
+        while senders := self._sending():  # while they are awaited, further ones may start
+            if not self._children.watch(until=until, ended=senders):
+                late = next(flow for flow in self._running if flow.sender is not None and flow.sender.running())
+                raise RunError(f"{late.name}: not ended {traffic.END_GRACE_S:g} s after its time; {traffic.REMEDY}")
+        self._children.check()
+        if drain_s := max((flow.kind.drain_s for flow in self._running), default=0.0):
             self._children.watch(until=time.monotonic() + drain_s)
         traffic.stop_flows(self._running, self._children)
         for flow in self._running:
             traffic.finish_flow(flow)
+
+    def _sending(self) -> list[Child]:
+        """The senders that have not ended; once there is none, further flows are refused."""
+        with self._turn:
+            senders = [flow.sender for flow in self._running if flow.sender is not None and flow.sender.running()]
+            self._closed = not senders
+            return senders
 
     def _refuse_unsupported(self, wanted: Mapping[str, Any]) -> None:
         unknown = sorted(wanted.keys() - KEYS - {"op"})

@@ -4,19 +4,25 @@ import csv
 import json
 import re
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from analysis.added_flows import ADDED_FLOWS
 from analysis.metrics import analyse_run
 from analysis.past_snapshot import off_at
 from analysis.rundir import RunDirectory
-from testbed.errors import ManetError
+from testbed.errors import ManetError, UsageError
+from testbed.host.processes import Processes
 from testbed.runs.by_hand import with_actions
 from testbed.runs.recorded import Recorded
 from testbed.runs.under_way import act_on
 from testbed.stages.actions import NO_FLOWS
+from testbed.stages.added_flows import AddedFlows
 from testbed.stages.event_log import read_events
+from testbed.stages.site import Site
+from testbed.stages.station import StationNet
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt, wait_until
 
 pytestmark = [pytest.mark.root, needs_runs]
@@ -160,3 +166,17 @@ def accepted(directory: Path, action: dict) -> None:
         return True
 
     wait_until(tried, "the network is up")
+
+
+def test_no_flow_is_taken_once_the_traffic_has_ended(tmp_path):
+    """Also long before the time that was planned, if the scenario's senders ended early."""
+    site = Site(chain(duration=600), 1, tmp_path, tmp_path)
+    with Processes(tmp_path / "log") as children:
+        settings = children.start("settings", ["sleep", "600"], remedy="")
+        added = AddedFlows(site, StationNet(), children, settings, lambda **_fields: None)
+        added.begin(time.monotonic())
+        with added.kept():
+            pass
+        with pytest.raises(UsageError, match="the traffic of the run has ended"):
+            added.start({"op": "flow", "from": "sta1", "to": "sta2"})
+    assert not (tmp_path / ADDED_FLOWS).exists()
