@@ -3,13 +3,13 @@
 import { decode, liveAddress, lost } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
-const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AHEAD_NS = 3e8;
+const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AHEAD_NS = 3e8, SWITCH_KNOWN_MS = 1e4;
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
 let again = () => {}, eventsCame = () => {};
 
 export function begin(onEnd, onEvents) {
   eventsCame = onEvents;
-  state.live = { events: null, nav: {}, positions: {}, off: new Set(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
+  state.live = { events: null, nav: {}, positions: {}, off: new Set(), switched: new Map(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
   again = () => connect(onEnd);
   again();
 }
@@ -45,7 +45,7 @@ function hear(message) {
   for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
   Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
   live.nav = message.nav;
-  if (message.off) live.off = new Set(message.off);
+  if (message.off) live.off = offNow(message.off);
   if (state.live.events !== message.events) {
     if (state.live.events !== null || message.events) eventsCame();
     live.events = message.events;
@@ -57,6 +57,24 @@ function hear(message) {
   if (message.lateness && t - (live.late.at(-1)?.[0] ?? 0) >= 1e9) live.late.push([t, message.lateness, message.verdict]);
   while (live.late.length && live.late[0][0] < t - HISTORY_NS) live.late.shift();
   change({ paths: message.paths, queues: message.queues ?? {} });
+}
+
+// The stations that are off. Who is off is asked every 2 s: an answer may be older than a switch of this page, which holds until one agrees.
+function offNow(names) {
+  const off = new Set(names);
+  for (const [name, { on, at }] of state.live.switched) {
+    if (off.has(name) !== on || performance.now() - at > SWITCH_KNOWN_MS) state.live.switched.delete(name);
+    else off[on ? "delete" : "add"](name);
+  }
+  return off;
+}
+
+// This page has switched a station.
+export function switched(name, on) {
+  state.live.switched.set(name, { on, at: performance.now() });
+  state.live.off = new Set(state.live.off);
+  state.live.off[on ? "delete" : "add"](name);
+  change({});
 }
 
 // Acknowledged bit/s of each TCP flow, from the sequence numbers of two states.

@@ -1,6 +1,7 @@
 // Details beside the map: stations, frames about now, the story of a segment, the run.
 
 import { act, ask } from "./api.js";
+import { switched } from "./live.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
 import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
 import { BROADCAST, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
@@ -53,7 +54,7 @@ export function setUp() {
   showRun();
 }
 
-let stationKey = "", framesKey = "";
+let stationKey = "", radioShown = "", framesKey = "";
 export function update() {
   if (!state.about?.stations) return;
   showList();
@@ -87,8 +88,10 @@ async function showStation() {
   // live, its buttons and fields stay in place for a second: one that is replaced at each picture is hard to hit
   const moment = state.live ? `${state.live.second}/${state.station !== null && isOff(state.station, state.now)}` : Math.round(state.now / Math.max(state.span / 50, 1e5));
   const key = `${state.station}/${moment}/${state.station !== null && reservedUntil(state.station, null)}`;
-  if (key === stationKey || by("station").contains(document.activeElement)) return;
-  stationKey = key;
+  // what has the focus stays in place, but never beside a wrong word: the radio was switched
+  const focused = by("station").contains(document.activeElement) ? document.activeElement.id : null, radio = `${state.station}/${state.live?.off.has(state.station)}`;
+  if (key === stationKey || (focused !== null && !(state.live && radio !== radioShown))) return;
+  [stationKey, radioShown] = [key, radio];
   const name = state.station;
   if (name === null) {
     by("station").replaceChildren(element("p", {}, "Choose a station here or on the map."));
@@ -105,6 +108,7 @@ async function showStation() {
     rows.push(["NAV", nav === null ? "none" : `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
     children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
     by("station").replaceChildren(...children);
+    if (focused) by(focused)?.focus();
     return;
   }
   try {
@@ -134,18 +138,18 @@ function controls(name, off, x, y) {
   return [
     element("h3", {}, "Act on the run"),
     element("p", {}, ax, " ", ay, " ", element("button", { type: "button", onclick: () => act({ op: "move", station: name, position: [Number(ax.value), Number(ay.value)] }).then(done(`${name} moved`), failed) }, "Move")),
-    element("p", {}, element("button", { type: "button", onclick: (event) => switchPower(event.currentTarget, name) }, off ? "Switch on" : "Switch off")),
+    element("p", {}, element("button", { type: "button", id: "power", onclick: () => switchPower(name) }, off ? "Switch on" : "Switch off")),
     element("p", {}, others, " ", element("button", { type: "button", onclick: link(1, "broken") }, "Break the link"), " ", element("button", { type: "button", onclick: link(0, "restored") }, "Restore it")),
   ];
 }
 
-function switchPower(button, name) {
+function switchPower(name) {
   const on = state.live.off.has(name);
   act({ op: "power", station: name, on }).then(() => {
-    state.live.off[on ? "delete" : "add"](name);
-    button.textContent = on ? "Switch off" : "Switch on";
+    if (!state.live) return;
+    switched(name, on);
+    listed = 0; // now, not with the next list
     speak(`${name} ${on ? "on" : "off"}`);
-    change({});
   }, (problem) => notice(problem.message));
 }
 

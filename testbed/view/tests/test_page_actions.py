@@ -17,6 +17,20 @@ pytestmark = [
 
 STANDING = {"hops": 2, "window": 4, "duration": 30, "tcp": "newreno", "routing": "static"}
 
+# At each picture from now on: what the details say of the radio, against the button and the list (a second for its next round).
+WATCH_RADIO = """{
+    window.contradictions = []; clearInterval(window.watching);
+    let since = null;
+    window.watching = setInterval(() => {
+        const said = document.querySelector('#station dl').innerText.includes('off');
+        const listed = document.querySelector('[data-station=sta3]').innerText.includes('off');
+        const button = document.querySelector('#power').textContent === 'Switch on';
+        if (said === button && listed === button) return void (since = null);
+        since ??= performance.now();
+        if (performance.now() - since > 1000) window.contradictions.push([said, button, listed].join());
+    }, 50);
+}"""
+
 
 @pytest.mark.alone("acts on a run under way, in real time")
 def test_a_flow_started_on_the_page_is_drawn_recorded_and_measured(browser, tmp_path: Path):  # noqa: F811
@@ -46,6 +60,24 @@ def test_a_flow_started_on_the_page_is_drawn_recorded_and_measured(browser, tmp_
         page.wait_for_selector("#pane-verdict li:has-text('by a view')")
     assert [flow.source for flow in RunDirectory(directory).flows] == ["sta1", "sta3"]
     assert analyse_run(directory)["flows"]["flow2"]["acked_bps"] > 10000
+
+
+@pytest.mark.alone("acts on a run under way, in real time")
+def test_a_switched_station_is_said_everywhere_at_once(browser, tmp_path: Path):  # noqa: F811
+    directory = tmp_path / "run"
+    running = Background(chain(**STANDING), directory, deadline_s=120).at("traffic")
+    with view(directory, "--control") as served, opened(browser, served) as page:
+        until(page, "window.manetView.state.live?.frames.count > 50")
+        page.click('button[data-station="sta3"]')
+        for word, off in (("Switch off", True), ("Switch on", False)):
+            page.wait_for_selector(f"#station button:has-text('{word}')")
+            # every picture from the answer on: the details and the list say the same as the button
+            page.evaluate(WATCH_RADIO)
+            page.click(f"#station button:has-text('{word}')")
+            page.wait_for_selector(f"#station button:has-text('{'Switch on' if off else 'Switch off'}')")
+            page.wait_for_timeout(5000)
+            assert page.evaluate("window.contradictions") == []
+        running.result()
 
 
 @pytest.mark.alone("starts a run, in real time")
