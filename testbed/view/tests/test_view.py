@@ -9,6 +9,7 @@ import socket
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
@@ -118,6 +119,23 @@ def test_throughput_is_that_of_the_flow_however_short_the_window(served: Served,
     for at in range(begin, end, (end - begin) // 20):
         rates = served.ask(f"/api/series?flow=flow1&from={at}&to={at + 10_000_000}&points=100")["throughput"]["v"]
         assert all(0 <= rate < 2e6 for rate in rates), "no more than the radio's 2 Mbit/s"
+
+
+def test_the_window_is_that_of_the_socket_at_timeouts_too(served: Served, run_dir):
+    """No segment comes from the path while its relay is off, so there are no samples."""
+    about = served.ask("/api/run")
+    cwnd = served.ask(f"/api/series?flow=flow1&from={about['traffic_ns']}&to={about['end_ns']}&points=1000")["cwnd"]
+    with (run_dir / "tcp.csv").open(newline="") as file:
+        of_flow = [row for row in csv.DictReader(file) if row["dport"] == "5201" and row["station"] == "sta1"]
+    epoch_ns = RunDirectory(run_dir).epoch_ns
+    checked = 0
+    for row, after in pairwise(of_flow):
+        if row["event"] == "timeout" and row["snd_cwnd"] != after["snd_cwnd"]:
+            at_s = (int(row["t_ns"]) + int(after["t_ns"])) / 2e9 - epoch_ns / 1e9
+            drawn = [value for t, value in zip(cwnd["t"], cwnd["v"], strict=True) if t <= at_s][-1]
+            assert drawn == int(after["snd_cwnd"]), "a row has the state before its event"
+            checked += 1
+    assert checked, "the relay is off for a second"
 
 
 def test_a_queue_is_what_was_enqueued_and_not_yet_sent(served: Served, run_dir):
