@@ -34,7 +34,8 @@ NS_PER_S = 1_000_000_000
 
 
 class Run:
-    """A run that has ended. Methods raise UnreadableResults for a record that this run lacks; flows count from 1."""
+    """A run that has ended. Methods raise UnreadableResults for a record that this run lacks. A flow is its
+    name, or its number from 1."""
 
     def __init__(self, directory: Path | str) -> None:
         """The run in `directory`, or the only one below it."""
@@ -107,7 +108,7 @@ class Run:
         with translated():
             return self._with_seconds(self._run.air, self._run.epoch_ns)
 
-    def tcp(self, flow: int = 1) -> pl.DataFrame:
+    def tcp(self, flow: int | str = 1) -> pl.DataFrame:
         """The kernel's samples at each ACK and the events of its TCP (formats/tcp.md): `t_s` and the columns of tcp.csv."""
         with translated():
             rows = self._story(flow).rows
@@ -117,13 +118,13 @@ class Run:
                 )
             return self._with_seconds(rows, 0)
 
-    def window(self, flow: int = 1) -> pl.DataFrame:
+    def window(self, flow: int | str = 1) -> pl.DataFrame:
         """The congestion window over time, segments: `t_s`, `snd_cwnd`; each value holds until the next."""
         held = tcp_samples.held_from(self.tcp(flow).drop("t_s"), "snd_cwnd")
         times = [self._seconds(t_ns) for t_ns, _ in held]
         return pl.DataFrame({"t_s": times, "snd_cwnd": [value for _, value in held]}, {"t_s": pl.Float64, "snd_cwnd": pl.Int64})
 
-    def throughput(self, flow: int = 1, bin_s: float = 1.0) -> pl.DataFrame:
+    def throughput(self, flow: int | str = 1, bin_s: float = 1.0) -> pl.DataFrame:
         """Throughput of a TCP flow in bins of `bin_s` seconds from the start of the traffic: `t_s` (begin of the bin),
         `acked_kbps` (cumulative ACKs at the source), `delivered_kbps` (in-order bytes at the target)."""
         if not 0.001 <= bin_s < math.inf:
@@ -144,11 +145,11 @@ class Run:
             ]
             return pl.DataFrame(rows, RATES, orient="row")
 
-    def routes(self, flow: int = 1) -> pl.DataFrame:
+    def routes(self, flow: int | str = 1) -> pl.DataFrame:
         """The routes of a flow over time, as the daemon of its end reported them: `t_s`, `hops`, `via` (next station), `to`;
         without hops there is no route. Third-party daemons and the kernel's routes leave none (UnreadableResults)."""
         with translated():
-            one = flow_named(self._run, flow)
+            one = self._flow(flow)
             taken = route_history(self._run, one)
             if taken is None:
                 routing = self.scenario.get("routing")
@@ -164,7 +165,7 @@ class Run:
             ]  # fmt: skip
             return pl.DataFrame(rows, ROUTES, orient="row")
 
-    def events(self, flow: int = 1) -> pl.DataFrame:
+    def events(self, flow: int | str = 1) -> pl.DataFrame:
         """The scenario's events and those of the flow's TCP (time-outs, notices, probes, stand-by), in the order of time."""
         with translated():
             story = self._story(flow)
@@ -173,7 +174,7 @@ class Run:
             return pl.DataFrame(rows, EVENTS, orient="row")
 
     def story(
-        self, flow: int = 1, segment: int | None = None, *, begin_s: float | None = None, end_s: float | None = None
+        self, flow: int | str = 1, segment: int | None = None, *, begin_s: float | None = None, end_s: float | None = None
     ) -> pl.DataFrame:
         """A row for each transmission of a TCP flow, with its fate, as `manet story`; `begin_s` and `end_s` (s) bound the time of
         sending. With `segment` (0: the SYN) a row for each step of its transmissions and of their ACKs."""
@@ -200,7 +201,7 @@ class Run:
             return self._run.capture(node)
 
     def figure(
-        self, what: Literal["story", "window", "packets"] = "story", flow: int = 1, *, begin_s: float | None = None,
+        self, what: Literal["story", "window", "packets"] = "story", flow: int | str = 1, *, begin_s: float | None = None,
         end_s: float | None = None,
     ) -> Figure:  # fmt: skip
         """A TCP flow over time, as `manet plot` draws it: window and packets (story), or one of them."""
@@ -230,16 +231,26 @@ class Run:
         return self._run.epoch_ns if self._run.begun_ns is None else self._run.begun_ns
 
     @cached_property
-    def _stories(self) -> dict[int, Story]:
+    def _stories(self) -> dict[str, Story]:
         return {}
 
-    def _story(self, flow: int) -> Story:
-        if flow not in self._stories:
-            self._stories[flow] = read_story(self._run, flow_named(self._run, flow))
-        return self._stories[flow]
+    def _story(self, flow: int | str) -> Story:
+        one = self._flow(flow)
+        if one.name not in self._stories:
+            self._stories[one.name] = read_story(self._run, one)
+        return self._stories[one.name]
 
-    def _tcp_flow(self, flow: int) -> Flow:
-        one = flow_named(self._run, flow)
+    def _flow(self, flow: int | str) -> Flow:
+        """The flow of this number, from 1, or of this name."""
+        if not isinstance(flow, str):
+            return flow_named(self._run, flow)
+        names = [one.name for one in self._run.flows]
+        if flow not in names:
+            raise WrongRequest(f"flow={flow!r}: is not in this run; there are {', '.join(names) or 'none'}")
+        return self._run.flows[names.index(flow)]
+
+    def _tcp_flow(self, flow: int | str) -> Flow:
+        one = self._flow(flow)
         if one.protocol != "tcp":
             raise UnreadableResults(f"{self.directory}: {one.name} is {one.traffic}, no TCP; its figures are in `metrics`")
         return one

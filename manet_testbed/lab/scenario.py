@@ -23,6 +23,8 @@ class Scenario(Runnable):
     def __init__(self, keys: Mapping[str, Any], *, name: str = "scenario") -> None:
         """`keys` as in a TOML file; a relative path of a file refers to the current folder. `name` begins the messages about keys
         and names the folder of results."""
+        if not isinstance(keys, Mapping):
+            raise WrongScenario(f"keys={keys!r}: is no table of keys; Scenario.load takes a name or a file")
         document = document_of(plain(keys), name)
         self._words = [document.path.name]
         with translated(WrongScenario):

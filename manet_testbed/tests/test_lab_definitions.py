@@ -56,6 +56,11 @@ def test_a_wrong_key_is_refused_with_the_text_for_a_file(keys: dict[str, Any], t
     assert text.removeprefix("mine: ") == by_file(tmp_path, toml)
 
 
+def test_a_name_in_place_of_keys_is_refused_with_the_remedy() -> None:
+    with pytest.raises(WrongScenario, match="Scenario.load takes a name or a file"):
+        Scenario("chain5")  # type: ignore[arg-type]
+
+
 def test_a_wrong_key_of_load_is_refused_with_the_text_of_set() -> None:
     with pytest.raises(UsageError) as refusal:
         definitions.load(ROOT / "experiments" / "scenarios" / "chain5.toml", Request(overrides=("durations=3",)))

@@ -72,6 +72,12 @@ def test_the_air_log_is_the_file_with_seconds_of_the_traffic(run: Run) -> None:
     assert air["t_s"][0] == pytest.approx((air["t_ns"][0] - record["traffic_ns"]) / 1e9)
 
 
+def test_a_flow_is_its_number_or_its_name(run: Run) -> None:
+    assert run.tcp("flow1").equals(run.tcp(1)) and run.story("flow1").equals(run.story())
+    with pytest.raises(WrongRequest, match=r"flow='flow9': is not in this run"):
+        run.tcp("flow9")
+
+
 def test_the_samples_of_tcp_are_those_of_the_senders_socket(run: Run) -> None:
     samples = run.tcp()
     ports = (str(run.metrics["flows"]["flow1"]["source_port"]), str(run.metrics["flows"]["flow1"]["destination_port"]))
