@@ -57,7 +57,7 @@ def test_a_wrong_key_is_refused_with_the_text_for_a_file(keys: dict[str, Any], t
 
 
 def test_a_name_in_place_of_keys_is_refused_with_the_remedy() -> None:
-    with pytest.raises(WrongScenario, match="Scenario.load takes a name or a file"):
+    with pytest.raises(WrongScenario, match=r"Scenario\.load takes a name or a file"):
         Scenario("chain5")  # type: ignore[arg-type]
 
 
