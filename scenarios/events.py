@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[set[str], set[str]]] = {
 OF_STARTED_COMMANDS: tuple[set[str], set[str]] = ({"name"}, set())  # the keys of `command = "kill"`: an action, no words
 ACTIONS = ("stop", "kill", "restart")  # on a command that an earlier event started
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
+DONE = {"start": "started", "stop": "stopped", "restart": "restarted", "kill": "killed"}
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")  # of a command: it is part of the name of its log
 MAX_WORDS, MAX_WORD = 256, 4096
 BRACES = "write {{ and }} for braces of the word itself"
@@ -157,6 +158,27 @@ def check_events(
 def by_time(events: Collection[Event]) -> list[tuple[int, Event]]:
     """The events in the order in which they are carried out, each with its place in the list."""
     return sorted(enumerate(events), key=lambda entry: entry[1].at)
+
+
+def worded(event: Event, command: str | None = None) -> tuple[str, str]:
+    """Station and detail of an event as events.csv has them. `command`: the name of the one that it starts. Empty is the station
+    that only a run knows: the relay of a cut, and that of a command which an earlier event started."""
+    match event.kind:
+        case "power":
+            return str(event.power), "on" if event.on else "off"
+        case "link":
+            return " ".join(event.link or ()), f"error_rate {event.error_rate:g}"
+        case "wire":
+            return " ".join(event.wire or ()), "stalled" if event.stalled else "goes on"
+        case "move":
+            place = " ".join(f"{float(value):g}" for value in event.to or ())
+            return str(event.move), f"to {place}" + ("" if event.speed is None else f" at {event.speed:g}")
+        case "cut":
+            return "", f"off, next hop of {event.source} to {event.to}"
+        case "daemon":
+            return str(event.station), DONE[str(event.daemon)]
+        case _:
+            return str(event.station or ""), f"{command} started" if event.words else f"{event.name} {DONE[str(event.command)]}"
 
 
 def command_names(events: Collection[Event]) -> dict[int, str]:

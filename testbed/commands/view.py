@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
         site.read_ahead()
         print(f"manet view: {site.title}: {listener.url}/?token={listener.token}", flush=True)
         if not listener.is_local:
-            print("manet view: other machines can reach this address; who has the token sees the run", flush=True)
+            may = "controls runs, as root here" if site.control else "sees the run"
+            print(f"manet view: other machines can reach this address; who has the token {may}", flush=True)
 
     try:
         serve(listener, app_of(site, listener), ready)

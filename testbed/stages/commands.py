@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scenarios.events import Event
+from scenarios.events import Event, worded
 from testbed.host.processes import Child, Processes
 from testbed.stages.station import StationNet
 
@@ -65,9 +65,9 @@ class Commands:
             last.ended_by = "event"
         if event.command == "restart":
             self._start(last.name, last.station, last.argv)
-            return last.station, f"{last.name} restarted"
-        done = "killed" if event.command == "kill" else "stopped"
-        return last.station, f"{last.name} {done}" if ran else f"{last.name} had ended"
+        elif not ran:
+            return last.station, f"{last.name} had ended"
+        return last.station, worded(event)[1]
 
     def end_all(self) -> None:
         """End those that still run."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from scenarios.events import Event, by_time, command_names
+from scenarios.events import Event, by_time, command_names, worded
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
 from testbed.stages.commands import Commands
@@ -24,7 +24,6 @@ from testbed.stages.medium import Medium
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
-DONE = {"start": "started", "stop": "stopped", "restart": "restarted", "kill": "killed"}
 IN_USE_S = 1.0  # a relay is in use if it received frames within this time
 Starved = Callable[[], str | None]  # the message if the stations' programs get no processor time (testbed/runs/waits.py)
 AIR_ROWS = 1000  # the maximum that the medium keeps for its socket (formats/sockets.md)
@@ -116,7 +115,7 @@ class Events:
         """Carry out an event of a daemon or a command; returns station and detail as events.csv lists them."""
         if event.words:
             self.commands.start(self._names[index], str(event.station), event.words)
-            return str(event.station), f"{self._names[index]} started"
+            return worded(event, self._names[index])
         if event.daemon is None:
             return self.commands.act(event)
         station = self._network.net[str(event.station)]
@@ -124,7 +123,7 @@ class Events:
             self._protocol.end_daemon(station, kill=event.daemon == "kill")
         if event.daemon in ("start", "restart"):
             self._protocol.start_daemon(station)
-        return station.name, DONE[event.daemon]
+        return worded(event)
 
     def _note(self, problem: ManetError | OSError) -> None:
         """Keep the first problem, which ends the run."""
@@ -160,27 +159,25 @@ def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: N
     match event.kind:
         case "power":
             control.ask("power", station=event.power, on=event.on)
-            return str(event.power), "on" if event.on else "off"
+            return worded(event)
         case "link":
             one, other = event.link or ("", "")
             for ends in ((one, other), (other, one)):
                 control.ask("link", **dict(zip(("from", "to"), ends, strict=True)), error_rate=event.error_rate)
-            return f"{one} {other}", f"error_rate {event.error_rate:g}"
+            return worded(event)
         case "wire":
             one, other = event.wire or ("", "")
             control.ask("wire", **{"from": one, "to": other}, stalled=event.stalled)
-            return f"{one} {other}", "stalled" if event.stalled else "goes on"
+            return worded(event)
         case "move":
             to = [float(value) for value in event.to or ()]
             speed = {} if event.speed is None else {"speed_mps": event.speed}
             control.ask("move", station=event.move, position=[*to, 0.0][:3], **speed)
-            return str(event.move), f"to {' '.join(f'{value:g}' for value in to)}" + (
-                "" if event.speed is None else f" at {event.speed:g}"
-            )
+            return worded(event)
         case _:
             relay = relay_in_use(control, str(event.source), str(event.to), starved)
             control.ask("power", station=relay, on=False)
-            return relay, f"off, next hop of {event.source} to {event.to}"
+            return relay, worded(event)[1]
 
 
 def relay_in_use(control: MediumControl, source: str, target: str, starved: Starved = lambda: None) -> str:

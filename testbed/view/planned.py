@@ -11,7 +11,7 @@ from typing import Any
 
 from analysis.reception import RECEIVED, SENSED, radio_of, range_of
 from mobility.trace import Leg, Trace
-from scenarios.events import Event, by_time
+from scenarios.events import by_time, command_names, worded
 from scenarios.flows import FIRST_PORT
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
@@ -128,28 +128,12 @@ class Planned:
 
     def _events(self) -> Iterator[dict[str, str]]:
         """The events in the form of events.csv."""
-        for _, event in by_time(self.scenario.events):
-            station, detail = _worded(event)
+        names, events = command_names(self.scenario.events), self.scenario.events
+        stations = {name: str(events[index].station) for index, name in names.items()}
+        for index, event in by_time(events):
+            station, detail = worded(event, names.get(index))
+            station = station or stations.get(event.name or "", "")
             yield {
                 "t_s": f"{self.traffic_s + event.at:.6f}", "at_s": f"{event.at:g}", "event": event.kind, "station": station,
                 "detail": detail, "source": "scenario",
             }  # fmt: skip
-
-
-def _worded(event: Event) -> tuple[str, str]:
-    """Station and detail as events.csv has them, as far as they are known before a run."""
-    match event.kind:
-        case "power":
-            return str(event.power), "on" if event.on else "off"
-        case "link":
-            return " ".join(event.link or ()), f"error_rate {event.error_rate:g}"
-        case "move":
-            return str(event.move), f"to {' '.join(f'{value:g}' for value in event.to or () if not isinstance(value, str))}"
-        case "cut":
-            return "", f"the next hop of {event.source} to {event.to}"
-        case "wire":
-            return " ".join(event.wire or ()), "stalled" if event.stalled else "goes on"
-        case "daemon":
-            return str(event.station), str(event.daemon)
-        case _:
-            return str(event.station or ""), " ".join(event.words) or f"{event.command} {event.name}"

@@ -46,7 +46,12 @@ class Place:
         name, port = _split(host_header)
         if port != self.port:
             return False
-        return name in self.names or (_is_any(self.host) and _is_address(name))
+        return name in self.names or (self.is_any and _is_address(name))
+
+    @property
+    def is_any(self) -> bool:
+        """Whether the server listens on all addresses."""
+        return _is_address(self.host) and ipaddress.ip_address(self.host).is_unspecified
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,3 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_any(host: str) -> bool:
-    return _is_address(host) and ipaddress.ip_address(host).is_unspecified

@@ -32,8 +32,9 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """The address without the token, `http://127.0.0.1:8000`."""
-        host = f"[{self.place.host}]" if ":" in self.place.host else self.place.host
+        """The address without the token, `http://127.0.0.1:8000`; with this machine's name if it listens on all addresses."""
+        host = socket.gethostname().lower() if self.place.is_any else self.place.host
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.place.port}"
 
     @property
@@ -46,13 +47,11 @@ def listen(text: str | None = None) -> Listener:
     """Bind to `ADDRESS:PORT`, `PORT` or, for None, a free port of loopback. Raises UsageError."""
     host, port = _parsed(text or "0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, port))
+        bound = _bound(family, host, port)
     except OSError as problem:
-        bound.close()
-        raise UsageError(f"--listen {text}: {problem.strerror}; give a free port, or none for one that is free") from None
+        remedy = "give an address of this machine and a free port, or leave --listen out"
+        raise UsageError(f"--listen {text or LOOPBACK}: {problem.strerror}; {remedy}") from None
     names = LOOPBACK_NAMES if host in LOOPBACK_NAMES else (host, socket.gethostname().lower())
     return Listener(bound, Place(host, bound.getsockname()[1], frozenset(names)), secrets.token_urlsafe(24))
 
@@ -74,6 +73,17 @@ def serve(
         pass
     finally:
         listener.socket.close()
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)  # an error of a machine without IPv6
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 class _Server(uvicorn.Server):

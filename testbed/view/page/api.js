@@ -18,7 +18,7 @@ function address(path, words = {}) {
   return `api/${path}${query.size ? `?${query}` : ""}`;
 }
 
-const LOST = "The connection to the server is lost; trying again. A run goes on without it.";
+const LOST = "The connection to the server is lost; trying again. A run that this server did not start goes on without it.";
 const CHANGED = "Another server answers at this address now. Open the page at the address that it printed; what is shown is in the part after #.";
 const AGAIN_MS = 1500;
 let onLost = () => {}, onBack = () => {}, trying = false;

@@ -478,6 +478,7 @@ def test_a_lost_connection_recovers(browser, served):
         page.context.set_offline(True)
         page.locator("#slider").fill("300000")
         page.wait_for_selector("#notice:has-text('connection to the server is lost')")
+        assert "A run that this server did not start goes on without it." in page.inner_text("#notice"), "its own may have ended"
         page.context.set_offline(False)
         page.wait_for_selector("#notice", state="hidden")
         page.click("#collision")

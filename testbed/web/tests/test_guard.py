@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import resource
+import socket
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -109,10 +112,31 @@ def test_a_server_listens_on_loopback_unless_it_is_told_otherwise():
     try:
         assert listener.is_local and listener.url.startswith("http://127.0.0.1:") and len(listener.token) >= 24
         listener.socket.listen()
-        with pytest.raises(UsageError, match="give a free port"):
+        with pytest.raises(UsageError, match="and a free port"):
             listen(str(listener.place.port))
     finally:
         listener.socket.close()
     for wrong in ("x:1", "127.0.0.1", "127.0.0.1:70000", "example.org:80"):
         with pytest.raises(UsageError, match="--listen"):
             listen(wrong)
+
+
+def test_a_socket_that_cannot_be_made_is_one_line():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        with pytest.raises(UsageError, match=r"^--listen \[::1\]:0: Too many open files; give an address"):
+            listen("[::1]:0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
+def test_an_address_that_others_can_open_is_printed(address):
+    listener = listen(address)
+    listener.socket.close()
+    host = listener.url.removeprefix("http://")
+    assert host == f"{socket.gethostname().lower()}:{listener.place.port}"
+    assert not listener.is_local and listener.place.is_ours(host)
