@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -24,8 +25,8 @@ LAST_BYTES = 1 << 14  # of the log, in which `last_lines` looks
 
 
 class RunChild:
-    """A started `manet run WORDS`. `on_line` gets each line of standard error, in a thread, before `wait` returns; it must not
-    raise."""
+    """A started `manet run WORDS`. `on_line` gets each line of standard error, in a thread, before `wait` returns. An
+    error that it raises is printed with its traceback, and the run goes on."""
 
     def __init__(self, words: Sequence[str | Path], folder: Path, on_line: Callable[[str], None] = lambda _line: None) -> None:
         """`folder` is created and gets what the child prints, in the files `stdout` and `stderr`. Raises UsageError if setpriv(1)
@@ -108,4 +109,7 @@ class RunChild:
 
     def _hand_on(self, lines: Sequence[bytes]) -> None:
         for line in lines:
-            self._on_line(line.decode(errors="replace"))
+            try:
+                self._on_line(line.decode(errors="replace"))
+            except Exception:  # the end of this thread would end the run, and nobody would wait for its end
+                traceback.print_exc()

@@ -21,6 +21,13 @@ from testbed.serve.request import Plan
 MAX_QUEUED = 16
 STOP_DEADLINE_S = 60.0  # above the time in which a run ends in order (testbed/runs/isolation.py)
 MAX_ERROR = 1000  # characters
+# of the events of progress (testbed/campaigns/progress_json.py)
+KEYS = {
+    "expect": ("runs", "jobs"),
+    "stage": ("run", "stage", "fraction", "done", "total", "left_s"),
+    "run": ("run", "outcome", "done", "total", "left_s"),
+    "note": ("text",),
+}
 
 
 class Child(Protocol):
@@ -212,10 +219,7 @@ class Queue:
 
     def _on_line(self, job: Job, line: str) -> None:
         """A line of the child: progress becomes an event, other text a note."""
-        message: dict[str, Any] = {"event": "note", "text": shortened(line, MAX_ERROR)}
-        if line.startswith("{"):
-            with suppress(ValueError):
-                message = json.loads(line)
+        message = _progress(line) or {"event": "note", "text": shortened(line, MAX_ERROR)}
         if message["event"] == "stage":
             self.progress = {**self.progress, message["run"]: message}
         elif message["event"] == "run":
@@ -245,6 +249,19 @@ class Queue:
 def _recorded(folder: Path) -> list[Job]:
     found = (Job.load(path) for path in folder.iterdir() if ID.fullmatch(path.name))
     return [job for job in found if job is not None]
+
+
+def _progress(line: str) -> dict[str, Any] | None:
+    """The line as an event of progress; None if it is none, such as a line of a user's program that begins with `{`."""
+    try:
+        message = json.loads(line) if line.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or not isinstance(message.get("event"), str):
+        return None
+    keys = KEYS.get(message["event"])
+    known = keys is not None and message.keys() == {"event", *keys} and isinstance(message.get("run", ""), str)
+    return message if known else None
 
 
 def _words(problem: Exception) -> str:

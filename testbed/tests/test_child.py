@@ -55,6 +55,15 @@ def test_a_wrong_file_is_the_last_line(tmp_path: Path) -> None:
     assert child.last_lines(1)[0].startswith(f"manet run: {tmp_path}/absent.toml: there is no such file")
 
 
+def test_a_reader_of_lines_that_fails_does_not_end_the_wait(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def reader(line: str) -> None:
+        raise KeyError(line)
+
+    child = RunChild([tmp_path / "absent.toml"], tmp_path / "child", reader)
+    assert child.wait(DEADLINE_S) == 2
+    assert "KeyError: 'manet run: " in capfd.readouterr().err
+
+
 @pytest.mark.root
 @needs_runs
 def test_a_stopped_run_is_taken_down_in_order(tmp_path: Path) -> None:

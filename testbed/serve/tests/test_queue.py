@@ -9,6 +9,7 @@ from pathlib import Path
 
 from testbed.programs import ROOT
 from testbed.serve.queue import MAX_QUEUED
+from testbed.serve.tests.held import NO_PROGRESS
 from testbed.serve.tests.serving import SHORT, serving
 
 
@@ -36,6 +37,7 @@ def test_progress_and_words_of_the_run_become_events(tmp_path: Path) -> None:
         kinds = [next(events)[1] for _ in range(4)]
         assert [message["event"] for message in kinds] == ["queued", "started", "stage", "note"]
         assert kinds[3]["text"] == "a word of the run"
+        assert [next(events)[1] for _ in NO_PROGRESS] == [{"event": "note", "text": line} for line in NO_PROGRESS]
         (stage,) = server.get(f"/api/runs/{number}")["progress"]
         assert (stage["stage"], stage["left_s"]) == ("traffic", 9.5)
 
