@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,18 +19,19 @@ from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 INTERRUPTED = 130  # the status of `manet` after an ordered stop; -SIGTERM if it was stopped before it could handle signals
+SETPRIV = "setpriv"
 POLL_S = 0.1  # between two looks at the log
 MAX_LINE_BYTES = 1 << 16  # a longer line arrives in parts
 LAST_BYTES = 1 << 14  # of the log, in which `last_lines` looks
 
 
 class RunChild:
-    """A started `manet run WORDS`. `on_line` gets each line of standard error, in a thread, before `wait` returns; it must not
-    raise."""
+    """A started `manet run WORDS`. `on_line` gets each line of standard error, in a thread, before `wait` returns. An
+    error that it raises is printed with its traceback, and the run goes on."""
 
     def __init__(self, words: Sequence[str | Path], folder: Path, on_line: Callable[[str], None] = lambda _line: None) -> None:
         """`folder` is created and gets what the child prints, in the files `stdout` and `stderr`. Raises UsageError if setpriv(1)
-        is missing."""
+        is missing, or a file cannot be written."""
         folder.mkdir(parents=True, exist_ok=True)
         self.output, self.log = folder / "stdout", folder / "stderr"
         self._on_line = on_line
@@ -37,12 +39,12 @@ class RunChild:
         self._problem: OSError | None = None
         self._popen: subprocess.Popen[bytes] | None = None
         # -P: only the project itself may shadow installed modules
-        argv = ["setpriv", "--pdeathsig", "TERM", sys.executable, "-P", "-m", "testbed", "run", *map(str, words)]
+        argv = [SETPRIV, "--pdeathsig", "TERM", sys.executable, "-P", "-m", "testbed", "run", *map(str, words)]
         self._thread = threading.Thread(target=self._live, args=(argv,), name="run", daemon=True)
         self._thread.start()
         self._started.wait()
         if self._problem is not None:
-            raise UsageError(f"setpriv: {self._problem.strerror}; apt-get install util-linux")
+            raise _refusal(self._problem)
 
     @property
     def pid(self) -> int:
@@ -108,4 +110,14 @@ class RunChild:
 
     def _hand_on(self, lines: Sequence[bytes]) -> None:
         for line in lines:
-            self._on_line(line.decode(errors="replace"))
+            try:
+                self._on_line(line.decode(errors="replace"))
+            except Exception:  # the end of this thread would end the run, and nobody would wait for its end
+                traceback.print_exc()
+
+
+def _refusal(problem: OSError) -> UsageError:
+    """The error of a child that could not be started."""
+    if isinstance(problem, FileNotFoundError) and problem.filename == SETPRIV:
+        return UsageError(f"{SETPRIV}: {problem.strerror}; apt-get install util-linux")
+    return UsageError(f"{problem.filename}: {problem.strerror}" if problem.filename else f"manet run: {problem.strerror}")

@@ -19,7 +19,7 @@ from testbed.serve import openapi
 from testbed.serve.events import as_sse
 from testbed.serve.gate import Gate
 from testbed.serve.job import ID, Job
-from testbed.serve.queue import NoJob, Queue, QueueFull, WrongState
+from testbed.serve.queue import NoJob, NoRoom, Queue, QueueFull, WrongState
 from testbed.serve.request import Plan, names, plan_of
 from testbed.serve.results import MAX_ROWS, TABLES, NotThere, Results
 from testbed.web.answers import as_json, failed
@@ -33,7 +33,7 @@ MAX_LISTED = 1000
 MAX_SEED = 10**6
 EVENTS = "text/event-stream"
 RETRY_S = "10"
-STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429}
+STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429, NoRoom: 507}
 TEXT = """manet serve: runs of TCP over mobile ad hoc networks, over HTTP
 
 GET  /api/openapi.json   the interface (OpenAPI 3.1); formats/serve.md describes it in words

@@ -21,6 +21,7 @@ ERRORS = {
     421: "The Host header does not name this server.",
     422: "A key is unknown, wrong or not allowed; or a file of the results cannot be used.",
     429: "The queue, the checks, the streams or the costly answers are full.",
+    507: "The run cannot be recorded in the server's folder.",
 }
 ALWAYS = (400, 401, 403, 421)
 READ = (404, 409, 422)
@@ -72,7 +73,7 @@ def _paths() -> Json:
                 _query("before", WHOLE | {"minimum": 1, "maximum": 10**9}, "Only numbers below this one."),
                 _query("limit", WHOLE | {"minimum": 1, "maximum": 1000, "default": 100}, "At most so many."),
             ]),
-            "post": _operation("start", "Check a run and put it into the queue.", _json("Run"), 201, (413, 415, 422, 429),
+            "post": _operation("start", "Check a run and put it into the queue.", _json("Run"), 201, (413, 415, 422, 429, 507),
                                requestBody=body),
         },
         run: {

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -20,6 +21,13 @@ from testbed.serve.request import Plan
 MAX_QUEUED = 16
 STOP_DEADLINE_S = 60.0  # above the time in which a run ends in order (testbed/runs/isolation.py)
 MAX_ERROR = 1000  # characters
+# of the events of progress (testbed/campaigns/progress_json.py)
+KEYS = {
+    "expect": ("runs", "jobs"),
+    "stage": ("run", "stage", "fraction", "done", "total", "left_s"),
+    "run": ("run", "outcome", "done", "total", "left_s"),
+    "note": ("text",),
+}
 
 
 class Child(Protocol):
@@ -40,6 +48,10 @@ Start = Callable[[Job, Callable[[str], None]], Child]
 
 class QueueFull(ManetError):
     """No further request is taken for now."""
+
+
+class NoRoom(ManetError):
+    """The folder takes no further job: its disk is full, or it cannot be written."""
 
 
 class NoJob(ManetError):
@@ -77,21 +89,32 @@ class Queue:
         self._thread.start()
 
     def submit(self, plan: Plan) -> Job:
-        """Accept a run. Raises QueueFull."""
+        """Accept a run. Raises QueueFull and NoRoom."""
         with self._changed:
             if len(self._waiting) >= self._max_queued or self.over.is_set():
                 raise QueueFull(f"{len(self._waiting)} runs wait already; try again when one has ended, or remove one")
-            folder = self._new_folder()
-            is_file = plan.text is not None
-            job = Job(folder, plan.name, plan.request, plan.runs, plan.target, plan.options, is_file, queued=now())
-            if plan.text is not None:
-                (folder / plan.target).write_text(plan.text)
-            job.save()
-            self._jobs[job.id], self._events[job.id] = job, Events(folder / "events.jsonl")
-            self._events[job.id].append("queued", place=len(self._waiting) + (self._child is not None), runs=job.runs)
+            try:
+                job, events = self._entered(self._new_folder(), plan)
+            except (OSError, DiskFullError) as problem:
+                raise NoRoom(f"the run cannot be recorded: {_words(problem)}") from None
+            self._jobs[job.id], self._events[job.id] = job, events
             self._waiting.append(job)
             self._changed.notify()
             return job
+
+    def _entered(self, folder: Path, plan: Plan) -> tuple[Job, Events]:
+        """The job in its new folder, which is removed again if it cannot be written."""
+        job = Job(folder, plan.name, plan.request, plan.runs, plan.target, plan.options, plan.text is not None, queued=now())
+        try:
+            if plan.text is not None:
+                (folder / plan.target).write_text(plan.text)
+            job.save()
+            events = Events(folder / "events.jsonl")
+            events.append("queued", place=len(self._waiting) + (self._child is not None), runs=job.runs)
+        except (OSError, DiskFullError):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return job, events
 
     def stop(self, number: str) -> Job:
         """Take a waiting job out of the queue, or ask the running one to end in order; results are kept. Raises NoJob and
@@ -160,16 +183,17 @@ class Queue:
             job = self._waiting.pop(0)
             job.state, job.started = "running", now()
             self.progress = {}
-            job.save()
-            self._events[job.id].append("started")
             return job
 
     def _carry_out(self, job: Job) -> None:
         try:
-            child = self._start(job, lambda line: self._on_line(job, line))
-        except (ManetError, OSError) as problem:
             with self._changed:
-                self._end(job, "failed", error=str(problem))
+                job.save()
+                self._events[job.id].append("started")
+            child = self._start(job, lambda line: self._on_line(job, line))
+        except (ManetError, OSError, DiskFullError) as problem:
+            with self._changed:
+                self._end(job, "failed", error=_words(problem))
             return
         with self._changed:
             self._child = (job, child)
@@ -195,10 +219,7 @@ class Queue:
 
     def _on_line(self, job: Job, line: str) -> None:
         """A line of the child: progress becomes an event, other text a note."""
-        message: dict[str, Any] = {"event": "note", "text": shortened(line, MAX_ERROR)}
-        if line.startswith("{"):
-            with suppress(ValueError):
-                message = json.loads(line)
+        message = _progress(line) or {"event": "note", "text": shortened(line, MAX_ERROR)}
         if message["event"] == "stage":
             self.progress = {**self.progress, message["run"]: message}
         elif message["event"] == "run":
@@ -213,7 +234,7 @@ class Queue:
             job.save()
             self._events[job.id].append(ENDED, state=state, exit_status=job.exit_status, error=error, verdicts=verdicts)
         except (OSError, DiskFullError) as problem:  # the queue goes on; after a restart the job is `interrupted`
-            print(f"manet serve: run {job.id}: {problem}", file=sys.stderr, flush=True)
+            print(f"manet serve: run {job.id}: {_words(problem)}", file=sys.stderr, flush=True)
             self._events[job.id].wake()
 
     def _new_folder(self) -> Path:
@@ -228,6 +249,26 @@ class Queue:
 def _recorded(folder: Path) -> list[Job]:
     found = (Job.load(path) for path in folder.iterdir() if ID.fullmatch(path.name))
     return [job for job in found if job is not None]
+
+
+def _progress(line: str) -> dict[str, Any] | None:
+    """The line as an event of progress; None if it is none, such as a line of a user's program that begins with `{`."""
+    try:
+        message = json.loads(line) if line.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or not isinstance(message.get("event"), str):
+        return None
+    keys = KEYS.get(message["event"])
+    known = keys is not None and message.keys() == {"event", *keys} and isinstance(message.get("run", ""), str)
+    return message if known else None
+
+
+def _words(problem: Exception) -> str:
+    """One line for an error; of the system: the file and why."""
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
+    return str(problem)
 
 
 def _claimed(folder: Path) -> int:

@@ -60,12 +60,14 @@ class AddedFlows:
         try:
             traffic.start_receiver(flow, self._children)
             traffic.wait_until_ready([flow], self._children)
-        except RunError:
+            site = self._with_flow(wanted)  # its time counts from now
+            flow.plan = traffic.planned(site, self._net, len(site.scenario.flows) - 1).plan
+            traffic.start_sender(flow, self._children)
+        except BaseException:
             traffic.stop_flows([flow], self._children)
+            kernel_tcp.leave_flow(site, self._settings)  # the next flow gets the same port
             raise
-        self._site = self._with_flow(wanted)  # its time counts from now
-        flow.plan = traffic.planned(self._site, self._net, len(site.scenario.flows) - 1).plan
-        traffic.start_sender(flow, self._children)
+        self._site = site
         self._running.append(flow)
         self._write()
         return flow.name, _text(self._site.scenario)

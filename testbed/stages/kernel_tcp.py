@@ -187,6 +187,19 @@ def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:
         raise UsageError(f"tcp: {refusal}")
 
 
+def leave_flow(site: Site, child: Child) -> None:
+    """Have `manet-tcp` forget the TCP of the last flow of `site`, which `take_flow` had it take, and which did not start."""
+    if site.scenario.flows[-1].tcp is None:
+        return
+    port = str(FIRST_PORT + len(site.scenario.flows) - 1)
+    path = site.directory / "tcp-settings.json"
+    settings = json.loads(path.read_text())
+    for station in settings["stations"]:
+        station.get("ports", {}).pop(port, None)
+    path.write_text(json.dumps(settings, indent=1) + "\n")
+    _reread(child)
+
+
 def _reread(child: Child) -> str | None:
     """Have `manet-tcp` read its settings again; returns its message if it refuses the added ones."""
     answered = len(re.findall(ANSWERED, child.printed()))

@@ -58,6 +58,13 @@ REFUSED = {
     "seconds: ": {"op": "flow", "from": "sta1", "to": "sta4", "seconds": 8.99},
     "argv: is no key of a flow": {"op": "flow", "from": "sta1", "to": "sta4", "argv": ["sh"]},
 }
+TAKE_PORT = """
+import socket, time
+held = socket.socket()
+held.bind(("", 5202))
+print("taken", flush=True)
+time.sleep(600)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +159,26 @@ def test_a_session_takes_actions_but_no_flow(tmp_path):
         act_on(directory, {"op": "flow", "from": "sta1", "to": "sta2"})
     session.join()
     assert [(row["event"], row["source"]) for row in read_events(directory)] == [("power", "view")]
+
+
+def test_a_flow_that_could_not_start_leaves_nothing_to_the_next_one(tmp_path):
+    """Its port is taken at the target, so its receiver is never ready."""
+    directory = tmp_path / "run"
+    taken = {"at": 0, "command": ["python3", "-c", TAKE_PORT], "station": "sta2", "name": "taken"}
+    freed = {"at": 22, "command": "kill", "name": "taken"}
+    running = Background(chain(duration=30, tcp="newreno", events=[taken, freed]), directory, deadline_s=120).at("traffic")
+    log = directory / "log" / "event-taken.log"
+    wait_until(lambda: log.exists() and "taken" in log.read_text(), "the port")
+    with pytest.raises(ManetError, match="flow2: its receiver"):
+        act_on(directory, {"op": "flow", "from": "sta1", "to": "sta2", "tcp": "vegas"})
+    settings = json.loads((directory / "tcp-settings.json").read_text())
+    assert [station.get("ports") or {} for station in settings["stations"]] == [{}, {}]
+    wait_until(lambda: len(read_events(directory)) == 2, "the end of the command")
+    assert act_on(directory, {"op": "flow", "from": "sta1", "to": "sta2"}) == {"ok": True, "flow": "flow2"}
+    assert running.result().status == "complete"
+    with (directory / "tcp.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["event"] == "algorithm" and row["dport"] == "5202"]
+    assert rows and not any("vegas" in row["detail"] for row in rows)
 
 
 def accepted(directory: Path, action: dict) -> None:

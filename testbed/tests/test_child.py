@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.errors import UsageError
 from testbed.programs import ROOT
 from testbed.runs.child import INTERRUPTED, RunChild
 from testbed.tests.running import needs_runs, state_of, wait_until
@@ -54,6 +55,26 @@ def test_a_wrong_file_is_the_last_line(tmp_path: Path) -> None:
     assert child.wait(DEADLINE_S) == 2
     (line,) = child.last_lines(1)
     assert line.startswith("manet run: ") and "there is no such file" in line
+
+
+def test_a_child_that_cannot_be_started_is_refused_with_its_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "child" / "stderr").mkdir(parents=True)
+    with pytest.raises(UsageError) as refused:
+        RunChild(["chain5"], tmp_path / "child")
+    assert str(refused.value) == f"{tmp_path}/child/stderr: Is a directory"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError) as refused:
+        RunChild(["chain5"], tmp_path / "other")
+    assert str(refused.value) == "setpriv: No such file or directory; apt-get install util-linux"
+
+
+def test_a_reader_of_lines_that_fails_does_not_end_the_wait(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def reader(line: str) -> None:
+        raise KeyError(line)
+
+    child = RunChild([tmp_path / "absent.toml"], tmp_path / "child", reader)
+    assert child.wait(DEADLINE_S) == 2
+    assert "KeyError: 'manet run: " in capfd.readouterr().err
 
 
 @pytest.mark.root

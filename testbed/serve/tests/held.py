@@ -11,6 +11,8 @@ from pathlib import Path
 from testbed.serve.job import Job
 from testbed.serve.service import serve_folder
 
+NO_PROGRESS = ('{"a": 1}', '{"event": "stage"}', '{"event": ["stage"]}', '{"event": "run", "run": {}}', "{")  # of other programs
+
 
 class Held:
     """A child that ends when it is asked to, as an interrupted `manet run`."""
@@ -31,6 +33,8 @@ class Held:
 def start(_job: Job, on_line: Callable[[str], None]) -> Held:
     on_line('{"event": "stage", "run": "all seed 1", "stage": "traffic", "fraction": 0.5, "done": 0, "total": 1, "left_s": 9.5}')
     on_line("a word of the run")
+    for line in NO_PROGRESS:
+        on_line(line)
     return Held()
 
 

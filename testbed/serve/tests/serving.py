@@ -109,9 +109,9 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, held: bool = False, status: int = 0) -> Iterator[Served]:
+def serving(folder: Path, *options: str, held: bool = False, status: int = 0, complaint: str = "") -> Iterator[Served]:
     """A server on `folder`, ended by Ctrl-C without a word of complaint; `held`: one whose runs never start (held.py). `status`:
-    that of its end, if the test ends it otherwise."""
+    that of its end, if the test ends it otherwise; `complaint`: what it then has said, as a regular expression."""
     module = ["testbed.serve.tests.held"] if held else ["testbed", "serve"]
     argv, environment = [sys.executable, "-P", "-m", *module, str(folder), *options], {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
@@ -121,7 +121,7 @@ def serving(folder: Path, *options: str, held: bool = False, status: int = 0) ->
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=DEADLINE_S)
-    assert (process.returncode, said) == (status, ""), said
+    assert process.returncode == status and re.fullmatch(complaint, said), said
 
 
 def _ready(process: subprocess.Popen) -> Served:

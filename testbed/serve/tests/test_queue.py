@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from testbed.programs import ROOT
 from testbed.serve.queue import MAX_QUEUED
+from testbed.serve.tests.held import NO_PROGRESS
 from testbed.serve.tests.serving import SHORT, serving
 
 
@@ -35,6 +37,7 @@ def test_progress_and_words_of_the_run_become_events(tmp_path: Path) -> None:
         kinds = [next(events)[1] for _ in range(4)]
         assert [message["event"] for message in kinds] == ["queued", "started", "stage", "note"]
         assert kinds[3]["text"] == "a word of the run"
+        assert [next(events)[1] for _ in NO_PROGRESS] == [{"event": "note", "text": line} for line in NO_PROGRESS]
         (stage,) = server.get(f"/api/runs/{number}")["progress"]
         assert (stage["stage"], stage["left_s"]) == ("traffic", 9.5)
 
@@ -65,3 +68,25 @@ def test_other_folders_and_broken_records_are_no_runs(tmp_path: Path) -> None:
         assert server.get("/api/runs") == {"runs": []}
         assert server.start(SHORT) == "1"
         assert [server.start(SHORT), server.start(SHORT)] == ["2", "5"]
+
+
+def test_a_job_whose_start_cannot_be_recorded_fails_and_the_next_one_runs(tmp_path: Path) -> None:
+    gone = f"{tmp_path}/2/job.json: No such file or directory"
+    with serving(tmp_path, held=True, complaint=f"manet serve: run 2: {gone}\n") as server:
+        first, second, third = (server.start(SHORT) for _ in range(3))
+        shutil.rmtree(tmp_path / second)
+        server.delete(first)
+        server.wait_for(third, lambda run: run["state"] == "running")
+        failed = server.get(f"/api/runs/{second}")
+    assert (failed["state"], failed["error"]) == ("failed", gone)
+
+
+def test_a_run_that_cannot_be_recorded_is_refused_in_one_line(tmp_path: Path) -> None:
+    with serving(tmp_path / "served", held=True) as server:
+        (tmp_path / "served").rmdir()
+        refused = server.post({"scenario": SHORT})
+        assert (refused.status, refused.error) == (
+            507, f"the run cannot be recorded: {tmp_path}/served/1: No such file or directory",
+        )  # fmt: skip
+        (tmp_path / "served").mkdir()
+        assert server.start(SHORT) == "1"
