@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.definition import load_scenario
+from scenarios.movement import MODEL_NAMES
 from scenarios.overrides import parse_value
 from scenarios.routing import OWN_DAEMONS, PRESETS
 from scenarios.scenario import SACK_OF_PROFILE, Scenario
@@ -19,6 +20,7 @@ from testbed.tests.refusals import message
 
 QUOTED = ", ".join(f'"{name}"' for name in OWN_DAEMONS)
 PRESET_NAMES = ", ".join(f'"{name}"' for name in PRESETS)
+MODELS = ", ".join(f'"{name}"' for name in MODEL_NAMES)
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 
 
@@ -676,8 +678,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_missing_trace_is_named_before_anything_starts(load, tmp_path):
     assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
         f'x.toml: line 2: key "mobility": there is no trace file {tmp_path}/walk.csv; '
-        'use "static", "random-waypoint", "random-walk", "gauss-markov", "group", "manhattan", "schedule" '
-        "or the path of a movement file, relative to this file"
+        f"use {MODELS} or the path of a movement file, relative to this file"
     )
 
 
