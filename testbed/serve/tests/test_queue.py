@@ -48,7 +48,7 @@ def test_the_scenario_s_file_and_the_record_are_in_the_run_s_folder(tmp_path: Pa
     record = json.loads((tmp_path / "1" / "job.json").read_text())
     assert (record["format"], record["target"], record["runs"]) == ("manet-job/1", "mine.toml", 3)
     assert record["options"] == ["--set", "profile=modern", "--seeds", "3"]
-    assert '"flows" = [{"from" = "sta1", "to" = "sta3"}]' in (tmp_path / "1" / "mine.toml").read_text()
+    assert 'flows = [{from = "sta1", to = "sta3"}]' in (tmp_path / "1" / "mine.toml").read_text()
 
 
 def test_a_folder_has_one_server(tmp_path: Path) -> None:
