@@ -3,6 +3,7 @@
 Every answer is computed in a thread, except the streams of events. Every error is `{"error": "one line"}`.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -134,6 +135,7 @@ class Api:
                 yield "retry: 2000\n\n"
                 async for event in events.follow(after, self._queue.over):
                     yield ": \n\n" if event is None else as_sse(*event)
+                    await asyncio.sleep(0)  # a lost connection is noticed before the next write
             finally:
                 self._streams -= 1
 
