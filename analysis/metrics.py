@@ -13,6 +13,7 @@ from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
 from analysis.errors import AnalysisError, RunFileError
+from analysis.events_file import VIEW
 from analysis.fairness import fairness
 from analysis.files import write_atomic
 from analysis.gateways import gateways_remark
@@ -122,7 +123,7 @@ def _happened(run: RunDirectory) -> str | None:
 
 def _by_hand(run: RunDirectory) -> list[str]:
     """A line for a run that a view changed: it is no repetition of other runs of its scenario."""
-    actions = sum(row["source"] == "view" for row in run.events)
+    actions = sum(row["source"] == VIEW for row in run.events)
     return [f"by hand: {actions} action{'s' * (actions > 1)} of a view (events.csv)"] if actions else []
 
 

@@ -15,6 +15,7 @@ from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
 from analysis.errors import AnalysisError, RunFileError
+from analysis.events_file import SCENARIO, read_events
 from analysis.found_runs import folders_of_runs
 from analysis.iperf import IperfReport, read_report
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
@@ -131,7 +132,7 @@ class RunDirectory:
         traffic_ns = self.run.get("traffic_ns")
         if isinstance(traffic_ns, int):
             return self.epoch_ns + traffic_ns
-        starts_s = [float(row["t_s"]) - float(row["at_s"]) for row in self.events if row["source"] == "scenario"]
+        starts_s = [float(row["t_s"]) - float(row["at_s"]) for row in self.events if row["source"] == SCENARIO]
         if starts_s:
             return self.epoch_ns + round(min(starts_s) * 1e9)
         firsts_ns = [(self._first_packet_ns(flow), round(flow.start_s * 1e9)) for flow in self.flows]
@@ -145,11 +146,7 @@ class RunDirectory:
     def events(self) -> list[dict[str, str]]:
         """The rows of events.csv: the scenario's events as they were executed, and the actions of a view; none without the file.
         (Older files have no column `source`.)"""
-        path = self.path / "events.csv"
-        if not path.exists():
-            return []
-        with path.open(newline="") as file:
-            return [{"source": "scenario", **row} for row in csv.DictReader(file)]
+        return read_events(self.path)
 
     @property
     def lateness(self) -> list[dict[str, str]]:

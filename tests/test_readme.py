@@ -147,3 +147,12 @@ def _made_by(command: list[str], before: list[str]) -> list[str]:
         stem = command[1] if own else find(str(ROOT / command[1]) if command[1].endswith(".toml") else command[1]).stem
         made = made or [f"results/{stem}{'-quick' * ('--quick' in command)}"]
     return made
+
+
+def test_the_tables_of_folders_and_files_are_complete():
+    folders = {path.parent.name for path in ROOT.glob("testbed/*/__init__.py")} - {"tests"}
+    told = (ROOT / "testbed" / "README.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(folders) if f"| `{name}/` |" not in told] == []
+    told = (ROOT / "kernel-tcp" / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"\w+(?:\.\w+)*\.c\b", told))
+    assert sorted(path.name for path in ROOT.glob("kernel-tcp/*.c") if path.name not in named) == []

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis.added_flows import added_flows
+from analysis.events_file import VIEW, read_events
 from scenarios.scenario import Scenario
-from testbed.stages.event_log import VIEW, read_events
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def with_actions(directory: Path, scenario: Scenario) -> ByHand:
         scenario = Scenario.model_validate({**tables, "flows": [*tables["flows"], *flows]})
         repeated += [f"flow from {flow['from']} to {flow['to']} at {flow['start']:g} s" for flow in flows]
     for row in read_events(directory):
-        if row.get("source") != VIEW or row["event"] == "flow":
+        if row["source"] != VIEW or row["event"] == "flow":
             continue
         text = f"{row['event']} of {row['station']} ({row['detail']})"
         if not row["at_s"]:

@@ -13,12 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from analysis.events_file import VIEW
 from scenarios.events import Event
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, UsageError
 from testbed.stages.control import MediumControl
-from testbed.stages.event_log import VIEW, EventLog
+from testbed.stages.event_log import EventLog
 from testbed.stages.events import carry_out
 from testbed.stages.site import SOCKETS, Site
 

@@ -8,18 +8,17 @@ import csv
 import threading
 from pathlib import Path
 
+from analysis.events_file import EVENTS_FILE
 from testbed.stages.control import MediumControl
 
-FILE = "events.csv"
 HEADER = ("t_s", "at_s", "event", "station", "detail", "source")
-SCENARIO, VIEW = "scenario", "view"  # the sources
 
 
 class EventLog:
     """The file of one run, for several threads."""
 
     def __init__(self, directory: Path) -> None:
-        self.path = directory / FILE
+        self.path = directory / EVENTS_FILE
         self._turn, self._begun = threading.Lock(), False
 
     def write(self, control: MediumControl, at_s: float | None, event: str, station: str, detail: str, source: str) -> None:
@@ -34,12 +33,3 @@ class EventLog:
                     log.writerow(HEADER)
                 log.writerow([f"{now_ns / 1e9:.6f}", at, event, station, detail, source])
             self._begun = True
-
-
-def read_events(directory: Path) -> list[dict[str, str]]:
-    """The rows of a run's events.csv; empty without the file."""
-    path = directory / FILE
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))

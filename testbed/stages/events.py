@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from analysis.events_file import SCENARIO
 from scenarios.events import Event, by_time, command_names, worded
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
 from testbed.stages.commands import Commands
 from testbed.stages.control import MediumControl
-from testbed.stages.event_log import SCENARIO, EventLog
+from testbed.stages.event_log import EventLog
 from testbed.stages.medium import Medium
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.added_flows import ADDED_FLOWS
+from analysis.events_file import read_events
 from analysis.metrics import analyse_run
 from analysis.past_snapshot import off_at
 from analysis.rundir import RunDirectory
@@ -20,7 +21,6 @@ from testbed.runs.recorded import Recorded
 from testbed.runs.under_way import act_on
 from testbed.stages.actions import NO_FLOWS
 from testbed.stages.added_flows import AddedFlows
-from testbed.stages.event_log import read_events
 from testbed.stages.site import Site
 from testbed.stages.station import StationNet
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt, wait_until

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.events_file import read_events
 from analysis.metrics import analyse_run
 from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.runs.run import run_scenario
-from testbed.stages.event_log import read_events
 from testbed.tests.running import captured, chain, needs_runs, prompt
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.events_file import read_events
 from analysis.metrics import analyse_run
 from scenarios.events import Event
 from testbed.errors import HostLateError, RunError, UsageError
@@ -13,7 +14,6 @@ from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
 from testbed.runs.routes import known_routes
 from testbed.runs.run import run_scenario
-from testbed.stages.event_log import read_events
 from testbed.stages.events import carry_out, relay_in_use
 from testbed.tests.running import Background, air_rows, chain, needs_runs
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from analysis.events_file import read_events
 from analysis.metrics import analyse_run
 from scenarios.scenario import Scenario
-from testbed.stages.event_log import read_events
 from testbed.tests.running import (
     Background,
     Traces,

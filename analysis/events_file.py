@@ -1,0 +1,17 @@
+"""events.csv of a run: what changed stations, links, daemons, commands and flows (formats/results.md). The run writes it
+(testbed/stages/event_log.py)."""
+
+import csv
+from pathlib import Path
+
+EVENTS_FILE = "events.csv"
+SCENARIO, VIEW = "scenario", "view"  # the sources
+
+
+def read_events(directory: Path) -> list[dict[str, str]]:
+    """The rows of a run's events.csv; empty without the file. Older files have no column `source`: all is the scenario's."""
+    path = directory / EVENTS_FILE
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [{"source": SCENARIO, **row} for row in csv.DictReader(file)]
