@@ -229,14 +229,16 @@ function drawAxis(ticks, width) {
 
 const SPANS = [1e6, 5e6, 2e7, 1e8, 5e8, 2e9, 1e10, 6e10, 3e11];
 export function zoom(direction) {
-  const whole = Number(state.about.end_ns) - Number(state.about.begin_ns);
-  const choices = [...SPANS.filter((span) => span < whole), whole];
+  const choices = spans();
   let place = choices.findIndex((span) => span >= state.span);
   if (place < 0) place = choices.length - 1;
   change({ span: choices[Math.min(Math.max(place + direction, 0), choices.length - 1)] });
 }
 
-export function spans(whole) {
+// The windows to choose from: of a record up to the whole run, of a run under way up to the frames that are kept.
+export function spans() {
+  if (state.live) return SPANS.filter((span) => span <= KEPT_NS);
+  const whole = Number(state.about.end_ns) - Number(state.about.begin_ns);
   return [...SPANS.filter((span) => span < whole), whole];
 }
 

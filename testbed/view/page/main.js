@@ -52,7 +52,7 @@ async function open(about, wanted = {}) {
   const names = about.flows.map((flow) => flow.name), known = wanted.flows?.filter((name) => names.includes(name));
   state.flows = new Set(known ?? names.slice(0, MAX_CHARTED));
   if (SPEEDS.includes(wanted.speed)) state.speed = wanted.speed;
-  state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
+  state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, about.running ? live.KEPT_NS : end - begin); // a run under way has only begun
   state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
   if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
   if (about.running) live.begin(reopen, renew);
@@ -125,10 +125,10 @@ function showCounts(counts) {
 function setUpTime(begin, end) {
   by("speed").replaceChildren(...SPEEDS.map((speed) => element("option", { value: speed }, `${speed}x`)));
   by("speed").value = String(state.speed);
-  const choices = lanes.spans(end - begin);
+  const choices = lanes.spans();
   if (!choices.includes(state.span)) choices.push(state.span);
   choices.sort((a, b) => a - b);
-  by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
+  by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, !state.live && span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
   for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
   showFlows();
 }

@@ -98,6 +98,8 @@ def test_a_scenario_is_started_on_the_page_goes_live_and_ends_as_a_record(browse
         page.click("#start")
         until(page, "window.manetView.state.live?.frames.count > 20")
         assert "live, with control" in page.inner_text("#mode") and page.is_visible("#stop")
+        assert page.input_value("#window") == "2000000000", "a run that has only begun has no shorter window"
+        assert {"500 ms", "2 s", "10 s"} <= set(page.locator("#window option").all_inner_texts())
         until(page, "window.manetView.state.about?.kind === 'recorded'")
         assert page.evaluate("window.manetView.state.about.directory") == str(tmp_path / "results" / "all" / "seed-2")
 
