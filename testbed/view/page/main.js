@@ -230,15 +230,19 @@ function brokenSample() {
   return [element("li", {}, sample, "a broken link")];
 }
 
+const TYPED = "textarea, input:not([type=range]):not([type=checkbox])";
+const OWN_SPACE = "button, a, summary, select, input[type=checkbox]"; // a space is theirs
 function keys(event) {
-  if (event.target.closest("input, select, textarea, [role=tab]") || event.ctrlKey || event.metaKey || event.altKey || !state.about?.stations || state.live) return;
+  if (event.target.closest(TYPED) || event.ctrlKey || event.metaKey || event.altKey || !state.about?.stations || state.live) return;
+  if (event.key === " " && event.target.closest(OWN_SPACE)) return;
+  if (event.key.startsWith("Arrow") && event.target.closest("select")) return;
   const actions = {
     " ": () => play(!state.playing), ArrowLeft: () => goTo(state.now - state.span / 20), ArrowRight: () => goTo(state.now + state.span / 20),
     ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => LOST.has(frames.fate[at])), d: nextDrop,
     "[": () => speedBy(-1), "]": () => speedBy(1), "+": () => lanes.zoom(-1), "=": () => lanes.zoom(-1), "-": () => lanes.zoom(1),
   };
   const action = actions[event.key];
-  if (!action || (event.key === " " && event.target.closest("button, a, summary"))) return;
+  if (!action) return;
   event.preventDefault();
   action();
 }

@@ -357,6 +357,43 @@ def test_the_keyboard_alone_works_everything(page):
     assert page.evaluate("document.activeElement.id") == "tab-story"
 
 
+def test_the_keys_of_the_time_work_wherever_the_focus_is(page):
+    for place in ("#slider", "#show-trails", "#tab-verdict", "#speed", "#play"):
+        page.locator("#slider").fill("300000")
+        page.locator(place).focus()
+        for key in (".", ",", "c", "d"):
+            before = page.evaluate("window.manetView.state.row")
+            page.keyboard.press(key)
+            wait_until(lambda before=before: page.evaluate("window.manetView.state.row") != before, f"{key} on {place}", 20)
+        page.keyboard.press("]")
+        until(page, "window.manetView.state.speed === 2")
+        page.keyboard.press("[")
+        until(page, "window.manetView.state.speed === 1")
+
+
+def test_a_key_works_right_after_a_click_into_map_or_lanes(page):
+    for place in ("#map", "#lanes"):
+        box = page.locator(place).bounding_box()
+        page.mouse.click(box["x"] + 2 * box["width"] / 3, box["y"] + box["height"] - 3)
+        page.wait_for_timeout(300)
+        before = page.evaluate("window.manetView.state.row")
+        page.keyboard.press(".")
+        wait_until(
+            lambda before=before: page.evaluate("window.manetView.state.row") != before, f"the frame after a click, {place}"
+        )
+
+
+def test_a_number_field_keeps_its_keys(page):
+    page.click("#tab-story")
+    page.locator("#story-segment").focus()
+    now = now_ns(page)
+    page.keyboard.type("12")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("c")
+    page.wait_for_timeout(200)
+    assert page.input_value("#story-segment") == "12" and now_ns(page) == now
+
+
 @pytest.mark.parametrize("size", [(375, 812), (1280, 800), (3840, 2160)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(browser, served, size, scheme):
