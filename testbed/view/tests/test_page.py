@@ -567,6 +567,26 @@ def test_the_memory_of_frames_is_bounded(page):
     assert page.evaluate("window.manetView.framesKept()") <= 24 * 20_000
 
 
+def test_each_chart_has_a_scale_and_now_within_it_while_playing(page):
+    until(page, "window.manetView.charts().length >= 4")
+    page.locator("#slider").fill("200000")
+    page.select_option("#window", "500000000")
+    page.select_option("#speed", "1")
+    page.evaluate("""{ window.without = 0; window.pictures = 0; window.heights = new Set();
+        setInterval(() => {
+            window.heights.add(document.getElementById('charts').offsetHeight);
+            const charts = window.manetView.charts();
+            window.pictures += charts.length; window.without += charts.filter(one => one.ticks < 2 || !one.hasNow).length;
+        }, 20); }""")
+    page.click("#play")
+    page.wait_for_timeout(2500)
+    page.click("#play")
+    pictures, without = page.evaluate("[window.pictures, window.without]")
+    assert pictures > 50 and without < pictures / 20, "the axes move one picture after now at most"
+    heights = page.evaluate("[...window.heights]")
+    assert sorted(heights) == heights, "the row of charts never shrinks, or the map would jump"
+
+
 def test_playing_moves_the_time_and_stops_at_the_end(page):
     page.locator("#slider").fill("950000")
     page.select_option("#speed", "10")
