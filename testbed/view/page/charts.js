@@ -11,6 +11,8 @@ const HEIGHT = 96, POINTS = 400, BINS = 240;
 const VALUES_EVERY_MS = 200;
 const LEAST_RATE_S = 0.1; // of frames: in shorter parts their number says more than a rate
 let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
+let along = [0, 1]; // the time axis, s of the traffic
+let kept = { width: 0, height: 0 }; // of the place of the charts
 
 export function reset() {
   for (const chart of charts) chart.plot.destroy();
@@ -21,6 +23,8 @@ export function reset() {
 
 export function forget() {
   reset();
+  place.style.minHeight = "";
+  kept = { width: 0, height: 0 };
   lateness = null;
 }
 
@@ -34,7 +38,11 @@ export async function update() {
   if (state.live) return void updateLive();
   const [begin, end] = extent();
   const key = `${begin}/${end}/${[...state.flows].join()}/${document.documentElement.dataset.theme}/${state.segment}`;
-  for (const chart of charts) chart.plot.redraw(false, false);
+  const [from, to] = along = [(begin - zero()) / 1e9, (end - zero()) / 1e9];
+  for (const { plot } of charts) {
+    // the axis moves with the window at once, its lines when they are here
+    if (plot.scales.x.min !== from || plot.scales.x.max !== to) plot.setScale("x", { min: from, max: to }); else plot.redraw(false, false);
+  }
   showValues();
   if (key === shown) return;
   asked = key;
@@ -81,7 +89,6 @@ function extent() {
 }
 
 function draw(flows, series, air, late, begin, end, key) {
-  const from = (begin - zero()) / 1e9, to = (end - zero()) / 1e9;
   const wanted = [];
   const ofFlows = (name) => flows.map((flow, at) => ({ name: flow.name, line: series[at]?.[name], ...lookOf(placeOfFlow(flow.name)) })).filter(({ line }) => line?.t?.length);
   const add = (title, unit, lines, stepped = false) => lines.length && wanted.push({ title, unit, lines, stepped });
@@ -102,9 +109,24 @@ function draw(flows, series, air, late, begin, end, key) {
   shown = key;
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
   const figures = wanted.map(figureOf); // all of them first: they share the width
-  charts = wanted.map((one, at) => chart(one, figures[at], from, to, marks));
+  if (state.live) along = [(begin - zero()) / 1e9, (end - zero()) / 1e9];
+  charts = wanted.map((one, at) => chart(one, figures[at], marks));
+  keepHeight();
   valued = 0;
   showValues();
+}
+
+// As high as it ever was at this width: a chart that comes and goes must not move the map.
+function keepHeight() {
+  if (kept.width !== place.clientWidth) kept = { width: place.clientWidth, height: 0 };
+  place.style.minHeight = "";
+  kept.height = Math.max(kept.height, place.offsetHeight);
+  place.style.minHeight = `${kept.height}px`;
+}
+
+// For tests: of each chart its title, the numbers on its axis and whether now is within it.
+export function drawn() {
+  return charts.map(({ plot, figure, ticks }) => ({ title: figure.querySelector("strong").textContent, ticks: ticks.length, hasNow: plot.scales.x.min <= (state.now - zero()) / 1e9 && (state.now - zero()) / 1e9 <= plot.scales.x.max }));
 }
 
 // A title, and for each line a sample of it with its name and its value now; a flow's RTO stands behind its RTT.
@@ -162,22 +184,24 @@ function valueAt(times, values, t, before = false) {
   return (before ? values[low] : values[low - 1]) ?? null;
 }
 
-function chart({ unit, lines, stepped, verdicts, before }, { figure, outputs }, from, to, marks) {
+function chart({ unit, lines, stepped, verdicts, before }, { figure, outputs }, marks) {
   const { data, series } = joined(lines, unit, stepped, before ? -1 : 1);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
+  const ticks = []; // a scale needs two; half of the default distance gives them in every range
+  const numbers = (_plot, values) => (ticks.splice(0, ticks.length, ...values), values.map(short));
   const plot = new uPlot({
-    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: [from, to] }, y: { range: heightOf(data) } },
-    axes: [{ ...axis, size: 26 }, { ...axis, size: 48, values: (_plot, ticks) => ticks.map(short) }], cursor: { drag: { x: false, y: false }, points: { show: false } },
+    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: () => along }, y: { range: heightOf(data) } },
+    axes: [{ ...axis, size: 26 }, { ...axis, size: 48, space: 16, values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
-  return { plot, figure, outputs, lines, unit, verdicts, before };
+  return { plot, ticks, figure, outputs, lines, unit, verdicts, before };
 }
 
-// uPlot fits what lies within the window; a line that only crosses it has its points outside.
+// From 0 to the largest. uPlot fits what lies within the window; a line that only crosses it has its points outside.
 function heightOf([, ...columns]) {
   const values = columns.flat().filter((value) => value !== null && value !== undefined);
-  return values.length ? uPlot.rangeNum(values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b)), 0.1, true) : [0, 1];
+  return [0, 1.1 * values.reduce((a, b) => Math.max(a, b), 0) || 1];
 }
 
 // All lines over all their times; a line is drawn across the times of others.

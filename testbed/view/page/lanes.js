@@ -1,7 +1,8 @@
 // One lane for each chosen station: its frames in the window around now, down to single slots, with backoff and reserved times.
 
+import { KEPT_NS } from "./live.js";
 import { reservations } from "./nav.js";
-import { change, dropsIn, firstAt, goTo, placeOf, state, windowOf } from "./state.js";
+import { change, dropsIn, firstAt, goTo, placeOf, state, windowOf, zero } from "./state.js";
 import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark } from "./words.js";
 
 const canvas = document.getElementById("lanes"), scroller = document.getElementById("lanes-scroll"), chooser = document.getElementById("lanes-of");
@@ -9,6 +10,7 @@ const pen = canvas.getContext("2d");
 const LEFT = 58, TOP = 4, AXIS = 18, MIN_LANE = 13;
 const FINE_NS = 5e7; // backoff and reserved times are drawn in windows up to this one
 const NO_BACKOFF = 65535;
+let events = []; // drawn events: [x, y, text]
 let boxes = []; // drawn frames, for clicks: [x0, x1, y0, y1, row]
 
 // The places of the stations that have a lane.
@@ -75,6 +77,40 @@ export function draw() {
   pen.lineTo(x, height);
   pen.stroke();
   drawAxis(ticks, width);
+  drawEvents(begin, end, perNs);
+}
+
+// A mark on the axis for each event of the run, with its words for the pointer. (All of them are listed under Run.)
+function drawEvents(begin, end, perNs) {
+  const foot = scroller.scrollTop + scroller.clientHeight - AXIS;
+  events = [];
+  pen.fillStyle = colour("ink");
+  for (const event of state.about.events ?? []) {
+    const t = Number(event.t_s) * 1e9;
+    if (t < begin || t > end) continue;
+    const x = LEFT + (t - begin) * perNs;
+    pen.beginPath();
+    pen.moveTo(x, foot - 5);
+    pen.lineTo(x + 5, foot);
+    pen.lineTo(x, foot + 5);
+    pen.lineTo(x - 5, foot);
+    pen.closePath();
+    pen.fill();
+    events.push([x, foot, eventText(event)]);
+  }
+}
+
+function eventText({ t_s, event, station, detail }) {
+  return `${((Number(t_s) * 1e9 - zero()) / 1e9).toFixed(2)} s: ${[event, station, detail].filter(Boolean).join(" ")}`;
+}
+
+// The words of the events at a point of the canvas.
+function eventsAt(x, y) {
+  return events.filter(([u, v]) => Math.abs(u - x) <= 6 && Math.abs(v - y) <= 7).map(([, , text]) => text).join("\n");
+}
+
+export function eventsDrawn() {
+  return events;
 }
 
 // A line at the foot of a lane: exchanges of others that the station can decode.
@@ -193,14 +229,16 @@ function drawAxis(ticks, width) {
 
 const SPANS = [1e6, 5e6, 2e7, 1e8, 5e8, 2e9, 1e10, 6e10, 3e11];
 export function zoom(direction) {
-  const whole = Number(state.about.end_ns) - Number(state.about.begin_ns);
-  const choices = [...SPANS.filter((span) => span < whole), whole];
+  const choices = spans();
   let place = choices.findIndex((span) => span >= state.span);
   if (place < 0) place = choices.length - 1;
   change({ span: choices[Math.min(Math.max(place + direction, 0), choices.length - 1)] });
 }
 
-export function spans(whole) {
+// The windows to choose from: of a record up to the whole run, of a run under way up to the frames that are kept.
+export function spans() {
+  if (state.live) return SPANS.filter((span) => span <= KEPT_NS);
+  const whole = Number(state.about.end_ns) - Number(state.about.begin_ns);
   return [...SPANS.filter((span) => span < whole), whole];
 }
 
@@ -213,7 +251,7 @@ export function listen(onFrame) {
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (!dragging) return;
+    if (!dragging) return void (canvas.title = eventsAt(event.offsetX, event.offsetY));
     dragging.moved ||= Math.abs(event.offsetX - dragging.x) > 4;
     if (dragging.moved && !state.live) goTo(dragging.now - ((event.offsetX - dragging.x) * state.span) / (canvas.clientWidth - LEFT));
   });

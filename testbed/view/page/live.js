@@ -3,7 +3,8 @@
 import { decode, liveAddress, lost } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
-const KEPT_NS = 20e9, HISTORY_NS = 60e9, DELAY_NS = 4e8, AHEAD_NS = 3e8, SWITCH_KNOWN_MS = 1e4;
+export const KEPT_NS = 20e9; // of frames
+const HISTORY_NS = 60e9, DELAY_NS = 4e8, AHEAD_NS = 3e8, SWITCH_KNOWN_MS = 1e4;
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
 let again = () => {}, eventsCame = () => {};
 

@@ -52,7 +52,7 @@ async function open(about, wanted = {}) {
   const names = about.flows.map((flow) => flow.name), known = wanted.flows?.filter((name) => names.includes(name));
   state.flows = new Set(known ?? names.slice(0, MAX_CHARTED));
   if (SPEEDS.includes(wanted.speed)) state.speed = wanted.speed;
-  state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, end - begin);
+  state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, about.running ? live.KEPT_NS : end - begin); // a run under way has only begun
   state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
   if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
   if (about.running) live.begin(reopen, renew);
@@ -125,10 +125,10 @@ function showCounts(counts) {
 function setUpTime(begin, end) {
   by("speed").replaceChildren(...SPEEDS.map((speed) => element("option", { value: speed }, `${speed}x`)));
   by("speed").value = String(state.speed);
-  const choices = lanes.spans(end - begin);
+  const choices = lanes.spans();
   if (!choices.includes(state.span)) choices.push(state.span);
   choices.sort((a, b) => a - b);
-  by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
+  by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, !state.live && span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
   for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
   showFlows();
 }
@@ -218,18 +218,31 @@ function legend() {
     mark(pen, name, 19, 6, 3.4);
     if (kind === "captured") pen.beginPath(), pen.arc(19, 6, 5.4, 0, 7), pen.stroke();
     return element("li", {}, sample, MEANING[kind]);
-  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"));
+  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"), element("li", {}, "◆ in the lanes: an event"), ...brokenSample());
 }
 
+// Only where an event may break a link.
+function brokenSample() {
+  if (!state.about.control && !state.about.events?.some(({ event }) => event === "link")) return [];
+  const sample = element("canvas", { width: 52, height: 24, "aria-hidden": "true" }), pen = sample.getContext("2d");
+  pen.scale(2, 2);
+  map.brokenLine(pen, [0, 6], [26, 6]);
+  return [element("li", {}, sample, "a broken link")];
+}
+
+const TYPED = "textarea, input:not([type=range]):not([type=checkbox])";
+const OWN_SPACE = "button, a, summary, select, input[type=checkbox]"; // a space is theirs
 function keys(event) {
-  if (event.target.closest("input, select, textarea, [role=tab]") || event.ctrlKey || event.metaKey || event.altKey || !state.about?.stations || state.live) return;
+  if (event.target.closest(TYPED) || event.ctrlKey || event.metaKey || event.altKey || !state.about?.stations || state.live) return;
+  if (event.key === " " && event.target.closest(OWN_SPACE)) return;
+  if (event.key.startsWith("Arrow") && event.target.closest("select")) return;
   const actions = {
     " ": () => play(!state.playing), ArrowLeft: () => goTo(state.now - state.span / 20), ArrowRight: () => goTo(state.now + state.span / 20),
     ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => LOST.has(frames.fate[at])), d: nextDrop,
     "[": () => speedBy(-1), "]": () => speedBy(1), "+": () => lanes.zoom(-1), "=": () => lanes.zoom(-1), "-": () => lanes.zoom(1),
   };
   const action = actions[event.key];
-  if (!action || (event.key === " " && event.target.closest("button, a, summary"))) return;
+  if (!action) return;
   event.preventDefault();
   action();
 }
@@ -306,5 +319,5 @@ plan.listen(open);
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

@@ -2,7 +2,7 @@
 
 import { act } from "./api.js";
 import { calm } from "./settings.js";
-import { change, conditionOf, firstAt, isOff, notice, placeOf, placeOfFlow, speak, state, windowOf } from "./state.js";
+import { brokenLinks, change, conditionOf, firstAt, isOff, linkName, notice, placeOf, placeOfFlow, speak, state, windowOf } from "./state.js";
 import { BROADCAST, colour, kindOf, lookOf, mark, UNKNOWN } from "./words.js";
 
 const canvas = document.getElementById("map");
@@ -135,6 +135,7 @@ function drawRanges(places) {
 function drawLinks(names, places) {
   const range = state.about.range_m;
   if (!range) return;
+  const severed = brokenLinks(), crosses = [];
   pen.strokeStyle = colour("line");
   pen.lineWidth = 1;
   pen.beginPath();
@@ -143,11 +144,29 @@ function drawLinks(names, places) {
       const here = places.get(names[a]), there = places.get(names[b]);
       if (Math.hypot(here[0] - there[0], here[1] - there[1]) > range) continue;
       if (isOff(names[a], state.now) || isOff(names[b], state.now)) continue;
+      if (severed.has(linkName(names[a], names[b]))) {
+        crosses.push([toScreen(here), toScreen(there)]);
+        continue;
+      }
       pen.moveTo(...toScreen(here));
       pen.lineTo(...toScreen(there));
     }
   }
   pen.stroke();
+  for (const ends of crosses) brokenLine(pen, ...ends);
+}
+
+// A dotted line with a cross in its middle: in range, but no frame comes through.
+export function brokenLine(ink, [x, y], [u, v]) {
+  ink.strokeStyle = colour("bad");
+  ink.lineWidth = 1.5;
+  ink.setLineDash([1.5, 4]);
+  ink.beginPath();
+  ink.moveTo(x, y);
+  ink.lineTo(u, v);
+  ink.stroke();
+  ink.setLineDash([]);
+  mark(ink, "collision", (x + u) / 2, (y + v) / 2, 4);
 }
 
 function drawRoutes(places) {

@@ -178,6 +178,20 @@ function stalledWires() {
   return found;
 }
 
+// The links that events have broken by now (error rate 1), as linkName has them.
+export function brokenLinks() {
+  const found = new Set();
+  for (const { t_s, event, station, detail } of state.about.events ?? []) {
+    if (event !== "link" || Number(t_s) * 1e9 > state.now) continue;
+    found[Number(detail.split(" ")[1]) >= 1 ? "add" : "delete"](linkName(...station.split(" ")));
+  }
+  return found;
+}
+
+export function linkName(one, other) {
+  return one < other ? `${one} ${other}` : `${other} ${one}`;
+}
+
 export function placeOfFlow(name) {
   return state.about.flows.findIndex((flow) => flow.name === name);
 }

@@ -357,6 +357,43 @@ def test_the_keyboard_alone_works_everything(page):
     assert page.evaluate("document.activeElement.id") == "tab-story"
 
 
+def test_the_keys_of_the_time_work_wherever_the_focus_is(page):
+    for place in ("#slider", "#show-trails", "#tab-verdict", "#speed", "#play"):
+        page.locator("#slider").fill("300000")
+        page.locator(place).focus()
+        for key in (".", ",", "c", "d"):
+            before = page.evaluate("window.manetView.state.row")
+            page.keyboard.press(key)
+            wait_until(lambda before=before: page.evaluate("window.manetView.state.row") != before, f"{key} on {place}", 20)
+        page.keyboard.press("]")
+        until(page, "window.manetView.state.speed === 2")
+        page.keyboard.press("[")
+        until(page, "window.manetView.state.speed === 1")
+
+
+def test_a_key_works_right_after_a_click_into_map_or_lanes(page):
+    for place in ("#map", "#lanes"):
+        box = page.locator(place).bounding_box()
+        page.mouse.click(box["x"] + 2 * box["width"] / 3, box["y"] + box["height"] - 3)
+        page.wait_for_timeout(300)
+        before = page.evaluate("window.manetView.state.row")
+        page.keyboard.press(".")
+        wait_until(
+            lambda before=before: page.evaluate("window.manetView.state.row") != before, f"the frame after a click, {place}"
+        )
+
+
+def test_a_number_field_keeps_its_keys(page):
+    page.click("#tab-story")
+    page.locator("#story-segment").focus()
+    now = now_ns(page)
+    page.keyboard.type("12")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("c")
+    page.wait_for_timeout(200)
+    assert page.input_value("#story-segment") == "12" and now_ns(page) == now
+
+
 @pytest.mark.parametrize("size", [(375, 812), (1280, 800), (3840, 2160)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(browser, served, size, scheme):
@@ -529,6 +566,26 @@ def test_the_memory_of_frames_is_bounded(page):
         page.locator("#slider").fill(str(value))
     page.wait_for_timeout(500)
     assert page.evaluate("window.manetView.framesKept()") <= 24 * 20_000
+
+
+def test_each_chart_has_a_scale_and_now_within_it_while_playing(page):
+    until(page, "window.manetView.charts().length >= 4")
+    page.locator("#slider").fill("200000")
+    page.select_option("#window", "500000000")
+    page.select_option("#speed", "1")
+    page.evaluate("""{ window.without = 0; window.pictures = 0; window.heights = new Set();
+        setInterval(() => {
+            window.heights.add(document.getElementById('charts').offsetHeight);
+            const charts = window.manetView.charts();
+            window.pictures += charts.length; window.without += charts.filter(one => one.ticks < 2 || !one.hasNow).length;
+        }, 20); }""")
+    page.click("#play")
+    page.wait_for_timeout(2500)
+    page.click("#play")
+    pictures, without = page.evaluate("[window.pictures, window.without]")
+    assert pictures > 50 and without < pictures / 20, "the axes move one picture after now at most"
+    heights = page.evaluate("[...window.heights]")
+    assert sorted(heights) == heights, "the row of charts never shrinks, or the map would jump"
 
 
 def test_playing_moves_the_time_and_stops_at_the_end(page):

@@ -1,8 +1,10 @@
 """The controls of the page on a run under way: a flow that is started there belongs to the run."""
 
+import io
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from analysis.metrics import analyse_run
 from analysis.rundir import RunDirectory
@@ -96,8 +98,41 @@ def test_a_scenario_is_started_on_the_page_goes_live_and_ends_as_a_record(browse
         page.click("#start")
         until(page, "window.manetView.state.live?.frames.count > 20")
         assert "live, with control" in page.inner_text("#mode") and page.is_visible("#stop")
+        assert page.input_value("#window") == "2000000000", "a run that has only begun has no shorter window"
+        assert {"500 ms", "2 s", "10 s"} <= set(page.locator("#window option").all_inner_texts())
         until(page, "window.manetView.state.about?.kind === 'recorded'")
         assert page.evaluate("window.manetView.state.about.directory") == str(tmp_path / "results" / "all" / "seed-2")
+
+
+def test_a_broken_link_is_crossed_out_and_its_events_are_on_the_axis(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "broken.toml"
+    scenario.write_text("""hops = 2
+duration = 10
+events = [{ at = 2, link = ["sta2", "sta1"], error_rate = 1 }, { at = 4, link = ["sta1", "sta2"], error_rate = 0.5 }]
+""")
+    with view(scenario) as served, planned(browser, served) as page:
+        assert "a broken link" in page.inner_text("#legend")
+        page.uncheck("#show-ranges")
+        found = {t_s: crossed(page, t_s) for t_s in (1, 3, 5)}
+        assert found == {1: False, 3: True, 5: False}
+        page.select_option("#window", label="whole run")
+        until(page, "window.manetView.events().length === 2")
+        x, y, text = page.evaluate("window.manetView.events()[0]")
+        assert "link sta2 sta1 error_rate 1" in text
+        box = page.locator("#lanes").bounding_box()
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        until(page, "document.getElementById('lanes').title.includes('error_rate 1')")
+
+
+def crossed(page, t_s: float) -> bool:
+    """Whether the middle of the link of sta1 and sta2 has the red of a cross."""
+    page.evaluate("ns => window.manetView.goTo(ns)", t_s * 1e9)
+    until(page, f"Math.abs(window.manetView.state.now - {t_s * 1e9}) < 1")
+    page.wait_for_timeout(200)
+    ends = [page.evaluate("name => window.manetView.toScreen(window.manetView.placeOf(name))", name) for name in ("sta1", "sta2")]
+    picture = Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("RGB")
+    red, green, blue = picture.getpixel(tuple(round(sum(side) / 2) for side in zip(*ends, strict=True)))
+    return red > max(green, blue) + 60
 
 
 def planned(browser, served):  # noqa: F811
