@@ -401,7 +401,7 @@ class Scenario(BaseModel):
         try:
             positions = self.positions()
         except topologies.LayoutError as problem:
-            raise KeyProblem((_blame(self.topology, str(problem)),), str(problem)) from None
+            raise KeyProblem((_blame(self.topology, str(problem), given),), str(problem)) from None
         width_m, height_m = self.area or (math.inf, math.inf)
         for placed in positions:
             if placed.x_m > width_m or placed.y_m > height_m:
@@ -617,8 +617,11 @@ def _scaled(seconds: float | None, per_second: int) -> int | None:
     return None if seconds is None else round(seconds * per_second)
 
 
-def _blame(topology: str, problem: str) -> str:
-    """The key that causes a layout's error."""
+def _blame(topology: str, problem: str, given: set[str]) -> str:
+    """The key that causes a layout's error: of those that the layout has, one that the scenario gives."""
     if topology in ("positions", "random"):
         return "positions"
-    return "spacing" if " m, outside " in problem else ("rows" if topology == "grid" else "hops")
+    if " m, outside " in problem:
+        return "spacing"
+    counts = [key for key in ("rows", "hops", "nodes") if key in LAYOUT_KEYS[topology]]
+    return next((key for key in counts if key in given), counts[0])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import topologies
 from scenarios.definition import load_scenario
 from scenarios.movement import MODEL_NAMES
 from scenarios.overrides import parse_value
@@ -662,6 +663,15 @@ def test_errors_in_the_file_and_in_set_name_a_flow_equally(load):
         message(load, "hops = 2", 'flows=[{from="sta1", to="zzz"}]'),
     ]
     assert all('key "flows.0.to": there is no station "zzz"' in text for text in errors)
+
+
+@pytest.mark.parametrize("key", ["hops", "nodes"])
+def test_an_error_of_a_layout_names_the_count_that_the_scenario_gives(monkeypatch, load, key):
+    def refused(*_: object) -> None:
+        raise topologies.LayoutError("no such chain; give another")
+
+    monkeypatch.setattr(topologies, "chain", refused)
+    assert message(load, f"{key} = 2") == f'x.toml: line 1: key "{key}": no such chain; give another'
 
 
 def test_an_error_in_set_counts_from_0_as_set_does(load):

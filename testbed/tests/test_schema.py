@@ -28,7 +28,7 @@ PRINTED_BY = {"medium": ["medium", "medium"], "radio": ["medium", "radio"], **{n
 # Each is refused by the schema and by `load_scenario`.
 WRONG = {
     "unknown key": "hops = 2\nspaceing = 100",
-    "unknown topology": 'topology = "ring"\nhops = 2',
+    "unknown topology": 'topology = "doughnut"\nhops = 2',
     "no hops": "hops = 0",
     "too many hops": "hops = 1000",
     "half a hop": "hops = 1.5",
