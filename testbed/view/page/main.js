@@ -12,7 +12,7 @@ import * as panel from "./panel.js";
 import * as plan from "./plan.js";
 import * as settings from "./settings.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, seconds } from "./words.js";
+import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, scaleOfText, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
@@ -319,5 +319,5 @@ plan.listen(open);
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

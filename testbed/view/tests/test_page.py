@@ -497,6 +497,35 @@ def test_fifty_lanes_scroll_and_can_be_chosen(browser, crowd):
         until(page, f"{heights}[0] === {lanes}")
 
 
+def test_many_stations_are_small_on_the_map(browser, crowd, served):
+    ink = {}
+    for many, shown in ((True, crowd), (False, served)):
+        with opened(browser, shown) as page:
+            page.wait_for_timeout(300)
+            for control in ("ranges", "links", "routes"):
+                page.uncheck(f"#show-{control}")
+            x, y = page.evaluate("window.manetView.toScreen(window.manetView.placeOf('sta1'))")
+            picture = Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("L")
+            ink[many] = next(wide for wide in range(1, 20) if picture.getpixel((round(x), round(y) - wide)) > 100)
+    assert ink[True] < ink[False]
+
+
+def test_names_and_lanes_grow_with_the_text_of_a_large_screen(browser, crowd):
+    found = {}
+    for width, height in ((1280, 800), (3840, 2160)):
+        with opened(browser, crowd, "#station=sta1", viewport={"width": width, "height": height}) as page:
+            until(page, "window.manetView.namesWritten().length")
+            _, top, _, foot, _ = page.evaluate("window.manetView.namesWritten()[0]")
+            found[width] = (foot - top, page.evaluate("document.getElementById('lanes').clientHeight"))
+    assert found[3840][0] > 1.4 * found[1280][0] and found[3840][1] > 1.4 * found[1280][1]
+
+
+def test_a_phone_has_no_empty_space_below_the_stations(browser, served):
+    with opened(browser, served, viewport={"width": 375, "height": 812}) as page:
+        text, below = page.locator("#station p").bounding_box(), page.locator("#time-section").bounding_box()
+        assert below["y"] - (text["y"] + text["height"]) < 60
+
+
 @pytest.mark.parametrize("size", [(375, 812), (3840, 2160)])
 def test_nothing_sticks_out_or_overlaps(browser, served, size):
     with opened(browser, served, viewport={"width": size[0], "height": size[1]}) as page:
