@@ -419,7 +419,10 @@ export function listen(onFrame) {
     if (drag.station && drag.moved) {
       const name = drag.station, [x, y] = toMetres(event.offsetX, event.offsetY);
       act({ op: "move", station: name, position: [Math.max(0, x), Math.max(0, y)] })
-        .then(() => speak(`${name} moved to ${x.toFixed(0)}, ${y.toFixed(0)} m`))
+        .then(() => {
+          notice("");
+          speak(`${name} moved to ${x.toFixed(0)}, ${y.toFixed(0)} m`);
+        })
         .catch((problem) => notice(problem.message))
         .finally(() => (state.live.held = null));
     } else if (!drag.moved) {

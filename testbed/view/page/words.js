@@ -72,6 +72,11 @@ export function fillOf(pen, kind) {
   return made.get(key);
 }
 
+// `1 packet`, `2 packets`.
+export function counted(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 export function seconds(ns, digits = 6) {
   return `${(ns / 1e9).toFixed(digits)} s`;
 }

@@ -444,6 +444,22 @@ def test_a_link_holds_speed_map_flows_and_station(browser, served):
         until(page, "!location.hash.includes('map=')")
 
 
+def test_a_link_to_what_the_run_has_not_is_said(browser, served):
+    with opened(browser, served, "#t=abc&station=nope&flows=flow1,flow9") as page:
+        page.wait_for_selector("#notice:has-text('ignored: t=abc, station=nope, flows=flow9')")
+
+
+def test_one_packet_is_not_packets(page):
+    page.click('button[data-station="sta2"]')
+    for value in range(0, 1_000_000, 20_000):
+        page.locator("#slider").fill(str(value))
+        page.locator("#slider").blur()
+        page.wait_for_timeout(100)
+        if "1 packet\n" in page.inner_text("#station dl"):
+            return
+    raise AssertionError("a relay never has one packet?")
+
+
 def test_the_theme_follows_the_system_until_somebody_switches_it(browser, served):
     theme = "document.documentElement.dataset.theme"
     with opened(browser, served, color_scheme="light") as page:
@@ -579,6 +595,7 @@ def test_a_folder_of_runs_lists_them_and_opens_each(browser, run_dir, tmp_path):
         rows = page.locator("#folder-rows tr").all_inner_texts()
         assert [row.split("\t")[:2] for row in rows] == [["all/seed-1", "complete"], ["all/seed-2", "complete"]]
         assert violations(page) == 0
+        assert page.is_hidden("#keys"), "a list of runs has no player"
         page.click("text=all/seed-2")
         page.wait_for_selector("#map")  # the address changes and the page loads again: no script can run until then
         until(page, "window.manetView?.state.movement")
