@@ -95,6 +95,7 @@ async function renew() {
     for (const flow of flows) if (!state.about.flows.some((known) => known.name === flow.name)) state.flows.add(flow.name);
     Object.assign(state.about, { flows, events });
     showFlows();
+    legend();
     change({});
   } catch (problem) {
     notice(problem.message);
