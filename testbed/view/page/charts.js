@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { airOf, historyWindow, latenessSoFar, seriesOf } from "./live.js";
 import { goTo, notice, placeOfFlow, state, zero } from "./state.js";
-import { colour, element, lookOf, MAX_CHARTED } from "./words.js";
+import { colour, element, lookOf, MAX_CHARTED, scaleOfText } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const place = document.getElementById("charts");
@@ -12,6 +12,7 @@ const VALUES_EVERY_MS = 200;
 const LEAST_RATE_S = 0.1; // of frames: in shorter parts their number says more than a rate
 let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
 let along = [0, 1]; // the time axis, s of the traffic
+const BAR_PX = 24; // a scroll bar that comes and goes is no other width
 let kept = { width: 0, height: 0 }; // of the place of the charts
 
 export function reset() {
@@ -111,15 +112,15 @@ function draw(flows, series, air, late, begin, end, key) {
   const figures = wanted.map(figureOf); // all of them first: they share the width
   if (state.live) along = [(begin - zero()) / 1e9, (end - zero()) / 1e9];
   charts = wanted.map((one, at) => chart(one, figures[at], marks));
-  keepHeight();
+  queueMicrotask(keepHeight); // behind uPlot's own, which gives the charts their size
   valued = 0;
   showValues();
 }
 
 // As high as it ever was at this width: a chart that comes and goes must not move the map.
 function keepHeight() {
-  if (kept.width !== place.clientWidth) kept = { width: place.clientWidth, height: 0 };
-  place.style.minHeight = "";
+  if (Math.abs(kept.width - place.clientWidth) > BAR_PX) kept = { width: place.clientWidth, height: 0 };
+  if (!kept.height) place.style.minHeight = "";
   kept.height = Math.max(kept.height, place.offsetHeight);
   place.style.minHeight = `${kept.height}px`;
 }
@@ -186,12 +187,12 @@ function valueAt(times, values, t, before = false) {
 
 function chart({ unit, lines, stepped, verdicts, before }, { figure, outputs }, marks) {
   const { data, series } = joined(lines, unit, stepped, before ? -1 : 1);
-  const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: "11px system-ui, sans-serif" };
+  const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: `${11 * scaleOfText()}px system-ui, sans-serif` };
   const ticks = []; // a scale needs two; half of the default distance gives them in every range
   const numbers = (_plot, values) => (ticks.splice(0, ticks.length, ...values), values.map(short));
   const plot = new uPlot({
-    width: Math.max(200, figure.clientWidth), height: HEIGHT, series: [{}, ...series], scales: { x: { time: false, range: () => along }, y: { range: heightOf(data) } },
-    axes: [{ ...axis, size: 26 }, { ...axis, size: 48, space: 16, values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
+    width: Math.max(200, figure.clientWidth), height: HEIGHT * scaleOfText(), series: [{}, ...series], scales: { x: { time: false, range: () => along }, y: { range: heightOf(data) } },
+    axes: [{ ...axis, size: 26 * scaleOfText() }, { ...axis, size: 48 * scaleOfText(), space: 16 * scaleOfText(), values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
@@ -265,5 +266,5 @@ function tick(ctx, x, y0, y1) {
 }
 
 export function resize() {
-  for (const { plot, figure } of charts) plot.setSize({ width: Math.max(200, figure.clientWidth), height: HEIGHT });
+  for (const { plot, figure } of charts) plot.setSize({ width: Math.max(200, figure.clientWidth), height: HEIGHT * scaleOfText() });
 }

@@ -3,11 +3,12 @@
 import { KEPT_NS } from "./live.js";
 import { reservations } from "./nav.js";
 import { change, dropsIn, firstAt, goTo, placeOf, state, windowOf, zero } from "./state.js";
-import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark } from "./words.js";
+import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark, scaleOfText } from "./words.js";
 
 const canvas = document.getElementById("lanes"), scroller = document.getElementById("lanes-scroll"), chooser = document.getElementById("lanes-of");
 const pen = canvas.getContext("2d");
-const LEFT = 58, TOP = 4, AXIS = 18, MIN_LANE = 13;
+let LEFT = 58, AXIS = 18; // px, with the size of the text
+const TOP = 4, MIN_LANE = 13, GRIP = 18;
 const FINE_NS = 5e7; // backoff and reserved times are drawn in windows up to this one
 const NO_BACKOFF = 65535;
 let events = []; // drawn events: [x, y, text]
@@ -41,7 +42,9 @@ export function draw() {
   if (!state.about?.stations) return;
   const shown = chosen(), ratio = window.devicePixelRatio || 1, width = scroller.clientWidth;
   if (!width) return;
-  const tall = Math.max(scroller.clientHeight, TOP + shown.length * MIN_LANE + AXIS);
+  const unit = scaleOfText();
+  [LEFT, AXIS] = [58 * unit, 18 * unit];
+  const tall = Math.max(scroller.clientHeight, TOP + shown.length * MIN_LANE * unit + AXIS);
   if (canvas.clientHeight !== tall) canvas.style.height = `${tall}px`;
   const height = canvas.clientHeight;
   canvas.width = Math.round(width * ratio);
@@ -51,7 +54,7 @@ export function draw() {
   const lane = (height - TOP - AXIS) / shown.length;
   const ticks = axisTicks(begin, end, perNs);
   drawGrid(ticks, height);
-  pen.font = `${Math.min(12, Math.max(8, lane - 1))}px system-ui, "DejaVu Sans", sans-serif`;
+  pen.font = `${Math.min(12 * unit, Math.max(8, lane - 1))}px system-ui, "DejaVu Sans", sans-serif`;
   pen.textAlign = "left";
   pen.textBaseline = "middle";
   shown.forEach((number, place) => {
@@ -198,7 +201,7 @@ function drawFrames(frames, begin, end, perNs, lane, laneOf) {
 
 function axisTicks(begin, end, perNs) {
   const zero = state.about.traffic_ns ? Number(state.about.traffic_ns) : 0;
-  const wanted = 110 / perNs, power = 10 ** Math.floor(Math.log10(wanted));
+  const wanted = (110 * scaleOfText()) / perNs, power = 10 ** Math.floor(Math.log10(wanted));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= wanted);
   const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step)))), ticks = [];
   for (let t = Math.ceil((begin - zero) / step) * step; t <= end - zero; t += step) ticks.push([LEFT + (t + zero - begin) * perNs, `${(t / 1e9).toFixed(digits)} s`]);
@@ -221,10 +224,13 @@ function drawAxis(ticks, width) {
   pen.fillStyle = colour("panel");
   pen.fillRect(0, foot - AXIS, width, AXIS);
   pen.fillStyle = colour("quiet");
-  pen.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+  pen.font = `${11 * scaleOfText()}px system-ui, "DejaVu Sans", sans-serif`;
   pen.textAlign = "center";
   pen.textBaseline = "alphabetic";
-  for (const [x, text] of ticks) pen.fillText(text, x, foot - 5);
+  for (const [x, text] of ticks) {
+    const half = pen.measureText(text).width / 2; // whole, also beside the grip that changes the height
+    pen.fillText(text, Math.max(half, Math.min(x, width - GRIP - half)), foot - 5);
+  }
 }
 
 const SPANS = [1e6, 5e6, 2e7, 1e8, 5e8, 2e9, 1e10, 6e10, 3e11];

@@ -7,8 +7,9 @@ import { state, zero } from "./state.js";
 export function read() {
   const words = new URLSearchParams(location.hash.slice(1)), number = (name) => (words.has(name) && Number.isFinite(Number(words.get(name))) ? Number(words.get(name)) : null);
   const view = (words.get("map") ?? "").split(",").map(Number);
+  const wrong = ["t", "span", "speed", "segment", "frame"].filter((name) => words.has(name) && number(name) === null);
   return {
-    map: view.length === 3 && view.every(Number.isFinite) && view[2] > 0 ? view : null, flows: words.has("flows") ? words.get("flows").split(",") : null, speed: number("speed"), t: number("t"), segment: number("segment"), frame: number("frame"), span: number("span"), flow: words.get("flow"), station: words.get("station"), run: words.get("run"),
+    wrong: wrong.map((name) => `${name}=${words.get(name)}`), map: view.length === 3 && view.every(Number.isFinite) && view[2] > 0 ? view : null, flows: words.has("flows") ? words.get("flows").split(",") : null, speed: number("speed"), t: number("t"), segment: number("segment"), frame: number("frame"), span: number("span"), flow: words.get("flow"), station: words.get("station"), run: words.get("run"),
   };
 }
 

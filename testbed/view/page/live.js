@@ -10,7 +10,7 @@ let again = () => {}, eventsCame = () => {};
 
 export function begin(onEnd, onEvents) {
   eventsCame = onEvents;
-  state.live = { events: null, nav: {}, positions: {}, off: new Set(), switched: new Map(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: {}, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
+  state.live = { events: null, nav: {}, positions: {}, off: new Set(), switched: new Map(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: { sent: {}, drops: {} }, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
   again = () => connect(onEnd);
   again();
 }
@@ -43,7 +43,7 @@ function connect(onEnd) {
 function hear(message) {
   const { live } = state, t = Number(message.t_ns);
   for (const [name, place] of Object.entries(message.positions)) if (live.held !== name) live.positions[name] = place;
-  for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[name] = (live.totals[name] ?? 0) + count;
+  for (const group of ["sent", "drops"]) for (const [name, count] of Object.entries(message.counts[group])) live.totals[group][name] = (live.totals[group][name] ?? 0) + count;
   Object.assign(live, { verdict: message.verdict, lateness: message.lateness, stalls: message.stalls, skipped: message.skipped, newest: t, heard: performance.now(), second: Math.floor(t / 1e9) });
   live.nav = message.nav;
   if (message.off) live.off = offNow(message.off);

@@ -12,7 +12,7 @@ import * as panel from "./panel.js";
 import * as plan from "./plan.js";
 import * as settings from "./settings.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, seconds } from "./words.js";
+import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, scaleOfText, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
@@ -29,13 +29,25 @@ async function start() {
   if (about.kind === "campaign") return showFolder(about);
   state.run = wanted.run;
   await open(about, wanted);
+  const ignored = ignoredOf(about, wanted);
+  if (ignored.length) notice(`The address asks for what this run does not have, which is ignored: ${ignored.join(", ")}`);
+}
+
+// The words of a link that are no number, or name what the run does not have.
+function ignoredOf({ stations, flows }, { wrong, station, flows: chosen, flow, speed }) {
+  const isFlow = (name) => flows.some((one) => one.name === name), found = [...wrong];
+  if (station !== null && !stations.some((one) => one.name === station)) found.push(`station=${station}`);
+  for (const name of chosen ?? []) if (!isFlow(name)) found.push(`flows=${name}`);
+  if (flow !== null && !isFlow(flow)) found.push(`flow=${flow}`);
+  if (speed !== null && !SPEEDS.includes(speed)) found.push(`speed=${speed}`);
+  return found;
 }
 
 async function showFolder(about) {
   by("title").textContent = about.title;
   const { runs } = await ask("campaign");
   by("folder").hidden = false;
-  by("run").hidden = true;
+  by("run").hidden = by("keys").hidden = true;
   by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ?? run.error ?? "none"))));
 }
 
@@ -46,7 +58,7 @@ async function open(about, wanted = {}) {
   if (about.running) Object.assign(state, { about, live: null }); // a run under way has no answers about its frames
   const movement = await ask("movement");
   by("folder").hidden = true;
-  by("run").hidden = false;
+  by("run").hidden = by("keys").hidden = false;
   const begin = Number(about.begin_ns), end = Number(about.end_ns);
   Object.assign(state, { about, movement, live: null, paths: [], queues: {}, row: null, segment: null, station: null, playing: false });
   const names = about.flows.map((flow) => flow.name), known = wanted.flows?.filter((name) => names.includes(name));
@@ -83,6 +95,7 @@ async function renew() {
     for (const flow of flows) if (!state.about.flows.some((known) => known.name === flow.name)) state.flows.add(flow.name);
     Object.assign(state.about, { flows, events });
     showFlows();
+    legend();
     change({});
   } catch (problem) {
     notice(problem.message);
@@ -118,6 +131,11 @@ function showCounts(counts) {
   const totals = {};
   for (const table of Object.values(counts.sent)) for (const [fate, count] of Object.entries(table)) totals[fate || NO_FATE] = (totals[fate || NO_FATE] ?? 0) + count;
   by("counts").textContent = `frames in the run: ${Object.entries(totals).map(([fate, count]) => `${count} ${fate}`).join(", ")}`;
+}
+
+function showTotals({ sent, drops }) {
+  const list = (table) => Object.entries(table).map(([name, count]) => `${count} ${name || NO_FATE}`).join(", ") || "none";
+  by("counts").textContent = `frames since the page came: ${list(sent)}; packets dropped: ${list(drops)}`;
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------------------
@@ -271,7 +289,7 @@ onChange(() => {
   by("window").value = String(state.span);
   const word = state.live?.verdict || state.about.verdict?.verdict;
   badge("verdict", word, word);
-  if (state.live) by("counts").textContent = `frames since the page came: ${Object.entries(state.live.totals).map(([name, count]) => `${count} ${name || NO_FATE}`).join(", ")}`;
+  if (state.live) showTotals(state.live.totals);
   map.draw();
   lanes.draw();
   charts.update();
@@ -319,5 +337,5 @@ plan.listen(open);
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

@@ -3,7 +3,7 @@
 import { act } from "./api.js";
 import { calm } from "./settings.js";
 import { brokenLinks, change, conditionOf, firstAt, isOff, linkName, notice, placeOf, placeOfFlow, speak, state, windowOf } from "./state.js";
-import { BROADCAST, colour, kindOf, lookOf, mark, UNKNOWN } from "./words.js";
+import { BROADCAST, colour, kindOf, lookOf, mark, scaleOfText, UNKNOWN } from "./words.js";
 
 const canvas = document.getElementById("map");
 const pen = canvas.getContext("2d");
@@ -248,21 +248,26 @@ function drawFrames(names, places) {
   }
 }
 
+// The radius of a station: smaller among many, larger where the text is.
+function radius() {
+  return (state.about.stations.length > 20 ? 4 : 7) * scaleOfText();
+}
+
 function drawStations(names, places) {
-  const limit = state.about.queue_packets || 50;
+  const limit = state.about.queue_packets || 50, r = radius();
   for (const name of names) {
     const [x, y] = toScreen(places.get(name)), condition = conditionOf(name), off = condition === "off";
     pen.beginPath();
-    if (condition === "stalled") pen.rect(x - 7, y - 7, 14, 14); else pen.arc(x, y, 7, 0, 7);
+    if (condition === "stalled") pen.rect(x - r, y - r, 2 * r, 2 * r); else pen.arc(x, y, r, 0, 7);
     pen.fillStyle = condition && condition !== "wire stalled" ? colour("panel") : colour("ink");
     pen.fill();
-    pen.lineWidth = name === state.station ? 4 : 1.5;
+    pen.lineWidth = name === state.station ? r / 2 + 0.5 : 1.5;
     pen.strokeStyle = name === state.station ? colour("accent") : colour(condition ? "bad" : "ink");
     pen.stroke();
     pen.fillStyle = pen.strokeStyle = colour("bad");
-    if (off) mark(pen, "collision", x, y, 4);
-    if (condition === "stalled") pen.fillRect(x - 4, y - 4, 3, 8), pen.fillRect(x + 1, y - 4, 3, 8);
-    drawQueue(x - 15, y + 9, state.queues[name]?.packets ?? 0, limit);
+    if (off) mark(pen, "collision", x, y, r / 2 + 0.5);
+    if (condition === "stalled") pen.fillRect(x - 0.57 * r, y - r / 2, 0.43 * r, r), pen.fillRect(x + 0.14 * r, y - r / 2, 0.43 * r, r);
+    drawQueue(x - r - 8, y + r + 2, state.queues[name]?.packets ?? 0, limit);
   }
   drawNames(names, places);
 }
@@ -283,15 +288,16 @@ function drawQueue(x, foot, packets, limit) {
 // Names below, above or beside their stations; where there is no room, the name is left to the list and to the pointer.
 function drawNames(names, places) {
   const rank = (name) => (name === state.station ? 0 : name === hovered ? 1 : conditionOf(name) ? 2 : 3);
-  pen.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+  const unit = scaleOfText(), r = radius(), tall = 7 * unit;
+  pen.font = `${12 * unit}px system-ui, "DejaVu Sans", sans-serif`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   labels = [];
   for (const name of [...names].sort((a, b) => rank(a) - rank(b))) {
     const [x, y] = toScreen(places.get(name)), condition = conditionOf(name), packets = state.queues[name]?.packets;
     const text = `${name}${packets ? ` ${packets}` : ""}${condition ? ` (${condition})` : ""}`, half = pen.measureText(text).width / 2 + 2;
-    for (const [u, v] of [[x, y + 19], [x, y - 19], [x + half + 11, y], [x - half - 22, y]]) {
-      const box = [u - half, v - 7, u + half, v + 7, name];
+    for (const [u, v] of [[x, y + r + 5 + tall], [x, y - r - 5 - tall], [x + half + r + 4, y], [x - half - r - 15, y]]) {
+      const box = [u - half, v - tall, u + half, v + tall, name];
       const free = (other) => box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1];
       if (rank(name) > 0 && !(labels.every(free) && names.every((other) => other === name || free(around(toScreen(places.get(other))))))) continue;
       labels.push(box);
@@ -307,7 +313,8 @@ function drawNames(names, places) {
 }
 
 function around([x, y]) {
-  return [x - 8, y - 8, x + 8, y + 8];
+  const r = radius() + 1;
+  return [x - r, y - r, x + r, y + r];
 }
 
 function drawScale(width, height) {
@@ -412,7 +419,10 @@ export function listen(onFrame) {
     if (drag.station && drag.moved) {
       const name = drag.station, [x, y] = toMetres(event.offsetX, event.offsetY);
       act({ op: "move", station: name, position: [Math.max(0, x), Math.max(0, y)] })
-        .then(() => speak(`${name} moved to ${x.toFixed(0)}, ${y.toFixed(0)} m`))
+        .then(() => {
+          notice("");
+          speak(`${name} moved to ${x.toFixed(0)}, ${y.toFixed(0)} m`);
+        })
         .catch((problem) => notice(problem.message))
         .finally(() => (state.live.held = null));
     } else if (!drag.moved) {

@@ -4,7 +4,7 @@ import { act, ask } from "./api.js";
 import { switched } from "./live.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
 import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
-import { BROADCAST, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
+import { BROADCAST, counted, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const TABS = ["stations", "frames", "story", "verdict"];
@@ -103,7 +103,7 @@ async function showStation() {
   if (conditionOf(name) === "stalled") rows.push(["stalled", "has packets and has sent no frame for 1 s"]);
   const children = [element("h3", {}, name)];
   if (state.live) {
-    rows.push(["queued or sending", `${state.queues[name]?.packets ?? 0} packets`]);
+    rows.push(["queued or sending", counted(state.queues[name]?.packets ?? 0, "packet")]);
     const nav = reservedUntil(name, null);
     rows.push(["NAV", nav === null ? "none" : `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
     children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
@@ -114,7 +114,7 @@ async function showStation() {
   try {
     const found = await ask(`station/${encodeURIComponent(name)}`, { t: Math.round(state.now) });
     if (state.station !== name) return;
-    rows.push(["queued or sending", `${found.queue.length} packets`], ["sends now", found.sending ? `${found.sending.frame} to ${found.sending.peer}` : "nothing"]);
+    rows.push(["queued or sending", counted(found.queue.length, "packet")], ["sends now", found.sending ? `${found.sending.frame} to ${found.sending.peer}` : "nothing"]);
     const nav = reservedUntil(name, null);
     rows.push(["NAV", nav !== null ? `until ${((nav - zero()) / 1e9).toFixed(6)} s` : whyUnknown() || "none"]);
     const bar = element("meter", { min: 0, max: state.about.queue_packets ?? 50, value: found.queue.length, "aria-label": "packets queued" });
@@ -130,14 +130,14 @@ async function showStation() {
 }
 
 function controls(name, off, x, y) {
-  const done = (text) => () => speak(text), failed = (problem) => notice(problem.message);
-  const at = (label, value) => element("input", { type: "number", step: "1", value: value.toFixed(0), "aria-label": `${label} in metres` });
-  const [ax, ay] = [at("x", x), at("y", y)];
+  const done = (text) => () => { notice(""); speak(text); }, failed = (problem) => notice(problem.message);
+  const at = (value) => element("input", { type: "number", step: "1", value: value.toFixed(0) });
+  const [ax, ay] = [at(x), at(y)];
   const others = element("select", { "aria-label": "other end of the link" }, ...state.about.stations.filter((one) => one.name !== name).map((one) => element("option", {}, one.name)));
   const link = (rate, word) => () => act({ op: "link", from: name, to: others.value, error_rate: rate }).then(done(`link ${name} ${others.value} ${word}`), failed);
   return [
     element("h3", {}, "Act on the run"),
-    element("p", {}, ax, " ", ay, " ", element("button", { type: "button", onclick: () => act({ op: "move", station: name, position: [Number(ax.value), Number(ay.value)] }).then(done(`${name} moved`), failed) }, "Move")),
+    element("p", {}, element("label", {}, "x, m ", ax), " ", element("label", {}, "y, m ", ay), " ", element("button", { type: "button", onclick: () => act({ op: "move", station: name, position: [Number(ax.value), Number(ay.value)] }).then(done(`${name} moved`), failed) }, "Move")),
     element("p", {}, element("button", { type: "button", id: "power", onclick: () => switchPower(name) }, off ? "Switch on" : "Switch off")),
     element("p", {}, others, " ", element("button", { type: "button", onclick: link(1, "broken") }, "Break the link"), " ", element("button", { type: "button", onclick: link(0, "restored") }, "Restore it")),
   ];
@@ -147,6 +147,7 @@ function switchPower(name) {
   const on = state.live.off.has(name);
   act({ op: "power", station: name, on }).then(() => {
     if (!state.live) return;
+    notice("");
     switched(name, on);
     listed = 0; // now, not with the next list
     speak(`${name} ${on ? "on" : "off"}`);
@@ -189,7 +190,7 @@ export async function showFrame(row, { move = true } = {}) {
       pairs([
         ["fate", found.event === "tx" ? fate || "none" : `${found.event}${fate && `: ${fate}`}`], ["start", `${((Number(found.t_ns) - zero()) / 1e9).toFixed(9)} s`],
         ["on the air", found.airtime_ns ? `${(found.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", found.attempt], ["backoff", found.backoff_slots === null ? null : `${found.backoff_slots} slots`],
-        ["bytes", found.bytes], ["power", found.power_dbm === null ? null : `${found.power_dbm} dBm at ${found.peer}`], ["received by", found.receivers === null ? null : `${found.receivers} stations`],
+        ["bytes", found.bytes], ["power", found.power_dbm === null ? null : `${found.power_dbm} dBm at ${found.peer}`], ["received by", found.receivers === null ? null : counted(found.receivers, "station")],
         ["packet", found.packet || null], ["row of air.csv", found.row], ["in the capture", found.pcap ? `${found.pcap.file}, packet ${found.pcap.packet}` : null], ["comment", found.pcap?.comment ?? null],
       ]),
     ];

@@ -15,6 +15,7 @@ export function setUp() {
   by("start-seed").disabled = busy;
   by("start").textContent = about.starting && about.kind === "planned" ? "Starting" : "Start";
   by("start").disabled = busy || about.kind !== "planned";
+  by("start-why").textContent = !busy && about.kind !== "planned" ? "This seed has results; choose another one." : "";
   by("stop").hidden = !busy;
   if (about.starting && about.kind === "planned") follow();
 }

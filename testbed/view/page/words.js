@@ -26,6 +26,13 @@ export function repaint() {
   styles = null;
 }
 
+// How large text and marks of the canvases are, as a multiple of their size on a usual screen: that of the page's text.
+let unit = { width: 0, factor: 1 };
+export function scaleOfText() {
+  if (unit.width !== window.innerWidth) unit = { width: window.innerWidth, factor: Math.min(2, Math.max(1, Number.parseFloat(getComputedStyle(document.body).fontSize) / 14)) };
+  return unit.factor;
+}
+
 export function kindOf(frames, at) {
   return frames.peer[at] === BROADCAST ? "broadcast" : FATES[frames.fate[at]];
 }
@@ -63,6 +70,11 @@ export function fillOf(pen, kind) {
     made.set(key, pen.createPattern(tile, "repeat"));
   }
   return made.get(key);
+}
+
+// `1 packet`, `2 packets`.
+export function counted(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 export function seconds(ns, digits = 6) {

@@ -444,6 +444,22 @@ def test_a_link_holds_speed_map_flows_and_station(browser, served):
         until(page, "!location.hash.includes('map=')")
 
 
+def test_a_link_to_what_the_run_has_not_is_said(browser, served):
+    with opened(browser, served, "#t=abc&station=nope&flows=flow1,flow9") as page:
+        page.wait_for_selector("#notice:has-text('ignored: t=abc, station=nope, flows=flow9')")
+
+
+def test_one_packet_is_not_packets(page):
+    page.click('button[data-station="sta2"]')
+    for value in range(0, 1_000_000, 20_000):
+        page.locator("#slider").fill(str(value))
+        page.locator("#slider").blur()
+        page.wait_for_timeout(100)
+        if "1 packet\n" in page.inner_text("#station dl"):
+            return
+    raise AssertionError("a relay never has one packet?")
+
+
 def test_the_theme_follows_the_system_until_somebody_switches_it(browser, served):
     theme = "document.documentElement.dataset.theme"
     with opened(browser, served, color_scheme="light") as page:
@@ -495,6 +511,35 @@ def test_fifty_lanes_scroll_and_can_be_chosen(browser, crowd):
         until(page, f"{heights}[0] < {lanes}")
         page.select_option("#lanes-of", "all")
         until(page, f"{heights}[0] === {lanes}")
+
+
+def test_many_stations_are_small_on_the_map(browser, crowd, served):
+    ink = {}
+    for many, shown in ((True, crowd), (False, served)):
+        with opened(browser, shown) as page:
+            page.wait_for_timeout(300)
+            for control in ("ranges", "links", "routes"):
+                page.uncheck(f"#show-{control}")
+            x, y = page.evaluate("window.manetView.toScreen(window.manetView.placeOf('sta1'))")
+            picture = Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("L")
+            ink[many] = next(wide for wide in range(1, 20) if picture.getpixel((round(x), round(y) - wide)) > 100)
+    assert ink[True] < ink[False]
+
+
+def test_names_and_lanes_grow_with_the_text_of_a_large_screen(browser, crowd):
+    found = {}
+    for width, height in ((1280, 800), (3840, 2160)):
+        with opened(browser, crowd, "#station=sta1", viewport={"width": width, "height": height}) as page:
+            until(page, "window.manetView.namesWritten().length")
+            _, top, _, foot, _ = page.evaluate("window.manetView.namesWritten()[0]")
+            found[width] = (foot - top, page.evaluate("document.getElementById('lanes').clientHeight"))
+    assert found[3840][0] > 1.4 * found[1280][0] and found[3840][1] > 1.4 * found[1280][1]
+
+
+def test_a_phone_has_no_empty_space_below_the_stations(browser, served):
+    with opened(browser, served, viewport={"width": 375, "height": 812}) as page:
+        text, below = page.locator("#station p").bounding_box(), page.locator("#time-section").bounding_box()
+        assert below["y"] - (text["y"] + text["height"]) < 60
 
 
 @pytest.mark.parametrize("size", [(375, 812), (3840, 2160)])
@@ -551,6 +596,7 @@ def test_a_folder_of_runs_lists_them_and_opens_each(browser, run_dir, tmp_path):
         rows = page.locator("#folder-rows tr").all_inner_texts()
         assert [row.split("\t")[:2] for row in rows] == [["all/seed-1", "complete"], ["all/seed-2", "complete"]]
         assert violations(page) == 0
+        assert page.is_hidden("#keys"), "a list of runs has no player"
         page.click("text=all/seed-2")
         page.wait_for_selector("#map")  # the address changes and the page loads again: no script can run until then
         until(page, "window.manetView?.state.movement")

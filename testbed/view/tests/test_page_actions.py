@@ -55,6 +55,12 @@ def test_a_flow_started_on_the_page_is_drawn_recorded_and_measured(browser, tmp_
         page.click("#flow-start")
         page.wait_for_selector("#notice:has-text('seconds:')")
         shown.complaints.clear()  # the browser's own line about the refusal
+        page.click('button[data-station="sta3"]')
+        assert page.get_by_label("x, m").input_value() == "400"
+        page.click("#station button:has-text('Restore it')")
+        page.wait_for_selector("#notice", state="hidden")
+        frames, _, drops = page.inner_text("#counts").partition("; packets dropped: ")
+        assert "delivered" in frames and "retry" not in frames and drops
         assert running.result().status == "complete"
         until(page, "window.manetView.state.about?.kind === 'recorded'")
         page.wait_for_selector("#story-flow option[value=flow2]", state="attached")
@@ -102,6 +108,7 @@ def test_a_scenario_is_started_on_the_page_goes_live_and_ends_as_a_record(browse
         assert {"500 ms", "2 s", "10 s"} <= set(page.locator("#window option").all_inner_texts())
         until(page, "window.manetView.state.about?.kind === 'recorded'")
         assert page.evaluate("window.manetView.state.about.directory") == str(tmp_path / "results" / "all" / "seed-2")
+        assert page.is_disabled("#start") and "This seed has results" in page.inner_text("#start-form")
 
 
 def test_a_broken_link_is_crossed_out_and_its_events_are_on_the_axis(browser, tmp_path: Path):  # noqa: F811
