@@ -191,7 +191,8 @@ class Processes:
             check()
         if self._failed():
             time.sleep(CASCADE_S)
-            raise self._failed()[0].failure()
+            if failed := self._failed():  # another thread may have stopped it: a flow of a view that it takes back
+                raise failed[0].failure()
 
     def _failed(self) -> list[Child]:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]

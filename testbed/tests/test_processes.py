@@ -36,6 +36,14 @@ def test_an_awaited_child_that_is_killed_while_others_are_looked_at_is_a_failure
             processes.watch(ended=[child], on_tick=kill)
 
 
+def test_a_failed_child_that_another_thread_takes_back_fails_nothing(tmp_path, monkeypatch):
+    with Processes(tmp_path) as processes:
+        child = processes.start("flow2-receiver", ["false"], remedy="-")
+        child.popen.wait()
+        monkeypatch.setattr("testbed.host.processes.time.sleep", lambda _s: processes.stop([child]))
+        processes.check()
+
+
 def test_a_process_has_printed_what_its_predecessor_of_the_same_name_has_not(tmp_path):
     with Processes(tmp_path) as processes:
         for word in ("first", "second"):
