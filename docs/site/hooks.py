@@ -41,6 +41,8 @@ def on_page_markdown(text: str, page: Page, config: MkDocsConfig, files: Files) 
 
 def _linked(config: MkDocsConfig, target: str) -> File:
     path = ROOT / target
+    if path.suffix == ".html":
+        return File.generated(config, target, content=links.without_dead(path))
     if links.is_asset(path):
         return File.generated(config, target, abs_src_path=str(path))
     return File.generated(config, links.page_of(target), content=repository.shown(target))

@@ -42,6 +42,15 @@ def is_asset(path: Path) -> bool:
     return path.suffix in ASSETS
 
 
+def without_dead(path: Path) -> str:
+    """The text of an HTML file; links to files that the repository does not have become plain text."""
+
+    def kept(match: re.Match[str]) -> str:
+        return match[0] if (path.parent / match[1]).exists() else match[2]
+
+    return re.sub(r'<a href="([^"#:]+)">(.*?)</a>', kept, path.read_text(encoding="utf-8"))
+
+
 def _target(page: str, link: str) -> str | None:
     """The path in the repository to which a link of a page leads, if there is such a file."""
     if "://" in link or link.startswith(("/", "mailto:")):

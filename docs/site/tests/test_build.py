@@ -57,7 +57,7 @@ def copy(tmp_path):
 
 def page_of(site, name):
     path = Path(name)
-    return site / (path.parent if path.name == "README.md" else path.with_suffix("")) / "index.html"
+    return site / (path.parent / "index.html" if path.name == "README.md" else path.with_suffix(".html"))
 
 
 def counts(html):
@@ -86,9 +86,9 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 
 def test_a_file_that_a_page_links_to_is_shown_with_its_text(site):
-    shown = (site / "experiments/scenarios/chain5.toml/index.html").read_text()
+    shown = (site / "experiments/scenarios/chain5.toml.html").read_text()
     assert "ns2-dsss-2m" in shown
-    assert 'href="experiments/scenarios/chain5.toml/"' in (site / "index.html").read_text()
+    assert 'href="experiments/scenarios/chain5.toml.html"' in (site / "index.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -137,3 +137,17 @@ def test_links_to_folders_and_sources_lead_to_their_pages():
     assert links.to_pages("[a](../routing/aodv)", "docs/map.md") == "[a](../routing/aodv/README.md)"
     assert links.to_pages("[a](../experiments/be-per.toml)", "docs/map.md") == "[a](../experiments/be-per.toml.md)"
     assert links.to_pages("[a](https://x.org/a.py), [b](#c)", "docs/map.md") == "[a](https://x.org/a.py), [b](#c)"
+
+
+def test_each_picture_of_a_page_is_on_the_site(site):
+    shown = [(page, src) for page in site.rglob("*.html") for src in re.findall(r'<img\b[^>]*\bsrc="([^":]+)"', page.read_text())]
+    assert len(shown) > 20
+    absolute = [one for one in shown if one[1].startswith("/")]  # of 404.html, which a server gives at any address
+    missing = {f"{page.relative_to(site)}: {src}" for page, src in shown if not (page.parent / src.split("#")[0]).is_file()}
+    assert missing - {f"{page.relative_to(site)}: {src}" for page, src in absolute} == set()
+
+
+def test_a_copied_report_has_no_dead_links(site):
+    page = site / "docs" / "results" / "campaign-all" / "report.html"
+    found = re.findall(r'<a href="([^"#:]+)"', page.read_text())
+    assert [link for link in found if not (page.parent / link).exists()] == []

@@ -1,5 +1,6 @@
 """The generated reference is complete: each verb, option and key, each row of measurements."""
 
+import json
 import re
 
 import pytest
@@ -109,3 +110,10 @@ def test_a_row_with_too_few_columns_is_refused_by_its_line(tmp_path, monkeypatch
     )
     with pytest.raises(ValueError, match="line 5: 2 columns"):
         claims.read()
+
+
+def test_each_field_of_a_radio_is_on_its_page():
+    schema = json.loads((ROOT / "formats" / "schema" / "radio.json").read_text())
+    rules = schema["properties"]["rules"]["properties"]
+    named = set(re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "formats" / "radio.md").read_text(), re.MULTILINE))
+    assert {*schema["properties"], *rules} - {"rules"} <= named
