@@ -3,7 +3,6 @@
 Runs go side by side (testbed/campaigns/schedule.py). `--resume` keeps complete runs of the same scenario and runs the others.
 """
 
-import fcntl
 import os
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.files import read_object, write_atomic
+from analysis.folder_lock import lock
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.schedule import Outcome, Pace, Runner, Schedule, Task, is_of, move_aside, start_places
@@ -77,16 +77,8 @@ def tasks_of(experiment: Experiment, directory: Path) -> list[Task]:
 def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = "") -> Iterator[None]:
     """Lock the folder of results for this experiment until the block ends. UsageError if it is in use or holds other results."""
     description = directory / "experiment.json"
+    descriptor = lock(directory, "another manet is writing there; give another folder with --out")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as problem:
-        raise UsageError(f"{directory}: {problem.strerror}; give another folder with --out") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"{directory}: another manet is writing there; give another folder with --out") from None
         if not resume and any(directory.iterdir()):
             raise UsageError(
                 f"{directory}: holds results already; give another folder with --out, complete them with --resume, "

@@ -1,6 +1,5 @@
 """A campaign's folder: held by one campaign at a time, and of one request."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.folder_lock import lock
 from testbed.errors import UsageError
 
 BATCHES = "batches"  # the folder of a campaign's rounds
@@ -25,19 +25,10 @@ class Folder:
     @contextmanager
     def claimed(cls, directory: Path) -> "Iterator[Folder]":
         """Hold the folder until the block ends. UsageError if another campaign does."""
+        in_use = "another campaign is under way there; wait for it, or give another folder with --out"
+        folder = cls(directory, lock(directory, in_use))
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError as problem:
-            raise UsageError(f"{directory}: {problem.strerror}; give another folder with --out") from None
-        folder = cls(directory, descriptor)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield folder
-        except BlockingIOError:
-            raise UsageError(
-                f"{directory}: another campaign is under way there; wait for it, or give another folder with --out"
-            ) from None
         finally:
             folder.release()
 

@@ -14,6 +14,12 @@ from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
 
 EVERY_S = 1.0
+KEYS = {
+    "expect": ("runs", "jobs"),
+    "stage": ("run", "stage", "fraction", "done", "total", "left_s"),
+    "run": ("run", "outcome", "done", "total", "left_s"),
+    "note": ("text",),
+}
 
 
 class JsonProgress(Progress):
@@ -61,3 +67,16 @@ class JsonProgress(Progress):
     def _send(self, **message: object) -> None:
         self.stream.write(json.dumps(message) + "\n")
         self.stream.flush()
+
+
+def event_of(line: str) -> dict[str, Any] | None:
+    """The line as an event of progress; None if it is none, such as a line of a user's program that begins with `{`."""
+    try:
+        message = json.loads(line) if line.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or not isinstance(message.get("event"), str):
+        return None
+    keys = KEYS.get(message["event"])
+    known = keys is not None and message.keys() == {"event", *keys} and isinstance(message.get("run", ""), str)
+    return message if known else None

@@ -6,7 +6,6 @@ stages, which are entered from top to bottom and undone from bottom to top.
 """
 
 import errno
-import fcntl
 import os
 import shutil
 import signal
@@ -23,6 +22,7 @@ from analysis import manifest
 from analysis.closed_log import closing_reason
 from analysis.errors import AnalysisError
 from analysis.files import write_atomic
+from analysis.folder_lock import lock
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host import neighbours
@@ -94,18 +94,8 @@ def require(scenario: Scenario, seed: int, programs: Programs = BUILT, *, allow_
 def claimed(directory: Path) -> Iterator[None]:
     """Make the directory, and lock it against a second run until the block ends. UsageError if it is in use, holds a
     run already, or its disk is full."""
+    descriptor = lock(directory, "another run is writing there now; wait for it, or give another folder with --out")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as problem:
-        raise UsageError(f"{directory}: {problem.strerror}; give another folder with --out") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"{directory}: another run is writing there now; wait for it, or give another folder with --out"
-            ) from None
         if (directory / "run.json").exists():
             raise UsageError(f"{directory}: holds a run already; remove it, or give another folder with --out")
         free = shutil.disk_usage(directory).free

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from testbed.serve.queue import QueueFull
+from testbed.web.server import NICE
 
 MAX_WAITING = 4
-NICE = 10  # as `manet view`: the run comes first
 
 
 class Gate:

@@ -1,7 +1,5 @@
 """The queue: one job at a time, as a child process, in the order of the requests. It is bounded, and survives a restart."""
 
-import fcntl
-import json
 import os
 import shutil
 import sys
@@ -12,7 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from analysis.errors import DiskFullError
-from testbed.errors import ManetError, UsageError, shortened
+from analysis.folder_lock import lock
+from testbed.campaigns.progress_json import event_of
+from testbed.errors import ManetError, shortened
 from testbed.runs.child import RunChild
 from testbed.serve.events import ENDED, Events
 from testbed.serve.job import ID, Job, State, now
@@ -21,13 +21,7 @@ from testbed.serve.request import Plan
 MAX_QUEUED = 16
 STOP_DEADLINE_S = 60.0  # above the time in which a run ends in order (testbed/runs/isolation.py)
 MAX_ERROR = 1000  # characters
-# of the events of progress (testbed/campaigns/progress_json.py)
-KEYS = {
-    "expect": ("runs", "jobs"),
-    "stage": ("run", "stage", "fraction", "done", "total", "left_s"),
-    "run": ("run", "outcome", "done", "total", "left_s"),
-    "note": ("text",),
-}
+IN_USE = "another `manet serve` uses it; give another folder, or end that one"
 
 
 class Child(Protocol):
@@ -73,7 +67,7 @@ class Queue:
     def __init__(self, folder: Path, start: Start = start_child, max_queued: int = MAX_QUEUED) -> None:
         """Raises UsageError if the folder cannot be used, or another server uses it."""
         self.folder, self._start, self._max_queued = folder.resolve(), start, max_queued
-        self._lock_descriptor = _claimed(self.folder)
+        self._lock_descriptor = lock(self.folder, IN_USE, "give another folder")
         self._changed = threading.Condition()
         self.over = threading.Event()
         self._waiting: list[Job] = []
@@ -219,7 +213,7 @@ class Queue:
 
     def _on_line(self, job: Job, line: str) -> None:
         """A line of the child: progress becomes an event, other text a note."""
-        message = _progress(line) or {"event": "note", "text": shortened(line, MAX_ERROR)}
+        message = event_of(line) or {"event": "note", "text": shortened(line, MAX_ERROR)}
         if message["event"] == "stage":
             self.progress = {**self.progress, message["run"]: message}
         elif message["event"] == "run":
@@ -251,36 +245,8 @@ def _recorded(folder: Path) -> list[Job]:
     return [job for job in found if job is not None]
 
 
-def _progress(line: str) -> dict[str, Any] | None:
-    """The line as an event of progress; None if it is none, such as a line of a user's program that begins with `{`."""
-    try:
-        message = json.loads(line) if line.startswith("{") else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(message, dict) or not isinstance(message.get("event"), str):
-        return None
-    keys = KEYS.get(message["event"])
-    known = keys is not None and message.keys() == {"event", *keys} and isinstance(message.get("run", ""), str)
-    return message if known else None
-
-
 def _words(problem: Exception) -> str:
     """One line for an error; of the system: the file and why."""
     if isinstance(problem, OSError) and problem.strerror:
         return f"{problem.filename}: {problem.strerror}" if problem.filename else problem.strerror
     return str(problem)
-
-
-def _claimed(folder: Path) -> int:
-    """A descriptor with the folder's lock."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as problem:
-        raise UsageError(f"{folder}: {problem.strerror}; give another folder") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise UsageError(f"{folder}: another `manet serve` uses it; give another folder, or end that one") from None
-    return descriptor

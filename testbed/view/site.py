@@ -27,9 +27,8 @@ from testbed.view.open_runs import OpenRuns
 from testbed.view.plan import Plan
 from testbed.view.recorded import Recorded
 from testbed.web.guard import Rules
-from testbed.web.server import Listener
+from testbed.web.server import NICE, Listener
 
-NICE = 10  # the run comes first
 KEPT = 3  # runs of a folder whose files stay in memory
 
 

@@ -20,6 +20,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 MAX_CONNECTIONS = 64  # a page has one WebSocket and at most six requests at once
 MAX_MESSAGE_BYTES = 1 << 16
 END_WITHIN_S = 5
+NICE = 10  # of the answers: a run comes first
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ import threading
 
 import pytest
 
-from testbed.serve.gate import MAX_WAITING, NICE, Gate
+from testbed.serve.gate import MAX_WAITING, Gate
 from testbed.serve.queue import QueueFull
+from testbed.web.server import NICE
 
 
 def test_one_is_inside_and_few_wait() -> None:
