@@ -5,7 +5,9 @@ the same inputs, so it is the NAV of the run as long as both air logs are equal 
 """
 
 import tempfile
+from bisect import bisect_right
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import polars as pl
@@ -25,10 +27,11 @@ class Nav:
 
     def between(self, begin_ns: int, end_ns: int) -> dict[str, list[tuple[int, int]]]:
         """The reserved times that overlap a window, at most MAX_TIMES of each station."""
-        return {
-            name: [(begin, end) for begin, end in times if begin <= end_ns and end > begin_ns][:MAX_TIMES]
-            for name, times in self.times.items()
-        }
+        found = {}
+        for name, times in self.times.items():
+            first = bisect_right(times, begin_ns, key=itemgetter(1))
+            found[name] = times[first : bisect_right(times, end_ns, lo=first, key=itemgetter(0))][:MAX_TIMES]
+        return found
 
 
 def read_nav(directory: Path, stations: tuple[str, ...]) -> Nav:
