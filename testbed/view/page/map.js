@@ -9,6 +9,7 @@ const canvas = document.getElementById("map");
 const pen = canvas.getContext("2d");
 const SHOWN_MS = 90; // a frame stays visible for this time of the page, or it could not be seen at 1x
 let view = null; // centre in m and pixels per m
+let middle = [0, 0]; // of the canvas, px, as of the last picture: asking the element again would lay out the page again
 let drag = null;
 let hovered = null; // its name is written first
 let labels = []; // boxes of the names that were written: [x0, y0, x1, y1, name]
@@ -25,6 +26,7 @@ function size() {
     canvas.height = Math.round(height * ratio);
   }
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  middle = [width / 2, height / 2];
   return [width, height];
 }
 
@@ -61,11 +63,11 @@ export function namesWritten() {
 }
 
 export function toScreen([x, y]) {
-  return [canvas.clientWidth / 2 + (x - view.x) * view.perMetre, canvas.clientHeight / 2 - (y - view.y) * view.perMetre];
+  return [middle[0] + (x - view.x) * view.perMetre, middle[1] - (y - view.y) * view.perMetre];
 }
 
 function toMetres(sx, sy) {
-  return [view.x + (sx - canvas.clientWidth / 2) / view.perMetre, view.y - (sy - canvas.clientHeight / 2) / view.perMetre];
+  return [view.x + (sx - middle[0]) / view.perMetre, view.y - (sy - middle[1]) / view.perMetre];
 }
 
 function checked(id) {

@@ -17,13 +17,13 @@ export function lookOf(place) {
   return { tone: `flow${(place % MAX_CHARTED) + 1}`, dash: FLOW_DASHES[place % MAX_CHARTED] };
 }
 
-let styles = null;
+const colours = new Map(); // of the theme: each picture asks for some hundred
 export function colour(name) {
-  styles ??= getComputedStyle(document.documentElement);
-  return styles.getPropertyValue(`--${name}`).trim() || "#888";
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim() || "#888");
+  return colours.get(name);
 }
 export function repaint() {
-  styles = null;
+  colours.clear();
 }
 
 // How large text and marks of the canvases are, as a multiple of their size on a usual screen: that of the page's text.
