@@ -96,7 +96,7 @@ def _anchor(heading: str) -> str:
 
 
 def _code_hidden(line: str) -> str:
-    r"""Pipes within code, which need no backslash on this page's viewers, out of the way of the columns."""
+    r"""The line with the pipes inside of code replaced, so that they do not separate columns; viewers need no backslash there."""
     return re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "\0").replace("|", "\0"), line)
 
 

@@ -214,8 +214,8 @@ impl<M: Machine> RealTime<M> {
         self.timeline.input(now, input, &mut timed);
     }
 
-    /// Releases all that is due by now, and returns now: the machine's state is then that of this instant. Between two turns it may be
-    /// older, because the loop sleeps over what nobody outside can see.
+    /// Releases all that is due by now, and returns now: the machine's state is then that of this instant. Between two turns the
+    /// state may be older: the loop does not wake up for changes without an effect outside.
     pub fn catch_up(&mut self, outside: &mut impl Outside<M>) -> Instant {
         let now = self.clock.now();
         self.release(now, outside);

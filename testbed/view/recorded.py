@@ -40,7 +40,7 @@ MAX_DROPS = 1000
 MAX_BINS = 4000
 MAX_POINTS = 5000
 MAX_RATES = 100  # of a throughput
-LEAST_RATE_NS = 200_000_000  # a rate over less would be that of single segments, far above the radio's
+LEAST_RATE_NS = 200_000_000  # the time over which a rate is taken; one ACK in 0.1 ms would look like 100 Mbit/s
 NEAR_ROWS = 40
 
 

@@ -150,7 +150,7 @@ def test_events_tell_the_run_from_queue_to_end_and_resume(server: Served) -> Non
 
 @pytest.mark.parametrize(("language", "command"), [("python", [sys.executable, "-I"]), ("sh", ["bash", "-e"])])
 def test_the_examples_of_the_documentation_run(server: Served, tmp_path: Path, language: str, command: list[str]) -> None:
-    """Word for word, but for address, token and the numbers of runs, which are those of this server."""
+    """As they are printed; only address, token and numbers of runs are replaced by those of this server."""
     if shutil.which("curl") is None and language == "sh":
         pytest.skip("curl: not installed; apt-get install curl")
     text = (ROOT / "docs" / "serve.md").read_text().partition(f"```{language}\n")[2].partition("```")[0]
