@@ -144,10 +144,13 @@ export async function refreshPaths() {
 
 // --- packets at the stations, as they are now ------------------------------------------------------------------------------
 
-let queuesAt = null, queuesBusy = false;
+const QUEUES_EVERY_MS = 100; // while playing: more often nobody could read them
+let queuesAt = null, queuesBusy = false, queuesAsked = -Infinity;
 export async function refreshQueues() {
   if (state.live || queuesBusy || queuesAt === state.now) return;
+  if (state.playing && performance.now() - queuesAsked < QUEUES_EVERY_MS) return;
   queuesBusy = true;
+  queuesAsked = performance.now();
   const at = state.now;
   try {
     const { queues } = await ask("queues", { t: Math.round(at) });
