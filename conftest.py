@@ -54,7 +54,12 @@ def shares_a_fixture(module: Path) -> bool:
     return 'scope="module"' in module.read_text()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("MANET_NIGHTLY") != "1":
+        # deselected, not skipped: skipped tests are those that were requested and cannot run
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        items[:] = [item for item in items if item not in nightly]
+        config.hook.pytest_deselected(items=nightly)
     for item in items:
         if item.get_closest_marker("alone") and not item.get_closest_marker("root"):
             raise pytest.UsageError(f"{item.nodeid}: alone without root: tests that need no root run in parallel")

@@ -20,7 +20,7 @@ from testbed.host.processes import STOP_DEADLINE_S
 from testbed.runs.isolation import Report
 from testbed.runs.run import Interrupted, check_logs, check_space, report_outcome, site_of
 from testbed.runs.standing import standing
-from testbed.runs.verdict import BETTER_FIRST, add_programs
+from testbed.runs.verdict import BETTER_FIRST, add_judgements
 from testbed.runs.waits import Waits
 from testbed.runs.watch import Watch
 from testbed.stages import iproute
@@ -51,7 +51,7 @@ def _stand(site: Site, connection: socket.socket, report: Report) -> None:
         finally:
             requests.end()
             watch.end()
-    add_programs(site.directory, watch.waits.summary)
+    add_judgements(site.directory, programs=watch.waits.summary)
 
 
 class Requests:

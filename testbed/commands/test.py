@@ -39,8 +39,12 @@ EXAMPLES = """
                                    our routing daemons with third-party ones
                                    (ns-3, olsrd, AODV-UU)
 
-Without --interop those last tests are left out; tests/interop/README.md lists
-what they need.
+  ./manet test --nightly tests/faults
+                                   each process and each file of a run, with
+                                   each fault, at each stage (an hour)
+
+Without --interop and --nightly those tests are left out; the former need what
+tests/interop/README.md lists.
 """
 # These tests run real programs on a real clock: a loaded host can fail one. Failed tests are rerun once, alone, and named, unless
 # they are more than this.
@@ -90,13 +94,14 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
-        "manet test [-h] [--quick] [--rootless] [--interop]\n"
+        "manet test [-h] [--quick] [--rootless] [--interop] [--nightly]\n"
         "                  [--with-guests | --guests [--kernel NAME] | --rust | --python]\n"
         "                  [pytest arguments]"
     )
     parser.add_argument("--quick", action="store_true", help="skip the tests marked slow")
     parser.add_argument("--rootless", action="store_true", help="skip the tests that need root")
     parser.add_argument("--interop", action="store_true", help="also the tests against third-party routing daemons")
+    parser.add_argument("--nightly", action="store_true", help="also the tests marked nightly")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
     parser.add_argument("--guests", action="store_true", help="only the tests of testbed/guests/tests.toml, in guests")
@@ -140,7 +145,7 @@ def run_here(options: argparse.Namespace) -> Counts:
         return run_cargo(options.quick)
     if options.rest:  # a user watches these: one process, in order, so that -x, -s and --pdb work
         total = run_cargo(options.quick) if rust else Counts()
-        total.add(Pytest(options.quick, options.interop).run("pytest", options.rest))
+        total.add(Pytest(options.quick, options.interop, options.nightly).run("pytest", options.rest))
         return total
     return run_phases(options, rust)
 
@@ -148,7 +153,7 @@ def run_here(options: argparse.Namespace) -> Counts:
 def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
     """All tests, then the failed ones again, alone."""
     cores = len(os.sched_getaffinity(0))
-    pytest = Pytest(options.quick, options.interop)
+    pytest = Pytest(options.quick, options.interop, options.nightly)
     total = Counts()
     with ThreadPoolExecutor(1) as pool:
         cargo = pool.submit(run_cargo, options.quick, in_background=True) if rust else None
@@ -179,6 +184,7 @@ class Pytest:
 
     quick: bool = False
     interop: bool = False
+    nightly: bool = False
 
     def run(self, name: str, arguments: Sequence[str] = (), *, marks: str = "", workers: int = 0, again: bool = False) -> Counts:
         """Run pytest with these arguments and marks, and count; `again` marks a second try."""
@@ -187,6 +193,7 @@ class Pytest:
         command += ["-m", expression] if expression else []
         command += ["-n", str(workers), "--dist", "load"] if workers > 1 else []
         options = {"MANET_INTEROP": "1"} if self.interop else {}
+        options |= {"MANET_NIGHTLY": "1"} if self.nightly else {}
         options |= {SECOND_TRY: "1"} if again else {}
         environment = {**os.environ, **options, "PYTHONPATH": str(ROOT)}
         counts = _run(name, command, count_pytest, environment, may_be_empty=bool(marks))

@@ -8,20 +8,22 @@ import errno
 import os
 import socket
 import struct
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_GETROUTE, RTM_GETNEIGH = 16, 17, 20, 26, 30
+RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK, RTM_NEWADDR, RTM_GETROUTE, RTM_GETNEIGH = 16, 17, 18, 20, 26, 30
 NLMSG_ERROR, NLMSG_DONE, NLMSGERR_ATTR_MSG = 2, 3, 1  # <linux/netlink.h>
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
-SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 10, 11, 12
-IFLA_IFNAME, IFLA_MTU, IFLA_GSO_MAX_SEGS = 3, 4, 40  # <linux/if_link.h>
+SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 1, 10, 11, 12
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_GSO_MAX_SEGS = 1, 3, 4, 6, 10, 40  # <linux/if_link.h>
 IFF_UP = 1  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
 NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
 NLM_F_DUMP_INTR = 0x10
 DUMPS = 5
-BODY_BYTES = 12  # struct rtmsg, struct ndmsg
+BODY_BYTES, LINK_BODY_BYTES = 12, 16  # struct rtmsg, struct ndmsg; struct ifinfomsg
 READ_BYTES = 1 << 16
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 
@@ -35,6 +37,58 @@ def neighbours() -> bytes:
     """The neighbours that `ip neighbour show` prints, of the calling thread's namespace: without those that need no ARP. Raises
     OSError."""
     return b"".join(message for message in _dump(RTM_GETNEIGH) if _is_shown(message))
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """The settings of a device that decide what it sends. `master`: the index of its bridge, 0 without one."""
+
+    name: str
+    up: bool
+    mtu: int
+    mac: bytes
+    qdisc: str
+    master: int
+
+    def differences(self, after: "LinkSettings") -> list[str]:
+        """Each setting that `after` has changed, in words."""
+        words = []
+        if after.name != self.name:
+            words.append(f"renamed to {after.name}")
+        if after.up != self.up:
+            words.append("set up" if after.up else "set down")
+        if after.mtu != self.mtu:
+            words.append(f"MTU {self.mtu} -> {after.mtu}")
+        if after.mac != self.mac:
+            words.append(f"MAC address {self.mac.hex(':')} -> {after.mac.hex(':')}")
+        if after.qdisc != self.qdisc:
+            words.append(f"queueing discipline {self.qdisc} -> {after.qdisc}")
+        if after.master != self.master:
+            words.append("bridge left" if not after.master else "bridge joined")
+        return words
+
+
+def links() -> dict[int, LinkSettings]:
+    """The devices of the calling thread's namespace, by index. Raises OSError."""
+    return dict(link_settings(message) for message in _dump(RTM_GETLINK, LINK_BODY_BYTES))
+
+
+def link_settings(message: bytes) -> tuple[int, LinkSettings]:
+    """Index and settings of a device, from an RTM_NEWLINK or RTM_DELLINK message."""
+    index, flags = struct.unpack_from("=iI", message, _HEADER.size + 4)  # struct ifinfomsg
+    values = attributes(message, _HEADER.size + LINK_BODY_BYTES)
+
+    def number(kind: int) -> int:
+        return int.from_bytes(values.get(kind, b""), sys.byteorder)
+
+    def text(kind: int) -> str:
+        return values.get(kind, b"").rstrip(b"\0").decode(errors="replace")
+
+    settings = LinkSettings(
+        text(IFLA_IFNAME), bool(flags & IFF_UP), number(IFLA_MTU), values.get(IFLA_ADDRESS, b""), text(IFLA_QDISC),
+        number(IFLA_MASTER),
+    )  # fmt: skip
+    return index, settings
 
 
 def link(index: int, name: str, *, deleted: bool = False) -> bytes:
@@ -98,6 +152,18 @@ def _attribute(kind: int, value: bytes) -> bytes:
     return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
 
+def attributes(message: bytes, at: int) -> dict[int, bytes]:
+    """The attributes of a message from an offset on."""
+    values: dict[int, bytes] = {}
+    while at + 4 <= len(message):
+        length, kind = struct.unpack_from("=HH", message, at)
+        if length < 4:
+            break
+        values[kind] = message[at + 4 : at + length]
+        at += length + -length % 4
+    return values
+
+
 def _is_shown(neighbour: bytes) -> bool:
     """As print_neigh() of iproute2 decides."""
     state, flags = struct.unpack_from("=HB", neighbour, _HEADER.size + 8)
@@ -108,21 +174,21 @@ def _message(kind: int, flags: int, body: bytes) -> bytes:
     return _HEADER.pack(_HEADER.size + len(body), kind, flags, 0, 0) + body
 
 
-def _dump(kind: int) -> list[bytes]:
+def _dump(kind: int, body_bytes: int = BODY_BYTES) -> list[bytes]:
     """The messages of the kernel's answer, each padded to four bytes. A table that changed during a dump is dumped again, DUMPS
     times at most: the last one is as good as that of ip(8), which only warns."""
     messages: list[bytes] = []
     for _ in range(DUMPS):
-        messages = list(_dump_once(kind))
+        messages = list(_dump_once(kind, body_bytes))
         if not any(_HEADER.unpack_from(message)[2] & NLM_F_DUMP_INTR for message in messages):
             break
     return messages
 
 
-def _dump_once(kind: int) -> Iterator[bytes]:
+def _dump_once(kind: int, body_bytes: int) -> Iterator[bytes]:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.setsockopt(SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1)
-        kernel.send(_message(kind, NLM_F_REQUEST | NLM_F_DUMP, bytes(BODY_BYTES)))
+        kernel.send(_message(kind, NLM_F_REQUEST | NLM_F_DUMP, bytes(body_bytes)))
         while True:
             answer, at = kernel.recv(READ_BYTES), 0
             while at < len(answer):

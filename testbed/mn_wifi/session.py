@@ -18,7 +18,7 @@ from testbed.runs import preflight
 from testbed.runs.ids import own_cgroup
 from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
-from testbed.runs.verdict import add_programs, verdict_of
+from testbed.runs.verdict import add_judgements, verdict_of
 from testbed.runs.waits import Waits
 from testbed.runs.watch import Watch
 from testbed.stages.routing import Network, Protocol
@@ -43,7 +43,7 @@ class Standing:
         try:
             self.stages.close()
             if (self.site.directory / "verdict.json").exists():
-                add_programs(self.site.directory, self.watch.waits.summary)
+                add_judgements(self.site.directory, programs=self.watch.waits.summary)
         except RunError as problem:
             if outcome["status"] == "complete":
                 outcome = {"status": "failed", "error": str(problem)}

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from analysis import manifest
@@ -32,7 +33,9 @@ from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.record import RunRecord
-from testbed.runs.verdict import NeighbourTable, TrafficStart, add_programs, verdict_of
+from testbed.runs.station_changes import StationChanges
+from testbed.runs.stopped import StoppedPrograms
+from testbed.runs.verdict import NeighbourTable, TrafficStart, add_judgements, verdict_of
 from testbed.runs.waits import Waits
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -281,6 +284,7 @@ def site_of(arguments: dict) -> Site:
 
 def _stages(site: Site, report: Report) -> None:
     """All stages of the run."""
+    from testbed.host.changes import of_own_daemons, of_third_party
     from testbed.host.processes import Processes
     from testbed.stages import addresses, kernel_tcp, traffic
     from testbed.stages.actions import Actions, actions_served
@@ -304,6 +308,7 @@ def _stages(site: Site, report: Report) -> None:
         children.checks.append(lambda: check_space(site.directory))
         children.checks.append(lambda: check_logs(site.directory))
         network, protocol = stages.enter_context(network_up(site, children, say))
+        stopped = StoppedPrograms(site.cgroup, children, without=[host.name for host in network.net.hosts])
         say("kernel-tcp")
         settings = stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         say("captures")
@@ -312,16 +317,23 @@ def _stages(site: Site, report: Report) -> None:
         protocol.before_traffic(say)
         require_before_traffic_at(site, network.medium)
         epoch_ns = network.medium.ask("status")["epoch_ns"]
+        compared = sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})
         record.update(
             epoch_ns=epoch_ns,
             routing_ns=protocol.began_ns,
             mtu=addresses.mtus(network.net),
-            sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
+            sysctls=kernel_tcp.read_sysctls(network.net, compared),
         )
         log = EventLog(site.directory)
         added = AddedFlows(site, network.net, children, settings, record.update)
         actions = Actions(site, log, added.start)
         with events_running(network, protocol, log, record.update, waits.starved) as events:
+            changes = StationChanges(
+                {host.name: host.netns for host in network.net.hosts},
+                of_own_daemons() if site.scenario.routing.DESCRIPTION is None else of_third_party(),
+                partial(kernel_tcp.read_sysctls, network.net, compared),
+                events.acted_on,
+            )
 
             def ready() -> None:
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))
@@ -339,18 +351,29 @@ def _stages(site: Site, report: Report) -> None:
                     part.begin(start_s)
                 refused.append(neighbours.refused())
                 waits.begin()
+                stopped.begin(site.scenario.traffic_seconds())
+                changes.begin()
 
             def under_way(fraction: float) -> None:
-                waits.tick()
+                for watch in (waits, stopped, changes):
+                    watch.tick()
                 say("traffic", fraction)
 
             with actions_served(actions), added.kept():
                 traffic.run_flows(site, network.net, children, under_way, begin, ready)
-            waits.end()
+            for watch in (waits, stopped, changes):
+                watch.end()
             refused.append(neighbours.refused())
         write_routes(network, protocol, "end")
         say("stop")
-    add_programs(site.directory, waits.summary, begun, _table(refused))
+    add_judgements(
+        site.directory,
+        programs=waits.summary,
+        traffic_start=begun,
+        neighbours_refused=_table(refused),
+        stopped=stopped.summary,
+        changed=changes.summary,
+    )
     record.update(capture_drops=captures.dropped())
 
 

@@ -1,11 +1,11 @@
-"""The judgement of a real-time run: verdict.json (formats/air.md), the medium's, and of the stations' programs added to it."""
+"""The judgement of a real-time run: verdict.json (formats/air.md), the medium's, and what the run adds to it."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from analysis.files import write_atomic
-from testbed.runs.waits import WaitSummary
 
 BETTER_FIRST = ("valid", "suspect", "void")
 VOID_REMEDY = "run it again on a quieter machine"
@@ -14,6 +14,16 @@ VOID_REMEDY = "run it again on a quieter machine"
 SUSPECT_LATE_S = 0.5
 VOID_LATE_S = 2.5
 VOID_REFUSED = 20
+
+
+class Judgement(Protocol):
+    """A part of the verdict."""
+
+    def judgement(self) -> tuple[str, list[str]]:
+        """`valid`, `suspect` or `void`, and the reasons."""
+
+    def report(self) -> object:
+        """Its measurements, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,10 @@ class NeighbourTable:
         )
         return ("void" if self.refused >= VOID_REFUSED else "suspect"), [reason]
 
+    def report(self) -> int:
+        """`neighbours_refused` of verdict.json (formats/air.md)."""
+        return self.refused
+
 
 def verdict_of(directory: Path) -> str | None:
     """`valid`, `suspect` or `void`; None if the medium has not written it."""
@@ -70,22 +84,16 @@ def reasons_of(directory: Path) -> list[str]:
         return []
 
 
-def add_programs(
-    directory: Path, summary: WaitSummary, start: TrafficStart | None = None, table: NeighbourTable | None = None
-) -> None:
-    """Add the judgement of the stations' programs to the medium's verdict.json; the worst of all becomes the verdict. `start` is
-    None without `traffic_at`, `table` where the kernel's counts cannot be read."""
+def add_judgements(directory: Path, **parts: Judgement | None) -> None:
+    """Add judgements to the medium's verdict.json, each by its key (formats/air.md); the worst of all becomes the verdict. None:
+    it was not made."""
     path = directory / "verdict.json"
     verdict = json.loads(path.read_text())
-    verdict["programs"] = summary.report()
-    judgements = [summary.judgement()]
-    if start is not None:
-        verdict["traffic_start"] = start.report()
-        judgements.append(start.judgement())
-    if table is not None:
-        verdict["neighbours_refused"] = table.refused
-        judgements.append(table.judgement())
-    for judged, reasons in judgements:
+    for key, part in parts.items():
+        if part is None:
+            continue
+        verdict[key] = part.report()
+        judged, reasons = part.judgement()
         verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
         verdict["reasons"] += reasons
     write_atomic(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays

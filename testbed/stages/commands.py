@@ -69,6 +69,11 @@ class Commands:
             return last.station, f"{last.name} had ended"
         return last.station, worded(event)[1]
 
+    def ran_at(self, station: str, since_s: float) -> bool:
+        """Whether a command runs at the station, or ran there after a monotonic instant."""
+        since_s -= self.begin_s
+        return any(c.station == station and (c.ended_s is None or c.ended_s >= since_s) for c in list(self.started))
+
     def end_all(self) -> None:
         """End those that still run."""
         left = [command for command in self.started if command.child.running()]

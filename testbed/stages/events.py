@@ -45,11 +45,18 @@ class Events:
         self._problem: ManetError | None = None
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
         self._aside: dict[str, threading.Thread] = {}  # the last thread of each daemon and command
+        self._acted: list[tuple[str, float]] = []  # stations whose daemon an event has ended or started, and when that was done
+        self._acting: Counter[str] = Counter()  # the same, of events under way
 
     def begin(self, start_s: float) -> None:
         """The traffic starts at the monotonic instant `start_s`."""
         self._start_s = self.commands.begin_s = start_s
         self._go.set()
+
+    def acted_on(self, station: str, since_s: float) -> bool:
+        """Whether an event of a daemon or a command acted on the station's settings since a monotonic instant, or may now."""
+        by_daemon = self._acting[station] > 0 or any(name == station and done_s >= since_s for name, done_s in self._acted)
+        return by_daemon or self.commands.ran_at(station, since_s)
 
     def check(self) -> None:
         """Raise the error of an event that could not be carried out."""
@@ -120,10 +127,15 @@ class Events:
         if event.daemon is None:
             return self.commands.act(event)
         station = self._network.net[str(event.station)]
-        if event.daemon != "start":
-            self._protocol.end_daemon(station, kill=event.daemon == "kill")
-        if event.daemon in ("start", "restart"):
-            self._protocol.start_daemon(station)
+        self._acting[station.name] += 1
+        try:
+            if event.daemon != "start":
+                self._protocol.end_daemon(station, kill=event.daemon == "kill")
+            if event.daemon in ("start", "restart"):
+                self._protocol.start_daemon(station)
+        finally:
+            self._acted.append((station.name, time.monotonic()))
+            self._acting[station.name] -= 1
         return worded(event)
 
     def _note(self, problem: ManetError | OSError) -> None:

@@ -49,7 +49,7 @@ def test_without_counts_nothing_is_known():
 @pytest.mark.parametrize(("refused", "judged"), [(0, "valid"), (1, "suspect"), (19, "suspect"), (20, "void")])
 def test_packets_that_a_full_table_dropped_make_a_run_suspect_or_void(tmp_path, refused, judged):
     (tmp_path / "verdict.json").write_text(json.dumps({"verdict": "valid", "reasons": []}))
-    verdict.add_programs(tmp_path, WaitSummary(), table=NeighbourTable(refused))
+    verdict.add_judgements(tmp_path, programs=WaitSummary(), neighbours_refused=NeighbourTable(refused))
     written = json.loads((tmp_path / "verdict.json").read_text())
     assert (written["verdict"], written["neighbours_refused"]) == (judged, refused)
     assert written["reasons"] == [] or "gc_thresh3" in written["reasons"][0]

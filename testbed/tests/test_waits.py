@@ -121,7 +121,7 @@ def test_the_verdict_is_the_worse_of_the_mediums_and_the_programs(tmp_path: Path
 
     def judged(medium: str, *windows: tuple[float, int]) -> dict:
         path.write_text(json.dumps({"verdict": medium, "reasons": ["late"] if medium != "valid" else []}))
-        verdict.add_programs(tmp_path, seen(*windows))
+        verdict.add_judgements(tmp_path, programs=seen(*windows))
         return json.loads(path.read_text())
 
     assert judged("valid", (1, 10))["verdict"] == "valid"
@@ -144,7 +144,7 @@ def test_traffic_that_begins_late_against_the_movement_is_judged(late_s: float, 
 def test_a_late_start_of_the_traffic_is_in_the_verdict_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "verdict.json"
     path.write_text(json.dumps({"verdict": "valid", "reasons": []}))
-    verdict.add_programs(tmp_path, seen((1, 10)), TrafficStart(1.012))
+    verdict.add_judgements(tmp_path, programs=seen((1, 10)), traffic_start=TrafficStart(1.012))
     judged = json.loads(path.read_text())
     assert judged["verdict"] == "suspect"
     assert judged["reasons"][0].startswith("the traffic began 1.01 s after traffic_at (allowed 0.5 s)")

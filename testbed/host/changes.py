@@ -1,0 +1,129 @@
+"""Changes of a network namespace's settings that the testbed did not make, from rtnetlink(7)'s notifications.
+
+Addresses, links (up or down, MTU, MAC address, queueing discipline, master), queueing disciplines, filters, rules, forwarding,
+and routes. Routing daemons change routes all the time: the kernel drops the notifications of their routes by a socket filter
+(BPF), before they take memory or wake anybody. A notification without a change of these settings (a carrier, a counter) is none.
+
+Not seen: sysctls other than forwarding, netfilter, neighbours.
+"""
+
+import ctypes
+import socket
+import struct
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from testbed.host import namespace, rtnetlink
+from testbed.host.rtnetlink import READ_BYTES
+
+# <linux/rtnetlink.h>: RTNLGRP_LINK, TC, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE, IPV6_RULE, IPV4_NETCONF,
+# IPV6_NETCONF
+GROUPS = (1, 4, 5, 7, 8, 9, 11, 19, 24, 25)
+RTM_NEWROUTE, RTM_DELROUTE = 24, 25
+RTM_NEWADDR, RTM_DELADDR = 20, 21
+ADDRESS_BODY_BYTES, ROUTE_BODY_BYTES = 8, 12  # struct ifaddrmsg, struct rtmsg
+KINDS = {
+    RTM_NEWADDR: "address {} added", RTM_DELADDR: "address {} removed", RTM_NEWROUTE: "route to {} added",
+    RTM_DELROUTE: "route to {} removed", 32: "rule added", 33: "rule removed", 36: "queueing discipline changed",
+    37: "queueing discipline changed", 40: "traffic class changed", 41: "traffic class changed", 44: "traffic filter changed",
+    45: "traffic filter changed", 80: "forwarding changed",
+}  # fmt: skip
+RTPROT_KERNEL, RTPROT_BOOT, RTPROT_STATIC, RTN_UNICAST, RTA_DST = 2, 3, 4, 1, 1
+OWN_PROTOCOL = 98  # of our daemons' routes (routing/host/src/rtnetlink.rs)
+SO_ATTACH_FILTER = 26  # <asm-generic/socket.h>
+LD_B, JEQ, RET = 0x30, 0x15, 0x06  # <linux/bpf_common.h>: BPF_LD|BPF_B|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K
+ACCEPT, DROP = 0xFFFF_FFFF, 0
+# offsets in a notification: the low byte of nlmsg_type; rtm_protocol and rtm_type behind the header of 16 bytes
+TYPE_AT, PROTOCOL_AT, ROUTE_TYPE_AT = (4 if sys.byteorder == "little" else 5), 21, 23
+_HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
+
+Instruction = tuple[int, int, int, int]
+
+
+def of_own_daemons() -> list[Instruction]:
+    """The filter beside our daemons, static routes or none: any route counts that is neither theirs nor the kernel's."""
+    own = [(JEQ, 2, 0, OWN_PROTOCOL), (JEQ, 1, 0, RTPROT_KERNEL), (RET, 0, 0, ACCEPT)]
+    return _of_routes([(LD_B, 0, 0, PROTOCOL_AT), *own])
+
+
+def of_third_party() -> list[Instruction]:
+    """The filter beside third-party daemons, whose routes may have any protocol: a route counts if a person or a script set it
+    (the protocols of ip(8) and of configured routes) and if it forwards nothing (blackhole, unreachable, prohibit)."""
+    by_hand = [(JEQ, 1, 0, RTPROT_BOOT), (JEQ, 0, 3, RTPROT_STATIC)]
+    no_way = [(LD_B, 0, 0, ROUTE_TYPE_AT), (JEQ, 1, 0, RTN_UNICAST), (RET, 0, 0, ACCEPT)]
+    return _of_routes([(LD_B, 0, 0, PROTOCOL_AT), *by_hand, *no_way])
+
+
+def _of_routes(of_route: list[Instruction]) -> list[Instruction]:
+    """A filter that accepts all but routes, which `of_route` decides: its last jump leads to the drop that follows it."""
+    first = [(LD_B, 0, 0, TYPE_AT), (JEQ, 2, 0, RTM_NEWROUTE), (JEQ, 1, 0, RTM_DELROUTE), (RET, 0, 0, ACCEPT)]
+    return [*first, *of_route, (RET, 0, 0, DROP)]
+
+
+class Changes:
+    """The changes in one network namespace since the last `read`."""
+
+    def __init__(self, netns: str | Path, of_routes: list[Instruction]) -> None:
+        """`of_routes`: one of the filters above. Raises OSError, RunError."""
+        self._socket, self._links = namespace.within(netns, lambda: (_listening(of_routes), rtnetlink.links()))
+
+    def fileno(self) -> int:
+        """The descriptor that is readable after a notification."""
+        return self._socket.fileno()
+
+    def read(self) -> list[str]:
+        """What changed, each kind once, in the order of time; does not block."""
+        changes: list[str] = []
+        while True:
+            try:
+                message = self._socket.recv(READ_BYTES)
+            except BlockingIOError:
+                return list(dict.fromkeys(changes))
+            except OSError:  # ENOBUFS: the kernel had more notifications than the socket holds
+                changes.append("more changes than could be read")
+                continue
+            changes += self._changes_of(message)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def _changes_of(self, notification: bytes) -> Iterable[str]:
+        kind = _HEADER.unpack_from(notification)[1]
+        if kind not in (rtnetlink.RTM_NEWLINK, rtnetlink.RTM_DELLINK):
+            return [KINDS[kind].format(_address(notification, kind))] if kind in KINDS else []
+        index, after = rtnetlink.link_settings(notification)
+        before = self._links.get(index)
+        if kind == rtnetlink.RTM_DELLINK:
+            return [f"{before.name} removed"] if self._links.pop(index, None) and before else []
+        self._links[index] = after
+        if before is None:
+            return [f"{after.name} added"]
+        return [f"{before.name}: {name}" for name in before.differences(after)]
+
+
+def _address(notification: bytes, kind: int) -> str:
+    """The address or the destination of a notification about an address or a route; empty for others."""
+    if kind in (RTM_NEWADDR, RTM_DELADDR):
+        values = rtnetlink.attributes(notification, _HEADER.size + ADDRESS_BODY_BYTES)
+        address = values.get(rtnetlink.IFA_LOCAL) or values.get(rtnetlink.IFA_ADDRESS)
+    elif kind in (RTM_NEWROUTE, RTM_DELROUTE):
+        address = rtnetlink.attributes(notification, _HEADER.size + ROUTE_BODY_BYTES).get(RTA_DST)
+        if address is None:
+            return "everything"
+    else:
+        return ""
+    return socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address) if address else ""
+
+
+def _listening(of_routes: list[Instruction]) -> socket.socket:
+    """A netlink socket of the caller's namespace."""
+    listening = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE)
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in of_routes)
+    code = ctypes.create_string_buffer(program)
+    listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(of_routes), ctypes.addressof(code)))
+    listening.bind((0, 0))
+    for group in GROUPS:
+        listening.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
+    return listening

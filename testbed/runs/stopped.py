@@ -1,0 +1,193 @@
+"""Programs of a run that were stopped or traced: their numbers are not those of the scenario (docs/verdict.md).
+
+A stopped program takes no turn and asks for none, so the time that programs wait for a processor (testbed/runs/waits.py) does not
+show it. Two sources show it, none of which costs more than a few system calls each half second:
+
+- The kernel reports the stop and the continuation of a child of this process to waitid(2), however short the stop was. These are
+  the medium, captures, daemons, samplers and the programs of flows and events.
+- The programs that those have started (iperf3 below its client) are looked at in /proc/PID/stat, and with them the programs of
+  flows and a few other children at a time: a tracer's stop is reported to the tracer alone.
+
+A stop of this process itself is seen by SIGCONT. Not seen: a program below another one that is stopped for less than half a
+second, and a tracer that stops a program only for the length of a system call (strace).
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.host import cgroup
+from testbed.host.processes import SLOWER, Processes
+
+TICK_S = 0.5
+CHILDREN_AT_ONCE = 8  # of each tick: reading a stat file takes 20 us
+# As a stall of the medium (docs/verdict.md): TCP's shortest RTO is 0.2 s.
+VOID_STOPPED_S = 0.5
+STOPPED_STATES = ("T", "t")  # proc_pid_stat(5): stopped by a signal, by a tracer
+THIS_PROCESS = "the run's own process"
+# They record the run and take no part in it: a stop costs samples, no throughput.
+RECORDERS = ("tcpdump-", "kernel-tcp")
+MAX_GAP_S = 5.0 * SLOWER  # between two looks: a frozen control group, a suspended machine
+FLOW = "flow"  # the names of the programs of flows begin so
+MAX_REASONS = 5
+
+
+@dataclass
+class StopSummary:
+    """How long each program was seen stopped, seconds; zero: it had gone on before the next look."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, program: str, stopped_s: float) -> None:
+        """Add one stop."""
+        self.seconds[program] = self.seconds.get(program, 0.0) + stopped_s
+
+    def judgement(self) -> tuple[str, list[str]]:
+        """`valid`, `suspect` or `void`, as in the medium's verdict, and the reasons."""
+        if not self.seconds:
+            return "valid", []
+        reasons = [
+            f"{program} was stopped by a signal or a tracer{f' for {stopped_s:.1f} s' if stopped_s else ''}: run it again"
+            for program, stopped_s in list(self.seconds.items())[:MAX_REASONS]
+        ]
+        lost = max((s for program, s in self.seconds.items() if not program.startswith(RECORDERS)), default=0.0)
+        return ("void" if lost >= VOID_STOPPED_S else "suspect"), reasons
+
+    def report(self) -> dict[str, float]:
+        """`stopped` of verdict.json (formats/air.md)."""
+        return {program: round(stopped_s, 3) for program, stopped_s in self.seconds.items()}
+
+
+class StoppedPrograms:
+    """Looks at the processes of a run's control group, from `watching` on; `tick` may be called more often than TICK_S."""
+
+    def __init__(
+        self,
+        group: Path,
+        children: Processes,
+        *,
+        without: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+        proc: Path = Path("/proc"),
+    ) -> None:
+        """`without`: names of children that may stop as they like (the shells of stations)."""
+        self.summary = StopSummary()
+        self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
+        self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
+        self._sampled_until_s: float | None = None
+        self._at_s = clock()
+        self._next_child = 0
+        self._continued = False
+        signal.signal(signal.SIGCONT, self._note_own_stop)
+
+    def begin(self, traffic_s: float) -> None:
+        """The traffic begins; it takes `traffic_s` seconds. After that, programs may stop what they have started
+        (scenarios/traffic/programs/iperf_client.py does)."""
+        self._sampled_until_s = self._clock() + traffic_s
+        self.tick(at_once=True)
+
+    def tick(self, *, at_once: bool = False) -> None:
+        """Look, if TICK_S has passed since the last look."""
+        now_s = self._clock()
+        if now_s - self._at_s < TICK_S and not at_once:
+            return
+        self._judge_own_gap(now_s - self._at_s)
+        self._at_s = now_s
+        named = {child.pid: child.name for child in list(self._children.children)}
+        self._take_reports(named, now_s)
+        if self._sampled_until_s is not None and now_s < self._sampled_until_s:
+            self._sample(named, now_s)
+
+    def end(self) -> StopSummary:
+        """The traffic is over: look a last time. Those that are stopped still count until now."""
+        self._sampled_until_s = None
+        self.tick(at_once=True)
+        for pid in list(self._since):
+            self._goes_on(pid, self._clock())
+        signal.signal(signal.SIGCONT, signal.SIG_DFL)
+        return self.summary
+
+    def _note_own_stop(self, _number: int, _frame: object) -> None:
+        self._continued = True
+
+    def _judge_own_gap(self, gap_s: float) -> None:
+        """Add a stop of this process; its length is known during the traffic only, when `tick` is called regularly."""
+        was_stopped, self._continued = self._continued, False
+        ticks = self._sampled_until_s is not None
+        if was_stopped or (ticks and gap_s > MAX_GAP_S):
+            self.summary.add(THIS_PROCESS, max(0.0, gap_s - TICK_S) if ticks else 0.0)
+
+    def _take_reports(self, named: dict[int, str], now_s: float) -> None:
+        """Take the kernel's reports about children, without those of their ends."""
+        for pid, is_stopped in _reports():
+            name = named.get(pid)
+            if name is None or name in self._without:
+                continue
+            if is_stopped:
+                self._since.setdefault(pid, (name, now_s))
+            elif pid in self._since:
+                self._goes_on(pid, now_s)
+            else:
+                self.summary.add(name, 0.0)
+
+    def _sample(self, named: dict[int, str], now_s: float) -> None:
+        looked_at = self._chosen(named)
+        for pid in looked_at:
+            state, session = self._state(pid)
+            if state not in STOPPED_STATES:
+                self._goes_on(pid, now_s)
+            elif pid not in self._since and (name := self._name(pid, session, named)) is not None:
+                self._since[pid] = (name, now_s)
+        for pid in self._since.keys() - set(looked_at) - named.keys():
+            self._goes_on(pid, now_s)  # it has ended
+
+    def _chosen(self, named: dict[int, str]) -> list[int]:
+        """All processes that are no children, the programs of flows, and the next few of the other children."""
+        ours = {pid: name for pid, name in named.items() if name not in self._without}
+        below = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
+        others = [pid for pid, name in ours.items() if not name.startswith(FLOW)]
+        first = self._next_child % max(1, len(others))
+        self._next_child = first + CHILDREN_AT_ONCE
+        return [*below, *(ours.keys() - set(others)), *others[first : first + CHILDREN_AT_ONCE]]
+
+    def _name(self, pid: int, session: int, named: dict[int, str]) -> str | None:
+        """The name of a child, or of a program and the child below which it runs: each child has a session of its own. None for
+        those below a shell of a station."""
+        if pid in named:
+            return named[pid]
+        owner = named.get(session)
+        if owner in self._without:
+            return None
+        try:
+            program = (self._proc / str(pid) / "comm").read_text().strip()
+        except OSError:
+            return None
+        return f"{owner} ({program})" if owner else program
+
+    def _state(self, pid: int) -> tuple[str, int]:
+        """State and session of a process; empty if it has ended."""
+        try:
+            fields = (self._proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+            return fields[0], int(fields[3])
+        except (OSError, IndexError, ValueError):
+            return "", 0
+
+    def _goes_on(self, pid: int, now_s: float) -> None:
+        if pid in self._since:
+            name, since_s = self._since.pop(pid)
+            self.summary.add(name, now_s - since_s)
+
+
+def _reports() -> Iterator[tuple[int, bool]]:
+    """The kernel's reports on children of this process that were not taken yet: process id, and whether it is stopped now."""
+    while True:
+        try:
+            report = os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
+        except ChildProcessError:
+            return
+        if report is None:
+            return
+        yield report.si_pid, report.si_status != signal.SIGCONT

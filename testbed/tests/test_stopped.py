@@ -1,0 +1,225 @@
+"""A program of a run that is stopped or traced is named, however short the stop was."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.host.processes import Processes
+from testbed.runs.stopped import THIS_PROCESS, StoppedPrograms, StopSummary
+
+CHILD = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
+PARENT = [
+    sys.executable, "-I", "-S", "-c",
+    "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()",
+    *CHILD,
+]  # fmt: skip
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Run:
+    """The children of a run, their control group's listing, and what looks at them."""
+
+    def __init__(self, folder: Path, processes: Processes) -> None:
+        self.folder, self.processes, self.clock = folder, processes, Clock()
+        self.stopped = StoppedPrograms(folder, processes, without=["sta1"], clock=self.clock)
+
+    def start(self, name: str, argv: list[str]) -> int:
+        return self.processes.start(name, list(argv), remedy="run it again").pid
+
+    def begin(self, traffic_s: float = 100.0, *below: int) -> None:
+        pids = [*(child.pid for child in self.processes.children), *below]
+        (self.folder / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+        self.stopped.begin(traffic_s)
+
+    def look(self, after_s: float = 0.5) -> None:
+        self.clock.now_s += after_s
+        self.stopped.tick()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    with Processes(tmp_path / "log") as processes:
+        one = Run(tmp_path, processes)
+        yield one
+        one.stopped.end()
+
+
+def stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    reaches(pid, "T")
+
+
+def go_on(pid: int) -> None:
+    os.kill(pid, signal.SIGCONT)
+    reaches(pid, "S")
+
+
+def reaches(pid: int, state: str) -> None:
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+        time.sleep(0.001)
+
+
+def test_an_undisturbed_run_is_valid(run: Run) -> None:
+    run.start("flow1-sender", CHILD)
+    run.begin()
+    for _ in range(10):
+        run.look()
+    assert run.stopped.end().judgement() == ("valid", [])
+    assert run.stopped.summary.report() == {}
+
+
+def test_a_stop_shorter_than_the_time_between_two_looks_is_reported(run: Run) -> None:
+    pid = run.start("aodv-sta2", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    stop(pid)
+    go_on(pid)
+    run.look()
+    verdict, reasons = run.stopped.end().judgement()
+    assert verdict == "suspect"
+    assert reasons == ["aodv-sta2 was stopped by a signal or a tracer: run it again"]
+
+
+def test_a_long_stop_is_void_and_its_length_is_reported(run: Run) -> None:
+    pid = run.start("flow1-sender", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    stop(pid)
+    run.look()
+    run.look(4.0)
+    go_on(pid)
+    run.look()
+    assert run.stopped.end().judgement()[0] == "void"
+    assert run.stopped.summary.report() == {"flow1-sender": 4.5}
+
+
+def test_a_stop_that_lasts_until_the_end_counts(run: Run) -> None:
+    pid = run.start("medium", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    stop(pid)
+    run.look()
+    run.clock.now_s += 2.0
+    assert run.stopped.end().report() == {"medium": 2.0}
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_a_stop_before_the_traffic_counts(run: Run) -> None:
+    pid = run.start("aodv-sta1", CHILD)
+    reaches(pid, "S")
+    stop(pid)
+    go_on(pid)
+    run.begin()
+    assert run.stopped.end().judgement()[0] == "suspect"
+
+
+def test_a_stopped_capture_costs_no_throughput(run: Run) -> None:
+    pid = run.start("tcpdump-sta1", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    stop(pid)
+    run.look()
+    run.look(4.0)
+    go_on(pid)
+    assert run.stopped.end().judgement()[0] == "suspect"
+
+
+def test_a_program_below_a_child_is_named_with_the_child(run: Run) -> None:
+    parent = run.start("flow1-sender", PARENT)
+    child = run.processes.children[-1]
+    while not child.printed():
+        time.sleep(0.001)
+    below = int(child.printed())
+    reaches(below, "S")
+    run.begin(100.0, below)
+    stop(below)
+    run.look()
+    go_on(below)
+    run.look()
+    assert list(run.stopped.end().report()) == [f"flow1-sender ({Path(f'/proc/{parent}/comm').read_text().strip()})"]
+    os.kill(below, signal.SIGKILL)
+
+
+def test_what_a_program_stops_itself_after_the_traffic_does_not_count(run: Run) -> None:
+    """iperf3's client pauses iperf3 while it closes."""
+    run.start("flow1-sender", PARENT)
+    child = run.processes.children[-1]
+    while not child.printed():
+        time.sleep(0.001)
+    below = int(child.printed())
+    reaches(below, "S")
+    run.begin(2.0, below)
+    run.look(2.0)
+    stop(below)
+    run.look()
+    go_on(below)
+    assert run.stopped.end().report() == {}
+    os.kill(below, signal.SIGKILL)
+
+
+def test_a_shell_of_a_station_may_stop(run: Run) -> None:
+    pid = run.start("sta1", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    stop(pid)
+    run.look()
+    go_on(pid)
+    assert run.stopped.end().report() == {}
+
+
+def test_a_traced_program_is_found_within_a_round(run: Run) -> None:
+    """Its tracer alone is told of the stop: PTRACE_SEIZE and PTRACE_INTERRUPT, as a debugger that attaches."""
+    pids = [run.start(f"aodv-sta{number}", CHILD) for number in range(1, 20)]
+    for pid in pids:
+        reaches(pid, "S")
+    run.begin()
+    words = f"libc = ctypes.CDLL(None); libc.ptrace(0x4206, {pids[-1]}, 0, 0); libc.ptrace(0x4207, {pids[-1]}, 0, 0)"
+    argv = [sys.executable, "-I", "-S", "-c", f"import ctypes, time; {words}; print(1, flush=True); time.sleep(60)"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as tracer:
+        try:
+            assert tracer.stdout is not None
+            tracer.stdout.readline()
+            for _ in range(3):  # 19 children, 8 at a time
+                run.look()
+        finally:
+            tracer.kill()
+    assert list(run.stopped.end().report()) == ["aodv-sta19"]
+
+
+def test_a_stop_of_the_runs_own_process_is_seen_by_its_continuation(run: Run) -> None:
+    run.begin()
+    run.look(0.6)
+    other = subprocess.Popen(["sh", "-c", f"kill -STOP {os.getpid()}; kill -CONT {os.getpid()}"])
+    other.wait()
+    run.look(4.5)
+    assert run.stopped.end().report() == {THIS_PROCESS: 4.0}
+
+
+def test_a_gap_of_the_runs_own_process_without_a_signal_is_reported(run: Run) -> None:
+    """A frozen control group or a suspended machine."""
+    run.begin()
+    run.look(30.0)
+    assert run.stopped.end().judgement()[0] == "void"
+
+
+def test_few_reasons_are_listed_and_all_programs_reported() -> None:
+    summary = StopSummary()
+    for number in range(40):
+        summary.add(f"aodv-sta{number}", 0.0)
+    assert len(summary.judgement()[1]) == 5
+    assert len(summary.report()) == 40
