@@ -23,7 +23,8 @@ from testbed.host import cgroup
 from testbed.host.processes import SLOWER, Processes
 
 TICK_S = 0.5
-CHILDREN_AT_ONCE = 8  # of each tick: reading a stat file takes 20 us
+CHILDREN_AT_ONCE = 4  # of each tick: reading a stat file takes 10 us
+STAT_BYTES = 512  # more than the first fields need
 # As a stall of the medium (docs/verdict.md): TCP's shortest RTO is 0.2 s.
 VOID_STOPPED_S = 0.5
 STOPPED_STATES = ("T", "t")  # proc_pid_stat(5): stopped by a signal, by a tracer
@@ -145,13 +146,14 @@ class StoppedPrograms:
             self._goes_on(pid, now_s)  # it has ended
 
     def _chosen(self, named: dict[int, str]) -> list[int]:
-        """All processes that are no children, the programs of flows, and the next few of the other children."""
+        """All processes that are no children, the programs of flows, and the next few of the other children but recorders."""
         ours = {pid: name for pid, name in named.items() if name not in self._without}
+        flows = [pid for pid, name in ours.items() if name.startswith(FLOW)]
         below = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
-        others = [pid for pid, name in ours.items() if not name.startswith(FLOW)]
+        others = [pid for pid, name in ours.items() if not name.startswith((FLOW, *RECORDERS))]
         first = self._next_child % max(1, len(others))
         self._next_child = first + CHILDREN_AT_ONCE
-        return [*below, *(ours.keys() - set(others)), *others[first : first + CHILDREN_AT_ONCE]]
+        return [*below, *flows, *others[first : first + CHILDREN_AT_ONCE]]
 
     def _name(self, pid: int, session: int, named: dict[int, str]) -> str | None:
         """The name of a child, or of a program and the child below which it runs: each child has a session of its own. None for
@@ -170,8 +172,9 @@ class StoppedPrograms:
     def _state(self, pid: int) -> tuple[str, int]:
         """State and session of a process; empty if it has ended."""
         try:
-            fields = (self._proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
-            return fields[0], int(fields[3])
+            with open(f"{self._proc}/{pid}/stat", "rb", buffering=0) as stat:  # a third of the time of Path.read_text
+                fields = stat.read(STAT_BYTES).rpartition(b")")[2].split(maxsplit=4)
+            return fields[0].decode(), int(fields[3])
         except (OSError, IndexError, ValueError):
             return "", 0
 

@@ -194,7 +194,7 @@ def test_a_traced_program_is_found_within_a_round(run: Run) -> None:
         try:
             assert tracer.stdout is not None
             tracer.stdout.readline()
-            for _ in range(3):  # 19 children, 8 at a time
+            for _ in range(5):  # 19 children, 4 at a time
                 run.look()
         finally:
             tracer.kill()
