@@ -28,6 +28,7 @@ _LOGGED = {
     "retry_long": ("drop", None, "retry-long"),
     "purged": ("drop", None, "purged"),
     "no_peer": ("drop", None, "no-peer"),
+    "too_long": ("drop", None, "too-long"),
     "off": ("drop", None, "off"),
     "tx_rts": ("tx", "rts", None),
     "tx_cts": ("tx", "cts", None),

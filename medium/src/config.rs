@@ -6,7 +6,7 @@ use crate::phy::antenna::Change;
 use crate::phy::propagation::Model;
 use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
 use crate::verdict::Thresholds;
-use crate::wire::dot11::MAX_MSDU_BYTES;
+use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_engine::keys::{above, from, within, Declared, Key, Limits, OutOfLimits};
 use manet_engine::{choices, keys};
 use serde::{Deserialize, Serialize};
@@ -433,7 +433,7 @@ keys! {
         /// Timing of the packets.
         pub kind: TrafficKind;
         /// Length of each packet, with the headers of IP and UDP.
-        pub bytes: u32 => within(28.0, MAX_MSDU_BYTES as f64).of("bytes");
+        pub bytes: u32 => within(28.0, (MAX_MSDU_BYTES - SNAP_LEN) as f64).of("bytes");
         /// Rate of a "cbr" source.
         #[serde(default)]
         pub rate_bps: Option<f64> => above(0.0).up_to(MAX_RATE_BPS).of("bit/s");

@@ -496,6 +496,10 @@ impl Medium {
             self.drop_packet(now, station, &packet, DropReason::Off);
             return;
         }
+        if packet.is_too_long() {
+            self.drop_packet(now, station, &packet, DropReason::TooLong);
+            return;
+        }
         if let Some(out) = s.dcf.enqueue(now, packet) {
             self.drop_packet(now, station, &out, DropReason::QueueFull);
         }

@@ -53,6 +53,8 @@ pub enum DropReason {
     Purged,
     /// A unicast address that belongs to no station.
     NoPeer,
+    /// Longer than the standard can send ([`MAX_MSDU_BYTES`](crate::wire::dot11::MAX_MSDU_BYTES)).
+    TooLong,
     /// The station was switched off.
     Off,
     /// Queued or in flight at the end of the run.
@@ -68,6 +70,7 @@ impl DropReason {
             Self::RetryLong => "retry-long",
             Self::Purged => "purged",
             Self::NoPeer => "no-peer",
+            Self::TooLong => "too-long",
             Self::Off => "off",
             Self::Stopped => "stopped",
         }
@@ -243,6 +246,8 @@ pub struct Counters {
     pub purged: u64,
     /// Packets for an address that belongs to no station.
     pub no_peer: u64,
+    /// Packets longer than the standard can send.
+    pub too_long: u64,
     /// Packets dropped because the station was off.
     pub off: u64,
     /// RTS sent.
@@ -315,6 +320,7 @@ impl Counters {
             retry_long: self.retry_long - earlier.retry_long,
             purged: self.purged - earlier.purged,
             no_peer: self.no_peer - earlier.no_peer,
+            too_long: self.too_long - earlier.too_long,
             off: self.off - earlier.off,
             tx_rts: self.tx_rts - earlier.tx_rts,
             tx_cts: self.tx_cts - earlier.tx_cts,
@@ -343,6 +349,7 @@ impl Counters {
             DropReason::RetryLong => &mut self.retry_long,
             DropReason::Purged => &mut self.purged,
             DropReason::NoPeer => &mut self.no_peer,
+            DropReason::TooLong => &mut self.too_long,
             DropReason::Off => &mut self.off,
             DropReason::Stopped => return,
         } += 1;

@@ -4,6 +4,7 @@
 //! The thresholds are configuration (key `verdict` of medium.json); their defaults come from injecting
 //! lateness and stalls and watching throughput: docs/verdict.md.
 
+use crate::wire::dot11::MAX_MSDU_BYTES;
 use manet_engine::keys::{of, within, Limits};
 use manet_engine::{keys, Duration, Lateness};
 use serde::de::Error;
@@ -84,6 +85,8 @@ pub struct Evidence {
     pub tap_read_drops: u64,
     /// Frames that could not be written to the hosts.
     pub tap_write_drops: u64,
+    /// Frames from the hosts that no 802.11 station can send, and that the medium refused.
+    pub too_long: u64,
     /// Rows missing in the air log and lines missing in the log of inputs.
     pub log_drops: u64,
     /// Reasons why the results are incomplete, one line each: files not written, interfaces removed.
@@ -151,6 +154,14 @@ pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
     );
     find(
         false,
+        evidence.too_long > 0,
+        format!(
+            "{} frames were longer than 802.11 can send (MSDU of {MAX_MSDU_BYTES} bytes) and were refused: lower the MTU of the interface",
+            evidence.too_long
+        ),
+    );
+    find(
+        false,
         evidence.log_drops > 0,
         format!("{} rows are missing in the air log and the log of inputs", evidence.log_drops),
     );
@@ -171,6 +182,7 @@ pub fn report(evidence: &Evidence, thresholds: &Thresholds) -> serde_json::Value
         "late_share": judgement.late_share,
         "tap_read_drops": evidence.tap_read_drops,
         "tap_write_drops": evidence.tap_write_drops,
+        "too_long": evidence.too_long,
         "log_drops": evidence.log_drops,
         "stalls": evidence.stalls,
         "stalled_share": evidence.stalled_share(),
@@ -264,6 +276,9 @@ mod tests {
         assert_eq!((judgement.verdict, judgement.reasons.len()), (Verdict::Suspect, 2));
         let many = Evidence { tap_write_drops: 19, ..drop };
         assert_eq!(verdict(&many), Verdict::Void);
+        let refused = judge(&Evidence { too_long: 7, ..Evidence::default() }, &Thresholds::default());
+        assert_eq!(refused.verdict, Verdict::Suspect);
+        assert!(refused.reasons[0].starts_with("7 frames were longer than 802.11 can send"), "{:?}", refused.reasons);
         let full = Evidence { write_errors: vec!["air.csv: disk full".into()], ..Evidence::default() };
         assert_eq!(judge(&full, &Thresholds::default()).reasons, ["air.csv: disk full"]);
         assert_eq!(verdict(&full), Verdict::Void);

@@ -6,6 +6,7 @@ use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
 use manet_medium::mac::Stage;
 use manet_medium::record::{AirRecord, Fate};
+use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -109,6 +110,26 @@ fn a_frame_is_as_long_on_the_air_as_the_kernel_made_it() {
     assert_eq!((bytes, rate_bps), (1038, 2_000_000));
     assert_eq!(bench.outcomes[&(0, 1)], [Outcome::Acked(1)]);
     assert_eq!(bench.delivered, [(1, 1, 2_000_000)]);
+}
+
+/// Linux limits the IP packet, the standard the MSDU, which is the packet with LLC/SNAP (IEEE 802.11-2020, 9.2.4.7.1).
+#[test]
+fn a_frame_longer_than_the_standard_can_send_is_answered_unsent() {
+    let mut bench = Bench::chain(2, 200.0);
+    let longest = MAX_MSDU_BYTES - SNAP_LEN;
+    for (cookie, bytes) in [(1, longest), (2, longest + 1), (3, 5000)] {
+        bench.send(0, frame(0x88, 0, mac(1), bytes), cookie, &[]);
+    }
+    // encrypted, with CCMP's header and MIC
+    let mut protected = frame(0x88, 0, mac(1), longest + 16);
+    protected[1] |= 0x40;
+    bench.send(0, protected, 4, &[]);
+    bench.run_for(100_000);
+    let sent = Outcome::Acked(1);
+    for (cookie, outcome) in [(1, sent), (2, Outcome::Dropped), (3, Outcome::Dropped), (4, sent)] {
+        assert_eq!(bench.outcomes[&(0, cookie)], [outcome], "frame {cookie}");
+    }
+    assert_eq!(bench.medium.counters(StationId(0)).too_long, 2);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use manet_medium::config::Loaded;
 use manet_medium::mac::FailReason;
 use manet_medium::phy::FrameKind;
 use manet_medium::record::{AirRecord, DropReason, Fate};
+use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{sim, Input, Medium, Output, StationId};
 use serde_json::json;
 
@@ -409,6 +410,35 @@ fn log_and_counters_agree_at_every_end() {
         in_flight += rows.iter().filter(|r| unicast(r)).count();
     }
     assert!(in_flight > 5, "{in_flight}: some ends fall into a frame");
+}
+
+/// The MSDU is the packet with LLC/SNAP (IEEE 802.11-2020, 9.2.4.7.1), whatever MTU the host has set.
+#[test]
+fn a_packet_longer_than_the_standard_can_send_is_refused_and_counted() {
+    let pair = loaded(&chain(2, 100.0), |_| ());
+    let mut medium = Medium::new(&pair, standing(&pair));
+    medium.set_recording(true);
+    let longest = MAX_MSDU_BYTES - SNAP_LEN;
+    for ip_bytes in [longest, longest + 1, 5000] {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        frame.resize(14 + ip_bytes, 0);
+        medium.handle(Instant::ZERO, Input::Packet { station: StationId(0), frame });
+    }
+    while let Some(t) = medium.next_timeout() {
+        medium.handle_timeout(t);
+    }
+    let mut dropped = Vec::new();
+    let mut sent = Vec::new();
+    while let Some(output) = medium.poll_output() {
+        match output {
+            Output::Air(AirRecord::Drop { bytes, reason, .. }) => dropped.push((bytes, reason)),
+            Output::Air(AirRecord::Tx { frame, .. }) if frame.kind == FrameKind::Data => sent.push(frame.bytes),
+            _ => {}
+        }
+    }
+    assert_eq!(dropped, [(longest as u32 + 1, DropReason::TooLong), (5000, DropReason::TooLong)]);
+    assert_eq!(sent, [longest as u32 + 34]); // ns-2's overhead
+    assert_eq!((medium.counters(StationId(0)).too_long, medium.counters(StationId(0)).enqueued), (2, 3));
 }
 
 /// A packet for an address that no station has is tried, fails and is reported as such.

@@ -19,7 +19,7 @@ from analysis.errors import RunFileError
 EVENTS = ("tx", "enqueue", "deliver", "drop")
 FRAMES = ("rts", "cts", "data", "ack", "bcast")
 FATES = ("", "delivered", "collision", "hidden", "weak", "error", "busy", "nav")  # of `tx` rows
-DROPS = ("queue-full", "retry-short", "retry-long", "purged", "no-peer", "off", "stopped")
+DROPS = ("queue-full", "retry-short", "retry-long", "purged", "no-peer", "too-long", "off", "stopped")
 BROADCAST, UNKNOWN = 65535, 65534
 TX, ENQUEUE, DELIVER, DROP = range(4)
 DATA = FRAMES.index("data")

@@ -31,13 +31,13 @@ class Lives:
         last_ns = np.zeros(size, dtype=np.int64)
         ends = rows["t_ns"] + np.where(rows["event"] == TX, rows["airtime_ns"], 0)
         np.maximum.at(last_ns, rows["packet"], ends)
-        refused = rows["packet"][(rows["event"] == DROP) & (rows["fate"] == 0)]  # queue-full: never in it
+        dropped = rows["packet"][rows["event"] == DROP]  # some as they came: never in the queue
         order = entered[np.argsort(rows["t_ns"][entered], kind="stable")]
         self.packet = rows["packet"][order]
         self.station, self.peer, self.bytes = (rows[name][order] for name in ("station", "peer", "bytes"))
         self.begin_ns, last_ns = rows["t_ns"][order], last_ns[self.packet]
-        self.end_ns = np.where(last_ns > self.begin_ns, last_ns, np.iinfo(np.int64).max)  # the log ends with it in the queue
-        self.end_ns = np.where(np.isin(self.packet, refused), self.begin_ns, self.end_ns)
+        ended = (last_ns > self.begin_ns) | np.isin(self.packet, dropped)
+        self.end_ns = np.where(ended, last_ns, np.iinfo(np.int64).max)  # the log ends with it in the queue
         sent_by, sent_ns = rows["station"][frames.sent], rows["t_ns"][frames.sent]
         self._sent_ns = [sent_ns[sent_by == number] for number in range(len(frames.stations))]
 

@@ -20,7 +20,7 @@ def test_tshark_finds_no_error_in_the_capture(hosts, start, tmp_path):
     daemon.stop()
 
     def fields(show: str, *names: str) -> list[str]:
-        command = ["tshark", "-r", str(tmp_path / "air.pcapng"), "-Y", show, "-T", "fields"]
+        command = ["tshark", "-r", str(tmp_path / "air.pcapng"), "-o", "wlan.check_checksum:TRUE", "-Y", show, "-T", "fields"]
         command += [part for name in names for part in ("-e", name)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         return done.stdout.splitlines()
@@ -34,6 +34,8 @@ def test_tshark_finds_no_error_in_the_capture(hosts, start, tmp_path):
         assert len(seen) == sum(r["frame"] == kind for r in tx), kind
     pings = fields("icmp.type == 8", "wlan.ta", "ip.dst", "ip.len", "radiotap.datarate", "frame.time_epoch")
     assert len(pings) >= 3
+    # an FCS is right, and every control frame has one; ns-2's data frames have no room for it
+    assert fields("wlan.fcs.status", "wlan.fcs.status") == ["1"] * sum(r["frame"] in ("rts", "cts", "ack") for r in tx)
     transmitter, destination, length, rate, epoch = pings[0].split("\t")
     assert (transmitter, destination, length, float(rate)) == ("02:00:00:00:00:01", "10.0.0.2", "1028", 2.0)
     assert abs(float(epoch) - time.time()) < 60

@@ -100,6 +100,25 @@ def test_wired_links_have_their_delay_and_rate(hosts, start):
     assert all(w["delivered"] >= 6 and w["queue_full"] == 0 for w in wires)
 
 
+def test_a_packet_longer_than_802_11_can_send_is_refused_and_a_reason_of_the_verdict(hosts, start, tmp_path):
+    stations = hosts(2)
+    daemon = start(configuration(stations))
+    address(stations)
+    for station in stations:
+        station.sh("ip", "link", "set", "wlan0", "mtu", "5000")
+    assert pings_answered(stations[0], "10.0.0.2", 2, "-s", "2268") == 2  # 2268 + 8 ICMP + 20 IP = 2296
+    assert pings_answered(stations[0], "10.0.0.2", 3, "-s", "2269", "-W", "0.3") == 0
+    assert daemon.ask("drops")["drops"] == {"sta1": {"too-long": 3}, "sta2": {}}
+    assert daemon.stop() == (0, "")
+    assert daemon.read("counters.json")["stations"]["sta1"]["too_long"] == 3
+    rows = air_rows(tmp_path)
+    assert [(r["bytes"], r["fate"]) for r in rows if r["event"] == "drop"] == [("2297", "too-long")] * 3
+    assert max(int(r["bytes"]) for r in rows if r["event"] == "tx") == 2296 + 34  # ns-2's overhead
+    verdict = daemon.read("verdict.json")
+    assert (verdict["verdict"] != "valid", verdict["too_long"]) == (True, 3)
+    assert any("3 frames were longer than 802.11 can send" in reason for reason in verdict["reasons"])
+
+
 def test_a_station_whose_process_dies_does_not_end_the_run(hosts, start):
     stations = hosts(3)
     daemon = start(configuration(stations, spacing_m=100.0))

@@ -439,6 +439,7 @@ impl Responder<'_> {
                 ("retry-long", c.retry_long),
                 ("purged", c.purged),
                 ("no-peer", c.no_peer),
+                ("too-long", c.too_long),
                 ("off", c.off),
             ];
             (name, happened(&reasons))
@@ -481,12 +482,14 @@ fn happened(counts: &[(&str, u64)]) -> Value {
 /// Measurements so far, without those that need the end of the run.
 pub fn evidence_so_far(driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Evidence {
     let health = driver.health();
+    let medium = &world(driver).medium;
     Evidence {
         lateness: health.lateness.clone(),
         stalls: health.stalls,
         stalled: health.stalled,
         longest_stall: health.longest_stall,
         tap_write_drops: outlet.ports.iter().map(|p| p.write_drops).sum(),
+        too_long: (0..outlet.stations as u16).map(|i| medium.counters(StationId(i)).too_long).sum(),
         log_drops: outlet.recorder.drops(),
         model: driver.timeline().now() - Instant::ZERO,
         cpu_s: host::cpu_s(),

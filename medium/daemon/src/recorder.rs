@@ -3,7 +3,7 @@
 //! [`Files`] writes them; [`Recorder`] does so in a thread of its own behind a bounded channel, so that no disk
 //! stalls the medium: rows are passed in batches, and if the thread is too far behind they are dropped and counted.
 //!
-//! A captured frame is radiotap, 802.11 header, LLC/SNAP and the first [`SNAP_BODY`] bytes of the packet; no FCS. The capture
+//! A captured frame is radiotap, 802.11 header, LLC/SNAP, the first [`SNAP_BODY`] bytes of the packet, and the FCS if that is all. The capture
 //! has every frame that was on the air, also those that no station decoded; their fate is the comment of the packet. The monitor's
 //! capture has a frame once for each station that decoded it, on an interface of that station, as a radio in monitor mode has it.
 //!
@@ -14,9 +14,9 @@ use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
 use crate::DaemonError;
 use manet_engine::event_log::CLOSED;
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use manet_medium::config::Loaded;
-use manet_medium::mac::{Dest, Frame, Mpdu};
+use manet_medium::mac::{Dest, Frame, Packet};
 use manet_medium::phy::radio::Modulation;
 use manet_medium::phy::{dbm, FrameKind, Radio};
 use manet_medium::record::{AirRecord, Fate};
@@ -50,6 +50,8 @@ pub struct Names {
     pub channel: Option<(u16, u16)>,
     /// Radiotap's short preamble flag.
     pub short_preamble: bool,
+    /// Silence that the time on the air of a frame includes, after its last symbol.
+    pub signal_extension: Duration,
     /// Whether the air log has the column of the powers at the receivers.
     pub heard: bool,
 }
@@ -63,6 +65,10 @@ impl Names {
             macs: loaded.config.stations.iter().map(|s| s.mac).collect(),
             channel: radiotap::channel(radio.frequency_hz, radio.modulation == Modulation::Ofdm),
             short_preamble: false,
+            signal_extension: match radio.modulation {
+                Modulation::Ofdm => Duration::from_micros(radio.signal_extension_us.into()),
+                Modulation::Dsss => Duration::ZERO,
+            },
             heard: loaded.config.outputs.monitor.is_some(),
         }
     }
@@ -313,54 +319,56 @@ struct Seen {
     power_w: Option<f64>,
 }
 
-/// Appends one enhanced packet block to `out`.
+/// Appends one enhanced packet block to `out`. Its original length is that on the air, so that readers compute the frame's duration.
 fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, seen: Seen) {
     let Seen { interface, fate, power_w } = seen;
+    let mac = header(frame, names);
+    let mut mpdu = vec![0; mac.buffer_len()];
+    mac.emit(&mut mpdu);
+    let len = match (mac.kind(), &frame.packet) {
+        (dot11::Kind::Data, Some(packet)) => complete(&mut mpdu, packet),
+        _ => mpdu.len(),
+    };
+    // ns-2's data frames are two bytes shorter than header, LLC/SNAP, packet and FCS
+    let has_fcs = frame.bytes as usize == len + dot11::FCS_LEN;
+    if has_fcs && mpdu.len() == len {
+        mpdu.extend(dot11::fcs(&mpdu));
+    }
     let tap = radiotap::Repr {
-        tsft_us: at.as_nanos() / 1000,
+        tsft_us: (at + (frame.airtime - names.signal_extension)).as_nanos() / 1000,
         short_preamble: names.short_preamble,
+        fcs: has_fcs,
         rate_500k: radiotap::rate_500k(frame.rate_bps),
         channel: names.channel,
         signal_dbm: power_w.and_then(dbm).map(radiotap::signal_dbm),
     };
-    let mac = header(frame, names);
-    let mut data = vec![0; tap.buffer_len() + mac.buffer_len()];
+    let mut data = vec![0; tap.buffer_len()];
     tap.emit(&mut data);
-    mac.emit(&mut data[tap.buffer_len()..]);
-    if let (dot11::Kind::Data, Some(mpdu)) = (mac.kind(), frame.packet.as_ref().and_then(|p| p.mpdu.as_ref())) {
-        return capture_mpdu(out, (interface, epoch_ns + at.as_nanos()), data, tap.buffer_len(), mpdu, fate);
-    }
-    let mut cut = 0;
-    if let (dot11::Kind::Data, Some(packet)) = (mac.kind(), &frame.packet) {
-        if let Ok(ethernet) = ethernet::Frame::new_checked(&packet.ethernet[..]) {
-            let body = ethernet.payload();
-            cut = body.len().saturating_sub(SNAP_BODY);
-            data.extend_from_slice(&dot11::snap(ethernet.ethertype()));
-            data.extend_from_slice(&body[..body.len() - cut]);
-        }
-    }
-    let original_len = (data.len() + cut) as u32;
+    data.extend(&mpdu);
+    let original_len = (tap.buffer_len() + mpdu.len().max(frame.bytes as usize)) as u32;
     let (at_ns, comment) = (epoch_ns + at.as_nanos(), comment_of(fate));
     Block::Packet { interface, at_ns, original_len, data: &data, comment }.emit(out);
 }
 
-/// A frame of mac80211, except for the fields of each attempt: Duration and the Retry bit. `data` has them after the radiotap header.
-fn capture_mpdu(
-    out: &mut Vec<u8>,
-    (interface, at_ns): (u32, u64),
-    mut data: Vec<u8>,
-    mac_at: usize,
-    mpdu: &Mpdu,
-    fate: Option<Fate>,
-) {
-    let own = [data[mac_at + 1], data[mac_at + 2], data[mac_at + 3]];
-    let kept = mpdu.bytes.len().min(dot11::DATA_HEADER_LEN + MPDU_EXTRA + SNAP_BODY);
-    data.truncate(mac_at);
-    data.extend_from_slice(&mpdu.bytes[..kept]);
-    data[mac_at + 1] |= own[0];
-    data[mac_at + 2..mac_at + 4].copy_from_slice(&own[1..]);
-    let original_len = (mac_at + mpdu.bytes.len()) as u32;
-    Block::Packet { interface, at_ns, original_len, data: &data, comment: comment_of(fate) }.emit(out);
+/// Completes the header of a data frame in `mpdu` by the captured part of the body; returns the length of the whole frame without FCS.
+/// Of a frame of mac80211 only the fields of each attempt remain: Duration and the Retry bit.
+fn complete(mpdu: &mut Vec<u8>, packet: &Packet) -> usize {
+    if let Some(kernels) = &packet.mpdu {
+        let (retry, duration) = (mpdu[1], [mpdu[2], mpdu[3]]);
+        let kept = kernels.bytes.len().min(dot11::DATA_HEADER_LEN + MPDU_EXTRA + SNAP_BODY);
+        mpdu.clear();
+        mpdu.extend(&kernels.bytes[..kept]);
+        mpdu[1] |= retry;
+        mpdu[2..4].copy_from_slice(&duration);
+        return kernels.bytes.len();
+    }
+    let len = mpdu.len() + dot11::SNAP_LEN + packet.ip_bytes as usize;
+    if let Ok(ethernet) = ethernet::Frame::new_checked(&packet.ethernet[..]) {
+        let body = ethernet.payload();
+        mpdu.extend(dot11::snap(ethernet.ethertype()));
+        mpdu.extend(&body[..body.len().min(SNAP_BODY)]);
+    }
+    len
 }
 
 fn comment_of(fate: Option<Fate>) -> &'static str {
@@ -468,8 +476,6 @@ fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<Incomplete> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manet_engine::Duration;
-    use manet_medium::mac::Packet;
     use std::sync::Arc;
 
     fn names() -> Names {
@@ -478,6 +484,7 @@ mod tests {
             macs: vec![[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
             channel: None,
             short_preamble: false,
+            signal_extension: Duration::ZERO,
             heard: false,
         }
     }
@@ -500,7 +507,10 @@ mod tests {
             from: 0,
             dest: Dest::Station(1),
             reserves: Duration::from_nanos(10_500),
-            bytes: 100,
+            bytes: match kind {
+                FrameKind::Rts => 20,
+                _ => (24 + 8 + body + 4) as u32,
+            },
             rate_bps: 2_000_000,
             airtime: Duration::from_millis(1),
             ack_airtime: Duration::ZERO,
@@ -523,13 +533,14 @@ mod tests {
         let Block::Packet { at_ns, original_len, data, comment, .. } = block else { panic!("{block:?}") };
         assert_eq!((at_ns, comment), (1_003_000, "hidden"));
         let (tap, mac) = radiotap::Repr::parse(data).unwrap();
-        assert_eq!((tap.tsft_us, tap.rate_500k, tap.signal_dbm), (3, 4, Some(-60)));
+        // the end of the frame, 1 ms after its start at 3 us
+        assert_eq!((tap.tsft_us, tap.rate_500k, tap.signal_dbm, tap.fcs), (1003, 4, Some(-60), true));
         let dot11::Repr::Data { retry, duration_us, sequence, .. } = dot11::Repr::parse(mac).unwrap() else { panic!() };
         assert_eq!((retry, duration_us, sequence), (true, 11, 77));
         let (ethertype, body) = dot11::parse_snap(&mac[dot11::DATA_HEADER_LEN..]).unwrap();
         assert_eq!((ethertype, body.len()), (0x0800, SNAP_BODY));
-        // radiotap 19, MAC 24, SNAP 8, packet 1000
-        assert_eq!(original_len, 1051);
+        // radiotap 19, MAC 24, SNAP 8, packet 1000, FCS 4
+        assert_eq!(original_len, 1055);
     }
 
     #[test]
@@ -538,8 +549,10 @@ mod tests {
         let seen = Seen { interface: 0, fate: None, power_w: None };
         capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), seen);
         let (Block::Packet { data, original_len, .. }, _) = Block::parse(&out).unwrap() else { panic!() };
-        assert_eq!(original_len as usize, data.len());
-        assert!(matches!(dot11::Repr::parse(&data[18..]), Ok(dot11::Repr::Rts { .. })));
+        assert_eq!((original_len as usize, data.len()), (18 + 20, 18 + 20));
+        let (mac, fcs) = data[18..].split_at(dot11::RTS_LEN);
+        assert!(matches!(dot11::Repr::parse(mac), Ok(dot11::Repr::Rts { .. })));
+        assert_eq!(fcs, dot11::fcs(mac));
     }
 
     fn attempt() -> AirRecord {

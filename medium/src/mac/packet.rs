@@ -1,8 +1,8 @@
 //! Packets from the host and frames on the air.
 
 use crate::phy::{FrameKind, Radio};
-use crate::wire::dot11::FCS_LEN;
-use crate::wire::mac80211::Kind;
+use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, SNAP_LEN};
+use crate::wire::mac80211::{self, Kind};
 use manet_engine::Duration;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -71,6 +71,19 @@ impl Packet {
         match &self.mpdu {
             Some(mpdu) => (mpdu.bytes.len() + FCS_LEN) as u32,
             None => self.ip_bytes + radio.overhead_bytes,
+        }
+    }
+
+    /// Whether no station can send it, whatever MTU its interface has: its MSDU is the IP packet with LLC/SNAP (IEEE 802.11-2020,
+    /// 9.2.4.7.1 and 5.1.4).
+    pub fn is_too_long(&self) -> bool {
+        match &self.mpdu {
+            None => self.ip_bytes as usize + SNAP_LEN > MAX_MSDU_BYTES,
+            // most frames are too short for a second look at their header
+            Some(mpdu) => {
+                let body_is_too_long = |header: mac80211::Header| header.body_is_too_long(&mpdu.bytes);
+                mpdu.bytes.len() > MAX_MSDU_BYTES && mac80211::Header::parse(&mpdu.bytes).is_ok_and(body_is_too_long)
+            }
         }
     }
 

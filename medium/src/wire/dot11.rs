@@ -12,7 +12,7 @@
 //! +----+----+--------+
 //! ```
 //! Multi-byte fields are little-endian. Not supported: management frames, QoS, HT, four addresses, sending of fragments
-//! (the fragment number is carried). The FCS is not written; lengths on the air include [`FCS_LEN`].
+//! (the fragment number is carried). Headers are without FCS ([`fcs`]); lengths on the air include [`FCS_LEN`].
 
 use super::{array, check_len, MacAddress, Malformed, Result};
 use std::fmt;
@@ -48,6 +48,28 @@ mod field {
     pub const ADDRESS_3: Range<usize> = 16..22;
     pub const SEQUENCE: Range<usize> = 22..24;
 }
+
+/// The frame check sequence of a frame, as it follows the bytes (clause 9.2.4.8): IEEE 802's CRC-32.
+pub fn fcs(bytes: &[u8]) -> [u8; FCS_LEN] {
+    let crc = bytes.iter().fold(u32::MAX, |crc, byte| crc >> 8 ^ CRC_OF_BYTE[usize::from(crc as u8 ^ byte)]);
+    (!crc).to_le_bytes()
+}
+
+/// The CRC of each byte alone, bits in the order of the air: the polynomial is reflected.
+const CRC_OF_BYTE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let (mut crc, mut bit) = (byte as u32, 0);
+        while bit < 8 {
+            crc = crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
 
 /// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,6 +390,12 @@ mod tests {
                 _ => Repr::Data { retry, duration_us, receiver, transmitter, bssid, sequence, fragment },
             },
         )
+    }
+
+    #[test]
+    fn the_fcs_is_the_crc_32_of_ieee_802() {
+        assert_eq!(fcs(b"123456789"), 0xcbf4_3926_u32.to_le_bytes()); // the check value of catalogues
+        assert_eq!(fcs(&[]), [0; 4]);
     }
 
     proptest! {

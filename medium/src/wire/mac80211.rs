@@ -8,10 +8,14 @@
 //! +----+----+--------+--------+--------+-----+
 //! ```
 
-use super::dot11::{parse_snap, SNAP_LEN};
+use super::dot11::{parse_snap, MAX_MSDU_BYTES, SNAP_LEN};
 use super::{array, check_len, ethernet, MacAddress, Malformed, Result};
 
 const HEADER_LEN: usize = 24;
+/// Maximum length of an A-MSDU, bytes (IEEE 802.11-2020, 9.2.4.7.1; a peer may accept less).
+const MAX_A_MSDU_BYTES: usize = 7935;
+/// The most that encryption adds to a body, bytes: TKIP's IV and extended IV, MIC and ICV (IEEE 802.11-2020, 12.5.2.2).
+const MAX_SECURITY_BYTES: usize = 8 + 8 + 4;
 
 /// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,7 @@ pub struct Header {
     mesh_control: bool,
     no_data: bool,
     protected: bool,
+    a_msdu: bool,
 }
 
 /// The Ethernet frame that a data frame carries.
@@ -84,6 +89,8 @@ impl Header {
             mesh_control: qos && bytes[qos_at + 1] & 1 != 0,
             no_data: data && subtype & 4 != 0,
             protected: flags & 0x40 != 0,
+            // clause 8.2.4.5.9: bit 7 of QoS control
+            a_msdu: qos && bytes[qos_at] & 0x80 != 0,
         })
     }
 
@@ -98,6 +105,13 @@ impl Header {
         let llc_at = self.llc_at(bytes);
         let snap = self.kind == Kind::Data && parse_snap(&bytes[llc_at..]).is_ok();
         llc_at + if snap { SNAP_LEN } else { 0 }
+    }
+
+    /// Whether the body, an MSDU (with LLC/SNAP), A-MSDU or MMPDU, is longer than the standard can send. Linux's own limit is looser:
+    /// it counts the IP packet.
+    pub fn body_is_too_long(&self, bytes: &[u8]) -> bool {
+        let limit = if self.a_msdu { MAX_A_MSDU_BYTES } else { MAX_MSDU_BYTES };
+        bytes.len() - self.llc_at(bytes) > limit + if self.protected { MAX_SECURITY_BYTES } else { 0 }
     }
 
     fn llc_at(&self, bytes: &[u8]) -> usize {

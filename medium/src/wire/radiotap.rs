@@ -6,7 +6,8 @@
 //! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal |
 //! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+
 //! ```
-//! All fields are little-endian. The writer emits TSFT (bit 0), flags (1), rate (2); channel (3) for a radio in a Wi-Fi band; antenna
+//! TSFT is the end of the frame, not its first bit as radiotap.org has it: Wireshark takes it so by default (`wlan_radio.tsf_at_end`),
+//! and its inter-frame spaces are wrong otherwise. All fields are little-endian. The writer emits TSFT (bit 0), flags (1), rate (2); channel (3) for a radio in a Wi-Fi band; antenna
 //! signal in dBm (5) for a frame with one receiver that is switched on. Without a channel the signal follows the rate.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
@@ -21,6 +22,7 @@ const PRESENT_BASE: u32 = 0b0111;
 const PRESENT_CHANNEL: u32 = 0b1000;
 const PRESENT_SIGNAL: u32 = 0b10_0000;
 const FLAG_SHORT_PREAMBLE: u8 = 0x02;
+const FLAG_FCS: u8 = 0x10;
 
 /// Channel flag (radiotap.org, "Channel"): CCK (also DSSS).
 pub const CHANNEL_CCK: u16 = 0x0020;
@@ -45,10 +47,12 @@ mod field {
 /// A radiotap header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Arrival of the first bit of the frame, us.
+    /// End of the frame, us.
     pub tsft_us: u64,
     /// The short preamble flag.
     pub short_preamble: bool,
+    /// Whether the frame ends with its FCS.
+    pub fcs: bool,
     /// Rate in units of 500 kbit/s.
     pub rate_500k: u8,
     /// Centre frequency in MHz, and channel flags.
@@ -72,7 +76,11 @@ impl Repr {
         let (has_channel, has_signal) = (present & PRESENT_CHANNEL != 0, present & PRESENT_SIGNAL != 0);
         let expected = header_len(has_channel, has_signal);
         check_len(bytes, expected)?;
-        if bytes[0] != 0 || bytes[1] != 0 || length != expected || bytes[field::FLAGS] & !FLAG_SHORT_PREAMBLE != 0 {
+        if bytes[0] != 0
+            || bytes[1] != 0
+            || length != expected
+            || bytes[field::FLAGS] & !(FLAG_SHORT_PREAMBLE | FLAG_FCS) != 0
+        {
             return Err(Malformed("radiotap version, length or flags that we do not write"));
         }
         let channel = has_channel.then(|| {
@@ -84,6 +92,7 @@ impl Repr {
         let repr = Self {
             tsft_us: u64::from_le_bytes(array(bytes, field::TSFT)),
             short_preamble: bytes[field::FLAGS] & FLAG_SHORT_PREAMBLE != 0,
+            fcs: bytes[field::FLAGS] & FLAG_FCS != 0,
             rate_500k: bytes[field::RATE],
             channel,
             signal_dbm: has_signal.then(|| bytes[expected - 1] as i8),
@@ -113,7 +122,8 @@ impl Repr {
         }
         out[field::PRESENT].copy_from_slice(&present.to_le_bytes());
         out[field::TSFT].copy_from_slice(&self.tsft_us.to_le_bytes());
-        out[field::FLAGS] = if self.short_preamble { FLAG_SHORT_PREAMBLE } else { 0 };
+        let flags = [(self.short_preamble, FLAG_SHORT_PREAMBLE), (self.fcs, FLAG_FCS)];
+        out[field::FLAGS] = flags.iter().map(|(set, flag)| if *set { *flag } else { 0 }).sum();
         out[field::RATE] = self.rate_500k;
         if let Some((mhz, flags)) = self.channel {
             out[field::CHANNEL_MHZ].copy_from_slice(&mhz.to_le_bytes());
@@ -157,13 +167,14 @@ mod tests {
     const REPR: Repr = Repr {
         tsft_us: 1_000_000,
         short_preamble: false,
+        fcs: false,
         rate_500k: 4,
         channel: Some((2412, CHANNEL_2_GHZ | CHANNEL_CCK)),
         signal_dbm: None,
     };
-    // the same at -60 dBm (0xc4)
+    // the same with an FCS (0x10), at -60 dBm (0xc4)
     const SIGNAL_BYTES: [u8; 23] =
-        [0, 0, 23, 0, 0x2f, 0, 0, 0, 0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, 0, 4, 0x6c, 0x09, 0xa0, 0x00, 0xc4];
+        [0, 0, 23, 0, 0x2f, 0, 0, 0, 0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, 0x10, 4, 0x6c, 0x09, 0xa0, 0x00, 0xc4];
 
     #[test]
     fn golden_bytes_both_ways() {
@@ -171,7 +182,7 @@ mod tests {
         let mut out = [0xa5; 22];
         REPR.emit(&mut out);
         assert_eq!(out, BYTES);
-        let repr = Repr { signal_dbm: Some(-60), ..REPR };
+        let repr = Repr { fcs: true, signal_dbm: Some(-60), ..REPR };
         assert_eq!(Repr::parse(&SIGNAL_BYTES), Ok((repr, &[][..])));
         let mut out = [0xa5; 23];
         repr.emit(&mut out);
@@ -201,8 +212,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(tsft_us: u64, short_preamble: bool, rate_500k: u8, channel: Option<(u16, u16)>, signal_dbm: Option<i8>) {
-            let repr = Repr { tsft_us, short_preamble, rate_500k, channel, signal_dbm };
+        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate_500k: u8, channel: Option<(u16, u16)>, signal_dbm: Option<i8>) {
+            let repr = Repr { tsft_us, short_preamble, fcs, rate_500k, channel, signal_dbm };
             let mut out = vec![0xa5; repr.buffer_len()];
             repr.emit(&mut out);
             prop_assert_eq!(Repr::parse(&out), Ok((repr, &[][..])));

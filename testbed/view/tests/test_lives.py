@@ -62,3 +62,9 @@ def test_a_station_that_has_packets_and_sends_nothing_is_stalled():
         wanted = {"sta1": Queue(1, stalled)}
         assert Lives(parse_rows((line + sent).encode(), STATIONS)).queues(at_ns, STATIONS) == wanted, at_ns
         assert waiting.queues(at_ns) == wanted, at_ns
+
+
+@pytest.mark.parametrize("reason", ["queue-full", "too-long", "off"])
+def test_a_packet_dropped_as_it_comes_never_waits(reason):
+    log = f"{S},sta1,enqueue,data,sta2,1,,5000,,,,,\n{S},sta1,drop,data,sta2,1,,5000,,,,{reason},,\n"
+    assert Lives(parse_rows(log.encode(), STATIONS)).queues(S, STATIONS) == {}

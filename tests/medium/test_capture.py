@@ -1,0 +1,53 @@
+"""air.pcapng as a stock tshark computes it: the space before each frame, and the time that it takes."""
+
+import csv
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tests.medium.medium import MEDIUM, ROOT
+
+pytestmark = [
+    pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built (./setup.sh)"),
+    pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (./setup.sh)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("radio", "space_us", "extension_us"),
+    [
+        ("ns2-dsss-2m", 10, 0),  # aSIFSTime of DSSS
+        ("dot11b-11m", 10, 0),
+        ("dot11a-54m", 16, 0),
+        ("dot11g-54m", 16, 6),  # 10 us after the signal extension, which is silence to Wireshark
+    ],
+)
+def test_tshark_shows_sifs_and_the_time_on_the_air(tmp_path, radio, space_us, extension_us):
+    traffic = [
+        {"from": "sta1", "to": "sta2", "kind": "cbr", "bytes": size, "rate_bps": 1e5, "start_s": start_s, "stop_s": start_s + 0.1}
+        for size, start_s in ((1500, 0.0), (41, 0.2), (100, 0.4))
+    ]
+    config = {
+        "format": "manet-medium/1",
+        "radio": str(ROOT / "medium" / "radios" / f"{radio}.toml"),
+        "stations": [{"name": f"sta{n}", "mac": f"02:00:00:00:00:0{n}", "position": [50 * n, 0, 0]} for n in (1, 2)],
+        "traffic": traffic,
+        "outputs": {"air_log": "air.csv", "air_pcapng": "air.pcapng"},
+        "duration_s": 0.6,
+    }
+    (tmp_path / "sim.json").write_text(json.dumps(config))
+    subprocess.run([str(MEDIUM), "sim", "sim.json"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    command = ["tshark", "-n", "-r", str(tmp_path / "air.pcapng"), "-T", "fields"]
+    command += ["-e", "wlan_radio.ifs", "-e", "wlan_radio.duration"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    with (tmp_path / "air.csv").open() as file:
+        sent = [row for row in csv.DictReader(file) if row["event"] == "tx"]
+    assert {row["frame"] for row in sent} == {"rts", "cts", "data", "ack"}
+    assert len(sent) == len(done.stdout.splitlines()) > 50
+    for row, line in zip(sent, done.stdout.splitlines(), strict=True):
+        ifs, duration = line.split("\t")
+        assert int(duration) == int(row["airtime_ns"]) / 1000 - extension_us, row
+        if row["frame"] != "rts":
+            assert int(ifs) == space_us, row
