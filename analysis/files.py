@@ -12,11 +12,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from analysis.errors import DiskFullError, PlaceError
 
 UNFINISHED = ".new"  # suffix of a temporary file, which may be removed
+REMEDY = "put the file itself there"
 SPECIAL = (
     (stat.S_ISLNK, "a link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -26,10 +27,9 @@ SPECIAL = (
 def special(path: Path) -> str | None:
     """`a link`, `a device`, ...; None for a plain file, and for one that is not there."""
     try:
-        mode = path.lstat().st_mode
+        return _kind_of(path.lstat().st_mode)
     except OSError:  # the caller's own error, when it opens the file
         return None
-    return next((words for is_one, words in SPECIAL if is_one(mode)), None)
 
 
 @contextmanager
@@ -55,15 +55,29 @@ def atomic_file(path: Path, mode: str = "w") -> Iterator[IO]:
         part.unlink(missing_ok=True)
 
 
-def _refuse_special(path: Path) -> None:
-    if (kind := special(path)) is not None:
-        raise PlaceError(f"{path}: is {kind} and no plain file; give another name")
-
-
 def write_atomic(path: Path, content: str) -> None:
     """Write a text file atomically; DiskFullError if the disk is full."""
     with atomic_file(path) as file:
         file.write(content)
+
+
+@contextmanager
+def plain_file(path: Path, *, links: bool = False) -> Iterator[BinaryIO]:
+    """The bytes of a plain file. PlaceError for a link (unless `links` are followed), and for a pipe or a device, which might
+    block or never end. The open file is checked, so that nobody can exchange it after the check."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW))
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENXIO) and (kind := special(path)) is not None:  # ENXIO: a socket
+            raise PlaceError(f"{path}: is {kind} and no plain file; {REMEDY}") from None
+        raise
+    try:
+        if (kind := _kind_of(os.fstat(descriptor).st_mode)) is not None:
+            raise PlaceError(f"{path}: is {kind} and no plain file; {REMEDY}")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(descriptor)
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -73,3 +87,12 @@ def read_object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def _kind_of(mode: int) -> str | None:
+    return next((words for is_one, words in SPECIAL if is_one(mode)), None)
+
+
+def _refuse_special(path: Path) -> None:
+    if (kind := special(path)) is not None:
+        raise PlaceError(f"{path}: is {kind} and no plain file; give another name")
