@@ -19,6 +19,10 @@ class QueryError(AnalysisError):
     """A query of result stores is wrong, or asks for more than it may."""
 
 
+class PlaceError(AnalysisError):
+    """A file cannot be written at its place: a link, a device, a pipe or a folder is there."""
+
+
 class DiskFullError(AnalysisError):
     """There is no room for a results file; its former content is unchanged. The caller adds the command that continues."""
 

@@ -10,7 +10,6 @@ The file is written atomically, so that a viewer that reloads it never reads hal
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -19,6 +18,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis import style
 from analysis.errors import RunFileError
+from analysis.files import atomic_file
 from analysis.snapshot import FlowPath, Snapshot
 
 CIRCLES = 12  # with more stations, the circles of all stations would hide everything else
@@ -36,16 +36,13 @@ def draw(snapshot: Snapshot, file: Path) -> Path:
     """Draw into `file`, a PNG; returns it. RunFileError for another suffix or a file that cannot be written."""
     if file.suffix != ".png":
         raise RunFileError(f"{file}: a map is a .png file; give a name that ends in .png")
-    part = file.with_name(f".{file.name}.part")
     with style.settings():
         figure = figure_of(snapshot)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(part, format="png", dpi=150)
-            part.replace(file)
+            with atomic_file(file, "wb") as opened:
+                figure.savefig(opened, format="png", dpi=150)
         except OSError as problem:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
             raise RunFileError(f"{file}: {problem.strerror}; give another file") from None
     return file
 

@@ -3,11 +3,14 @@
 import json
 import os
 import shutil
+import socket
+import stat
 from pathlib import Path
 
 import pytest
 
 from analysis import manifest
+from analysis.errors import PlaceError
 from analysis.files import atomic_file, write_atomic
 from analysis.found_runs import exclusion_reason, find_runs
 from analysis.metrics import analyse_run
@@ -164,11 +167,34 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("name", ["missing/x.csv", "folder"])
-def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path, name: str) -> None:
-    """At the creation of the temporary file, and when it is renamed."""
-    (tmp_path / "folder" / "holds").mkdir(parents=True)
+def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> None:
     with pytest.raises(OSError) as problem:
-        write_atomic(tmp_path / name, "text\n")
-    assert (problem.value.filename, problem.value.filename2) == (str(tmp_path / name), None)
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+        write_atomic(tmp_path / "missing" / "x.csv", "text\n")
+    assert (problem.value.filename, problem.value.filename2) == (str(tmp_path / "missing" / "x.csv"), None)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe", "socket", "device"])
+def test_nothing_but_a_plain_file_is_replaced(tmp_path: Path, kind: str) -> None:
+    """A rename over /dev/null, as by root, makes a file of it."""
+    path = tmp_path / "x.csv"
+    if kind == "link":
+        (tmp_path / "elsewhere").write_text("kept")
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("needs root to make a device")
+    before = path.lstat()
+    with pytest.raises(PlaceError, match=rf"x\.csv: is a {kind} and no plain file; give another name"):
+        write_atomic(path, "text\n")
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"x.csv", "elsewhere"}
+    assert kind != "link" or (tmp_path / "elsewhere").read_text() == "kept"

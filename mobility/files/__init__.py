@@ -49,16 +49,12 @@ def read(path: Path) -> Trace:
     return parser(data, str(path))
 
 
-def write(made: Trace, path: Path) -> None:
-    """Write the movement; the suffix of `path` selects the format. TraceError for a movement that the format cannot hold."""
+def texts(made: Trace, path: Path) -> dict[Path, str]:
+    """The movement as files to write, by their paths; the suffix of `path` selects the format. TraceError for a movement that the
+    format cannot hold."""
     ending = _ending(path, WRITERS)
-    text = WRITERS[ending](made)
-    try:
-        path.write_text(text, encoding="utf-8")
-        if ending == ".movements":
-            path.with_suffix(".params").write_text(bonnmotion.params(made), encoding="utf-8")
-    except OSError as problem:
-        raise TraceError(f"{path}: cannot be written ({problem.strerror}); give a name in an existing folder") from None
+    more = {path.with_suffix(".params"): bonnmotion.params(made)} if ending == ".movements" else {}
+    return {path: WRITERS[ending](made), **more}
 
 
 def is_movement(name: str) -> bool:

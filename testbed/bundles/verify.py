@@ -1,5 +1,8 @@
 """Checking a bundle against its own manifest, also one from a hostile source.
 
+The archive has the form that `manet bundle` writes: members one after another from the first byte on, their list, and the end.
+Another program may unpack other bytes, or obey a header that contradicts the list, so both are unsafe.
+
 Nothing is unpacked to the disk. Members are read in chunks, none beyond the size that the manifest states, and the work is
 bounded by the size of the archive: deflate expands at most 1032 times (zlib's technical details), and members may not overlap.
 The manifest is not signed: whoever changes the archive can change it too. `seal`, the SHA-256 of the manifest, identifies the
@@ -7,15 +10,19 @@ contents; compare it with one from a trusted place.
 """
 
 import hashlib
+import io
 import json
+import os
 import stat
 import struct
 import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
+from analysis.errors import PlaceError
+from analysis.files import plain_file
 from testbed.bundles.archive import CHUNK, FORMAT, MANIFEST
 from testbed.errors import RunError, UsageError, shortened
 
@@ -50,10 +57,15 @@ class Verified:
 def verify(path: Path) -> Verified:
     """Compare every member with the manifest. RunError for a file that is no bundle at all, UsageError if it cannot be opened."""
     try:
-        with path.open("rb") as file:
+        with plain_file(path, links=True) as file:
             _check_directory(file)
             with zipfile.ZipFile(file) as archive:
-                return _verified(archive, path.stat().st_size)
+                found = _verified(archive, os.fstat(file.fileno()).st_size)
+                if not found.unsafe and (why := _stray(file, archive.infolist())) is not None:
+                    found.unsafe.append(why)
+                return found
+    except PlaceError as problem:
+        raise UsageError(f"{str(problem).partition(';')[0]}; {REMEDY}") from None
     except (*BROKEN, OSError, MemoryError) as problem:
         if isinstance(problem, OSError) and problem.filename is not None:  # without: it leads to a place that no file has
             raise UsageError(f"{path}: {problem.strerror}; {REMEDY}") from None
@@ -102,8 +114,10 @@ def _read_manifest(archive: zipfile.ZipFile) -> bytes:
     _check_compression(info)
     with archive.open(info) as file:
         content = file.read(MAX_MANIFEST_BYTES + 1)
-    if len(content) > MAX_MANIFEST_BYTES:
-        raise ValueError(f"{MANIFEST} is too large")
+        if len(content) > MAX_MANIFEST_BYTES:
+            raise ValueError(f"{MANIFEST} is too large")
+        if not _is_whole(file, info):
+            raise ValueError(f"{MANIFEST} holds other data behind its text")
     return content
 
 
@@ -146,9 +160,59 @@ def _same(archive: zipfile.ZipFile, member: zipfile.ZipInfo, entry: dict[str, An
             while left >= 0 and (chunk := file.read(min(CHUNK, left + 1))):
                 digest.update(chunk)
                 left -= len(chunk)
+            return left == 0 and digest.hexdigest() == entry["sha256"] and _is_whole(file, member)
     except (*BROKEN, OSError):
         return False
-    return left == 0 and digest.hexdigest() == entry["sha256"]
+
+
+def _is_whole(file: Any, member: zipfile.ZipInfo) -> bool:
+    """Whether the data of a member that was read to its end fill it: no byte follows them inside it."""
+    inflate = file._decompressor
+    if inflate is None:
+        return member.compress_size == member.file_size
+    if not inflate.eof:  # the mark of the end is still to come
+        inflate.decompress(inflate.unconsumed_tail + file._read2(CHUNK), 1)
+    return inflate.eof and not inflate.unused_data and file._compress_left <= 0
+
+
+def _stray(file: BinaryIO, members: list[zipfile.ZipInfo]) -> str | None:
+    """The first place at which the archive is not what ZipFile writes for these members; None for one without such a place."""
+    offset, same = 0, []
+    for member in members:
+        same.append(_as_written(member, offset))
+        header = same[-1].FileHeader(member.file_size * 1.05 > zipfile.ZIP64_LIMIT)  # the bound of ZipFile.open
+        file.seek(offset)
+        if member.header_offset != offset or file.read(len(header)) != header:
+            return f"{_plain(member.filename)}: other bytes before it, or a header that contradicts the list of members"
+        offset += len(header) + member.compress_size
+    end = _Behind(offset)
+    with zipfile.ZipFile(end, "w") as archive:
+        archive.filelist.extend(same)
+    wanted = end.getvalue()
+    file.seek(offset)
+    return None if file.read(len(wanted) + 1) == wanted else "the archive: other bytes behind its last member"
+
+
+def _as_written(member: zipfile.ZipInfo, offset: int) -> zipfile.ZipInfo:
+    made = zipfile.ZipInfo(member.filename, member.date_time)
+    made.create_system, made.header_offset = 3, offset
+    for name in ("external_attr", "compress_type", "CRC", "compress_size", "file_size"):
+        setattr(made, name, getattr(member, name))
+    return made
+
+
+class _Behind(io.BytesIO):
+    """The part of a file behind its first `begin` bytes."""
+
+    def __init__(self, begin: int) -> None:
+        super().__init__()
+        self._begin = begin
+
+    def tell(self) -> int:
+        return self._begin + super().tell()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._begin + super().seek(offset - (self._begin if whence == 0 else 0), whence)
 
 
 def _check_compression(member: zipfile.ZipInfo) -> None:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_verb, new_file
 
 EXAMPLES = """
   ./manet batch results/campaign-hv/batches/round-1/batch-1.json \\
@@ -16,7 +16,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "batch", "carry out one batch of a campaign (`manet campaign` calls it)", EXAMPLES)
     parser.add_argument("batch", metavar="FILE", type=Path, help="a batch that `manet campaign` has written")
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="written when the batch has ended")
+    parser.add_argument("--out", metavar="FILE", type=new_file, required=True, help="written when the batch has ended")
     parser.add_argument("--driver", metavar="DIR", type=Path, help="end when no campaign holds this folder any more")
 
 

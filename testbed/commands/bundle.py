@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from testbed.commands.options import add_verb, folder, written
+from testbed.commands.options import add_verb, folder, new_file, written
 
 EXAMPLES = """
   ./manet bundle results/hv-fig1     results/hv-fig1.zip, without captures
@@ -20,7 +20,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "bundle", "put results and their origin into one archive, or check one", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", nargs="?", type=folder, help="folder of results, or of a campaign")
-    parser.add_argument("--out", metavar="FILE", type=folder, help="the archive (default: DIR.zip)")
+    parser.add_argument("--out", metavar="FILE", type=new_file, help="the archive (default: DIR.zip)")
     parser.add_argument("--captures", action="store_true", help="include captures (captures/, *.pcap, *.pcapng)")
     parser.add_argument("--license", metavar="URL", help="licence of the results, for the RO-Crate metadata")
     parser.add_argument("--verify", metavar="FILE", type=folder, help="check this archive instead")
@@ -49,8 +49,8 @@ def _write(options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
 
     directory: Path = options.directory
-    out: Path = options.out or directory.resolve().with_name(f"{directory.resolve().name}.zip")
-    if out.is_dir() or not out.resolve().parent.is_dir():
+    out: Path = options.out or directory.resolve().parent / f"{directory.resolve().name}.zip"
+    if not out.resolve().parent.is_dir():
         raise UsageError(f"{out}: give a file in an existing folder with --out")
     if out.resolve().is_relative_to(directory.resolve()):
         raise UsageError(f"{out}: is in the folder that is bundled; give a file elsewhere with --out")

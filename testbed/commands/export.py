@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import NO_STORE, add_verb, folder, written
+from testbed.commands.options import NO_STORE, add_verb, folder, new_file, written
 
 if TYPE_CHECKING:
     from analysis.rundir import RunDirectory
@@ -31,7 +31,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("source", metavar="DIR|RUN", type=folder, help="folder of results, or directory of a run")
     parser.add_argument("--format", choices=tuple(SUFFIXES), required=True, help="csv, flent, perfetto or pcapng")
     parser.add_argument(
-        "--out", metavar="FILE", type=folder, help="the file (default: beside DIR or RUN, with the format's suffix)"
+        "--out", metavar="FILE", type=new_file, help="the file (default: beside DIR or RUN, with the format's suffix)"
     )
     parser.add_argument("--flows", action="store_true", help="csv of a folder: a row per run and flow instead of per run")
 
@@ -66,8 +66,8 @@ def _out(options: argparse.Namespace, source: Path) -> Path:
     from testbed.errors import UsageError
 
     suffix = SUFFIXES[options.format]
-    out: Path = options.out or source.with_name(source.name + suffix)
-    if not out.name.endswith(suffix) or out.is_dir():
+    out: Path = options.out or source.parent / (source.name + suffix)
+    if not out.name.endswith(suffix):
         raise UsageError(f"{out}: is no name of a file for {options.format}; give one that ends in {suffix}")
     if not out.resolve().parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.resolve().parent}; make it, or correct the path")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.commands.options import add_verb, folder, positive, results_folder
+from testbed.commands.options import add_verb, folder, new_file, positive, results_folder
 from testbed.nightly.figure import PARTS, Part
 
 EXAMPLES = """
@@ -40,7 +40,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--accept", metavar="METRIC", action="append", help="run nothing: the newest night begins this series anew"
     )
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML")
+    parser.add_argument("--junit", metavar="FILE", type=new_file, help="write JUnit XML")
     parser.add_argument("--page", action="store_true", help="write the trends as DIR/index.html")
     parser.add_argument("--json", action="store_true", help="print the night as one JSON object")
 

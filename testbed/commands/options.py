@@ -83,13 +83,23 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
+def new_file(text: str) -> Path:
+    """The type of an option: a file to write. Every verb writes by analysis.files, which replaces plain files only; here a link,
+    a device or a folder is refused before the work."""
+    from analysis.files import special
+
+    path = folder(text)
+    if (kind := special(path)) is not None:
+        raise argparse.ArgumentTypeError(f'"{text}" is {kind} and no plain file; give another name')
+    return path
+
+
 def picture(text: str) -> Path:
     """The type of an option: a picture to write; its folder is created. By default `map`, `plot` and `trace` write into the
     run's folder, or into the current folder if there is no run, and print the files last (`written`)."""
-    path = folder(text)
-    if path.suffix != ".png" or path.is_dir():
+    if folder(text).suffix != ".png":
         raise argparse.ArgumentTypeError(f'"{text}" is not the name of a picture; give one that ends in .png')
-    return path
+    return new_file(text)
 
 
 def written(paths: Sequence[Path]) -> str:

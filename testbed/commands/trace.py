@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_verb, metres, picture, positive, written
+from testbed.commands.options import add_verb, metres, new_file, picture, positive, written
 
 if TYPE_CHECKING:
     from mobility.connectivity import Links, Profile
@@ -40,7 +40,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
-    parser.add_argument("--convert", metavar="FILE", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
+    parser.add_argument("--convert", metavar="FILE", type=new_file, help="write it as .csv, .tcl, .ns_movements or .movements")
     parser.add_argument(
         "--profile", metavar="FILE.png", type=picture, nargs="?", const=Path("profile.png"),
         help="plot hops over time between the two stations; a PDF goes into the same folder (default: profile.png)",
@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the summary of the movement, and write what the options ask for."""
     import json
 
+    from analysis.files import write_atomic
     from mobility import connectivity, files
     from mobility.trace import TraceError
     from testbed.errors import UsageError
@@ -64,10 +65,14 @@ def run(options: argparse.Namespace) -> int:
         answer = _answer(made, links, profile, options.range_m)
         answer["remark"] = remark or None
         if options.convert:
-            files.write(made, options.convert)
+            for path, text in files.texts(made, options.convert).items():
+                write_atomic(path, text)
             answer["written"] = [str(options.convert)]
     except TraceError as problem:
         raise UsageError(str(problem)) from None
+    except OSError as problem:
+        where = f"{options.convert}: cannot be written ({problem.strerror})"
+        raise UsageError(f"{where}; give a name in an existing folder") from None
     if options.profile:
         answer["written"] = answer.get("written", []) + _draw(profile, options)
     print(json.dumps(answer, indent=1) if options.json else "\n".join(_lines(answer, bool(options.hops))))

@@ -5,10 +5,13 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
+import socket
 import stat
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -200,7 +203,9 @@ def test_the_command_writes_and_checks(results, capsys):  # noqa: F811
         (["bundle", "{}/all", "--out", "/tmp/none.zip"], "holds neither experiment.json nor campaign.json"),
         (["bundle", "{}", "--out", "/proc/x.zip"], "/proc/x.zip: No such file or directory; correct the path or its permissions"),
         (["bundle", "--verify", "/nowhere.zip"], "/nowhere.zip: No such file or directory; give an archive that `manet bundle`"),
-        (["bundle", "--verify", "/tmp"], "/tmp: Is a directory; give an archive that `manet bundle` has written"),
+        (["bundle", "/"], "give a file elsewhere with --out"),
+        (["bundle", "--verify", "/tmp"], "/tmp: is a folder and no plain file; give an archive that `manet bundle` has written"),
+        (["bundle", "--verify", "/dev/zero"], "/dev/zero: is a device and no plain file; give an archive that `manet bundle`"),
         (["bundle", "--verify", "/etc/passwd"], "/etc/passwd: is no bundle, or is cut short (not a zip file); give an archive"),
     ],
 )
@@ -245,6 +250,108 @@ def test_a_name_that_is_there_twice_is_unsafe(bundle):
         opened.writestr(name, b"other")
     found = verify(bundle)
     assert found.unsafe == [f"{name}: is there twice"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_what_would_never_end_is_no_archive(tmp_path, kind):
+    """Without a writer, opening the pipe waited for ever."""
+    path = tmp_path / "b.zip"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    with pytest.raises(UsageError, match=rf"b\.zip: is a {kind} and no plain file; give an archive"):
+        verify(path)
+
+
+@pytest.mark.parametrize("size", [archive.CHUNK - 1, archive.CHUNK, archive.CHUNK + 1])
+def test_a_member_of_any_size_is_as_bundled(results, tmp_path_factory, size):  # noqa: F811
+    """The mark of the end of its data comes with the last piece, or alone behind it."""
+    (results / "zeros").write_bytes(bytes(size))
+    (results / "noise").write_bytes(random.Random(1).randbytes(size))
+    out = tmp_path_factory.mktemp("out") / "e.zip"
+    archive.write(results, out, captures=False)
+    assert verify(out) == Verified(files=verify(out).files, seal=verify(out).seal)
+
+
+def test_a_link_to_an_archive_is_followed(bundle):
+    link = bundle.with_name("link.zip")
+    link.symlink_to(bundle)
+    assert verify(link).ok
+
+
+def local(name: str, data: bytes) -> bytes:
+    """A member that no list of members names: its header and its data."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as opened:
+        opened.writestr(zipfile.ZipInfo(name), data)
+        return target.getvalue()[: opened.start_dir]
+
+
+def changed(data: bytes, place: int, value: int) -> bytes:
+    return data[:place] + bytes([value]) + data[place + 1 :]
+
+
+def start_of_list(data: bytes) -> int:
+    return int.from_bytes(data[-6:-2], "little")
+
+
+def hidden_before_the_list(data: bytes) -> bytes:
+    """Another member between the last one and the list, whose place the end of the archive states."""
+    start, more = start_of_list(data), local("results/evil.sh", b"evil")
+    return data[:start] + more + data[start:-6] + (start + len(more)).to_bytes(4, "little") + data[-2:]
+
+
+def hidden_in_the_last_member(data: bytes) -> bytes:
+    """Bytes behind the end of the deflated data of bundle.json, which both of its sizes count."""
+    start, more = start_of_list(data), b"evil"
+    entry, header = data.rindex(b"PK\x01\x02"), data.rindex(b"PK\x03\x04")
+    out = bytearray(data)
+    for place in (entry + 20, header + 18):
+        out[place : place + 4] = (int.from_bytes(out[place : place + 4], "little") + len(more)).to_bytes(4, "little")
+    out[-6:-2] = (start + len(more)).to_bytes(4, "little")
+    return bytes(out[:start]) + more + bytes(out[start:])
+
+
+FORGED = {
+    "bytes before the archive": lambda data: b"#!/bin/sh\n" + data,
+    "a member before the archive": lambda data: local("results/evil.sh", b"evil") + data,
+    "bytes behind the archive": lambda data: data + b"evil",
+    "a comment of the archive": lambda data: data[:-2] + b"\x04\x00evil",
+    "a member that is in no list": hidden_before_the_list,
+    "bytes in the last member": hidden_in_the_last_member,
+    "the flag of encryption in a local header": lambda data: changed(data, 6, 1),
+    "another time in a local header": lambda data: changed(data, 10, 1),
+    "another name in a local header": lambda data: changed(data, 30, ord("X")),
+    "another size in a local header": lambda data: changed(data, 22, 1),
+    "the flag of encryption in the list": lambda data: changed(data, start_of_list(data) + 8, 1),
+    "another disk in the list": lambda data: changed(data, start_of_list(data) + 34, 1),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED.keys())
+def test_bytes_that_no_member_accounts_for_are_not_as_bundled(tmp_path, capsys, forge):
+    """Another program may unpack what this one does not see."""
+    path = tmp_path / "b.zip"
+    path.write_bytes(SMALL)
+    assert verify(path).ok
+    path.write_bytes(forge(SMALL))
+    assert manet.main(["bundle", "--verify", str(path)]) == 1
+    output = capsys.readouterr()
+    assert "verdict   as bundled" not in output.out and len(output.err.splitlines()) <= 1
+
+
+def test_bytes_inside_a_member_behind_its_data_are_a_change(tmp_path):
+    """Stored data with a size that differs from the list's second one."""
+    data, wanted = b"a" * 20, hashlib.sha256(b"a" * 10).hexdigest()
+    listed = {"format": archive.FORMAT, "files": {"a": {"bytes": 10, "sha256": wanted}}}
+    path = rewritten(tmp_path / "b.zip", {"bundle.json": json.dumps(listed).encode(), "a": data})
+    content_bytes, crc = path.read_bytes(), zlib.crc32(b"a" * 10).to_bytes(4, "little")
+    sizes = zlib.crc32(data).to_bytes(4, "little") + (20).to_bytes(4, "little") * 2
+    path.write_bytes(content_bytes.replace(sizes, crc + (20).to_bytes(4, "little") + (10).to_bytes(4, "little")))
+    assert zipfile.ZipFile(path).read("a") == b"a" * 10
+    assert verify(path).changed == ["a"]
 
 
 def bomb(out: Path, entry_bytes: int, method: int = zipfile.ZIP_DEFLATED) -> Path:

@@ -148,6 +148,29 @@ def test_an_invalid_request_is_one_line_and_status_2_before_anything_starts(argu
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        ("bundle", "--out"), ("export", "--out"), ("batch", "--out"), ("map", "--out"), ("plot", "--out"), ("trace", "--convert"),
+        ("trace", "--profile"), ("nightly", "--junit"),
+    ],
+)  # fmt: skip
+def test_no_verb_replaces_a_device_a_link_or_a_folder(verb, option, tmp_path):
+    (tmp_path / "x.png").symlink_to("/dev/null")
+    action = manet.parser()._subparsers._group_actions[0].choices[verb]._option_string_actions[option]
+    with pytest.raises(argparse.ArgumentTypeError, match="is a link and no plain file; give another name"):
+        action.type(str(tmp_path / "x.png"))
+    assert action.type(str(tmp_path / "new.png")) == tmp_path / "new.png"
+
+
+def test_the_archive_of_a_bundle_is_no_device(tmp_path, capsys):
+    """`bundle DIR --out /dev/null`, as by root, replaced the device for all programs of the machine."""
+    with pytest.raises(SystemExit) as ended:
+        manet.main(["bundle", str(tmp_path), "--out", "/dev/null"])
+    assert ended.value.code == 2 and Path("/dev/null").is_char_device()
+    assert '--out: "/dev/null" is a device and no plain file; give another name' in capsys.readouterr().err
+
+
 def test_a_protocol_that_is_not_here_is_refused_before_the_folder_is_claimed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))

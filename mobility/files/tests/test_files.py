@@ -218,7 +218,8 @@ def test_every_model_goes_through_every_form(tmp_path, model, ending):
     places = [(f"sta{i}", 50.0 * i, 100.0, 0.0) for i in range(1, 6)]
     extra = {"radius": 50.0} if model == "group" else {}
     made = Trace(model, MODELS[model](places, (800.0, 400.0), begin_s=5.0, end_s=200.0, seed=4, speed=7.0, **extra), 200.0)
-    files.write(made, tmp_path / f"m{ending}")
+    for path, text in files.texts(made, tmp_path / f"m{ending}").items():
+        path.write_text(text)
     read = files.read(tmp_path / f"m{ending}")
     assert read.end_s == 200
     same_movement(made, read, 200)
