@@ -184,8 +184,11 @@ class Prompt(PlaceVerbs, Completion, CLI):
     prompt = "manet> "
     reported = ""  # the last failure of a child that was printed
 
-    def __init__(self, network: Network, protocol: Protocol, movement: Movement | None = None, **cli: object) -> None:
-        """`movement`: that under way (default: the scenario's); `cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
+    def __init__(
+        self, network: Network, protocol: Protocol, movement: Movement | None = None, *, nodes: object = None, **cli: object
+    ) -> None:
+        """`movement`: that under way (default: the scenario's); `nodes`: the network as a script knows it, `self.mn` of verbs;
+        `cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
         self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
@@ -197,7 +200,7 @@ class Prompt(PlaceVerbs, Completion, CLI):
         self.replay = ReplayVerb(network.medium, self.movement, site.scenario, say)
         self.prepare_completion()
         try:
-            super().__init__(network.net, **cli)
+            super().__init__(network.net if nodes is None else nodes, **cli)
         finally:
             self.map.end()
 
