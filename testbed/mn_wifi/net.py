@@ -690,9 +690,9 @@ class Mininet_wifi(Powers):
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
         """Measure TCP, or UDP (`l4Type`) offered at `udpBw` (10M), by iperf3 for `seconds` (5) from the first host, the client,
-        to the second. Returns the rates of server and client as Mininet does, for UDP after the offered one; `fmt` is iperf's
-        unit."""
-        from testbed.runs.throughput import FORMATS, MAX_SECONDS, SECONDS, measure
+        to the second, once it has a route. Returns the rates of server and client as Mininet does, for UDP after the offered one;
+        `fmt` is iperf's unit."""
+        from testbed.runs.throughput import FORMATS, MAX_SECONDS, SECONDS, measure_with_route, patience_s
 
         options = settings.IPERF.check(given, self.notes)
         seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
@@ -707,7 +707,8 @@ class Mininet_wifi(Powers):
         assert self.standing is not None
         udp = None if kind is None else settings.rate("iperf", "udpBw", kind)
         output(f"*** Iperf: testing {'TCP' if udp is None else 'UDP'} bandwidth between {a} and {b}\n")
-        found = measure(self.standing.network.children, a.host, b.host, udp, seconds=int(seconds))
+        network = self.standing.network
+        found = measure_with_route(network, a.host, b.host, udp, patience_s=patience_s(network), seconds=int(seconds))
         result = found.as_iperf(options.get("fmt"))
         output(f"*** Results: {result}\n")
         return result

@@ -550,7 +550,7 @@ def test_after_build_a_call_without_effect_is_refused():
 
 def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     net = net_of("0,0", "50,0")
-    net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={"sta1": "one", "sta2": "two"}))
+    net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={}, site=SimpleNamespace(scenario=net.scenario())))
     measured = []
 
     def measure(_children, a, b, udp_rate, seconds):
