@@ -122,3 +122,27 @@ net.stop()
     )
     assert "*** waiting for a route from sta1 to sta3" in printed
     assert re.search(r"^RATES \['[0-9.]+ [KM]bits/sec', ", printed, re.MULTILINE), printed
+
+
+def test_modules_are_found_by_pythonpath_also_in_the_stations(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "flights.py").write_text("height = 7\n")
+    printed = output_of(
+        tmp_path,
+        """
+import flights
+net.addLink(net.addStation('sta1', position='0,0,0'), cls=adhoc)
+net.addLink(net.addStation('sta2', position='9,0,0'), cls=adhoc)
+net.build()
+print(net.get('sta1').cmd('python3 -c "import flights; print(flights.height)"'), 'HEIGHT', flights.height)
+net.stop()
+""",
+        PYTHONPATH=f"{ROOT}:{tmp_path / 'mine'}",
+    )
+    assert re.search(r"^7\s+HEIGHT 7$", printed, re.MULTILINE), printed
+
+
+def test_a_missing_package_of_a_script_is_one_line_with_the_remedy(tmp_path: Path) -> None:
+    printed = output_of(tmp_path, "import nowhere_at_all.parts\n", status=1)
+    assert "mine.py: line 13: there is no module nowhere_at_all; scripts run by " in printed
+    assert "apt-get install python3-nowhere_at_all, or " in printed and "PYTHONPATH" in printed
