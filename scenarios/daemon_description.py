@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     PlainValidator,
     TypeAdapter,
     model_validator,
@@ -81,7 +82,8 @@ def _word_or_group(value: object) -> str | tuple[str, ...]:
     return _GROUP.validate_python(value) if isinstance(value, list | tuple) else _WORD.validate_python(value)
 
 
-Element = Annotated[str | tuple[str, ...], PlainValidator(_word_or_group)]
+# serialized as it is: PlainValidator's own serializer warns of a group in JSON, which is a list there and no tuple
+Element = Annotated[str | tuple[str, ...], PlainValidator(_word_or_group), PlainSerializer(lambda value: value)]
 Command = Annotated[tuple[Element, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
 PlainCommand = Annotated[tuple[Word, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
 Port = Annotated[Whole, Field(ge=1, le=65_535)]

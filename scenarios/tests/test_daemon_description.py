@@ -1,10 +1,11 @@
 """Descriptions of daemons: how a scenario finds them, and the error of each wrong one, in one line."""
 
+import warnings
 from pathlib import Path
 
 import pytest
 
-from scenarios.daemon_description import RESERVED_OPTIONS
+from scenarios.daemon_description import RESERVED_OPTIONS, Description
 from scenarios.daemon_file import SEARCH_PATH, own_descriptions
 from scenarios.definition import load_scenario, scenario_of
 from scenarios.errors import UsageError
@@ -234,3 +235,13 @@ def test_each_description_of_the_project_names_its_source_and_how_to_get_it():
         assert model.DESCRIPTION is not None
         assert model.DESCRIPTION.homepage and (model.DESCRIPTION.package or model.DESCRIPTION.remedy)
     assert problem_of("{hello}", ["hello"]) is None
+
+
+@pytest.mark.parametrize("name", sorted(name for name, routing in SHIPPED.items() if routing.DESCRIPTION))
+def test_a_shipped_description_is_written_without_warnings_and_read_back(name):
+    """As description.json of a run; a command's group of words is a list there."""
+    description = SHIPPED[name].DESCRIPTION
+    assert description is not None
+    with warnings.catch_warnings(action="error"):
+        text = description.model_dump_json(exclude_unset=True)
+    assert Description.model_validate_json(text) == description

@@ -35,7 +35,8 @@ def run_in_guest(directory: Path, seed: int, overrides: tuple[str, ...], script:
     command += [str(script), *words]
     directory.mkdir(parents=True, exist_ok=True)
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    environment |= {"PYTHONPATH": str(ROOT), "MANET_GUEST": kernel.name, metadata.COMMIT: metadata.commit() or ""}
+    python_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment |= {"PYTHONPATH": python_path, "MANET_GUEST": kernel.name, metadata.COMMIT: metadata.commit() or ""}
     if sys.stdin is not None and sys.stdin.isatty():
         job = guest.Job(command, Path.cwd(), environment, [directory])
         return guest.shell(unpacked, job, MACHINE, cache.folder, busybox)

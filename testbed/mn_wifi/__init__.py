@@ -5,7 +5,8 @@ script's mn_wifi imports names this package, `from testbed.mn_wifi.net import Mi
 too, and a script that Python was started with is handed to `./manet script`, for its network lives in a run of its own
 (testbed/runs/isolation.py). That happens before the script has done anything.
 
-Written for the API alone: none of Mininet-WiFi's code is used, and it need not be installed.
+Written for the API alone: none of Mininet-WiFi's code is used, and it need not be installed. Modules and names without a
+counterpart here can be imported, and are refused where they are used.
 """
 
 import importlib
@@ -16,8 +17,6 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
-
-from testbed.errors import UsageError
 
 NAME = "mn_wifi"
 IN_A_RUN = "MANET_SCRIPT_RUN"  # set in the run that executes a script
@@ -34,29 +33,28 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """A spec for `mn_wifi` and its modules; None for all others."""
         if fullname.split(".")[0] != NAME:
             return None
-        return importlib.util.spec_from_loader(fullname, self)
+        return importlib.util.spec_from_loader(fullname, self, is_package=not _is_ours(fullname))
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """Import our module of this name. Raises UsageError for one that is not supported."""
-        replacement = __name__ + spec.name.removeprefix(NAME)
-        try:
-            module = importlib.import_module(replacement)
-        except ModuleNotFoundError as problem:
-            if problem.name is None or not replacement.startswith(problem.name):
-                raise
-            there = ", ".join(f"{NAME}.{name}" for name in sorted(_public()))
-            raise UsageError(f"{spec.name}: is not supported; what ad hoc scripts need is in {there}") from None
-        self._own_spec[spec.name] = module.__spec__
+        """Import our module of this name; for one that is unsupported, a module whose names are refused where they are used."""
+        if not _is_ours(spec.name):
+            from testbed.mn_wifi.arguments import refuse_others  # needs Mininet, which hand_over() does not
+
+            module = ModuleType(spec.name)
+            module.__getattr__ = refuse_others(spec.name, {}, "is not supported; docs/mininet-wifi.md lists what is")  # type: ignore[method-assign]
+            return module
+        module = importlib.import_module(__name__ + spec.name.removeprefix(NAME))
+        self._own_spec[module.__name__] = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been executed under its own name, which it keeps."""
-        module.__spec__ = self._own_spec[f"{NAME}{module.__name__.removeprefix(__name__)}"]
+        """Ours has been executed under its own name, which it keeps."""
+        module.__spec__ = self._own_spec.get(module.__name__, module.__spec__)
 
 
-def _public() -> list[str]:
-    """The modules that Mininet-WiFi has, too; the others are the inside of this package."""
-    return ["cli", "link", "manetRoutingProtocols", "net", "node", "replaying", "telemetry", "wmediumdConnector"]
+def _is_ours(fullname: str) -> bool:
+    own = fullname.removeprefix(NAME)[1:]
+    return not own or (Path(__file__).parent / f"{own}.py").is_file()
 
 
 def install() -> None:

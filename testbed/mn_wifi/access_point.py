@@ -29,7 +29,7 @@ class AccessPoint(Station):
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         Node.__init__(self, net, name, params)
-        self.ip = str(params.get("ip", ""))
+        self.ip, self.ip6 = str(params.get("ip", "")), []
         wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
         self.params["wlan"] = [
             f"{name}-wlan{index + 1}" for index in range(wlans)

@@ -13,7 +13,7 @@ from testbed.host.access_points import require_programs
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
-from testbed.mn_wifi.interface import Bss, WirelessInterface
+from testbed.mn_wifi.interface import Bss, NotHere, WirelessInterface
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 from testbed.stages import access_points as stage
@@ -35,6 +35,7 @@ NO_CHANNELS = "several channels are those from 1 to 11 of mode g or b here; give
 CABLE = "a cable of an access point is a veth pair, without rate or delay; leave it out"
 NO_OPENFLOW = "access points are learning bridges here, without OpenFlow; it has no effect"
 ONE_NETWORK = "a radio has one network; add another radio (wlans), or another access point"
+NO_RSSI_DBM = -60.0  # of a radio before it has an access point (mn_wifi/link.py, 2.7)
 MIN_PASSPHRASE, MAX_PASSPHRASE, MAX_SSID_BYTES = 8, 63, 32  # IEEE Std 802.11-2012, annex M.4.1; clause 8.4.2.2
 
 ACCESS_POINT = Arguments(
@@ -60,6 +61,7 @@ ACCESS_POINT = Arguments(
         "config": "lines for hostapd's file are not supported; the arguments here are its settings",
     },
     defaults={"ieee80211w": ""},
+    takes_all=True,
 )  # fmt: skip
 MASTER = Arguments("setMasterMode", frozenset({"ssid", "mode", "channel", "passwd", "encrypt", "client_isolation"}))
 ASSOCIATION = Arguments(
@@ -69,6 +71,7 @@ ASSOCIATION = Arguments(
         "loss": "scenario={'links': [{'from': 'sta1', 'to': 'ap1', 'error_rate': 0.1}]} is the error rate of a radio link",
         **{name: "a radio's throughput follows from its frames; leave it out" for name in ("bw", "delay", "latency", "bitrates")},
     },
+    takes_all=True,
 )  # fmt: skip
 FOUR_ADDRESS = Arguments(
     "addLink", frozenset(), noted={name: "a link is of the first radio of each; it has no effect" for name in ("port1", "port2")}
@@ -379,6 +382,25 @@ class Infrastructure:
         join(network, [network.net.radio(radio.radio) for radio in joined], kind, name, self.channel_on_air(joined[0]))
         bridged = [radio.radio for radio in joined if radio.node.name in self.bridges()]
         stage.bridge_radios(network.site, [network.net.radio(name) for name in bridged])
+
+    def associated(self, radio: WirelessInterface) -> WirelessInterface | str | None:
+        """The radio of the access point that a radio has, None without one; of a radio in another network its kind."""
+        if radio.radio in self.net._adhoc:
+            return self.net._adhoc[radio.radio]["cls"].removesuffix("Link")
+        wanted = {m.station.name: m.wanted for m in self.association.members} if self.association is not None else {}
+        return next((master for master in self.masters() if master.radio == wanted.get(radio.radio)), None)
+
+    def rssi(self, radio: WirelessInterface) -> float:
+        """The power at which a radio receives its access point, on Mininet-WiFi's scale, dBm. Raises NotHere for a radio that
+        has no access point by its kind."""
+        point = self.associated(radio)
+        if isinstance(point, str) or radio.bss is not None:
+            raise NotHere(f"{radio}.rssi: is of a radio with an access point; net.recordNodeParams() has the powers of all links")
+        if self.association is None:
+            return NO_RSSI_DBM
+        links = self.net.standing.network.medium.ask("links")["links"] if point is not None else []
+        power_dbm = next((link["power_dbm"] for link in links if (link["from"], link["to"]) == (point.radio, radio.radio)), None)
+        return 0.0 if power_dbm is None else round(power_dbm - self.net.shift_db(), 2)
 
     def point_of(self, station: Station) -> AccessPoint:
         """The access point of a station, or the nearest one while it has none."""

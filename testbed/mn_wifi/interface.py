@@ -3,10 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from testbed.errors import UsageError
 from topologies.addresses import mac_address
 
 if TYPE_CHECKING:
     from testbed.mn_wifi.node import Node, Station
+
+
+class NotHere(UsageError, AttributeError):
+    """An attribute that a node or an interface lacks, or lacks now. An AttributeError, so that hasattr() works."""
 
 
 @dataclass
@@ -102,6 +107,24 @@ class WirelessInterface:
         """The distance, m, up to which a station with the same antenna receives this one."""
         return round(self.node.net.reach_of(self.node), 2)
 
+    @property
+    def associatedTo(self) -> "WirelessInterface | str | None":
+        """The radio of its access point, None without one; of a radio in another network `adhoc`, `mesh` or `ITS`."""
+        return self.node.net.infrastructure.associated(self)
+
+    @property
+    def rssi(self) -> float:
+        """The power, dBm, at which it receives its access point, on Mininet-WiFi's scale; 0 without one, -60 before build()."""
+        return self.node.net.infrastructure.rssi(self)
+
+    def __getattr__(self, name: str) -> object:
+        """Raise NotHere, with the remedy, for an unsupported attribute."""
+        if name.startswith("__") or "node" not in self.__dict__:
+            raise AttributeError(name)
+        if isinstance(masked := getattr(type(self), name, None), property):  # its own AttributeError brought us here
+            return masked.fget(self)  # type: ignore[misc]
+        raise NotHere(f"{self}.{name}: is not supported; docs/mininet-wifi.md lists what is")
+
     def IP(self) -> str:
         """The IPv4 address."""
         return self.ip
@@ -140,18 +163,15 @@ class WirelessInterface:
 
 
 class WireEnd:
-    """One end of a wire; `name` is its interface once the network is up, before that the node's name."""
+    """One end of a wire; `name` is Mininet-WiFi's, and an alternative name of its interface once the network is up."""
 
-    def __init__(self, node: "Node", link: "WireLink", end: str) -> None:
-        self.node, self.link, self._end = node, link, end
+    def __init__(self, node: "Node", link: "WireLink") -> None:
+        self.node, self.link = node, link
 
     @property
     def name(self) -> str:
         """The name of the interface."""
-        standing = self.node.net.standing
-        if standing is None:
-            return self.node.name
-        return str(getattr(standing.network.net.wires[self.link.number - 1], self._end))
+        return next(name for name, wire in self.node.wire_ends().items() if wire == self.link.number - 1)
 
     def __str__(self) -> str:
         return self.name
@@ -162,9 +182,9 @@ class WireLink:
 
     def __init__(self, number: int, station: "Node", host: "Node") -> None:
         self.number = number
-        self.intf1, self.intf2 = WireEnd(station, self, "interface"), WireEnd(host, self, "host_interface")
+        self.intf1, self.intf2 = WireEnd(station, self), WireEnd(host, self)
 
     def __str__(self) -> str:
-        return f"{self.intf1.node}-{self.intf1}<->{self.intf2.node}-{self.intf2}"
+        return f"{self.intf1}<->{self.intf2}"
 
     __repr__ = __str__

@@ -55,6 +55,7 @@ def run_script(
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
     more = {"script": str(script), "words": arguments, "overrides": list(overrides), "may_move": may_move}
+    more["python_path"] = os.environ.get("PYTHONPATH", "")  # a run has none but this checkout
     with claimed(directory):
         end = isolated_run(f"{__package__}.launch", seed, directory, _say, programs=programs, terminal=True, **more)
     if not end:
@@ -75,6 +76,10 @@ def _say(stage: str, _fraction: float | None) -> None:
 # --- in the run's own namespaces --------------------------------------------------------------------------------------
 
 STARTED = "script"
+INSTALL = (
+    f"scripts run by {ROOT / '.venv/bin/python'}: apt-get install python3-{{package}}, or {ROOT / '.venv/bin/pip'} install "
+    "{package} (packages may be named otherwise), or name its folder in PYTHONPATH"
+)
 
 
 def inside(arguments: dict, report: Report) -> int:
@@ -91,7 +96,7 @@ def inside(arguments: dict, report: Report) -> int:
     try:
         _take_signals()
         report.send(stage=STARTED)
-        _execute(script, arguments["words"])
+        _execute(script, arguments["words"], arguments["python_path"])
     except BaseException as raised:  # whatever it is: the network is taken down first
         problem = raised
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -125,11 +130,12 @@ def _take_signals() -> None:
         signal.signal(number, end)
 
 
-def _execute(script: Path, words: list[str]) -> None:
-    """Execute the file as `python3 FILE WORDS` would."""
+def _execute(script: Path, words: list[str], python_path: str) -> None:
+    """Execute the file as `python3 FILE WORDS` would, with the caller's PYTHONPATH, also for the stations' programs."""
     os.environ[mn_wifi.IN_A_RUN] = "1"
+    os.environ["PYTHONPATH"] = python_path
     sys.argv = [str(script), *words]
-    sys.path.insert(0, str(script.resolve().parent))
+    sys.path[:0] = [str(script.resolve().parent), *filter(None, python_path.split(os.pathsep))]
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     lg.handlers[0].setStream(sys.stdout)  # Mininet answers on standard error; an answer belongs on standard output
     runpy.run_path(str(script), run_name="__main__")
@@ -147,6 +153,9 @@ def _script_exit(problem: BaseException | None, script: Path, built: bool = True
         return 130, None
     if isinstance(problem, ManetError):
         return problem.exit_status, f"{_script_line(problem, script)}{problem}"
+    if isinstance(problem, ModuleNotFoundError) and problem.name:
+        package = problem.name.partition(".")[0]
+        return 1, f"{_script_line(problem, script)}there is no module {problem.name}; {INSTALL.format(package=package)}"
     lines = traceback.TracebackException.from_exception(problem)
     own = [number for number, frame in enumerate(lines.stack) if frame.filename == str(script)]
     lines.stack = traceback.StackSummary.from_list(lines.stack[own[0] :] if own else lines.stack)

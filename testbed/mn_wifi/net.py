@@ -25,7 +25,7 @@ from testbed.host.modules import is_available
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi import settings
 from testbed.mn_wifi.access_point import AccessPoint
-from testbed.mn_wifi.arguments import choice, note, number, point
+from testbed.mn_wifi.arguments import Unsupported, choice, note, number, point, refuse_others
 from testbed.mn_wifi.infrastructure import Controller, Infrastructure
 from testbed.mn_wifi.interface import WirelessInterface, WireLink
 from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
@@ -68,7 +68,7 @@ class Mininet_wifi(Powers):
         self.controllers: list[Controller] = []
         self.standing: Standing | None = None
         self._adhoc: dict[str, dict[str, Any]] = {}
-        self._wires: list[dict[str, Any]] = []
+        self.wires: list[dict[str, Any]] = []
         self._propagation: dict | None = None
         self._model: Model | None = None
         self._bounds = Bounds()
@@ -149,6 +149,8 @@ class Mininet_wifi(Powers):
         if self.standing is not None:
             raise UsageError("addLink: links are added before net.build()")
         a, b = self._node(node1), None if node2 is None else self._node(node2)
+        if isinstance(cls, Unsupported):
+            cls.refuse()
         if cls is links.mesh:
             self._need_kernel_radios("cls=mesh is IEEE 802.11s", settings.NO_MESH)
         if b is None and cls in RADIO_LINKS:
@@ -216,8 +218,8 @@ class Mininet_wifi(Powers):
         if not isinstance(station, Station) or not isinstance(host, Host):
             text = "a wire joins a station and a host; stations meet by radio, addLink(sta, cls=adhoc, ...)"
             raise UsageError(f"addLink({a}, {b}): {text}")
-        self._wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.notes)))
-        return WireLink(len(self._wires), station, host)
+        self.wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.notes)))
+        return WireLink(len(self.wires), station, host)
 
     def _declaring(self, call: str) -> None:
         """Raise UsageError once the network is up: build() fixes movement and propagation."""
@@ -334,7 +336,7 @@ class Mininet_wifi(Powers):
         for host in self.wired:
             if host in cabled:
                 continue
-            if not any(wire["host"] == host.name for wire in self._wires):
+            if not any(wire["host"] == host.name for wire in self.wires):
                 raise UsageError(f"{host.name}: has no wire; add net.addLink(station, {host.name})")
         self._common("ssid", "adhocNet")
         for station in self._with_radios():
@@ -356,12 +358,12 @@ class Mininet_wifi(Powers):
             "topology": "positions",
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self._with_radios()],
             "propagation": self._propagation or DEFAULT,
-            "wires": self._wires,
+            "wires": self.wires,
             "flows": [],  # the script makes its own traffic
             "routing": routing,
             "arp": "static" if self.options["static_arp"] else "real",
             # of a protocol of IPv4 alone the stations are neighbours by IPv6, each with the address that it was given
-            "ipv6": any("ip6" in station.params for station in self.stations) and PROTOCOLS[routing].ROUTES_IPV6,
+            "ipv6": any(station.ip6 for station in self.stations) and PROTOCOLS[routing].ROUTES_IPV6,
             "profile": "modern",  # Linux as shipped, as under Mininet-WiFi
             "tcp": TCP_NAMES.get(tcp := DEFAULT_TCP.read_text().strip(), tcp),
         }
@@ -542,12 +544,15 @@ class Mininet_wifi(Powers):
         iproute.batches(lines, "names", self.standing.site.log)
         for host in self._at_wires():
             host.take_address()
+        for node in [*self._with_radios(), *self._at_wires()]:
+            node.name_wires()
         for station in self._with_radios():
             station.host.nameToIntf[station.params["wlan"][0]] = station.host.radio
         for station in self.stations:
             station.take_address()
-            if "ip6" in station.params:
-                station.setIP6(str(station.params["ip6"]))
+        for station in self._with_radios():
+            for address in station.ip6:
+                station.setIP6(address)
 
     def _draw(self) -> None:
         assert self.standing is not None and self._picture is not None
@@ -685,9 +690,9 @@ class Mininet_wifi(Powers):
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
         """Measure TCP, or UDP (`l4Type`) offered at `udpBw` (10M), by iperf3 for `seconds` (5) from the first host, the client,
-        to the second. Returns the rates of server and client as Mininet does, for UDP after the offered one; `fmt` is iperf's
-        unit."""
-        from testbed.runs.throughput import FORMATS, MAX_SECONDS, SECONDS, measure
+        to the second, once it has a route. Returns the rates of server and client as Mininet does, for UDP after the offered one;
+        `fmt` is iperf's unit."""
+        from testbed.runs.throughput import FORMATS, MAX_SECONDS, SECONDS, measure_with_route, patience_s
 
         options = settings.IPERF.check(given, self.notes)
         seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
@@ -702,7 +707,8 @@ class Mininet_wifi(Powers):
         assert self.standing is not None
         udp = None if kind is None else settings.rate("iperf", "udpBw", kind)
         output(f"*** Iperf: testing {'TCP' if udp is None else 'UDP'} bandwidth between {a} and {b}\n")
-        found = measure(self.standing.network.children, a.host, b.host, udp, seconds=int(seconds))
+        network = self.standing.network
+        found = measure_with_route(network, a.host, b.host, udp, patience_s=patience_s(network), seconds=int(seconds))
         result = found.as_iperf(options.get("fmt"))
         output(f"*** Results: {result}\n")
         return result
@@ -716,7 +722,12 @@ class Mininet_wifi(Powers):
         """Raise NotACall, with the remedy, for the unsupported calls of Mininet-WiFi."""
         if name.startswith("_"):
             raise AttributeError(name)
+        if isinstance(masked := getattr(type(self), name, None), property):  # its own AttributeError brought us here
+            return masked.fget(self)  # type: ignore[misc]
         raise settings.NotACall(f"{name}: {settings.NO_CALLS.get(name, 'is not supported; docs/mininet-wifi.md lists what is')}")
+
+
+__getattr__ = refuse_others("mn_wifi.net", {}, "is not supported; Mininet_wifi is")
 
 
 def _relative(path: Path) -> Path:

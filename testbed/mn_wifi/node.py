@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others
-from testbed.mn_wifi.interface import WirelessInterface
+from testbed.mn_wifi.interface import NotHere, WirelessInterface
 from testbed.stages import iproute
 from testbed.stages.station import ipv6_sysctls
 from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
@@ -23,10 +23,6 @@ ATTRIBUTES_OF_HOSTS = (
     "decoder", "execed", "intfs", "lastCmd", "lastPid", "master", "nameToIntf", "pid", "pollOut", "ports", "radio", "readbuf",
     "shell", "slave", "stdin", "stdout", "waitExited", "waiting",
 )  # fmt: skip
-
-
-class NotHere(UsageError, AttributeError):
-    """A method that a node lacks, or lacks before build(). An AttributeError, so that hasattr() works."""
 
 
 def _known_of_hosts() -> set[str]:
@@ -46,14 +42,21 @@ class Node:
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         self.net, self.name, self.params = net, name, params
+        self.wire_ips: dict[str, str] = {}  # by the end of a wire; set by build()
 
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        host = self.net.host_of(self.name)
+        return f"<{type(self).__name__} {self.name}>" if host is None else repr(host)
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the running host: cmd, popen, pid, sendCmd, intfs ..."""
         if name.startswith("__") or "net" not in self.__dict__:
             raise AttributeError(name)
+        if isinstance(masked := getattr(type(self), name, None), property):  # its own AttributeError brought us here
+            return masked.fget(self)  # type: ignore[misc]
         host = self.net.host_of(self.name)
         known = _known_of_hosts() if host is None else dir(host)
         if name not in known:
@@ -70,6 +73,41 @@ class Node:
             raise NotHere(f"{self.name}: the network is not up; move the line below net.build()")
         return found
 
+    def wire_ends(self) -> dict[str, int]:
+        """The index of each wire of it by Mininet-WiFi's name of its end: ports are numbered, after the radios."""
+        wires = [index for index, wire in enumerate(self.net.wires) if self.name in (wire["station"], wire["host"])]
+        return {f"{self.name}-eth{port}": wire for port, wire in enumerate(wires, start=len(self.params.get("wlan", ())))}
+
+    def name_wires(self) -> None:
+        """Give the ends of its wires Mininet-WiFi's names, besides their own, and the addresses that setIP() stated before."""
+        ends, host = self.wire_ends(), self.host
+        wires = self.net.standing.network.net.wires
+        here = {name: wires[at] for name, at in ends.items()}
+        devices = {name: wire.interface if wire.gateway is host else wire.host_interface for name, wire in here.items()}
+        lines = [f"link property add dev {device} altname {name}" for name, device in devices.items()]
+        iproute.batches({host: lines} if lines else {}, "names", self.net.standing.site.log)
+        host.nameToIntf |= {name: host.nameToIntf[device] for name, device in devices.items()}
+        for name, address in self.wire_ips.items():
+            self.set_address(name, address)
+
+    def set_address(self, device: str, address: str) -> None:
+        """Give a device that has no routes of the testbed an address, with the kernel's route to its network."""
+        lines = [f"address flush dev {device} scope global to 0.0.0.0/0", f"address add {address} dev {device}"]
+        iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
+        interface = self.host.nameToIntf[device]
+        interface.ip, _, interface.prefixLen = address.partition("/")
+
+    def set_cable_address(self, intf: object, address: str) -> bool:
+        """Give the end of a wire or a cable an address, now or in build(); False if `intf` is none of this node."""
+        name = str(intf)
+        if self.net.standing is None:
+            if found := name in self.wire_ends():
+                self.wire_ips[name] = address
+            return found
+        if found := name.startswith(("eth", f"{self.name}-eth")) and name in self.host.nameToIntf:
+            self.set_address(name, address)
+        return found
+
     def terminate(self) -> None:
         """Not supported: nodes end with the network. Raises UsageError."""
         raise UsageError(f"{self.name}.terminate: nodes end with the network; call net.stop()")
@@ -77,6 +115,14 @@ class Node:
 
 class Host(Node):
     """addHost: a host without a radio, at the other end of a wire to a station. `ip` is an address of its own, not the wire's."""
+
+    def setIP(self, ip: str, prefixLen: int = PREFIX_BITS, intf: object = None) -> None:
+        """Replace the address of its end of a wire or a cable, the first one by default."""
+        address = ip if "/" in ip else f"{ip}/{prefixLen}"
+        if intf is None and self.net.standing is None:
+            self.params["ip"] = address
+        elif not self.set_cable_address(intf or self.host.defaultIntf(), address):
+            raise UsageError(f"{self.name}.setIP: intf={str(intf)!r}: is no interface of it; use {', '.join(self.wire_ends())}")
 
     def take_address(self) -> None:
         """Add the script's address to the first wire's end. The host sends from it, and its gateway delivers to it."""
@@ -112,6 +158,7 @@ class Station(Node):
         super().__init__(net, name, params)
         self.order = order
         self.ip = str(params.get("ip") or f"{ip_address(order)}/{PREFIX_BITS}")
+        self.ip6 = [str(params["ip6"])] if "ip6" in params else []  # set by build()
         wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
         self.params["wlan"] = [f"{name}-wlan{index}" for index in range(wlans)]
         self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
@@ -119,12 +166,13 @@ class Station(Node):
 
     @property
     def position(self) -> tuple[float, float, float]:
-        """The current position of a running station, else the declared one. Without one: AttributeError, as in Mininet-WiFi."""
+        """The current position of a running station, else the declared one. Without one: NotHere, an AttributeError as in
+        Mininet-WiFi."""
         standing = self.net.standing
         if standing is not None:
             return tuple(standing.network.medium.ask("positions")["positions"][self.name])
         if self._place is None:
-            raise AttributeError("position")
+            raise NotHere(f"{self.name}.position: has none; add position='x,y,z' to addStation, in metres")
         return self._place
 
     @position.setter
@@ -195,29 +243,18 @@ class Station(Node):
     def setIP(self, ip: str, prefixLen: int = PREFIX_BITS, intf: object = None) -> None:
         """Replace the address of a radio, the first one by default, or of the end of a cable."""
         address = ip if "/" in ip else f"{ip}/{prefixLen}"
-        if self.net.standing is not None and str(intf) in self._cable_ends():
-            self._set_address(str(intf), address)
+        if intf is not None and self.set_cable_address(intf, address):
             return
         radio = self.interface("setIP", intf)
         if radio.id:
             radio.own_ip = address
             if self.net.standing is not None:
-                self._set_address(radio.name, address)
+                self.set_address(radio.name, address)
             return
         self.ip = address
         if self.net.standing is not None:
             self.net.check_addresses()
             self.take_address()
-
-    def _cable_ends(self) -> list[str]:
-        return [name for name in self.host.nameToIntf if name.startswith(f"{self.name}-eth")]
-
-    def _set_address(self, device: str, address: str) -> None:
-        """Give a device that has no routes of the testbed an address, with the kernel's route to its network."""
-        lines = [f"address flush dev {device} scope global to 0.0.0.0/0", f"address add {address} dev {device}"]
-        iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
-        interface = self.host.nameToIntf[device]
-        interface.ip, _, interface.prefixLen = address.partition("/")
 
     def take_address(self) -> None:
         """The script's address on the radio, in place of the one that comes with the station's number."""
@@ -237,6 +274,9 @@ class Station(Node):
         """Add an IPv6 address. The kernel sends IPv6 control traffic from then on."""
         self.interface("setIP6", intf)
         address = ip if "/" in ip else f"{ip}/{prefixLen}"
+        if self.net.standing is None:
+            self.ip6.append(address)
+            return
         host = self.host
         radio = host.radio.name
         sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(radio)}

@@ -23,6 +23,10 @@ NO_ACCESS_POINTS = (
 NO_CONTROLLER = "access points are learning bridges without OpenFlow; it has no effect"
 ONE_MEDIUM = "there is one air; which networks contend follows from their distance; it has no effect"
 NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
+NO_ROOT_NAMESPACE = (
+    "a node in the machine's own namespace would reach the others past the air; leave it out: nodes and the script share files, "
+    "and with them Unix sockets"
+)
 ONE_RADIO = "without access points a station has one radio; add another station"
 MODES = {"interference": None, "error_prob": None}
 COMMON = {
@@ -53,6 +57,12 @@ NET = Arguments(
         "controller": "an ad hoc network has no controller; it has no effect",
         "accessPoint": "access points are of this testbed's own class; it has no effect",
         "station": "stations are of this testbed's own class; it has no effect",
+        **dict.fromkeys(("car", "host", "intf"), "nodes and interfaces are of this testbed's own classes; it has no effect"),
+        **dict.fromkeys(("switch", "listenPort", "inNamespace"), "there are no switches here; it has no effect"),
+        "xterms": "a run opens no windows; `sta1 COMMAND` at the prompt is a command on a station; it has no effect",
+        "build": "without topo nothing is built before net.build(); it has no effect",
+        **dict.fromkeys(("container", "ssh_user"), "nodes are namespaces of this machine; it has no effect"),
+        **dict.fromkeys(("sensor", "apsensor", "wmediumd_802154_mode"), "there is no IEEE 802.15.4 here; it has no effect"),
         "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
         "waitConnected": "there are no switches to wait for; it has no effect",
         "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
@@ -73,9 +83,10 @@ NET = Arguments(
         "roads": "there are no roads here; use setMobilityModel, or scenario={'mobility': 'manhattan', ...}",
         "autoSetPositions": "give each station its position='x,y,z'",
         "plot3d": "the picture is of two dimensions; use plotGraph()",
+        "autoPinCpus": "nodes are not bound to processors; leave it out",
     },
     defaults={
-        "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False,
+        "autoPinCpus": False, "noise_th": -91, "cca_th": -90, "ifb": False, "client_isolation": False,
         "configWiFiDirect": False, "docker": False, "encrypt": "", "roads": 0, "autoSetPositions": False, "plot3d": False,
     },
 )  # fmt: skip
@@ -93,21 +104,31 @@ STATION = Arguments(
         "freq_list": "scan_freq decides about the channels; it has no effect",
         "wpasup_flags": "wpa_supplicant's output is in log/ of the results; it has no effect",
         "color": "the picture has its own colours; it has no effect",
+        **dict.fromkeys(("IP", "IPv6", "ipv6"), "the addresses are ip and ip6, in Mininet-WiFi too; it has no effect"),
     },
     refused={
+        "inNamespace": NO_ROOT_NAMESPACE,
         "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
         "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
-    defaults={"encrypt": "", "passwd": "", "wpss": ""},
+    defaults={"encrypt": "", "passwd": "", "wpss": "", "inNamespace": True},
+    takes_all=True,
 )  # fmt: skip
 HOST = Arguments(
     "addHost",
     frozenset({"ip"}),
-    noted={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
+    noted={
+        "mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect",
+        "position": "a host has no radio; it has no effect",
+        **dict.fromkeys(("IP", "IPv6", "ipv6"), "the address is ip, in Mininet too; it has no effect"),
+    },
     refused={
         "cls": "a host is of this testbed's own class; leave cls out",
+        "inNamespace": NO_ROOT_NAMESPACE,
     },
+    defaults={"inNamespace": True},
+    takes_all=True,
 )
 ADHOC = Arguments(
     "addLink",
@@ -128,9 +149,13 @@ ADHOC = Arguments(
         "vIface": ONE_RADIO,
     },
     defaults={"passwd": "", "bw": 0, "loss": 0, "error_prob": 0, "delay": 0, "latency": 0, "bitrates": ""},
+    takes_all=True,
 )  # fmt: skip
 ITS = Arguments(
-    "addLink", frozenset({"channel", "band", "proto", "txpower"}), refused={"proto_args": ADHOC.refused["proto_args"]}
+    "addLink",
+    frozenset({"channel", "band", "proto", "txpower"}),
+    refused={"proto_args": ADHOC.refused["proto_args"]},
+    takes_all=True,
 )
 ITS_CHANNEL, ITS_TX_POWER_DBM, ITS_BAND_MHZ = 181, 17, 10  # Mininet-WiFi's
 WIRE = Arguments(
@@ -143,6 +168,7 @@ WIRE = Arguments(
         "use_htb": "a wire has its own rate and queue; leave it out",
     },
     defaults={"loss": 0, "jitter": 0, "use_htb": False},
+    takes_all=True,
 )
 MODEL = Arguments(
     "setMobilityModel",
@@ -155,7 +181,7 @@ MODEL = Arguments(
     defaults={"n_groups": 1},
 )
 START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
-MOBILITY = Arguments("mobility", frozenset({"time", "position"}))
+MOBILITY = Arguments("mobility", frozenset({"time", "position"}), takes_all=True)
 SERVER = Arguments("socketServer", frozenset({"ip", "port"}))
 STOP = Arguments("stopMobility", frozenset({"time"}))
 PLOT = Arguments(

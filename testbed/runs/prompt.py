@@ -43,7 +43,7 @@ from testbed.runs.place_verbs import PlaceVerbs, say
 from testbed.runs.replay_verb import ReplayVerb
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, prepare, report_outcome, require, site_of
 from testbed.runs.standing import standing
-from testbed.runs.throughput import measure
+from testbed.runs.throughput import measure_with_route, patience_s
 from testbed.stages import iproute, status
 from testbed.stages.movement import trace_of
 from testbed.stages.pause import Movement
@@ -184,8 +184,11 @@ class Prompt(PlaceVerbs, Completion, CLI):
     prompt = "manet> "
     reported = ""  # the last failure of a child that was printed
 
-    def __init__(self, network: Network, protocol: Protocol, movement: Movement | None = None, **cli: object) -> None:
-        """`movement`: that under way (default: the scenario's); `cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
+    def __init__(
+        self, network: Network, protocol: Protocol, movement: Movement | None = None, *, nodes: object = None, **cli: object
+    ) -> None:
+        """`movement`: that under way (default: the scenario's); `nodes`: the network as a script knows it, `self.mn` of verbs;
+        `cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
         self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
@@ -197,7 +200,7 @@ class Prompt(PlaceVerbs, Completion, CLI):
         self.replay = ReplayVerb(network.medium, self.movement, site.scenario, say)
         self.prepare_completion()
         try:
-            super().__init__(network.net, **cli)
+            super().__init__(network.net if nodes is None else nodes, **cli)
         finally:
             self.map.end()
 
@@ -365,7 +368,9 @@ class Prompt(PlaceVerbs, Completion, CLI):
             self._measure(*ends, udp_rate=rate)
 
     def _measure(self, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> None:
-        found = measure(self.network.children, source, target, udp_rate, ip=6 if self.network.site.scenario.ipv6 else 4)
+        wait_s = patience_s(self.network) if self.protocol.has_daemons else 0.0
+        ip = 6 if self.network.site.scenario.ipv6 else 4
+        found = measure_with_route(self.network, source, target, udp_rate, patience_s=wait_s, ip=ip)
         say(f"{source.name} -> {target.name}: {found.text()}")
 
     def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:

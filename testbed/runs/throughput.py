@@ -1,7 +1,8 @@
 """`iperf` and `iperfudp` of the prompt and of scripts: one iperf3 test between two hosts, and its result.
 
 Mininet's own verbs run iperf2 and wait for lines that Debian 12's does not print, for ever. Here both programs are
-children of the run, held by handle, and every wait has a deadline.
+children of the run, held by handle, and every wait has a deadline. As Mininet's, a measurement waits for the route: right after
+its start a routing daemon has none.
 """
 
 import json
@@ -9,8 +10,11 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mininet.log import output
+
 from testbed.errors import RunError
-from testbed.host.processes import Processes
+from testbed.host.processes import SLOWER, Processes
+from testbed.stages.routing import Network
 from testbed.stages.station import NamespaceHost
 
 SECONDS = 5
@@ -18,8 +22,14 @@ MAX_SECONDS = 3600
 PORT = 5199  # not a port of the flows (5201 on), or of a server that the user started
 LISTENS_WITHIN_S = 10.0
 CONNECT_DEADLINE_S = 10  # three retransmissions of a SYN
+PATIENCE_S = 60.0 * SLOWER  # for a route; a protocol that needs longer (`settle`) gets that
+TRY_EVERY_S = 0.3
 END_GRACE_S = 15.0  # for the last segments and iperf3's exchange of results over a slow path
 REMEDY = "`links` and `routes` show whether there is a path"
+
+
+class NotReached(RunError):
+    """The client found no server."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +80,34 @@ def iperf_text(bps: float, fmt: str | None = None) -> str:
     return f"{value:.{digits}f} {unit}bits/sec"
 
 
+def measure_with_route(
+    network: Network, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, *, patience_s: float, **more: int
+) -> Throughput:
+    """As `measure`; for `patience_s` it tries again until the server is reached."""
+    deadline, told = time.monotonic() + patience_s, False
+    while True:
+        try:
+            return measure(network.children, source, target, udp_rate, **more)
+        except NotReached:
+            if time.monotonic() > deadline:
+                raise
+        if not told:
+            output(f"*** waiting for a route from {source.name} to {target.name}, at most {patience_s:g} s\n")
+            told = True
+        network.children.watch(until=time.monotonic() + TRY_EVERY_S)
+
+
+def patience_s(network: Network) -> float:
+    """How long a measurement waits for a route."""
+    return max(PATIENCE_S, getattr(network.site.scenario.routing, "settle", None) or 0.0)
+
+
 def measure(
     children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, seconds: int = SECONDS,
     ip: int = 4,
 ) -> Throughput:  # fmt: skip
-    """The throughput from `source`, the client, to `target` over `seconds`, by IPv4 or IPv6. Raises RunError if no connection
-    succeeds in time."""
+    """The throughput from `source`, the client, to `target` over `seconds`, by IPv4 or IPv6. Raises NotReached if no connection
+    succeeds in time, RunError for all else."""
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's
@@ -103,7 +135,8 @@ def _result(report: Path, udp_rate: str | None, seconds: int) -> Throughput:
     except ValueError:
         raise RunError(f"{report}: iperf3 wrote no report; {REMEDY}") from None
     if "error" in answer:
-        raise RunError(f'iperf3: "{answer["error"]}"; {REMEDY}')
+        kind = NotReached if "unable to connect" in answer["error"] else RunError
+        raise kind(f'iperf3: "{answer["error"]}"; {REMEDY}')
     end = answer["end"]
     rates = (end["sum_received"]["bits_per_second"], end["sum_sent"]["bits_per_second"])
     lost = 0.0 if udp_rate is None else end["sum"]["lost_percent"]

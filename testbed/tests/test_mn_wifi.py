@@ -107,7 +107,8 @@ def test_one_wire_for_a_host():
 def test_unknown_arguments_are_named_with_the_allowed_ones():
     net = net_of("0,0", "50,0")
     refused(lambda: net.addStation("sta3", positon="1,1"), "addStation", '"positon"', 'did you mean "position"?')
-    refused(lambda: net.addLink("sta1", cls=adhoc, zzz=1), "addLink", '"zzz"', "channel, mode, proto, ssid, txpower")
+    refused(lambda: net.addLink("sta1", cls=adhoc, vIface=1), "addLink", "vIface=1")
+    refused(lambda: net.addLink("sta1", cls=adhoc, ifb=1), "addLink", '"ifb"', "channel, mode, proto, ssid, txpower")
     refused(lambda: Mininet_wifi(lnk=1), "Mininet_wifi", '"lnk"', '"link"')
     refused(lambda: net.setMobilityModel(model="RandomWalk", max_vv=1), "setMobilityModel", '"max_v"')
     refused(lambda: net.setPropagationModel(model="friis", exp=3), "exp", "no further arguments")
@@ -198,6 +199,25 @@ def test_an_argument_without_effect_is_noted_once(capsys):
     assert printed.count("*** note: addStation: mac=") == 1
 
 
+def test_arguments_that_mininet_wifi_passes_over_are_notes(capsys, monkeypatch):
+    monkeypatch.setattr(lg.handlers[0], "stream", sys.stdout)
+    net = Mininet_wifi(xterms=True, inNamespace=False, switch=None, host=None, build=True, listenPort=None)
+    one = net.addStation("sta1", position="0,0", ipv6="2001::1", IP="10.0.0.9", inNamespace=True, floor=2)
+    host = net.addHost("h1", position="1,1,0", ip="10.0.0.7/8")
+    net.addLink(one, cls=adhoc, flags=3)
+    net.addLink(one, host, colour="red")
+    printed = capsys.readouterr().out
+    told = re.findall(r"^\*\*\* note: (\w+): (\w+)=.*it has no effect$", printed, re.MULTILINE)
+    own = [name for call, name in told if call == "Mininet_wifi"]
+    assert own == ["xterms", "inNamespace", "switch", "host", "build", "listenPort"]
+    assert [name for call, name in told if call == "addStation"] == ["ipv6", "IP", "inNamespace", "floor"]
+    assert [(call, name) for call, name in told[10:]] == [("addHost", "position"), ("addLink", "flags"), ("addLink", "colour")]
+    assert one.IP() == "10.0.0.1" and net.scenario().ipv6 is False
+    refused(lambda: net.addStation("sta2", inNamespace=False), "inNamespace=False", "past the air", "leave it out")
+    refused(lambda: net.addHost("h2", inNamespace=False), "inNamespace=False", "leave it out")
+    refused(lambda: net.addStation("sta2", privateDirs=["/var"]), '"privateDirs"')
+
+
 def test_stations_that_disagree_are_reported():
     net = Mininet_wifi()
     a, b = net.addStation("sta1", position="0,0", channel=1), net.addStation("sta2", position="5,0", channel=6)
@@ -284,10 +304,36 @@ def test_nodes_and_links_are_listed_as_there():
     host, car = net.addHost("h1", ip="10.0.0.7/8"), net.addCar("car1", position="5,5")
     link = net.addLink("sta1", host)
     assert net.aps == net.switches == [] and net.cars == [car] and net.waitConnected()
-    assert [str(one) for one in net.links] == ["sta1-wlan0", "sta2-wlan0", "sta1-sta1<->h1-h1"]
+    assert [str(one) for one in net.links] == ["sta1-wlan0", "sta2-wlan0", "sta1-eth1<->h1-eth0"]
     assert (link.intf1.node, link.intf2.node, net.links[0].node) == (net["sta1"], host, net["sta1"])
     assert net["sta1"].params["wlan"] == [net["sta1"].wintfs[0].name] == ["sta1-wlan0"]
     refused(lambda: net.addHost("h2", ip="somewhere"), "addHost", "'somewhere'", "10.0.0.1/8")
+
+
+def test_the_end_of_a_wire_has_the_name_and_takes_the_address_of_mininet_s():
+    """A station's ports are numbered after its radio, a host's from 0."""
+    net = net_of("0,0", "50,0")
+    one, host = net.stations[0], net.addHost("h1")
+    link = net.addLink(host, one)
+    net.addLink(one, net.addHost("h2"))
+    assert (link.intf1.name, link.intf2.name, list(one.wire_ends())) == ("sta1-eth1", "h1-eth0", ["sta1-eth1", "sta1-eth2"])
+    one.setIP("192.168.9.1/24", intf="sta1-eth1")
+    host.setIP("192.168.9.2", 24, intf=link.intf2)
+    assert (one.wire_ips, host.wire_ips) == ({"sta1-eth1": "192.168.9.1/24"}, {"h1-eth0": "192.168.9.2/24"})
+    refused(lambda: one.setIP("192.168.9.1/24", intf="sta1-eth7"), "'sta1-eth7'", "use sta1-wlan0")
+
+
+def test_addresses_of_ipv6_before_the_network_is_up_are_set_with_it():
+    net = net_of("0,0", "50,0")
+    net.stations[0].setIP6("2001::1", prefixLen=64)
+    assert net.stations[0].ip6 == ["2001::1/64"] and net.scenario().ipv6
+
+
+def test_a_radio_without_an_access_point_says_that_it_has_no_rssi():
+    radio = net_of("0,0", "50,0").stations[0].wintfs[0]
+    assert radio.associatedTo == "adhoc" and not hasattr(radio, "rssi")
+    refused(lambda: radio.rssi, "sta1-wlan0.rssi", "recordNodeParams()")
+    refused(lambda: radio.consumption, "sta1-wlan0.consumption: is not supported")
 
 
 def test_recorded_rssi_is_the_medium_s_monitor():
@@ -473,6 +519,8 @@ def test_before_build_an_early_call_differs_from_an_unsupported_one():
     sta = net_of("0,0", "50,0").stations[0]
     for early in ("cmd", "popen", "pid", "intfs", "sendCmd", "defaultIntf"):
         refused(lambda early=early: getattr(sta, early), f"sta1.{early}", "move the line below net.build()")
+    refused(lambda: sta.host, "sta1: the network is not up")  # a property, whose own message counts
+    refused(lambda: sta.net.addStation("sta9").position, "sta9.position: has none; add position='x,y,z'")
     refused(lambda: sta.cmdd, "sta1.cmdd", 'is not supported; did you mean "cmd"?')
     refused(lambda: sta.setMode, "sta1.setMode", "is not supported; docs/mininet-wifi.md lists what is")
     assert not hasattr(sta, "nothing_of_the_kind")
@@ -502,7 +550,7 @@ def test_after_build_a_call_without_effect_is_refused():
 
 def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     net = net_of("0,0", "50,0")
-    net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={"sta1": "one", "sta2": "two"}))
+    net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={}, site=SimpleNamespace(scenario=net.scenario())))
     measured = []
 
     def measure(_children, a, b, udp_rate, seconds):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from testbed.errors import RunError
-from testbed.mn_wifi.cli import ScriptPrompt
+from testbed.mn_wifi.cli import CLI
 from testbed.runs import prompt
 
 
@@ -136,7 +136,7 @@ def test_help_lists_the_commands_of_the_testbed_first_with_a_line_each(monkeypat
 def test_help_of_a_script_s_prompt_has_its_own_commands_too(monkeypatch):
     said = []
     monkeypatch.setattr(prompt, "say", said.append)
-    shell = ScriptPrompt.__new__(ScriptPrompt)
+    shell = CLI.__new__(CLI)
     shell.do_help("")
     names = [line.split()[0] for line in said[0].splitlines()[1:]]
     assert {"links", "distance", "stop"} <= set(names)
