@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.errors import RunError
+from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.stages.station import NamespaceHost
 
@@ -76,6 +76,8 @@ def measure(
 ) -> Throughput:  # fmt: skip
     """The throughput from `source`, the client, to `target` over `seconds`, by IPv4 or IPv6. Raises RunError if no connection
     succeeds in time."""
+    if source.name == target.name:
+        raise UsageError(f"iperf {source.name} {target.name}: a station would measure itself; name two")
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's
