@@ -158,6 +158,8 @@ class Mesh:
         """Measure TCP by iperf3 from `source` to `target`, over IPv4 or IPv6. Raises MeshError if no connection succeeds within
         10 s."""
         ends = self._station(source), self._station(target)
+        if ends[0].name == ends[1].name:
+            raise WrongRequest(f"tcp({ends[0]}, {ends[1]}): a station would measure itself; name two")
         return iperf.measure(*ends, seconds, number=next(self._measurements), ip=ip)
 
     def wait_until(self, condition: Callable[[], T], timeout: float = 30, interval: float = POLL_S) -> T:

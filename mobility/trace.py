@@ -255,18 +255,23 @@ class _Parser:
         self.legs.append(Leg(start_s, station, (x, y, z), speed_mps, self.line))
 
     def _number(self, key: str, text: str, unit: str, least: float, most: float) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = plain_number(text)
         allowed = f" from {least:g} to {most:g}" if math.isfinite(most) else ', 0 or more, or "inf"'
-        good = math.isfinite(value) and least <= value <= most and "_" not in text
+        good = math.isfinite(value) and least <= value <= most
         self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{allowed}; correct it')
         return value
 
     def _expect(self, condition: bool, text: str) -> None:
         if not condition:
             raise TraceError(f"{self.name}: line {self.line}: {text}")
+
+
+def plain_number(text: str) -> float:
+    """The number that a text writes in decimal digits; NaN for any other text, such as Python's `1_0` or digits beyond ASCII."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
 
 
 def number_text(value: float) -> str:

@@ -21,6 +21,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Bytes, Whole
 
 MIN_MEMORY = 1 << 20  # a program that is smaller does not start
+MAX_MEMORY = 1 << 50  # more than any machine; the kernel's counters end at 2^63
 MAX_PIDS = 4_194_304  # PID_MAX_LIMIT of the kernel, include/linux/threads.h
 MAX_CPU = 1024.0
 
@@ -45,7 +46,7 @@ class Container(BaseModel):
     rootfs: str | None = Field(None, min_length=1)
     image: str | None = Field(None, min_length=1)
     command: Annotated[Words, BeforeValidator(as_tuple)] | None = None
-    memory: Bytes | None = Field(None, ge=MIN_MEMORY)
+    memory: Bytes | None = Field(None, ge=MIN_MEMORY, le=MAX_MEMORY)
     cpu: float | None = Field(None, ge=0.01, le=MAX_CPU, strict=False)
     pids: Whole | None = Field(None, ge=1, le=MAX_PIDS)
     sandbox: bool = False

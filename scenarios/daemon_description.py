@@ -48,12 +48,6 @@ def _one_line(text: str) -> str:
     return text
 
 
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("has a NUL character, which no command or file may have; remove it")
-    return text
-
-
 def _pattern(pattern: re.Pattern[str], rule: str) -> AfterValidator:
     def check(text: str) -> str:
         if pattern.fullmatch(text) is None:
@@ -71,7 +65,7 @@ def _folder(text: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_one_line), Field(max_length=500)]
-Word = Annotated[str, AfterValidator(_without_nul), AfterValidator(_one_line), Field(max_length=4096)]
+Word = Annotated[str, AfterValidator(_one_line), Field(max_length=4096)]
 Group = Annotated[tuple[Word, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=16)]
 _STRICT = ConfigDict(strict=True)
 _WORD, _GROUP = TypeAdapter[str](Word, config=_STRICT), TypeAdapter[tuple[str, ...]](Group, config=_STRICT)
@@ -161,7 +155,7 @@ class ConfigFile(BaseModel):
 
     model_config = STRICT
     name: Annotated[str, _pattern(_FILE_NAME, 'use a file\'s name of letters, digits, ".", "_" and "-"')]
-    content: Annotated[str, AfterValidator(_without_nul), Field(max_length=MAX_TEXT)]
+    content: Annotated[str, Field(max_length=MAX_TEXT)]
 
 
 class Ready(BaseModel):

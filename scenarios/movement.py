@@ -14,12 +14,10 @@ from mobility.files import is_movement
 from mobility.models import MODELS
 from mobility.trace import TraceError
 from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import Metres, MetresPerSecond, Seconds, Whole
+from scenarios.quantities import Coordinate, Length, Metres, Seconds, Speed, Whole
 from topologies.layouts import MAX_COORDINATE_M
 
-Speed = Annotated[MetresPerSecond, Field(gt=0, le=1000)]
 Spread = Annotated[float, Field(ge=0, lt=1)]
-Length = Annotated[Metres, Field(gt=0, le=MAX_COORDINATE_M)]
 Reach = Annotated[Metres, Field(ge=0, le=MAX_COORDINATE_M)]
 Interval = Annotated[Seconds, Field(ge=0.01, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -129,7 +127,7 @@ class Move(BaseModel):
     model_config = STRICT
     at: Annotated[Seconds, Field(ge=0, le=1e6)]
     station: str
-    to: Annotated[tuple[Metres, ...], BeforeValidator(as_tuple), Field(min_length=2, max_length=3)]
+    to: Annotated[tuple[Coordinate, ...], BeforeValidator(as_tuple), Field(min_length=2, max_length=3)]
     speed: Speed | None = None
 
 

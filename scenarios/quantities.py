@@ -10,9 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
+
+from mobility.trace import plain_number
+from topologies.layouts import MAX_COORDINATE_M
 
 UNITS: dict[str, dict[str, float]] = {
     "m": {"m": 1.0, "km": 1000.0, "cm": 0.01},
@@ -22,7 +25,8 @@ UNITS: dict[str, dict[str, float]] = {
     "bytes": {"bytes": 1.0, "B": 1.0, "KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
 }
 NAMES = {"m": "distance", "s": "time", "bit/s": "rate", "m/s": "speed", "bytes": "size"}
-_WRITTEN = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*")
+_WRITTEN = re.compile(r"\s*([-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*")
+MAX_SPEED_MPS = 1000.0  # of a station
 
 
 def parse_quantity(value: object, unit: str) -> object:
@@ -40,13 +44,19 @@ def _from_text(text: str, unit: str) -> float:
     known = ", ".join(UNITS[unit])
     if match is None:
         raise ValueError(f'"{text}" is not a {NAMES[unit]}; give a number in {unit}, or text with one of {known}')
-    number, written = float(match.group(1).replace("_", "")), match.group(2)
+    number, written = float(match.group(1)), match.group(2)
     if written not in UNITS[unit]:
         found = f'has the unit "{written}"' if written else "has no unit"
         raise ValueError(
             f'"{text}" {found}, but a {NAMES[unit]} is expected; give a number in {unit}, or text with one of {known}'
         )
     return number * UNITS[unit][written]
+
+
+def of_word(word: str) -> float | str:
+    """A word of a command as the value of a key: a number, or the text, which may have a unit."""
+    value = plain_number(word)
+    return word if math.isnan(value) and word.lower() != "nan" else value
 
 
 def text_pattern(unit: str) -> str:
@@ -79,6 +89,9 @@ Metres = Annotated[float, _quantity("m"), Unit("m")]
 Seconds = Annotated[float, _quantity("s"), Unit("s")]
 BitsPerSecond = Annotated[float, _quantity("bit/s"), Unit("bit/s")]
 MetresPerSecond = Annotated[float, _quantity("m/s"), Unit("m/s")]
+Coordinate = Annotated[Metres, Field(ge=-MAX_COORDINATE_M, le=MAX_COORDINATE_M)]
+Length = Annotated[Metres, Field(gt=0, le=MAX_COORDINATE_M)]
+Speed = Annotated[MetresPerSecond, Field(gt=0, le=MAX_SPEED_MPS)]
 Bytes = Annotated[int, BeforeValidator(lambda value: as_whole(parse_quantity(value, "bytes"))), Unit("bytes")]
 
 

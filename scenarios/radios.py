@@ -1,5 +1,6 @@
 """Radios of single stations: power, antenna, channel, and radios beyond the first (formats/scenario.md)."""
 
+import math
 import re
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,30 @@ if TYPE_CHECKING:
 
 INTERFACE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,14}")  # IFNAMSIZ of linux/if.h, without its end
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
+
+
+def dbm(power_w: float) -> float:
+    """The level of a power (W), dBm."""
+    return 10 * math.log10(1000 * power_w)
+
+
+def watts(level_dbm: float) -> float:
+    """The power of a level (dBm), W."""
+    return 10.0 ** (level_dbm / 10) / 1000
+
+
+def _level() -> owned.Node:
+    owner = owned.node("radio", "tx_power_w")
+    return {**owner, "unit": "dBm", **{key: round(dbm(owner[key]), 6) for key in owned.WORDS if key in owner}}
+
+
+# what a user changes at a radio, by the names of prompt and scripts: the owner's schema, a power as a level
+SETTINGS: dict[str, owned.Node] = {
+    "range": owned.node("medium", "propagation.range_m"),
+    "txpower": _level(),
+    "gain": owned.node("radio", "antenna_gain_db"),
+    "height": owned.node("radio", "antenna_height_m"),
+}
 
 
 class StationRadio(BaseModel):

@@ -35,12 +35,29 @@ _NAMES = "literal["  # and that of names
 def validated(model: type[Model], raw: object, refusal: Refusal, unknown: Refusal | None = None) -> Model:
     """Validate `raw` as `model`; the first error is raised as `refusal(key path, text)`, that of an unknown key as `unknown`,
     if given."""
+    if (place := _of_nul(raw)) is not None:
+        raise refusal(place, "has a NUL character, which no command or file may have; remove it")
     try:
         return model.model_validate(raw)
     except ValidationError as problem:
         first = _first(problem)
         refused = unknown if unknown and first["type"] == "extra_forbidden" else refusal
         raise refused(*_explain(first, model)) from None
+
+
+def _of_nul(raw: object) -> KeyPath | None:
+    """The path of the first text, or key, with a NUL character."""
+    rest: list[tuple[KeyPath, object]] = [((), raw)]
+    while rest:
+        path, value = rest.pop()
+        if isinstance(value, str) and "\0" in value:
+            return path
+        if isinstance(value, dict):
+            rest += (((*path, key), inner) for key, inner in value.items())
+            rest += (((*path, key), key) for key in value if isinstance(key, str) and "\0" in key)
+        elif isinstance(value, list | tuple):
+            rest += (((*path, index), inner) for index, inner in enumerate(value))
+    return None
 
 
 def _first(problem: ValidationError) -> ErrorDetails:

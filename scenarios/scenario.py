@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
+from mobility.trace import is_inside
 from scenarios import owned
 from scenarios.containers import Container, check_containers
 from scenarios.events import Event, check_events
@@ -22,13 +23,13 @@ from scenarios.flows import FIRST_PORT, Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
-from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
+from scenarios.quantities import BitsPerSecond, Bytes, Coordinate, Length, Seconds, Speed, Whole
 from scenarios.radios import StationRadio, check_radios
 from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static, routing_of_ipv6
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
-from topologies.layouts import MAX_COORDINATE_M, MAX_STATIONS, cross_ends
+from topologies.layouts import MAX_STATIONS, cross_ends
 
 # The layout keys of each topology; any other of them is an error. OPTIONAL need not be given.
 LAYOUT_KEYS = {
@@ -60,7 +61,7 @@ class Place(BaseModel):
 
     model_config = STRICT
     name: str | None = None
-    at: Annotated[tuple[Metres, ...], BeforeValidator(as_tuple)]
+    at: Annotated[tuple[Coordinate, ...], BeforeValidator(as_tuple)]
 
 
 class Hwsim(BaseModel):
@@ -124,11 +125,11 @@ class Scenario(BaseModel):
     nodes: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
     rows: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
     columns: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
-    spacing: Metres | None = Field(None, gt=0, le=MAX_COORDINATE_M)
+    spacing: Length | None = None
     places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(as_tuple)] = Field(
         None, alias="positions"
     )
-    area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(as_tuple)] = None
+    area: Annotated[tuple[Length, Length] | None, BeforeValidator(as_tuple)] = None
 
     net: Literal["manet", "mininet-wifi"] = "manet"
     stations: Annotated[Literal["tap", "hwsim"] | tuple[Container, ...], BeforeValidator(as_tuple)] = "tap"
@@ -147,7 +148,7 @@ class Scenario(BaseModel):
     wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_WIRES)
 
     mobility: Mobility = Still()
-    speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
+    speed: Speed | None = None
     pause: Seconds | None = Field(None, ge=0, le=86_400)
 
     routing: Routing = Static()
@@ -402,11 +403,10 @@ class Scenario(BaseModel):
             positions = self.positions()
         except topologies.LayoutError as problem:
             raise KeyProblem((_blame(self.topology, str(problem), given),), str(problem)) from None
-        width_m, height_m = self.area or (math.inf, math.inf)
-        for placed in positions:
-            if placed.x_m > width_m or placed.y_m > height_m:
-                text = f"{placed.name} at ({placed.x_m:g}, {placed.y_m:g}) m is outside {width_m:g} x "
-                raise KeyProblem(("area",), text + f"{height_m:g} m; enlarge the area or move the station")
+        outsiders = (placed for placed in positions if self.area and not is_inside(placed[1:], self.area))
+        if (placed := next(outsiders, None)) and self.area:
+            text = f"{placed.name} at ({placed.x_m:g}, {placed.y_m:g}) m is outside {self.area[0]:g} x "
+            raise KeyProblem(("area",), text + f"{self.area[1]:g} m; enlarge the area or move the station")
 
     def _check_layout_is_complete(self, given: set[str]) -> None:
         if self.topology == "chain":

@@ -1,10 +1,9 @@
 """Layouts: chain, grid, cross, random and explicit positions, as lists of named points.
 
-Coordinates are metres from the lower left corner, never negative. Stations are numbered from 1 in the order of the
+Coordinates are metres from the origin of the area. Stations are numbered from 1 in the order of the
 list, and that number makes their address (topologies/addresses.py), also if an explicit position has its own name.
 """
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from random import Random
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from topologies.addresses import station_name
 
 MAX_STATIONS = 1000
-MAX_COORDINATE_M = 100_000.0
+MAX_COORDINATE_M = 1e7  # either way from the origin; the medium's (formats/schema/medium.json), which a test compares
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
 
 
@@ -96,10 +95,10 @@ def _in_range(name: str, point: tuple[float, ...]) -> tuple[float, ...]:
     if len(point) not in (2, 3):
         raise LayoutError(f"{name} has {len(point)} coordinates; give x and y, or x, y and z, in metres")
     for axis, value in zip("xyz", point, strict=False):
-        if not (math.isfinite(value) and 0 <= value <= MAX_COORDINATE_M):
+        if not abs(value) <= MAX_COORDINATE_M:
             raise LayoutError(
-                f"{axis} of {name} is {value:g} m, outside 0 to {MAX_COORDINATE_M:g} m; move the origin so that all "
-                "coordinates are within"
+                f"{axis} of {name} is {value:g} m, outside {-MAX_COORDINATE_M:g} to {MAX_COORDINATE_M:g} m; move the origin so "
+                "that all coordinates are within"
             )
     return point
 

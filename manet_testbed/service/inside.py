@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from manet_testbed import messages
-from mobility.trace import is_inside, outside
+from scenarios.live_events import live_event
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import STOP_DEADLINE_S
 from testbed.runs.isolation import Report
@@ -24,6 +24,7 @@ from testbed.runs.verdict import BETTER_FIRST, add_judgements
 from testbed.runs.waits import Waits
 from testbed.runs.watch import Watch
 from testbed.stages import iproute
+from testbed.stages.events import carry_out
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost
@@ -162,11 +163,12 @@ class Requests:
 
     def do_move(self, station: str, position: list[float], speed_mps: float | None) -> Answer:
         """Move a station, at once or at a speed."""
-        area = self.network.site.scenario.area
-        if area is not None and not is_inside(position, area):
-            raise UsageError(f"{station}: move: would go to {outside(position, area)}; stay within, or give a larger area")
-        speed = {} if speed_mps is None else {"speed_mps": speed_mps}
-        self.network.medium.ask("move", station=station, position=position, **speed)
+        keys = {"move": station, "to": position, "speed": speed_mps}
+        try:
+            event = live_event(self.network.site.scenario, keys, {"to": "position"})
+        except UsageError as problem:
+            raise UsageError(f"{station}: move: {problem}") from None
+        carry_out(self.network.medium, event)
         return {}, ()
 
     def do_power(self, station: str, on: bool) -> Answer:

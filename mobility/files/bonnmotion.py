@@ -18,7 +18,7 @@ import zlib
 from itertools import pairwise
 from pathlib import Path
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text, plain_number
 
 MAX_NODES = 1000  # as topologies/layouts.py
 MAX_UNPACKED_BYTES = 200_000_000  # of an unpacked file
@@ -146,12 +146,8 @@ class _Parser:
         return legs
 
     def _number(self, text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        good = math.isfinite(value) and "_" not in text
-        self._expect(good, f'"{text[:40]}" is not a number; a line has t x y of each waypoint')
+        value = plain_number(text)
+        self._expect(math.isfinite(value), f'"{text[:40]}" is not a number; a line has t x y of each waypoint')
         return value
 
     def _expect(self, condition: bool, text: str) -> None:

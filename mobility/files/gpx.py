@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NoReturn
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, plain_number
 
 EARTH_M = 6_371_000.0
 MAX_TRACKS = 1000  # as topologies/layouts.py
@@ -139,10 +139,7 @@ class _Reader:
         return self._number(key, attributes.get(key, ""), most)
 
     def _number(self, key: str, text: str, most: float) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
+        value = plain_number(text)
         if not abs(value) <= most:
             self._fail(f'{key} "{text[:40]}" must be a number from {-most:g} to {most:g}; correct it')
         return value

@@ -17,7 +17,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text, plain_number
 
 MAX_NODES = 1000  # as topologies/layouts.py
 UNREACHABLE = 16_777_215  # hops in a `god` line for no path
@@ -202,11 +202,8 @@ class _Parser:
         return node
 
     def _number(self, key: str, text: str, least: float, most: float) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        good = math.isfinite(value) and least <= value <= most and "_" not in text
+        value = plain_number(text)
+        good = math.isfinite(value) and least <= value <= most
         self._expect(good, f'{key} "{text.strip()}" must be a number from {least:g} to {most:g}; correct it')
         return value
 

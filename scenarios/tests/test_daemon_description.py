@@ -120,7 +120,7 @@ REFUSED = {
     '"./no.toml"': 'key "routing": there is no file "{}/no.toml"; give the path of a daemon\'s description (TOML), relative to',
     '"no/such"': 'key "routing": there is no file "{}/no/such"',
     '"dd"': 'key "routing": "dd" is not known; use one of "static"',
-    '"x.toml\\u0000"': 'key "routing": "x.toml\\x00" is not known',
+    '"x.toml\\u0000"': 'key "routing": has a NUL character, which no command or file may have; remove it',
     '"/dev/zero"': 'key "routing": there is no file "/dev/zero"',
     '"./babeld.toml"': 'key "routing": "babeld" is no name for a daemon; rename the file: at most 32 letters',
     '{ protocol = "./d.toml", q = 1 }': 'key "routing.q": unknown key; the keys here are protocol, p, name',

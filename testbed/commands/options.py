@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from mobility.trace import plain_number
+
 NO_STORE = "no result store (runs.parquet); `./manet report DIR` writes that of a folder of results"
 DURATIONS = {"m": 60.0, "h": 3600.0}  # s
 HELP_COLUMNS = 80  # of a line of help, on a terminal however wide; the examples are written for it
@@ -43,17 +45,9 @@ def positive(text: str) -> int:
     return number
 
 
-def _number(text: str) -> float:
-    """The number, or NaN, which no bound accepts."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def metres(text: str) -> float:
     """The type of an option: a range in metres, above 0 to 1e6."""
-    value = _number(text)
+    value = plain_number(text)
     if not 0 < value <= 1e6:
         raise argparse.ArgumentTypeError(f'"{text}" is not a range in metres above 0')
     return value
@@ -61,7 +55,7 @@ def metres(text: str) -> float:
 
 def seconds(text: str) -> float:
     """The type of an option: a finite number of seconds."""
-    value = _number(text)
+    value = plain_number(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f'"{text}" is not a time in seconds, such as 12.5')
     return value
@@ -69,7 +63,7 @@ def seconds(text: str) -> float:
 
 def duration_s(text: str) -> float:
     """The type of an option: a duration above 0 in minutes, or with its unit, m or h; returns seconds."""
-    value = _number(text[:-1] if text[-1:] in DURATIONS else text) * DURATIONS.get(text[-1:], DURATIONS["m"])
+    value = plain_number(text[:-1] if text[-1:] in DURATIONS else text) * DURATIONS.get(text[-1:], DURATIONS["m"])
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f'"{text}" is not a duration such as 90m or 2h (a number alone: minutes)')
     return value

@@ -9,13 +9,17 @@ they are used.
 """
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from mininet.log import output
 
+from scenarios.owned import Node, problem
+from scenarios.quantities import of_word
 from testbed.errors import UsageError, did_you_mean
+from topologies.layouts import MAX_COORDINATE_M
 
 MISSPELT = 0.8  # difflib's ratio from which a name is taken for a known one, misspelt: "rnage" for "range"
 # Arguments of nodes and links that Mininet-WiFi (2.7) or Mininet reads, so that they cannot be passed over.
@@ -118,14 +122,30 @@ def choice(call: str, name: str, value: object, known: Mapping[str, object], why
 
 
 def number(call: str, name: str, value: object, minimum: float = float("-inf"), maximum: float = float("inf")) -> float:
-    """The value as a number; as in Mininet-WiFi it may be text. Raises UsageError outside of `minimum` to `maximum`."""
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise UsageError(f"{call}: {name}={value!r}: is not a number") from None
+    """The value as a finite number; as in Mininet-WiFi it may be text. Raises UsageError outside of `minimum` to `maximum`."""
+    found = _as_number(value)
+    if found is None or not math.isfinite(found):
+        raise UsageError(f"{call}: {name}={value!r}: is not a number")
     if not minimum <= found <= maximum:
         raise UsageError(f"{call}: {name}={value!r}: is outside {minimum:g} to {maximum:g}")
     return found
+
+
+def within(call: str, name: str, value: object, limits: Node) -> float:
+    """The value as a number within its owner's limits. Raises UsageError with the words of a scenario's key."""
+    found = _as_number(value)
+    if wrong := problem(limits, value if found is None else found):
+        raise UsageError(f"{call}: {name}={value!r}: {wrong}")
+    return float(found or 0.0)
+
+
+def _as_number(value: object) -> float | None:
+    """A number, or its text; None for any other value."""
+    try:
+        found = of_word(value.strip()) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if isinstance(found, str) else found
 
 
 def point(call: str, name: str, value: object) -> tuple[float, float, float]:
@@ -133,7 +153,7 @@ def point(call: str, name: str, value: object) -> tuple[float, float, float]:
     parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if len(parts) not in (2, 3):
         raise UsageError(f"{call}: {name}={value!r}: is not a place; write 'x,y,z', in metres")
-    x, y, z = [number(call, name, part) for part in [*parts, 0.0][:3]]
+    x, y, z = [number(call, name, part, -MAX_COORDINATE_M, MAX_COORDINATE_M) for part in [*parts, 0.0][:3]]
     return x, y, z
 
 

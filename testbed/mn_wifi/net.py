@@ -18,6 +18,7 @@ from mininet.log import info, output
 from mobility.trace import Leg, Trace, TraceError
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
+from scenarios.quantities import MAX_SPEED_MPS
 from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
@@ -43,9 +44,12 @@ from testbed.stages.medium import RADIOS
 from testbed.stages.pause import Movement
 from testbed.stages.station import NamespaceHost
 from topologies.addresses import ip_address
+from topologies.layouts import MAX_COORDINATE_M
 
 PICTURE_EVERY_S = 2.0
 RADIO_LINKS = (links.adhoc, links.mesh, links.ITSLink)
+# of min_x, max_v, ...: smallest and largest value by the last letter
+BOUNDS = {**dict.fromkeys("xy", (-MAX_COORDINATE_M, MAX_COORDINATE_M)), "v": (0.0, MAX_SPEED_MPS)}
 HWSIM_MODES = {"mesh": "mesh", "ITSLink": "ocb"}  # by the link's class; others: an IBSS
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # kernel names that differ from those of a scenario
@@ -239,7 +243,10 @@ class Mininet_wifi(Powers):
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
         numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance", "g_velocity", "aggregation"} & options.keys()
-        found: dict[str, Any] = {key: number("setMobilityModel", key, options[key], 0) for key in numbers}
+        found: dict[str, Any] = {
+            key: number("setMobilityModel", key, options[key], 0, MAX_SPEED_MPS if "velocity" in key else math.inf)
+            for key in numbers
+        }
         if "model" not in options:
             raise UsageError("setMobilityModel: names no model; add model='RandomWayPoint'")
         found |= {key: number("setMobilityModel", "time", value, 0, 1e5) for key, value in times.items()}
@@ -288,7 +295,8 @@ class Mininet_wifi(Powers):
 
     def _bounded(self, bounds: Bounds, options: Mapping[str, object], call: str) -> Bounds:
         known = {field.name for field in fields(Bounds)}
-        return replace(bounds, **{key: number(call, key, value) for key, value in options.items() if key in known})
+        given = {key: value for key, value in options.items() if key in known}
+        return replace(bounds, **{key: number(call, key, value, *BOUNDS[key[-1]]) for key, value in given.items()})
 
     # --- as a scenario --------------------------------------------------------------------------------------------
 

@@ -4,11 +4,14 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from scenarios.live_events import live_event
 from testbed.errors import UsageError
 from testbed.host import namespace
-from testbed.mn_wifi.arguments import number, point, refuse_others
+from testbed.mn_wifi.arguments import number, point, refuse_others, within
 from testbed.mn_wifi.interface import NotHere, WirelessInterface
+from testbed.mn_wifi.settings import LIMITS
 from testbed.stages import iproute
+from testbed.stages.events import carry_out
 from testbed.stages.station import ipv6_sysctls
 from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
 
@@ -182,10 +185,15 @@ class Station(Node):
 
     def setPosition(self, pos: object) -> None:
         """Move to `'x,y,z'` in metres; a running station moves at once."""
-        self._place = point(f"{self.name}.setPosition", "pos", pos)
+        place = point(f"{self.name}.setPosition", "pos", pos)
         standing = self.net.standing
         if standing is not None:
-            standing.network.medium.ask("move", station=self.name, position=list(self._place))
+            try:
+                event = live_event(standing.site.scenario, {"move": self.name, "to": list(place)}, {"to": "pos"})
+            except UsageError as problem:
+                raise UsageError(f"{self.name}.setPosition: {problem}") from None
+            carry_out(standing.network.medium, event)
+        self._place = place
 
     def get_distance_to(self, dst: "Station") -> float:
         """The distance to another station in metres, rounded to centimetres."""
@@ -193,22 +201,20 @@ class Station(Node):
         return round(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5, 2)
 
     def setRange(self, range: object, intf: object = None) -> None:
-        """Range of the radio in metres (0.1 to 100 000); replaces a power."""
-        self._radio("setRange", "range", number(f"{self.name}.setRange", "range", range, 0.1, 1e5), intf)
+        """Range of the radio in metres; replaces a power."""
+        self._radio("setRange", "range", range, intf)
 
     def setTxPower(self, txpower: object, intf: object = None) -> None:
-        """Transmit power in dBm (-50 to 100); replaces a range."""
-        self._radio("setTxPower", "txpower", number(f"{self.name}.setTxPower", "txpower", txpower, -50, 100), intf)
+        """Transmit power in dBm; replaces a range."""
+        self._radio("setTxPower", "txpower", txpower, intf)
 
     def setAntennaGain(self, gain: object, intf: object = None) -> None:
-        """Antenna gain in dBi (-50 to 50), for what the station sends and what it receives."""
-        self._radio("setAntennaGain", "antennaGain", number(f"{self.name}.setAntennaGain", "gain", gain, -50, 50), intf)
+        """Antenna gain in dBi, for what the station sends and what it receives."""
+        self._radio("setAntennaGain", "antennaGain", gain, intf)
 
     def setAntennaHeight(self, height: object, intf: object = None) -> None:
-        """Height of the antenna in metres (0.01 to 1000); only twoRayGround depends on it."""
-        self._radio(
-            "setAntennaHeight", "antennaHeight", number(f"{self.name}.setAntennaHeight", "height", height, 0.01, 1000), intf
-        )
+        """Height of the antenna in metres; only twoRayGround depends on it."""
+        self._radio("setAntennaHeight", "antennaHeight", height, intf)
 
     def get_txpower(self, intf: object = None) -> float:
         """Transmit power in dBm."""
@@ -223,9 +229,9 @@ class Station(Node):
         """The interface of this name."""
         return self.interface("getNameToWintf", intf)
 
-    def _radio(self, call: str, name: str, value: float, intf: object) -> None:
+    def _radio(self, call: str, name: str, value: object, intf: object) -> None:
         self.interface(call, intf)
-        self.net.change_radio(self, call, name, value)
+        self.net.change_radio(self, call, name, within(f"{self.name}.{call}", name, value, LIMITS[name]))
 
     def IP(self, intf: object = None) -> str:
         """The IPv4 address."""

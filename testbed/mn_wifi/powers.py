@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from scenarios.keys import Keys
 from testbed.errors import UsageError
 from testbed.mn_wifi import settings
-from testbed.mn_wifi.arguments import number
+from testbed.mn_wifi.arguments import within
 from testbed.mn_wifi.propagation import DEFAULT
 from testbed.mn_wifi.radio import OWN_RANGE, PROFILES, Radio, own_of_profile
 from testbed.stages import radios
@@ -63,12 +63,12 @@ class Powers:
             text = f"{', '.join(sorted(channels))} of {', '.join(map(str, self.stations))}"
             raise UsageError(f"channel: {text}: all stations have the same radio here; give all of them the same channel")
         found: dict[str, Any] = {}
-        for name, key, minimum, maximum in settings.RADIO:
+        for name, key, limits in settings.RADIO:
             value = self.option_of(station, name)
             if name == "channel" and self.infrastructure.used:
                 found[key] = self.infrastructure.channel()
             elif value is not None:
-                found[key] = number("addStation", name, value, minimum, maximum)
+                found[key] = within("addStation", name, value, limits)
         radio = Radio(**{"mode": mode, "channel": 36 if mode == "a" else 1, **found})
         own = self._has_own_range()
         return replace(radio, channel=int(radio.channel), of_profile=own)

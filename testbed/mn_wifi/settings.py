@@ -6,6 +6,7 @@ from ipaddress import IPv4Interface
 from typing import Any
 
 from scenarios import owned
+from scenarios.radios import SETTINGS
 from testbed.errors import UsageError
 from testbed.mn_wifi import link
 from testbed.mn_wifi.arguments import Arguments, choice, number
@@ -34,14 +35,15 @@ COMMON = {
     "proto": "all stations of a network run one routing protocol",
     "ssid": "all stations are in one ad hoc network",
 }
-# name of the argument, of Radio's field, smallest and largest value
-RADIO = (
-    ("range", "range_m", 0.1, 1e5),
-    ("txpower", "tx_power_dbm", -50, 100),
-    ("antennaGain", "gain_db", -50, 50),
-    ("antennaHeight", "height_m", 0.01, 1000),
-    ("channel", "channel", 1, 200),
+# name of the argument, of Radio's field, the limits
+RADIO: tuple[tuple[str, str, owned.Node], ...] = (
+    ("range", "range_m", SETTINGS["range"]),
+    ("txpower", "tx_power_dbm", SETTINGS["txpower"]),
+    ("antennaGain", "gain_db", SETTINGS["gain"]),
+    ("antennaHeight", "height_m", SETTINGS["height"]),
+    ("channel", "channel", {"type": "integer", "minimum": 1, "maximum": 200}),
 )
+LIMITS = {name: limits for name, _key, limits in RADIO}
 
 
 class NotACall(UsageError, AttributeError):

@@ -4,23 +4,24 @@ Names and meaning are Mininet-WiFi's, in `manet cli` and in the prompt of a scri
 """
 
 import math
+from collections.abc import Sequence
 
 from mininet.log import output
 
-from mobility.trace import is_inside, outside
+from scenarios.events import Event
+from scenarios.live_events import live_event
+from scenarios.owned import problem
+from scenarios.quantities import of_word
+from scenarios.radios import SETTINGS, dbm, watts
 from testbed.errors import UsageError
 from testbed.stages import radios
+from testbed.stages.events import carry_out
 from testbed.stages.pause import Movement
 from testbed.stages.routing import Network
 from testbed.stages.station import NamespaceHost
 
 RADIO_USAGE = "radio [station [txpower=DBM] [gain=DB] [height=M]]"
-# option of `radio`: key of the medium, smallest and largest value
-RADIO_OPTIONS = {
-    "txpower": ("tx_power_w", -100.0, 300.0),
-    "gain": ("antenna_gain_db", -100.0, 100.0),
-    "height": ("antenna_height_m", 0.001, 1000.0),
-}
+RADIO_OPTIONS = {"txpower": "tx_power_w", "gain": "antenna_gain_db", "height": "antenna_height_m"}  # keys of `radios`
 
 
 def say(text: str) -> None:
@@ -52,16 +53,18 @@ class PlaceVerbs:
     def do_setPosition(self, line: str) -> None:
         "Put a station at a place (metres), at once.\nUsage: setPosition station x,y[,z]"
         words = line.replace(",", " ").split()
-        try:
-            x, y, z = [*map(float, words[1:]), 0.0][:3] if len(words) in (3, 4) else ()
-        except ValueError:
+        if len(words) not in (3, 4):
             say("usage: setPosition station x,y[,z]        (metres)")
-            return
-        if self._is_node(words[0]) and self._has_radio(self.network.net[words[0]]):  # type: ignore[attr-defined]
-            area = self.network.site.scenario.area
-            if area is not None and not is_inside((x, y, z), area):
-                raise UsageError(f"{words[0]} would go to {outside((x, y, z), area)}; stay within, or give a larger area")
-            self.network.medium.ask("move", station=words[0], position=[x, y, z])
+        elif self._is_node(words[0]) and self._has_radio(self.network.net[words[0]]):  # type: ignore[attr-defined]
+            self.move(words[0], words[1:])
+
+    def move(self, station: str, position: Sequence[str], speed: str | None = None) -> Event:
+        """Move a station, at once or at a speed, all as words of a line. Raises UsageError."""
+        pace = {} if speed is None else {"speed": of_word(speed)}
+        keys = {"move": station, "to": [of_word(word) for word in position], **pace}
+        event = live_event(self.network.site.scenario, keys, {"to": "position"})
+        carry_out(self.network.medium, event)
+        return event
 
     def do_stop(self, _line: str) -> None:
         "Stop all stations where they are; `start` lets them go on.\nUsage: stop"
@@ -99,18 +102,15 @@ class PlaceVerbs:
 
 def _radio_option(word: str) -> tuple[str, float]:
     """`txpower=14` as a key of the medium and its value. Raises UsageError."""
-    option, _, text = word.partition("=")
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    key, least, most = RADIO_OPTIONS.get(option, ("", 0.0, 0.0))
-    if not (key and least <= value <= most):
-        limits = f"; {least:g} to {most:g}" if key else ""
-        raise UsageError(f"usage: {RADIO_USAGE}        ({word}{limits})")
-    return key, 10 ** (value / 10) / 1000 if option == "txpower" else value
+    option, equals, text = word.partition("=")
+    if option not in RADIO_OPTIONS or not equals:
+        raise UsageError(f"usage: {RADIO_USAGE}        ({word})")
+    value = of_word(text)
+    if wrong := problem(SETTINGS[option], value):
+        raise UsageError(f"{option}: {wrong}")
+    return RADIO_OPTIONS[option], watts(float(value)) if option == "txpower" else float(value)
 
 
 def _radio_text(station: str, values: dict[str, float]) -> str:
-    dbm = 10 * math.log10(1000 * values["tx_power_w"])
-    return f"{station}: {dbm:.2f} dBm, gain {values['antenna_gain_db']:g} dB, height {values['antenna_height_m']:g} m"
+    level = dbm(values["tx_power_w"])
+    return f"{station}: {level:.2f} dBm, gain {values['antenna_gain_db']:g} dB, height {values['antenna_height_m']:g} m"

@@ -30,7 +30,7 @@ from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
 from mininet.util import quietRun
 
-from mobility.trace import Trace, is_inside, outside
+from mobility.trace import Trace
 from scenarios.scenario import Scenario
 from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
@@ -283,21 +283,12 @@ class Prompt(PlaceVerbs, Completion, CLI):
     def do_move(self, line: str) -> None:
         "Move a station (metres), at once or at a speed (m/s).\nUsage: move station x y [z] [speed]"
         words = line.split()
-        try:
-            numbers = [float(word) for word in words[1:]]
-        except ValueError:
-            numbers = []
-        if not 2 <= len(numbers) <= 4:
+        if not 3 <= len(words) <= 5:
             say("usage: move station x y [z] [speed]        (metres, m/s)")
         elif self._is_node(words[0]):
-            x, y, z = position = [*numbers[:3], 0.0][:3]
-            area = self.network.site.scenario.area
-            if area is not None and not is_inside(position, area):
-                say(f"*** {words[0]} would go to {outside(position, area)}; stay within, or give the scenario a larger area")
-                return
-            speed = {"speed_mps": numbers[3]} if len(numbers) == 4 else {}
-            self.network.medium.ask("move", station=words[0], position=position, **speed)
-            pace = f"at {numbers[3]:g} m/s" if speed else "at once"
+            event = self.move(words[0], words[1:4], *words[4:])
+            x, y, z = [*map(float, event.to or ()), 0.0][:3]
+            pace = "at once" if event.speed is None else f"at {event.speed:g} m/s"
             say(f"{words[0]}: to ({x:g}, {y:g}) m, height {z:g} m, {pace}")  # a third number is no speed
 
     def do_replay(self, line: str) -> None:

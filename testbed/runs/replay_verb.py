@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from scenarios.quantities import of_word
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages import replay
@@ -45,16 +46,9 @@ class ReplayVerb:
         return f"{now.file}: {now.stations} stations, {now.legs} rows until {now.last_s:g} s, {where}{others}"
 
 
-def _options(words: list[str]) -> dict[str, float]:
+def _options(words: list[str]) -> dict[str, float | str]:
     """`speed` or `factor`, as keys of a scenario's `mobility`."""
-    found: dict[str, float] = {}
-    for word in words:
-        key, _, value = word.partition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = 0.0
-        if key not in ("speed", "factor") or not 0 < number <= 1000 or found:
-            raise UsageError(f"usage: {USAGE}        ({word}: one of the two, above 0 to 1000)")
-        found[key] = number
-    return found
+    pairs = [word.partition("=") for word in words]
+    if len(pairs) > 1 or any(key not in ("speed", "factor") for key, _, _ in pairs):
+        raise UsageError(f"usage: {USAGE}        ({' '.join(words)}: one of the two)")
+    return {key: of_word(value) for key, _, value in pairs}

@@ -172,7 +172,7 @@ class StoppedPrograms:
     def _state(self, pid: int) -> tuple[str, int]:
         """State and session of a process; empty if it has ended."""
         try:
-            with open(f"{self._proc}/{pid}/stat", "rb", buffering=0) as stat:  # a third of the time of Path.read_text
+            with Path(f"{self._proc}/{pid}/stat").open("rb", buffering=0) as stat:
                 fields = stat.read(STAT_BYTES).rpartition(b")")[2].split(maxsplit=4)
             return fields[0].decode(), int(fields[3])
         except (OSError, IndexError, ValueError):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mininet.log import output
 
-from testbed.errors import RunError
+from testbed.errors import RunError, UsageError
 from testbed.host.processes import SLOWER, Processes
 from testbed.stages.routing import Network
 from testbed.stages.station import NamespaceHost
@@ -108,6 +108,8 @@ def measure(
 ) -> Throughput:  # fmt: skip
     """The throughput from `source`, the client, to `target` over `seconds`, by IPv4 or IPv6. Raises NotReached if no connection
     succeeds in time, RunError for all else."""
+    if source.name == target.name:
+        raise UsageError(f"iperf {source.name} {target.name}: a station would measure itself; name two")
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's

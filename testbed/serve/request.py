@@ -132,8 +132,9 @@ def _of_experiment(body: dict[str, Any]) -> Made:
 
 
 def _refusal(path: KeyPath, text: str) -> UsageError:
-    key = ".".join(str(part) for part in path)
-    return UsageError(f'key "{shortened(key)}": {text}' if key else text)
+    within = path[:1] == ("scenario",) and len(path) > 1  # a key of the scenario, which has a name of its own in messages
+    key = ".".join(str(part) for part in path[within:])
+    return UsageError(f'{"scenario: " * within}key "{shortened(key)}": {text}' if key else text)
 
 
 def _setting(key: str, value: Any) -> str:

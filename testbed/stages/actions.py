@@ -15,8 +15,7 @@ from typing import Any
 
 from analysis.events_file import VIEW
 from scenarios.events import Event
-from scenarios.refusal import validated
-from scenarios.scenario import Scenario
+from scenarios.live_events import live_event
 from testbed.errors import ManetError, UsageError
 from testbed.stages.control import MediumControl
 from testbed.stages.event_log import EventLog
@@ -78,13 +77,7 @@ class Actions:
         keys = {name: wanted[key] for key, name in names.items()}
         if "link" in keys:
             keys["link"] = [wanted["from"], wanted["to"]]
-        own = {name: key for key, name in names.items()}
-
-        def refusal(path: tuple[str | int, ...], text: str) -> UsageError:
-            return UsageError(f"{own[str(path[2])]}: {text}" if len(path) > 2 and path[2] in own else text)
-
-        tables = self._site.scenario.model_dump(by_alias=True, mode="json")
-        return validated(Scenario, {**tables, "events": [{"at": 0, **keys}]}, refusal).events[0]
+        return live_event(self._site.scenario, keys, {name: key for key, name in names.items()})
 
 
 @contextmanager

@@ -167,7 +167,7 @@ def events_running(
     events.check()
 
 
-def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
+def carry_out(control: "MediumControl | Medium", event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
     """Carry out an event of the medium; returns station and detail as events.csv lists them."""
     match event.kind:
         case "power":

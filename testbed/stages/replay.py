@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from mobility.trace import NS_PER_S, Trace, TraceError
 from scenarios.movement import Replay
 from scenarios.movement_files import replayed
+from scenarios.refusal import validated
 from scenarios.scenario import Scenario
+from scenarios.toml_lines import Path as KeyPath
 from testbed.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -35,15 +37,19 @@ class Playing:
     legs: int
 
 
-def movement(path: Path, scenario: Scenario, *, factor: float | None = None, speed: float | None = None) -> Trace:
+def movement(path: Path, scenario: Scenario, **pace: float | str) -> Trace:
     """The file's movement of the scenario's stations, at `factor` times its pace or at a mean `speed` (m/s); checked."""
-    settings = Replay(model="file", file=str(path), factor=factor, speed=speed, at="traffic")
+    settings = validated(Replay, {"model": "file", "file": str(path), "at": "traffic", **pace}, _refusal)
     try:
         made = replayed(settings, path, scenario.station_names(), 0.0)
         made.check_inside(scenario.area)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
     return made
+
+
+def _refusal(path: KeyPath, text: str) -> UsageError:
+    return UsageError(f"replay: {path[-1]}: {text}" if path else f"replay: {text}")
 
 
 def play(control: "Medium | MediumControl", made: Trace) -> Playing:

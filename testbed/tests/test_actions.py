@@ -48,7 +48,7 @@ REFUSED = {
     "op: use one of": {"op": "stop"},
     'station: there is no station "sta9"': {"op": "power", "station": "sta9", "on": True},
     "on: is missing": {"op": "power", "station": "sta3"},
-    "position: ": {"op": "move", "station": "sta3", "position": [-1, 0]},
+    "position: ": {"op": "move", "station": "sta3", "position": [-2e7, 0]},
     "error_rate: ": {"op": "link", "from": "sta1", "to": "sta2", "error_rate": 2},
     "to: there is no station": {"op": "flow", "from": "sta1", "to": "nobody"},
     "tcp: this kernel has no": {"op": "flow", "from": "sta1", "to": "sta4", "tcp": "nosuch"},

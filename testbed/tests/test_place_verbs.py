@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.runs import completion, place_verbs, prompt
 
@@ -37,7 +38,8 @@ def shell(monkeypatch, tmp_path):
         def hosts(self) -> list:
             return hosts
 
-    site = SimpleNamespace(scenario=SimpleNamespace(area=(100.0, 100.0)), directory=tmp_path)
+    wires = [{"station": "sta1", "host": "h1"}]
+    site = SimpleNamespace(scenario=Scenario(hops=1, spacing=50, area=(100.0, 100.0), wires=wires), directory=tmp_path)
     made.network = SimpleNamespace(
         net=Net({host.name: host for host in hosts}), stations=stations, medium=SimpleNamespace(ask=ask), site=site
     )
@@ -63,9 +65,11 @@ def test_a_station_is_put_at_a_place(shell, line):
 
 
 def test_a_wrong_place_moves_nothing(shell):
-    for line in ("", "sta2", "sta2 10", "sta2 x,y", "sta2 1,2,3,4"):
+    for line in ("", "sta2", "sta2 10", "sta2 1,2,3,4"):
         shell.do_setPosition(line)
-    assert shell.said == ["usage: setPosition station x,y[,z]        (metres)"] * 5
+    assert shell.said == ["usage: setPosition station x,y[,z]        (metres)"] * 4
+    with pytest.raises(UsageError, match='position: "x" is not a distance; give a number in m'):
+        shell.do_setPosition("sta2 x,y")
     with pytest.raises(UsageError, match=r"sta2 would go to \(101, 0\)"):
         shell.do_setPosition("sta2 101,0")
     assert not shell.asked
@@ -83,8 +87,14 @@ def test_a_power_is_shown_and_changed_in_dbm(shell, tmp_path):
     assert shell.said == ["sta1: 20.00 dBm, gain 5 dB, height 1.5 m"] * 2
     assert shell.asked[1] == ("radio", {"station": "sta1", "tx_power_w": pytest.approx(0.1), "antenna_gain_db": 3.0})
     assert (tmp_path / "radios.csv").read_text().endswith("9,sta1,0.1,5.0,1.5\n")
-    for option in ("txpower=loud", "gain=101", "power=3", "txpower"):
+    for option in ("power=3", "txpower"):
         with pytest.raises(UsageError, match="usage: radio"):
+            shell.do_radio(f"sta1 {option}")
+    for option, wrong in (
+        ("txpower=loud", '"loud" is of the wrong type; give a number in dBm'),
+        ("gain=101", "give at most 100 dB"),
+    ):
+        with pytest.raises(UsageError, match=wrong):
             shell.do_radio(f"sta1 {option}")
 
 

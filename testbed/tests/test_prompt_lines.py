@@ -7,13 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from testbed.errors import RunError
+from scenarios.scenario import Scenario
+from testbed.errors import RunError, UsageError
 from testbed.mn_wifi.cli import CLI
 from testbed.runs import prompt
 
 
 def site(area):
-    return SimpleNamespace(scenario=SimpleNamespace(area=area))
+    return SimpleNamespace(scenario=Scenario(hops=1, spacing=10, area=area))
 
 
 @pytest.mark.parametrize("last", ["EOF", "exit", "quit"])
@@ -60,10 +61,12 @@ def test_a_move_that_leaves_the_area_is_refused_as_a_trace_that_does_is(monkeypa
     shell = prompt.Prompt.__new__(prompt.Prompt)
     medium = SimpleNamespace(ask=lambda op, **arguments: given.append(op))
     shell.network = SimpleNamespace(net={"sta2": None}, medium=medium, site=site(area=(300.0, 50.0)))
-    shell.do_move(line)
-    assert given == []
-    expected = f"*** sta2 would go to {where} m, outside the area of 300 x 50 m; stay within, or give the scenario a larger area"
-    assert printed == [expected]
+    with pytest.raises(UsageError) as refused:
+        shell.do_move(line)
+    assert given == printed == []
+    assert str(refused.value) == (
+        f"position: sta2 would go to {where} m, outside the area of 300 x 50 m; correct the place, or give a larger area"
+    )
     shell.network.site = site(area=None)
     shell.do_move(line)
     assert given == ["move"]

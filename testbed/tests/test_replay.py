@@ -111,8 +111,13 @@ def test_the_verb_names_the_file_being_played_and_stops_it(tmp_path):
     assert printed[0].startswith("no movement file is being replayed; usage: replay FILE")
     assert printed[1].endswith("2 stations, 5 rows until 5 s, begins in 0.3 s; 1 stations are not in it and stand still")
     assert "all stations stop" in printed[2] and medium.requests[-1] == ("halt", {})
-    for line in ("x.csv pace=2", "x.csv speed=0", "x.csv speed=nan", "x.csv speed=1 factor=2", "x.csv fast"):
-        with pytest.raises(UsageError, match="usage: replay FILE"):
+    for line, wrong in {
+        "x.csv speed=0": "replay: speed: 0.0 is out of range; give more than 0 m/s",
+        "x.csv speed=nan": "replay: speed: nan is not a finite number",
+        "x.csv factor=1001": "replay: factor: 1001.0 is out of range; give at most 1000",
+        **dict.fromkeys(("x.csv pace=2", "x.csv speed=1 factor=2", "x.csv fast"), "usage: replay FILE"),
+    }.items():
+        with pytest.raises(UsageError, match=wrong):
             verb(line)
 
 

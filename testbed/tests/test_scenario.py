@@ -284,9 +284,8 @@ ERRORS = {
         'x.toml: line 2: key "positions": two stations are named "sta1"; give each its own name',
     ),
     "a position out of range": (
-        'topology = "positions"\npositions = [[0, 0], [-5, 1]]',
-        'x.toml: line 2: key "positions": x of sta2 is -5 m, outside 0 to 100000 m; '
-        "move the origin so that all coordinates are within",
+        'topology = "positions"\npositions = [[0, 0], [-2e7, 1]]',
+        'x.toml: line 2: key "positions.1.at.0": -20000000.0 is out of range; give at least -1e+07 m',
     ),
     "a position that is text": (
         'topology = "positions"\npositions = [\n  [0, 0],\n  [1, "x"],\n]',
@@ -581,8 +580,8 @@ ERRORS = {
         'x.toml: line 2: key "events.0.to.1": "x" is not a distance; give a number in m, or text with one of m, km, cm',
     ),
     "a move out of the world": (
-        'hops = 2\nevents = [{at=1, move="sta1", to=[-1, 0]}]',
-        'x.toml: line 2: key "events.0.to": a coordinate is outside 0 to 100000 m; give a place within',
+        'hops = 2\nevents = [{at=1, move="sta1", to=[-2e7, 0]}]',
+        'x.toml: line 2: key "events.0.to.0": -20000000.0 is out of range; give at least -1e+07 m',
     ),
     "a cut of the way to a place": (
         'hops = 2\nevents = [{at=1, cut="next-hop", from="sta1", to=[1, 2]}]',

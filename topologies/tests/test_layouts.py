@@ -66,8 +66,8 @@ def test_explicit_positions_may_bring_names():
             "3 hops have no middle station for a cross; give an even number of hops, 2 or more",
         ),
         (
-            lambda: topologies.explicit([(0, 0), (0, -3)]),
-            "y of sta2 is -3 m, outside 0 to 100000 m; move the origin so that all coordinates are within",
+            lambda: topologies.explicit([(0, 0), (0, -2e7)]),
+            "y of sta2 is -2e+07 m, outside -1e+07 to 1e+07 m; move the origin so that all coordinates are within",
         ),
         (
             lambda: topologies.explicit([(0, 0), (1, 1)], ["sta2", None]),

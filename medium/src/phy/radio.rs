@@ -166,10 +166,10 @@ choices! {
 const RATE: Limits = within(100_000.0, 1e10).of("bit/s");
 /// Limits of a gain or a loss.
 pub const GAIN: Limits = within(-100.0, 100.0).of("dB");
-/// Limits of a transmit power.
-pub const TX_POWER: Limits = above(0.0).of("W");
-/// Limits of the height of an antenna.
-pub const ANTENNA_HEIGHT: Limits = above(0.0).of("m");
+/// Limits of a transmit power: -100 to 300 dBm. The upper one leaves room for a range of 100 km at a high path loss exponent.
+pub const TX_POWER: Limits = within(1e-13, 1e27).of("W");
+/// Limits of the height of an antenna, up to that of a range.
+pub const ANTENNA_HEIGHT: Limits = within(1e-3, 1e5).of("m");
 const WINDOW: Limits = within(1.0, 32_767.0).of("slots");
 const RETRIES: Limits = within(1.0, 255.0);
 

@@ -1,0 +1,27 @@
+"""Events that are asked for while a network runs: at a prompt, in a view, by a script, by a test process."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.errors import UsageError
+from scenarios.events import Event, check_events
+from scenarios.models import KeyProblem
+from scenarios.refusal import validated
+from scenarios.scenario import Scenario
+from scenarios.toml_lines import Path as KeyPath
+
+
+def live_event(scenario: Scenario, keys: Mapping[str, Any], named: Mapping[str, str] | None = None) -> Event:
+    """The event of these keys (`events` of formats/scenario.md), with all checks of one in a file. UsageError: `key: text`.
+    `named`: what the messages call a key, if not by its own name."""
+
+    def refusal(path: KeyPath, text: str) -> UsageError:
+        return UsageError(f"{(named or {}).get(str(path[0]), path[0])}: {text}" if path else text)
+
+    event = validated(Event, {"at": 0, **keys}, refusal)
+    wires = {frozenset((wire.station, wire.host)) for wire in scenario.wires}
+    try:
+        check_events([event], scenario.station_names(), scenario.host_names(), 0.0, scenario.area, wires)
+    except KeyProblem as problem:
+        raise refusal(problem.path[2:], str(problem)) from None
+    return event
