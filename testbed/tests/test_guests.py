@@ -243,6 +243,25 @@ def test_a_guest_runs_the_command_under_its_own_kernel_and_brings_output_files_a
     assert not lost.exists()
 
 
+@pytest.mark.slow
+def test_a_guest_finds_the_programs_of_its_callers_path(bootable, tmp_path):
+    (tmp_path / "my bin").mkdir()
+    (tmp_path / "my bin" / "own-daemon").write_text("#!/bin/sh\necho here\n")
+    (tmp_path / "my bin" / "own-daemon").chmod(0o755)
+    process = manet_vm(
+        tmp_path, "shell", "--", "own-daemon",
+        env={**os.environ, "PATH": f"{tmp_path / 'my bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    out, err = process.communicate(timeout=DEADLINE_S)
+    assert (process.returncode, out) == (0, "here\n"), err
+
+
+def test_the_path_of_a_guest_is_the_callers_with_debians_folders(monkeypatch):
+    monkeypatch.setenv("PATH", "/opt/bin:relative::/usr/bin")
+    assert guest.search_path() == "/opt/bin:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin"
+    assert guest.search_path([]) == guest.PATH
+
+
 APPENDS = """
 import os, subprocess, sys
 path = sys.argv[1]
