@@ -29,7 +29,7 @@ from testbed.campaigns.remaining import Work
 from testbed.campaigns.safe_load import SafeLoad
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.starts import STARTED, Start
-from testbed.errors import RunError
+from testbed.errors import RunError, UsageError
 
 RERUN_DIVISORS = (4, math.inf)  # of the parallel runs, at each rerun of a void run; the last is alone
 RETRIES = len(RERUN_DIVISORS)
@@ -243,17 +243,13 @@ class Schedule:
                 if stage in STARTED:
                     start.release()
 
-            ended = self.runner(
-                cell.scenario,
-                task.seed,
-                task.directory,
-                progress=report_stage,
-                cancel=self.stop,
-                experiment=task.experiment,
-                cell=cell.name,
-                variant=cell.variant,
-                axes=cell.axes,
-            )
+            try:
+                ended = self.runner(
+                    cell.scenario, task.seed, task.directory, progress=report_stage, cancel=self.stop,
+                    experiment=task.experiment, cell=cell.name, variant=cell.variant, axes=cell.axes,
+                )  # fmt: skip
+            except UsageError as refusal:  # such as a guest's, whose kernel lacks something: other cells can run
+                return Outcome(task, "failed", reason=str(refusal))
         _enter(task.directory, task.results)
         if ended.status == "complete":
             return Outcome(task, "complete", ended.verdict or "void")

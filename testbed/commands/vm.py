@@ -118,7 +118,7 @@ def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     guest.require(machine)
     cache = kernels.Cache(say=_say)
     unpacked, busybox = cache.get(kernel), cache.busybox()
-    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"PATH": guest.search_path()}
     environment |= {"PYTHONPATH": str(ROOT), "MANET_GUEST": kernel.name, metadata.COMMIT: metadata.commit() or ""}
     job = guest.Job(command or ["bash", "-i"], Path.cwd(), environment, shares(options.share))
     if not command:

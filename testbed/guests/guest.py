@@ -23,7 +23,7 @@ import tempfile
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -54,6 +54,13 @@ KVM_FAILED = (b"KVM internal error", b"failed to initialize kvm", b"Could not ac
 Output = Callable[[str, bytes], None]  # "out" or "err", and a piece of it
 
 
+def search_path(folders: Iterable[str] | None = None) -> str:
+    """PATH in a guest: these folders, by default those of the caller's PATH, whose programs the guest has at the same places;
+    then Debian's. Relative ones are left out, since the guest's daemons work in folders of their own."""
+    given = os.get_exec_path() if folders is None else folders
+    return ":".join(dict.fromkeys([*(folder for folder in given if folder.startswith("/")), *PATH.split(":")]))
+
+
 @dataclass
 class Job:
     """The command of a guest: `command` in `folder`. Its output files are lost, except in the folders `shares` and in those of
@@ -73,8 +80,8 @@ class Job:
         """The shell functions that init.sh reads. `interactive`: the command gets the console as its terminal. `time_s`: the
         guest's date; None leaves its own."""
         session = ["setsid", "-c"] if interactive else ["setsid"]  # -c: the terminal is the session's
-        environment = [f"{key}={value}" for key, value in self.environment.items()]
-        words = [*session, "env", "-i", f"PATH={PATH}", *environment, *self.command]
+        environment = [f"{key}={value}" for key, value in ({"PATH": PATH} | dict(self.environment)).items()]
+        words = [*session, "env", "-i", *environment, *self.command]
         places = [place for _folder, place in self.exports()]
         shares = [f"    mount_share {number} {shlex.quote(str(place))}" for number, place in enumerate(places)]
         lines = ["job_shares() {", "    :", *shares, "}", "job() {", f"    cd {shlex.quote(str(self.folder))} || return 126"]

@@ -62,6 +62,7 @@ load() { # MODULE, before /lib/modules is there
 # ----- second pass -------------------------------------------------------------------------------------------------------
 
 mount_the_rest() { # BUSYBOX
+    local modules
     "$1" mount -t proc proc /proc
     mount -t sysfs sys /sys
     mount -t devtmpfs dev /dev
@@ -79,11 +80,12 @@ mount_the_rest() { # BUSYBOX
         ln -s /proc/self/fd/1 /dev/stdout
         ln -s /proc/self/fd/2 /dev/stderr
     fi
-    # With modules where the kernel looks for them, algorithms and devices come on demand.
-    if [ ! -d "/usr/lib/modules/$(uname -r)" ]; then
-        mkdir -p /usr/lib/modules
-        mount -t tmpfs modules /usr/lib/modules
-        ln -s "$(option manet.modules)/lib/modules/$(uname -r)" "/usr/lib/modules/$(uname -r)"
+    # With modules where the kernel looks for them, algorithms and devices come on demand. A machine with no more than the headers of
+    # this kernel has the folder, too, with the links `build` and `source` in it.
+    modules=/usr/lib/modules/$(uname -r)
+    if [ ! -e "$modules/modules.dep" ]; then
+        mkdir -p "$modules"
+        ln -s "$(option manet.modules)/lib/modules/$(uname -r)"/* "$modules"
     fi
     modprobe tun
     ip link set lo up

@@ -21,6 +21,7 @@ from scenarios.movement_files import matching
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
+from testbed.guests import guest
 from testbed.guests.initramfs import Files
 from testbed.guests.kernels import Unpacked
 from testbed.programs import BUILT, ROOT
@@ -120,10 +121,16 @@ def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:
     return files
 
 
+def search_path(programs: Sequence[str]) -> str:
+    """PATH in a guest with the files of `of_run`: Debian's, and before it the folders of programs that are elsewhere."""
+    found = [shutil.which(program, path=guest.search_path()) for program in (*PROGRAMS, *programs) if "/" not in program]
+    usual = guest.PATH.split(":")
+    return guest.search_path([folder for path in found if path and (folder := str(Path(path).parent)) not in usual])
+
+
 def _add_program(files: Files, program: str | Path) -> Path:
     """Add a program, and the interpreter of a script. Returns the file to find libraries of."""
-    search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"])
-    found = shutil.which(program, path=search)
+    found = shutil.which(program, path=guest.search_path())
     if found is None:
         raise RunError(
             f"{program}: not found, and a run in virtual time has it in memory; install it, or run ./setup.sh --guests"

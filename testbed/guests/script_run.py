@@ -34,7 +34,7 @@ def run_in_guest(directory: Path, seed: int, overrides: tuple[str, ...], script:
     command = [sys.executable, "-P", "-m", "testbed", "script", "--out", str(directory), "--seed", str(seed), *settings]
     command += [str(script), *words]
     directory.mkdir(parents=True, exist_ok=True)
-    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"PATH": guest.search_path()}
     python_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     environment |= {"PYTHONPATH": python_path, "MANET_GUEST": kernel.name, metadata.COMMIT: metadata.commit() or ""}
     if sys.stdin is not None and sys.stdin.isatty():

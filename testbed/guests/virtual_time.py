@@ -101,12 +101,14 @@ class Guests:
         if unlisted is None:
             output.files = "memory"
             command = [*inside, "--inputs", str(INPUTS), "--mount", "manet.share0"]
+            environment["PATH"] = run_files.search_path(run_files.programs_of(scenario))
             job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
             with self._archive(scenario, directory) as archive:
                 status = guest.run_in_memory(self.kernel, job, machine, self._busybox, archive, output.take, cancel)
         else:
             self._say_once(f"{unlisted}: not known beforehand, so {NOT_REPEATED}")
             environment |= {name: os.environ[name] for name in (mininet_wifi.VARIABLE, "HOME") if name in os.environ}
+            environment["PATH"] = guest.search_path()
             command = [*inside, "--inputs", str(OUT), *program_files(scenario.routing)]
             job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
             status = guest.run_virtual(self.kernel, job, machine, self._busybox, output.take, cancel)
@@ -235,8 +237,7 @@ def program_files(routing: Routing) -> list[str]:
 
 
 def _program_paths(*names: str) -> list[str]:
-    search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"])
-    return [path for name in names if (path := shutil.which(name, path=search)) is not None]
+    return [path for name in names if (path := shutil.which(name, path=guest.search_path())) is not None]
 
 
 @cache

@@ -65,9 +65,15 @@ def program_path(
 
 
 def missing_requirement(
-    protocol: str, description: Description | None = None, *, programs: Programs = BUILT, path: str | None = None
+    protocol: str,
+    description: Description | None = None,
+    *,
+    programs: Programs = BUILT,
+    path: str | None = None,
+    own_kernel: bool = True,
 ) -> tuple[str, str] | None:
-    """(What is missing for the protocol, the remedy), or None if this machine can run it. `path` replaces PATH."""
+    """(What is missing for the protocol, the remedy), or None if this machine can run it. `path` replaces PATH; without
+    `own_kernel` a guest's kernel runs it, and this machine has the programs."""
     if protocol in OWN_DAEMONS:
         daemon = programs.daemon(protocol)
         return None if daemon.exists() else (f"{daemon}: not built", "run ./setup.sh")
@@ -75,7 +81,7 @@ def missing_requirement(
     if third_party is None:
         return None
     missing = [_not_usable(program) for program in third_party.programs if shutil.which(program, path=path) is None]
-    if third_party.module is not None and not modules.is_available(third_party.module):
+    if own_kernel and third_party.module is not None and not modules.is_available(third_party.module):
         missing.append(f"this kernel has no module {third_party.module}")
     return (", ".join(missing), third_party.remedy) if missing else None
 
@@ -88,13 +94,16 @@ def version_command(protocol: str, description: Description | None = None, progr
     return [third_party.programs[0], third_party.version] if third_party and third_party.version else None
 
 
-def require_protocol(protocol: str, description: Description | None = None, *, programs: Programs = BUILT) -> None:
-    """Raise UsageError if this machine cannot run the protocol; load its kernel module, before there are namespaces."""
-    missing = missing_requirement(protocol, description, programs=programs)
+def require_protocol(
+    protocol: str, description: Description | None = None, *, programs: Programs = BUILT, own_kernel: bool = True
+) -> None:
+    """Raise UsageError if this machine cannot run the protocol; load its kernel module, before there are namespaces.
+    `own_kernel`: as of missing_requirement."""
+    missing = missing_requirement(protocol, description, programs=programs, own_kernel=own_kernel)
     if missing is not None:
         raise UsageError(f'routing "{protocol}": {missing[0]}; {missing[1]}')
     third_party = _third_party(protocol, description)
-    if third_party is not None and third_party.module is not None and third_party.loads_module:
+    if own_kernel and third_party is not None and third_party.module is not None and third_party.loads_module:
         modules.load(third_party.module, f'routing "{protocol}"')
 
 

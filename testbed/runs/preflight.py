@@ -61,9 +61,7 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
     for scenario in scenarios:
         _check_uplink(scenario, place, allowed=allow_internet)
         _check_ipv6(scenario, place)
-    daemons = {type(scenario.routing): scenario.routing for scenario in scenarios}.values()
-    for routing in sorted(daemons, key=lambda each: each.protocol):
-        require_protocol(routing.protocol, routing.DESCRIPTION, programs=programs)
+    check_protocols(scenarios, programs)
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
     for scenario in scenarios:
         kernel_tcp.require_rto_min(scenario)
@@ -71,6 +69,13 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
         require_radios(radios)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
+
+
+def check_protocols(scenarios: Iterable[Scenario], programs: Programs, *, own_kernel: bool = True) -> None:
+    """UsageError for the first routing protocol that cannot run here; without `own_kernel` in guests of this machine."""
+    daemons = {type(scenario.routing): scenario.routing for scenario in scenarios}.values()
+    for routing in sorted(daemons, key=lambda each: each.protocol):
+        require_protocol(routing.protocol, routing.DESCRIPTION, programs=programs, own_kernel=own_kernel)
 
 
 def _check_ipv6(scenario: Scenario, place: str) -> None:

@@ -243,6 +243,19 @@ def test_a_failed_run_does_not_stop_the_others(campaign):
     assert outcomes[0].text() == "failed: sta2: its shell was killed; run it again"
 
 
+def test_a_refused_run_does_not_stop_the_others(campaign):
+    """A guest's kernel lacks something for one cell, or a program was removed in the meantime."""
+    runs = FakeRuns()
+
+    def refusing(scenario, seed, directory, **options):
+        if (scenario.hops, seed) == (2, 1):
+            raise UsageError("tcp_vegas: not there; install it")
+        return runs(scenario, seed, directory, **options)
+
+    outcomes = campaign(refusing).run(resume=False)
+    assert [outcome.text() for outcome in outcomes] == ["valid", "failed: tcp_vegas: not there; install it", "valid", "valid"]
+
+
 def test_after_failures_only_the_campaign_gives_up(campaign):
     failed = Ended("failed", None, "medium: cannot open the TAP")
     runs = FakeRuns({(cell, seed): [failed] for cell in ("hops1", "hops2") for seed in (1, 2)})
@@ -258,11 +271,11 @@ def test_a_full_disk_stops_the_campaign_at_once(campaign):
     assert len(runs.calls) == 1
 
 
-def test_an_unfit_machine_stops_the_campaign_at_once(campaign):
+def test_a_machine_that_refuses_every_run_ends_the_campaign(campaign):
     def unfit(*_arguments, **_named):
         raise UsageError("/dev/net/tun: not there; modprobe tun")
 
-    with pytest.raises(UsageError, match="/dev/net/tun: not there"):
+    with pytest.raises(RunError, match="the first 3 runs failed, the last with: /dev/net/tun: not there; modprobe tun"):
         campaign(unfit).run(resume=False)
 
 

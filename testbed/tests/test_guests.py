@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -221,12 +222,12 @@ def bootable(require_kernel):
     require_kernel("6.1")
 
 
-def manet_vm(temporary: Path, *arguments: str, **options) -> subprocess.Popen:
-    command = [sys.executable, "-P", "-m", "testbed", "vm", "--memory", "768M", *arguments]
-    return subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
+def manet_vm(temporary: Path, *arguments: str, before: Sequence[str] = (), **options) -> subprocess.Popen:
+    """Start it; `before`: the words of a program that executes it."""
+    command = [*before, sys.executable, "-P", "-m", "testbed", "vm", "--memory", "768M", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment}
+    return subprocess.Popen(command, cwd=ROOT, text=True, **(pipes | options))
 
 
 @pytest.mark.slow
@@ -240,6 +241,25 @@ def test_a_guest_runs_the_command_under_its_own_kernel_and_brings_output_files_a
     assert err.endswith("err\n")
     assert (share / "file").read_text() == "here\n"
     assert not lost.exists()
+
+
+@pytest.mark.slow
+def test_a_guest_finds_the_programs_of_its_callers_path(bootable, tmp_path):
+    (tmp_path / "my bin").mkdir()
+    (tmp_path / "my bin" / "own-daemon").write_text("#!/bin/sh\necho here\n")
+    (tmp_path / "my bin" / "own-daemon").chmod(0o755)
+    process = manet_vm(
+        tmp_path, "shell", "--", "own-daemon",
+        env={**os.environ, "PATH": f"{tmp_path / 'my bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    out, err = process.communicate(timeout=DEADLINE_S)
+    assert (process.returncode, out) == (0, "here\n"), err
+
+
+def test_the_path_of_a_guest_is_the_callers_with_debians_folders(monkeypatch):
+    monkeypatch.setenv("PATH", "/opt/bin:relative::/usr/bin")
+    assert guest.search_path() == "/opt/bin:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin"
+    assert guest.search_path([]) == guest.PATH
 
 
 APPENDS = """
@@ -264,6 +284,31 @@ def test_a_log_that_is_read_while_it_is_written_loses_nothing(require_kernel, ke
     process = manet_vm(tmp_path, *words, "python3", "-c", APPENDS, str(share / "log"))
     process.communicate(timeout=DEADLINE_S)
     assert (share / "log").read_text().splitlines() == [f"{number:05d}" for number in range(200)]
+
+
+HEADERS_ONLY = """
+mount -t tmpfs over "$1"
+mkdir -p "$1/work" "$1/usr-lib/modules/$2"
+ln -s /usr/src/headers "$1/usr-lib/modules/$2/build"
+mount -t overlay -o "lowerdir=/usr/lib,upperdir=$1/usr-lib,workdir=$1/work" over /usr/lib
+shift 2
+exec "$@"
+"""
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts over /usr/lib: run as root")
+def test_a_machine_with_the_headers_of_the_guests_kernel_has_no_modules_of_it(bootable, tmp_path):
+    """Debian's package of the headers makes the kernel's folder of modules, with the link `build` in it."""
+    kernel = kernels.Cache().cached(kernels.find("6.1"))
+    assert kernel is not None
+    inside = ["unshare", "--mount", "sh", "-ec", HEADERS_ONLY, "headers", str(tmp_path / "over"), kernel.release]
+    (tmp_path / "over").mkdir()
+    words = ["shell", "--", "sh", "-c", "modprobe dummy && readlink /lib/modules/$(uname -r)/build"]
+    process = manet_vm(tmp_path, *words, before=inside)
+    out, err = process.communicate(timeout=DEADLINE_S)
+    assert (process.returncode, out) == (0, "/usr/src/headers\n"), err
 
 
 @pytest.mark.slow

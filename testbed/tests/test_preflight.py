@@ -140,3 +140,9 @@ def test_an_rto_that_this_kernel_cannot_give_is_refused_before_anything_starts(r
 def test_a_program_that_is_not_built_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"manet-medium: not built; run ./setup.sh$"):
         preflight.check_programs({"x": of()}, 1, Programs(medium=tmp_path / "manet-medium"))
+
+
+def test_a_daemon_that_guests_of_a_virtual_clock_would_miss_is_refused_before_the_first_run(refused, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = 'question = "?"\n[scenario]\nhops = 1\nclock = "virtual"\n[axes]\nrouting = ["aodv", "olsrd"]\n'
+    assert refused(text).startswith('manet run: routing "olsrd": olsrd: not found; build it from')

@@ -9,7 +9,7 @@ import pytest
 
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
-from testbed.guests import run_files
+from testbed.guests import guest, run_files
 from testbed.guests.kernels import Unpacked
 from testbed.programs import BUILT, ROOT
 
@@ -55,6 +55,14 @@ def test_a_run_has_python_with_the_modules_that_it_imports(paths):
 def test_a_run_has_the_kernels_modules_for_networks_and_no_others(paths):
     folder = "/usr/lib/modules/6.12.0/"
     assert {path.removeprefix(folder) for path in paths if path.startswith(folder)} & (PUT | LEFT) == PUT
+
+
+def test_a_program_outside_of_debians_folders_is_found_in_the_guest_too(monkeypatch, tmp_path):
+    (tmp_path / "babeld").write_text("#!/bin/sh\n")
+    (tmp_path / "babeld").chmod(0o755)
+    monkeypatch.setenv("PATH", f"/usr/sbin:/usr/bin:{tmp_path}")
+    assert run_files.search_path(["babeld"]) == f"{tmp_path}:{guest.PATH}"
+    assert run_files.search_path([]) == guest.PATH
 
 
 def test_programs_of_kinds_and_protocols_are_added_where_a_run_needs_them():

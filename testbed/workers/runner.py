@@ -34,6 +34,8 @@ def runner_for(
         preflight.check_machine(real, BUILT, tcp_place, allow_internet=allow_internet)
         by_clock["real"] = partial(run_scenario, allow_internet=allow_internet)
     if len(real) < len(scenarios):
+        in_guests = [scenario for scenario in scenarios.values() if scenario.clock == "virtual"]
+        preflight.check_protocols(in_guests, BUILT, own_kernel=False)
         by_clock["virtual"] = Guests(kernel, say=say).run
     elif kernel is not None:
         raise UsageError(f"--kernel {kernel}: no run is in a guest; add --clock virtual, or leave it out")
