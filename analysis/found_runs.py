@@ -1,9 +1,11 @@
 """The runs in a folder of results: `<cell>/seed-<n>`.
 
-A run counts if it agrees with its place and its manifest, and each run counts once. Other runs are left out of every table and
-figure, and are listed with the reason. Runs that were put aside (`<cell>/void/`) are not results and are not listed here.
+A run counts if it agrees with its place, the scenario of its cell and its manifest, and each run counts once. Other runs are
+left out of every table and figure, and are listed with the reason. Runs that were put aside (`<cell>/void/`) are not results and
+are not listed here.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -12,9 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from analysis import manifest, records
+from analysis.files import read_object
 
 SEED = re.compile(r"seed-([1-9][0-9]*)")
 ASIDE = "void"
@@ -74,7 +79,8 @@ def find_runs(out_dir: Path) -> FoundRuns:
 
 
 def exclusion_reason(run_dir: Path) -> str | None:
-    """The contradiction between a run and its place, its run.json or its manifest; None for a run that counts."""
+    """The contradiction between a run and its place, the scenario of its cell, its run.json or its manifest; None for a run that
+    counts."""
     match = SEED.fullmatch(run_dir.name)
     if match is None:
         return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"
@@ -88,7 +94,32 @@ def exclusion_reason(run_dir: Path) -> str | None:
         return f"is seed {seed} by its run.json; a copy is no second seed: move it out of the results"
     if cell and cell != run_dir.parent.name:
         return f'is of cell "{cell}" by its run.json; move it back, or out of the results'
+    wanted = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)
+    if wanted is not None and wanted != scenario_sum(read_object(run_dir / "scenario.json")):
+        return "is of another scenario than its cell (scenario.json); move it out of the results, and rerun it with --resume"
     return manifest.difference(run_dir) if (run_dir / manifest.NAME).exists() else None
+
+
+def scenario_sum(scenario: dict[str, Any]) -> str:
+    """SHA-256 of the content of a scenario.json, whatever its layout: `scenario_sha256` of experiment.json."""
+    return hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()
+
+
+def _scenarios_of(out_dir: Path) -> dict[str, str]:
+    """The sum of each cell's scenario, by the cell's name; none of results older than these sums."""
+    path = out_dir / records.EXPERIMENT
+    try:
+        status = path.stat()
+    except OSError:
+        return {}
+    return _sums_in(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=64)
+def _sums_in(path: Path, _mtime_ns: int, _size: int) -> dict[str, str]:
+    cells = read_object(path).get("cells")
+    cells = [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
+    return {str(cell.get("name")): cell["scenario_sha256"] for cell in cells if cell.get("scenario_sha256")}
 
 
 def _copied(run_dir: Path, name: str, ids: dict[str, str]) -> str | None:

@@ -84,6 +84,7 @@ class _Cell(_Record):
     variant: str | None = None
     axes: dict[str, Any] = {}
     profile: str | None = None
+    scenario_sha256: str | None = None
 
 
 class _Experiment(_Record):

@@ -12,7 +12,7 @@ import pytest
 from analysis import manifest
 from analysis.errors import PlaceError
 from analysis.files import atomic_file, write_atomic
-from analysis.found_runs import exclusion_reason, find_runs
+from analysis.found_runs import exclusion_reason, find_runs, scenario_sum
 from analysis.metrics import analyse_run
 from analysis.tables import collect_runs
 
@@ -68,6 +68,22 @@ def test_a_run_in_another_cell_is_named(results: Path) -> None:
     assert find_runs(results).left_out == {
         "hops3/seed-1": 'is of cell "hops2" by its run.json; move it back, or out of the results'
     }
+
+
+def test_a_seed_of_another_scenario_is_named(results: Path) -> None:
+    """As `cp -a other/hops2/seed-1 hops2/seed-2` with the seed's number right: its run.json and its manifest know of nothing."""
+    scenario = json.loads((results / "hops2" / "seed-1" / "scenario.json").read_text())
+    cells = [{"name": "hops2", "scenario_sha256": scenario_sum(scenario)}]
+    (results / "experiment.json").write_text(json.dumps({"cells": cells}))
+    assert exclusion_reason(results / "hops2" / "seed-1") is None
+    other = Path(shutil.copytree(FIXTURE, results / "hops2" / "seed-2"))
+    record = json.loads((other / "run.json").read_text())
+    (other / "run.json").write_text(json.dumps(record | {"id": "8877665544332211", "seed": 2}))
+    (other / "scenario.json").write_text(json.dumps(scenario | {"hops": 1}))
+    manifest.write(other)
+    found = find_runs(results)
+    assert [run.name for run in found.runs] == ["seed-1"]
+    assert found.left_out["hops2/seed-2"].startswith("is of another scenario than its cell (scenario.json); move it out")
 
 
 def _remove(path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.decisions.question import MAX_PAIRS, Question
+from analysis.found_runs import scenario_sum
 from scenarios import toml_file
 from scenarios.definition import scenario_of
 from scenarios.document import Document
@@ -57,7 +58,11 @@ class Experiment:
     def to_json(self, resume: str = "") -> str:
         """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
         the command that completes the results."""
-        cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
+        cells = [
+            {"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile,
+             "scenario_sha256": scenario_sum(json.loads(c.scenario.to_json()))}
+            for c in self.cells
+        ]  # fmt: skip
         text = {"format": EXPERIMENT_FORMAT, "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
         text |= {
