@@ -173,9 +173,9 @@ def verdict(out: Path) -> str | None:
         return None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """Throughput without a fault."""
+    """Throughput without a fault. Of the scope `session`, so that the cells may run in several processes."""
     out = tmp_path_factory.mktemp("undisturbed") / "run"
     trial = Trial(out, {**KEYS, "seeds": 1})
     assert trial.finish() == 0, trial.lines
