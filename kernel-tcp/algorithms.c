@@ -27,7 +27,7 @@
 #undef OBJECT
 
 static struct object objects[] = {
-#define OBJECT(id) { #id, object_##id, 0 },
+#define OBJECT(id) { #id, object_##id, 0, NULL },
 #include "algorithms.inc"
 #undef OBJECT
 };

@@ -27,6 +27,7 @@
 #ifndef BPF_F_LINK
 #define BPF_F_LINK (1U << 13)	/* Linux 6.4 */
 #endif
+#define MAX_OPERATIONS 16	/* of one object */
 #define ATTACH_STRUCT_OPS 44	/* enum bpf_attach_type, Linux 6.4 */
 
 static char verifier_log[1 << 20];
@@ -216,39 +217,119 @@ static int check_kernel(const char *where)
 			where);
 }
 
-static struct bpf_map *operations_map(struct bpf_object *programs)
-{
-	struct bpf_map *map;
+/* A congestion control in an object: a variable of type tcp_congestion_ops. */
+struct operations {
+	const char *section, *variable;
+	size_t name_offset;		/* of its name in the kernel, in the section */
+};
 
-	bpf_object__for_each_map(map, programs)
-		if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS)
-			return map;
-	return NULL;
+/* The offset of the member `name`; -1 if there is none. */
+static long name_offset(const struct btf *btf, const struct btf_type *type)
+{
+	const struct btf_member *members = btf_members(type);
+
+	for (int i = 0; i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, members[i].name_off), "name"))
+			return btf_member_bit_offset(type, i) / 8;
+	return -1;
 }
 
-static struct bpf_object *open_renamed(const struct object *object, const char *name)
+/* Finds up to `max` congestion controls; other kinds of operations are skipped. */
+static size_t all_operations(const struct btf *btf, struct operations *all, size_t max)
+{
+	static const char *const sections[] = { ".struct_ops", ".struct_ops.link" };
+	size_t count = 0;
+
+	for (size_t s = 0; btf && s < sizeof(sections) / sizeof(sections[0]); s++) {
+		const struct btf_type *section = datasec(btf, sections[s]);
+		const struct btf_var_secinfo *variables = section ? btf_var_secinfos(section) : NULL;
+
+		for (int i = 0; variables && i < btf_vlen(section) && count < max; i++) {
+			const struct btf_type *var = btf__type_by_id(btf, variables[i].type);
+			const struct btf_type *type = var ? btf__type_by_id(btf, var->type) : NULL;
+			long at = type && btf_is_struct(type) &&
+				  !strcmp(btf__name_by_offset(btf, type->name_off), "tcp_congestion_ops") ?
+				  name_offset(btf, type) : -1;
+
+			if (at >= 0)
+				all[count++] = (struct operations){
+					sections[s], btf__name_by_offset(btf, var->name_off),
+					variables[i].offset + at };
+		}
+	}
+	return count;
+}
+
+static int choose_one(const struct operations *all, size_t count, const char *wanted,
+		      const char *where)
+{
+	char names[256] = "";
+
+	for (size_t i = 0; i < count; i++) {
+		if (wanted ? !strcmp(all[i].variable, wanted) : count == 1)
+			return i;
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+			 i ? ", " : "", all[i].variable);
+	}
+	if (!count)
+		return complain("%s: the object has no congestion control", where);
+	if (wanted)
+		return complain("%s: the object has no congestion control \"%s\"; it has %s", where,
+				wanted, names);
+	return complain("%s: the object has %zu congestion controls; choose one with --operations: %s",
+			where, count, names);
+}
+
+static struct bpf_object *open_bytes(const struct object *object, const char *elf)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options,
 		    .object_name = object->name,
 		    .kernel_log_buf = verifier_log,
 		    .kernel_log_size = sizeof(verifier_log));
-	char *elf = malloc(object->size);
-	struct bpf_object *programs = NULL;
 
-	if (!elf)
-		return NULL;
+	return bpf_object__open_mem(elf, object->size, &options);
+}
+
+/* Opens the object twice: its types say where the name is, and libbpf copies it from the
+ * file as it opens it. */
+static int open_renamed(struct copy *copy, const struct object *object, const char *where)
+{
+	struct bpf_object *unnamed = open_bytes(object, object->bytes);
+	struct operations all[MAX_OPERATIONS];
+	char *elf = malloc(object->size);
+	struct bpf_map *map;
+	int chosen = -1;
+
+	if (!unnamed || !elf) {
+		complain("%s: not an object with a congestion control: %s", where, strerror(errno));
+		goto out;
+	}
+	chosen = choose_one(all, all_operations(bpf_object__btf(unnamed), all, MAX_OPERATIONS),
+			    object->operations, where);
+	if (chosen < 0)
+		goto out;
 	memcpy(elf, object->bytes, object->size);
-	errno = EINVAL;
-	if (!rename_operations(elf, object->size, name))
-		programs = bpf_object__open_mem(elf, object->size, &options);
+	if (rename_operations(elf, object->size, all[chosen].section, all[chosen].name_offset, copy->name) ||
+	    !(copy->programs = open_bytes(object, elf))) {
+		chosen = complain("%s: the object has no place for the name in the kernel", where);
+		goto out;
+	}
+	bpf_object__for_each_map(map, copy->programs)
+		if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS) {
+			if (!strcmp(bpf_map__name(map), all[chosen].variable))
+				copy->operations = map;
+			else
+				bpf_map__set_autocreate(map, false);
+		}
+out:
+	bpf_object__close(unnamed);
 	free(elf);
-	return programs;
+	return chosen < 0 ? -1 : 0;
 }
 
 int copy_open_unchecked(struct copy *copy, const struct object *object)
 {
-	copy->programs = open_renamed(object, copy->name);
-	return copy->programs ? 0 : -1;
+	return open_renamed(copy, object, object->name);
 }
 
 json_t *copy_tunables(const struct copy *copy)
@@ -265,13 +346,8 @@ int copy_open(struct copy *copy, const struct object *object, json_t *parameters
 {
 	if (check_kernel(where))
 		return -1;
-	copy->programs = open_renamed(object, copy->name);
-	if (!copy->programs)
-		return complain("%s: not an object with a congestion control: %s",
-				where, strerror(errno));
-	copy->operations = operations_map(copy->programs);
-	if (!copy->operations)
-		return complain("%s: the object has no congestion control", where);
+	if (open_renamed(copy, object, where))
+		return -1;
 	return set_tunables(copy, parameters, where);
 }
 

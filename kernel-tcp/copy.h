@@ -13,6 +13,7 @@ struct object {
 	const char *name;		/* of the algorithm */
 	const void *bytes;
 	size_t size;
+	const char *operations;		/* variable of the congestion control; NULL: the only one */
 };
 
 struct copy {

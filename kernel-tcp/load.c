@@ -325,7 +325,8 @@ static int load(const struct object *object, json_t *parameters, const char *wan
 	return 0;
 }
 
-/* A user's file: its name without folder and suffixes becomes the algorithm's. */
+/* A user's file: its name without folder and suffixes becomes the algorithm's, unless one
+ * of several is chosen. */
 static int read_object(const char *path, struct object *object, char *name)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -379,18 +380,23 @@ int load_command(int count, char **arguments)
 {
 	json_t *parameters = json_object();
 	struct object object = {};
-	const char *wanted = NULL;
+	const char *wanted = NULL, *operations = NULL;
 	char name[NAME_MAX];
 	int code = EXIT_SETTINGS;
 
 	for (int i = 1; i < count; i++) {
 		if (!strcmp(arguments[i], "--name") && i + 1 < count)
 			wanted = arguments[++i];
+		else if (!strcmp(arguments[i], "--operations") && i + 1 < count)
+			operations = arguments[++i];
 		else if (add_parameter(parameters, arguments[i]))
 			goto out;
 	}
-	if (!find_object(arguments[0], &object, name))
+	if (!find_object(arguments[0], &object, name)) {
+		if (operations)
+			object.name = object.operations = operations;
 		code = load(&object, parameters, wanted);
+	}
 out:
 	json_decref(parameters);
 	return code;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * operations_name.c - writes a congestion control's name in the kernel into its object:
- * into the section `.struct_ops`, whose only contents are the name (functions are
- * relocations).
+ * operations_name.c - writes a congestion control's name in the kernel into its object,
+ * at the place that the object's types say.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -84,19 +83,15 @@ static bool find_section(struct part elf, const char *wanted, struct part *conte
 	return false;
 }
 
-int rename_operations(char *elf, size_t size, const char *name)
+int rename_operations(char *elf, size_t size, const char *section, size_t offset,
+		      const char *name)
 {
-	struct part whole = { elf, size }, operations;
-	size_t at = 0;
+	struct part whole = { elf, size }, operations, place;
 
-	if (!find_section(whole, ".struct_ops", &operations) &&
-	    !find_section(whole, ".struct_ops.link", &operations))
+	if (!find_section(whole, section, &operations) ||
+	    !cut(operations, offset, ALGORITHM_BYTES, &place))
 		return -1;
-	while (at < operations.bytes && !operations.at[at])
-		at++;
-	if (operations.bytes - at < ALGORITHM_BYTES)
-		return -1;
-	memset(operations.at + at, 0, ALGORITHM_BYTES);
-	memcpy(operations.at + at, name, strnlen(name, ALGORITHM_BYTES - 1));
+	memset(place.at, 0, place.bytes);
+	memcpy(place.at, name, strnlen(name, ALGORITHM_BYTES - 1));
 	return 0;
 }

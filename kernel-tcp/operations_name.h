@@ -5,7 +5,9 @@
 
 #include <stddef.h>
 
-/* `elf`: the object file, `size` bytes. -1 if it has no place for the name. */
-int rename_operations(char *elf, size_t size, const char *name);
+/* `elf`: the object file, `size` bytes; the name is at `offset` in `section`. -1 if the
+ * file has no such place. */
+int rename_operations(char *elf, size_t size, const char *section, size_t offset,
+		      const char *name);
 
 #endif

@@ -258,7 +258,8 @@ def _known(name: str) -> Name | None:
     """The table's entry; None for a possible algorithm of the kernel. TcpError for any other name."""
     known = table().get(name)
     if known is None and KERNEL_NAME.fullmatch(name.removeprefix(KERNEL)) is None:
-        raise TcpError(f"{quoted(name)} is no name of a TCP; {did_you_mean(name)}")
+        remedy = "load the file first (manet tcp load FILE.o) and give its name" if name.endswith(".o") else did_you_mean(name)
+        raise TcpError(f"{quoted(name)} is no name of a TCP; {remedy}")
     return known
 
 

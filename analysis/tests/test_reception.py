@@ -42,4 +42,4 @@ def test_a_disc_has_its_stated_ranges_and_overrides_count():
     assert range_m(radio("ns2-dsss-2m"), {"model": "disc", "range_m": 120, "sense_m": 200}) == 120
     document = {"radio": str(RADIOS / "ns2-dsss-2m.toml"), "radio_overrides": {"receive_threshold_w": 3.652e-10 * 16}}
     assert range_of(document) == pytest.approx(125, abs=0.1)
-    assert range_of({"radio": "/nowhere.toml"}) is None
+    assert range_of({"radio": "/proc/nowhere.toml"}) is None

@@ -38,7 +38,7 @@ static int share(struct bpf_object *object, const char *name, int fd)
 static int register_hold(struct agent *agent)
 {
 	const struct object object = { "hold", object_hold,
-				       object_hold_end - object_hold };
+				       object_hold_end - object_hold, NULL };
 	const char *where = "layers: algorithm \"hold\"";
 	unsigned number = getpid();
 	int error = -EEXIST;

@@ -25,7 +25,7 @@ static int renamed(const char *bytes, size_t size)
 	int result;
 
 	memcpy(exact, bytes, size);
-	result = rename_operations(exact, size, "fuzz.1");
+	result = rename_operations(exact, size, ".struct_ops", 8, "fuzz.1");
 	free(exact);
 	return !result;
 }

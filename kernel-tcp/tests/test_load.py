@@ -84,12 +84,27 @@ def registered() -> set[str]:
     return set(NAMES.read_text().split())
 
 
-def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
+# As in the kernel's own selftests: the first lacks what the kernel requires.
+SEVERAL = """
+#include "common.bpf.h"
+SEC("struct_ops") void BPF_PROG(first_init, struct sock *sk) { }
+SEC("struct_ops") void BPF_PROG(second_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) { }
+SEC("struct_ops") __u32 BPF_PROG(second_ssthresh, struct sock *sk) { return tcp_reno_ssthresh(sk); }
+SEC("struct_ops") __u32 BPF_PROG(second_undo_cwnd, struct sock *sk) { return tcp_reno_undo_cwnd(sk); }
+SEC(".struct_ops") struct tcp_congestion_ops first = { .init = (void *)first_init, .name = "of_the_file_1" };
+SEC(".struct_ops") struct tcp_congestion_ops second = {
+    .cong_avoid = (void *)second_cong_avoid, .ssthresh = (void *)second_ssthresh, .undo_cwnd = (void *)second_undo_cwnd,
+    .name = "of_the_file_2",
+};
+"""
+
+
+def built(folder: Path, cong_avoid: str, variables: str = "", source_text: str | None = None) -> Path:
     """A user's algorithm, compiled like our own."""
     if not shutil.which("clang"):
         pytest.skip("needs clang")
     source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
-    source.write_text(HEAD % cong_avoid + variables)
+    source.write_text(source_text or HEAD % cong_avoid + variables)
     architecture = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
     include = ["-I", str(here), "-I", str(here / "algorithms"), "-I", f"/usr/include/{architecture}"]
     subprocess.run(["clang", "-O2", "-g", "-target", "bpf", *include, "-c", "-o", str(target), str(source)], check=True)
@@ -202,6 +217,22 @@ def test_a_users_own_algorithm(machine, own_name, tmp_path):
     machine.does("load", str(target), "--name", own_name)
     assert machine.loaded()[own_name]["algorithm"] == "own"
     machine.does("unload", own_name)
+
+
+def test_of_an_object_with_several_congestion_controls_one_is_chosen(machine, own_name, tmp_path):
+    target = str(built(tmp_path, "", source_text=SEVERAL))
+    words = machine.refuses("load", target, "--name", own_name, status=2)
+    assert words == "manet-tcp: own: the object has 2 congestion controls; choose one with --operations: first, second\n"
+    words = machine.refuses("load", target, "--operations", "third", status=2)
+    assert 'the object has no congestion control "third"; it has first, second' in words
+    message = machine.does("load", target, "--operations", "second", "--name", own_name)
+    assert message.startswith(f'loaded second {{}} as "{own_name}"')
+    assert own_name in registered() and not any(name.startswith("of_the_file") for name in registered())
+    assert machine.loaded()[own_name]["algorithm"] == "second"
+    machine.does("unload", own_name)
+    # the kernel refuses the other one, which lacks three functions
+    assert "refused by the kernel" in machine.refuses("load", target, "--operations", "first", "--name", own_name)
+    assert own_name not in registered()
 
 
 def test_refusal_ends_with_the_last_line_of_the_verifier(machine, own_name, tmp_path):

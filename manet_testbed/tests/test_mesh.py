@@ -61,8 +61,8 @@ def test_a_failed_command_is_an_error_of_one_line_that_names_station_and_command
     assert mesh["sta1"].run("false", check=False).returncode == 1
     with pytest.raises(WrongRequest, match=r"^sta1: no-such-program: not found"):
         mesh["sta1"].run("no-such-program --help")
-    with pytest.raises(WrongRequest, match=r"^sta1: ls: the folder /nowhere does not exist"):
-        mesh["sta1"].run("ls", cwd="/nowhere")
+    with pytest.raises(WrongRequest, match=r"^sta1: ls: the folder /proc/nowhere does not exist"):
+        mesh["sta1"].run("ls", cwd="/proc/nowhere")
     with pytest.raises(WrongRequest, match=r"^sta1: ls: embedded null byte$"):
         mesh["sta1"].run(["ls", "a\0b"])
     with pytest.raises(WrongRequest, match=r"^sta1: run: the command is empty$"):
@@ -97,8 +97,8 @@ def test_a_server_and_its_client(mesh: Mesh, tmp_path: Path) -> None:
 
 
 def test_wait_until_succeeds_gives_up_with_the_last_failure(mesh: Mesh) -> None:
-    with pytest.raises(MeshTimeout, match=r'^sta1: ls /nowhere: status 2: ".*"; did not succeed within 0.5 s$'):
-        mesh["sta1"].wait_until_succeeds("ls /nowhere", timeout=0.5)
+    with pytest.raises(MeshTimeout, match=r'^sta1: ls /proc/nowhere: status 2: ".*"; did not succeed within 0.5 s$'):
+        mesh["sta1"].wait_until_succeeds("ls /proc/nowhere", timeout=0.5)
 
 
 def test_wait_until_names_the_condition(mesh: Mesh) -> None:

@@ -64,6 +64,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
     loading.add_argument("name", metavar="NAME|FILE.o", help="an algorithm of this testbed, or an object file of your own")
     loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*", help="as `manet tcp show NAME` lists them")
     loading.add_argument("--name", metavar="NAME", dest="as_name", help="its name in the kernel (default: its own)")
+    loading.add_argument(
+        "--operations", metavar="VARIABLE", help="of several congestion controls in FILE.o, the one of this variable"
+    )
     unloading = add_action(actions, "unload", "remove an algorithm that was loaded")
     unloading.add_argument("name", metavar="NAME", help="its name in the kernel")
 
@@ -80,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             case "show":
                 return _show(options.name, options.json)
             case "load":
-                return _load(options.name, options.parameters, options.as_name)
+                return _load(options.name, options.parameters, options.as_name, options.operations)
             case _:
                 _check_loadable(options.name)
                 return _loader("unload", options.name)
@@ -219,7 +222,7 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
 # --- load, unload -----------------------------------------------------------------------------------------------------
 
 
-def _load(name: str, parameters: list[str], as_name: str | None) -> int:
+def _load(name: str, parameters: list[str], as_name: str | None, operations: str | None) -> int:
     """Load an algorithm with all parameters of the table, whose defaults take precedence over the program's. The loader knows the
     parameters of the user's own object file."""
     from scenarios.tcp import parse, quoted
@@ -238,7 +241,8 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
         raise UsageError(
             f"{quoted(name)} is not an algorithm of this testbed; use one of {algorithms}, or your own object (FILE{OBJECT})"
         )
-    return _loader("load", name, *parameters, *(["--name", as_name] if as_name else []))
+    chosen = [*(["--name", as_name] if as_name else []), *(["--operations", operations] if operations else [])]
+    return _loader("load", name, *parameters, *chosen)
 
 
 def _check_loadable(name: str) -> None:

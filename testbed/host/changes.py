@@ -15,13 +15,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from testbed.host import namespace, rtnetlink
-from testbed.host.rtnetlink import READ_BYTES
+from testbed.host.rtnetlink import (
+    READ_BYTES,
+    RTA_DST,
+    RTM_DELADDR,
+    RTM_DELROUTE,
+    RTM_NEWADDR,
+    RTM_NEWROUTE,
+    RTN_UNICAST,
+    RTPROT_BOOT,
+)
 
 # <linux/rtnetlink.h>: RTNLGRP_LINK, TC, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE, IPV6_RULE, IPV4_NETCONF,
 # IPV6_NETCONF
 GROUPS = (1, 4, 5, 7, 8, 9, 11, 19, 24, 25)
-RTM_NEWROUTE, RTM_DELROUTE = 24, 25
-RTM_NEWADDR, RTM_DELADDR = 20, 21
 ADDRESS_BODY_BYTES, ROUTE_BODY_BYTES = 8, 12  # struct ifaddrmsg, struct rtmsg
 KINDS = {
     RTM_NEWADDR: "address {} added", RTM_DELADDR: "address {} removed", RTM_NEWROUTE: "route to {} added",
@@ -29,7 +36,7 @@ KINDS = {
     37: "queueing discipline changed", 40: "traffic class changed", 41: "traffic class changed", 44: "traffic filter changed",
     45: "traffic filter changed", 80: "forwarding changed",
 }  # fmt: skip
-RTPROT_KERNEL, RTPROT_BOOT, RTPROT_STATIC, RTN_UNICAST, RTA_DST = 2, 3, 4, 1, 1
+RTPROT_KERNEL, RTPROT_STATIC = 2, 4
 OWN_PROTOCOL = 98  # of our daemons' routes (routing/host/src/rtnetlink.rs)
 SO_ATTACH_FILTER = 26  # <asm-generic/socket.h>
 LD_B, JEQ, RET = 0x30, 0x15, 0x06  # <linux/bpf_common.h>: BPF_LD|BPF_B|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K

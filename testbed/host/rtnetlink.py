@@ -12,13 +12,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK, RTM_NEWADDR, RTM_GETROUTE, RTM_GETNEIGH = 16, 17, 18, 20, 26, 30
+RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE = 16, 17, 18, 20, 21, 24, 25
+RTM_GETROUTE, RTM_GETNEIGH = 26, 30
 NLMSG_ERROR, NLMSG_DONE, NLMSGERR_ATTR_MSG = 2, 3, 1  # <linux/netlink.h>
-NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x100, 0x200, 0x400
 SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 1, 10, 11, 12
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_GSO_MAX_SEGS = 1, 3, 4, 6, 10, 40  # <linux/if_link.h>
 IFF_UP = 1  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
+RTA_DST, RTA_OIF = 1, 4  # <linux/rtnetlink.h>
+RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST = 254, 3, 253, 1
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
 NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
 NLM_F_DUMP_INTR = 0x10
@@ -120,6 +123,13 @@ def add_address(ip: str, prefix_bits: str, device: str) -> None:
     body = struct.pack("=BBBBi", family, int(prefix_bits), 0, 0, _index(device))  # struct ifaddrmsg
     body += _attribute(IFA_LOCAL, address) + _attribute(IFA_ADDRESS, address) + _attribute(IFA_FLAGS, flags)
     _request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body)
+
+
+def replace_route(ip: str, prefix_bits: str, device: str) -> None:
+    """Set an IPv4 route to a network on the link of a device."""
+    body = struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST, 0)
+    body += _attribute(RTA_DST, socket.inet_aton(ip)) + _attribute(RTA_OIF, struct.pack("=i", _index(device)))
+    _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body)  # struct rtmsg
 
 
 def _set_link(device: str, attributes: bytes, flags: int = 0) -> None:

@@ -11,6 +11,7 @@ from testbed.mn_wifi.arguments import number, point, refuse_others, within
 from testbed.mn_wifi.interface import NotHere, WirelessInterface
 from testbed.mn_wifi.settings import LIMITS
 from testbed.stages import iproute
+from testbed.stages.addresses import routes_of_groups
 from testbed.stages.events import carry_out
 from testbed.stages.station import ipv6_sysctls
 from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
@@ -272,7 +273,7 @@ class Station(Node):
         # the network's own route is there already (routing/none.py)
         inside = " noprefixroute" if (address.split(".")[0], bits) == (NETWORK.split(".")[0], str(PREFIX_BITS)) else ""
         lines = [f"address flush dev {radio} scope global to 0.0.0.0/0", f"address add {self.ip} dev {radio}{inside}"]
-        lines.append(f"route replace {NETWORK}/{PREFIX_BITS} dev {radio} scope link")
+        lines += [f"route replace {NETWORK}/{PREFIX_BITS} dev {radio} scope link", *routes_of_groups(radio)]
         iproute.batches({host: lines}, "own-address", self.net.standing.site.log)
         host.radio.ip, host.radio.prefixLen = address, bits
 

@@ -11,6 +11,7 @@ from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages import iproute
 from testbed.stages.access_points import frequency_mhz
+from testbed.stages.addresses import routes_of_groups
 from testbed.stages.radio_rates import profile
 from testbed.stages.routing import Network
 from testbed.stages.station import FurtherRadio, Station
@@ -43,8 +44,9 @@ def _set_type(network: Network, station: Station | FurtherRadio, kind: str) -> N
     device, owner = station.radio.name, getattr(station, "station", station)
     iproute.batches({owner: [f"link set {device} down"]}, "mesh-down", network.site.log)
     iw(station, "set", "type", KINDS[kind])
-    route = [f"route replace {NETWORK}/{PREFIX_BITS} dev {device} scope link"] if station.radio.ip else []
-    iproute.batches({owner: [f"link set {device} up", *route]}, "mesh-up", network.site.log)
+    routes = [f"route replace {NETWORK}/{PREFIX_BITS} dev {device} scope link"] if station.radio.ip else []
+    routes += routes_of_groups(device) if station is owner else []
+    iproute.batches({owner: [f"link set {device} up", *routes]}, "mesh-up", network.site.log)
 
 
 def iw(station: Station | FurtherRadio, *words: str) -> str:

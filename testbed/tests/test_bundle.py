@@ -196,13 +196,16 @@ def test_the_command_writes_and_checks(results, capsys):  # noqa: F811
     ("arguments", "text"),
     [
         (["bundle"], "no DIR; give a folder of results, or --verify FILE"),
-        (["bundle", "/nowhere"], "/nowhere: No such file or directory; give a folder that `manet run` has made"),
+        (["bundle", "/proc/nowhere"], "/proc/nowhere: No such file or directory; give a folder that `manet run` has made"),
         (["bundle", "{}", "--verify", "x.zip"], "--verify checks an archive alone; leave it out"),
         (["bundle", "--verify", "x.zip", "--captures"], "--captures: --verify checks an archive alone; leave it out"),
         (["bundle", "{}", "--out", "{}/in.zip"], "is in the folder that is bundled; give a file elsewhere with --out"),
         (["bundle", "{}/all", "--out", "/tmp/none.zip"], "holds neither experiment.json nor campaign.json"),
         (["bundle", "{}", "--out", "/proc/x.zip"], "/proc/x.zip: No such file or directory; correct the path or its permissions"),
-        (["bundle", "--verify", "/nowhere.zip"], "/nowhere.zip: No such file or directory; give an archive that `manet bundle`"),
+        (
+            ["bundle", "--verify", "/proc/nowhere.zip"],
+            "/proc/nowhere.zip: No such file or directory; give an archive that `manet bundle`",
+        ),
         (["bundle", "/"], "give a file elsewhere with --out"),
         (["bundle", "--verify", "/tmp"], "/tmp: is a folder and no plain file; give an archive that `manet bundle` has written"),
         (["bundle", "--verify", "/dev/zero"], "/dev/zero: is a device and no plain file; give an archive that `manet bundle`"),

@@ -138,7 +138,10 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
             ["map", str(ROOT / "analysis" / "tests" / "fixtures" / "two-flows"), "--range", "9"],
             "manet map: --range 9: applies to movement files only",
         ),
-        (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
+        (
+            ["report", "/proc/nowhere"],
+            "manet report: /proc/nowhere: holds no experiment.json; give a folder that `manet run` has made",
+        ),
     ],
 )
 def test_an_invalid_request_is_one_line_and_status_2_before_anything_starts(arguments, wanted, capsys):

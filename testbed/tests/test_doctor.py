@@ -57,10 +57,10 @@ def test_each_unusable_routing_protocol_has_a_reason_and_a_remedy(
 
 
 def test_mininet_wifi_is_not_needed_and_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANET_MININET_WIFI", "/absent/python")
+    monkeypatch.setenv("MANET_MININET_WIFI", "/proc/absent/python")
     check = _mininet_wifi(None)
     assert not check.ok and not check.needed
-    assert check.detail == "/absent/python: not found" and "https://github.com/intrig-unicamp/mininet-wifi" in check.remedy
+    assert check.detail == "/proc/absent/python: not found" and "https://github.com/intrig-unicamp/mininet-wifi" in check.remedy
 
 
 def test_a_protocol_that_this_machine_cannot_run_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -266,6 +266,6 @@ def test_an_event_restarts_a_daemon_by_its_description(tmp_path: Path) -> None:
 @pytest.mark.root
 @needs_runs
 def test_a_missing_program_of_an_event_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    events = [{"at": 1, "station": "sta1", "command": ["/nowhere/x"]}]
-    with pytest.raises(UsageError, match=r'key "events\.0\.command": "/nowhere/x" is no program at this path; install it'):
+    events = [{"at": 1, "station": "sta1", "command": ["/proc/nowhere/x"]}]
+    with pytest.raises(UsageError, match=r'key "events\.0\.command": "/proc/nowhere/x" is no program at this path; install it'):
         run_scenario(chain(events=events), 1, tmp_path / "run", programs=BUILT)

@@ -79,12 +79,12 @@ def test_the_csv_of_a_folder_has_a_row_for_each_run(folder, tmp_path_factory):
     ("arguments", "text"),
     [
         (["{}/all/seed-1", "--format", "flent", "--out", "x.json"], "give one that ends in .flent.gz"),
-        (["{}/all/seed-1", "--format", "flent", "--out", "/nowhere/x.flent.gz"], "there is no folder /nowhere"),
+        (["{}/all/seed-1", "--format", "flent", "--out", "/proc/nowhere/x.flent.gz"], "there is no folder /proc/nowhere"),
         (["{}", "--format", "csv", "--out", "/proc/x.csv"], "/proc/x.csv: No such file or directory; correct the path or its"),
         (["{}/all/seed-1", "--format", "pcapng"], "air.pcapng: missing"),
         (["{}/all/seed-1", "--format", "csv", "--flows"], "--flows: only the CSV of a folder of results has rows per flow"),
         (["{}/all", "--format", "csv"], "no result store (runs.parquet); `./manet report DIR` writes"),
-        (["/nowhere", "--format", "perfetto"], "/nowhere: no such folder"),
+        (["/proc/nowhere", "--format", "perfetto"], "/proc/nowhere: no such folder"),
         (["{}", "--format", "xml"], "invalid choice: 'xml'"),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_folder_by_several_paths_counts_once(folder, capsys, tmp_path, monkeyp
     ("arguments", "text"),
     [
         (["selct", "{}"], 'manet sql: Parser Error: syntax error at or near "selct"'),
-        (["select 1", "/nowhere"], "manet sql: /nowhere: no result store (runs.parquet)"),
+        (["select 1", "/proc/nowhere"], "manet sql: /proc/nowhere: no result store (runs.parquet)"),
         (["copy runs to 'x.csv'", "{}"], "manet sql: the query is not one SELECT"),
         (["select '\udcff'", "{}"], "manet sql: the query is not UTF-8"),
         (["select 1 x, 2 x", "{}", "--json"], 'manet sql: --json: two columns are called "x"; name one with AS'),

@@ -38,8 +38,8 @@ def machine(tmp_path):
 @pytest.mark.parametrize(
     ("change", "memory_mb", "message"),
     [
-        ({"path": "/nowhere"}, 800, "qemu-system-x86_64: not found; ./setup.sh --guests"),
-        ({"virtme_run": Path("/nowhere")}, 800, "/nowhere: virtme-ng is not installed; ./setup.sh --guests"),
+        ({"path": "/proc/nowhere"}, 800, "qemu-system-x86_64: not found; ./setup.sh --guests"),
+        ({"virtme_run": Path("/proc/nowhere")}, 800, "/proc/nowhere: virtme-ng is not installed; ./setup.sh --guests"),
         ({}, 200, "--memory 200M: too little, a guest needs at least 512M"),
         ({}, 4096, "--memory 4096M: this machine has only 1000M available"),
     ],

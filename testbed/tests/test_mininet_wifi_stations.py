@@ -78,8 +78,8 @@ def test_a_python_without_it_is_named_with_the_remedy(python):
 
 
 def test_a_missing_python_is_named(monkeypatch):
-    monkeypatch.setenv(mininet_wifi.VARIABLE, "/absent/python")
-    with pytest.raises(UsageError, match=r'^net "mininet-wifi": /absent/python: not found; install it'):
+    monkeypatch.setenv(mininet_wifi.VARIABLE, "/proc/absent/python")
+    with pytest.raises(UsageError, match=r'^net "mininet-wifi": /proc/absent/python: not found; install it'):
         require_net("mininet-wifi")
 
 
@@ -91,7 +91,7 @@ def test_programs_of_its_that_are_missing_are_named(python, monkeypatch, tmp_pat
 
 
 def test_our_own_stations_have_no_requirements(monkeypatch):
-    monkeypatch.setenv(mininet_wifi.VARIABLE, "/absent/python")
+    monkeypatch.setenv(mininet_wifi.VARIABLE, "/proc/absent/python")
     require_net("manet")
 
 

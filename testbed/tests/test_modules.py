@@ -16,7 +16,7 @@ def modprobe(folder, status: int, words: str) -> str:
 
 def test_a_loaded_module_is_left_alone(tmp_path):
     (tmp_path / "batman_adv").mkdir()
-    modules.load("batman-adv", "routing", path="/nowhere", loaded=tmp_path)
+    modules.load("batman-adv", "routing", path="/proc/nowhere", loaded=tmp_path)
 
 
 def test_one_that_is_not_is_loaded(tmp_path):
@@ -32,7 +32,7 @@ def test_one_that_is_not_is_loaded(tmp_path):
     ],
 )
 def test_one_that_cannot_be_is_refused_in_one_line(tmp_path, status, message):
-    path = "/nowhere" if status is None else modprobe(tmp_path, status, "modprobe: ERROR: could not insert")
+    path = "/proc/nowhere" if status is None else modprobe(tmp_path, status, "modprobe: ERROR: could not insert")
     with pytest.raises(UsageError) as problem:
         modules.load("batman_adv", 'routing "batman-adv"', path=path, loaded=tmp_path)
     assert message in str(problem.value) and "\n" not in str(problem.value)

@@ -102,7 +102,7 @@ def test_popen_takes_the_arguments_of_mininet(net: StationNet, tmp_path: Path) -
     ways = [(("echo a b",), {}), ((["echo", "a", "b"],), {}), (("echo", "a", "b"), {}), (("x=a; echo $x b",), {"shell": True})]
     assert [station.popen(*words, text=True, **more).communicate()[0] for words, more in ways] == ["a b\n"] * 4
     assert station.popen("pwd", cwd=tmp_path, text=True).communicate()[0].strip() == str(tmp_path)
-    assert station.pexec("cat /no/such/file")[2] == 1
+    assert station.pexec("cat /proc/no-such-file")[2] == 1
 
 
 IN_A_CHROOT = """

@@ -166,6 +166,7 @@ def test_the_kernels_own_need_no_struct_ops():
     [
         ("", 'the text is empty; write for example "newreno" or "elfn(newreno, probe=2s)"'),
         ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
+        ("x/own.bpf.o", '"x/own.bpf.o" is no name of a TCP; load the file first (manet tcp load FILE.o) and give its name'),
         ("elfn(prob=2s)", '"elfn" has no parameter "prob"; did you mean "probe"?'),
         ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave, restore'),
         ("tahoe(alpha=1)", '"tahoe" has no parameter "alpha"; it has none'),

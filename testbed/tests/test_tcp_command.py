@@ -173,6 +173,8 @@ def test_the_loader_is_given_every_parameter(loader, capsys):
     assert calls() == ["load", "tahoe", "--name", "mine"]
     output_of(capsys, "load", "x/own.bpf.o", "gain=3")
     assert calls() == ["load", "x/own.bpf.o", "gain=3"]
+    output_of(capsys, "load", "x/own.bpf.o", "--operations", "second")
+    assert calls() == ["load", "x/own.bpf.o", "--operations", "second"]
     output_of(capsys, "unload", "own")
     assert calls() == ["unload", "own"]
 

@@ -166,7 +166,7 @@ def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
         ([P06, "--hops", "sta1", "sta1"], '"sta1" is both ends'),
         ([P06, "--set", "speed=3"], "is a movement and no scenario; leave --set out"),
         ([P06, "--convert", "out.gpx"], "out.gpx: unknown format"),
-        ([P06, "--convert", "/nosuchdir/x.csv"], "x.csv: cannot be written (No such file or directory); give a name in"),
+        ([P06, "--convert", "/proc/nowhere/x.csv"], "x.csv: cannot be written (No such file or directory); give a name in"),
         ([f"{ROOT}/experiments/hv-fig5.toml"], "hv-fig5.toml: is an experiment, which has several scenarios; give a scen"),
         (["group", "--set", "mobility.radius=400"], "do not fit into 1500 x 300 m"),
     ],

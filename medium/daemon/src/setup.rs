@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn each_refusal_names_the_file_that_is_wrong() {
-        let missing = Setup::read(Path::new("/nonexistent/medium.json")).unwrap_err().to_string();
+        let missing = Setup::read(Path::new("/proc/nonexistent/medium.json")).unwrap_err().to_string();
         assert_eq!(
             missing,
-            "/nonexistent/medium.json: cannot be read: No such file or directory (os error 2); give the path of a medium.json"
+            "/proc/nonexistent/medium.json: cannot be read: No such file or directory (os error 2); give the path of a medium.json"
         );
         let refused = refusal("queue", |j| j["queue"] = serde_json::json!({"packets": 0}));
         assert_eq!(refused, "DIR/medium.json: key \"queue.packets\": 0 is not between 1 and 100000 packets");

@@ -319,7 +319,7 @@ mod tests {
     fn impossible_names_and_namespaces_are_refused_with_a_remedy() {
         assert!(request("a-name-too-long-for-linux").is_err());
         assert!(request("a/b").is_err());
-        let e = Tap::create(Path::new("/nonexistent/ns"), "wlan0", [2, 0, 0, 0, 0, 1]).unwrap_err();
-        assert!(e.0.starts_with("netns /nonexistent/ns: ") && e.0.ends_with("is the station's process running?"));
+        let e = Tap::create(Path::new("/proc/nonexistent/ns"), "wlan0", [2, 0, 0, 0, 0, 1]).unwrap_err();
+        assert!(e.0.starts_with("netns /proc/nonexistent/ns: ") && e.0.ends_with("is the station's process running?"));
     }
 }

@@ -343,10 +343,10 @@ def test_errors_are_one_line_and_name_the_remedy(chain):
     for change, word in [
         ({"interface": "wlan9"}, "there is no interface wlan9"),
         ({"node": {**good["node"], "address": "10.0.0.9"}}, "ip address add 10.0.0.9/8 dev wlan0 noprefixroute"),
-        ({"feedback": {"medium": "/nonexistent"}}, "is the medium running?"),
+        ({"feedback": {"medium": "/proc/nonexistent"}}, "is the medium running?"),
         ({"feedback": "nl80211"}, "by nl80211" if Path("/sys/class/ieee80211").exists() else "this kernel has no nl80211"),
-        ({"notes": "/nonexistent/notes"}, "does the folder exist?"),
-        ({"status": "/nonexistent/socket"}, "is there the folder?"),
+        ({"notes": "/proc/nonexistent/notes"}, "does the folder exist?"),
+        ({"status": "/proc/nonexistent/socket"}, "is there the folder?"),
     ]:
         code, error = run_verb("run", {**good, **change})
         assert (code, word in error) == (1, True), error

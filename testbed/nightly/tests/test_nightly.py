@@ -117,12 +117,14 @@ def test_what_cannot_be_read_or_written_is_named_before_the_night(history, monke
         raise AssertionError("hours of measuring")
 
     monkeypatch.setattr("testbed.commands.nightly._jobs", lambda *_: {"speed": measured})
-    more = ["--junit", "/nowhere/n.xml"] if damaged == "junit" else []
+    more = ["--junit", "/proc/nowhere/n.xml"] if damaged == "junit" else []
     if damaged == "history":
         (history / "nights.parquet").write_text("no Parquet")
     assert main(["nightly", "--history", str(history), "--parts", "speed", *more]) in (1, 2)
     error = capsys.readouterr().err
-    assert ("/nowhere/n.xml: give a file" if more else "nights.parquet: cannot be read") in error and len(error.splitlines()) == 1
+    assert ("/proc/nowhere/n.xml: give a file" if more else "nights.parquet: cannot be read") in error and len(
+        error.splitlines()
+    ) == 1
 
 
 def test_sql_reads_the_history(history, capsys):

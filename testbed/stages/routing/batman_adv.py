@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages import batctl, iproute, kernel_tcp
+from testbed.stages.addresses import routes_of_groups
 from testbed.stages.batctl import DEVICE
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.own import set_devices
@@ -91,6 +92,7 @@ def _lines(network: Network, station: Station) -> list[str]:
         f"address delete {station.IP()}/{PREFIX_BITS} dev {station.radio.name}",
         f"address add {station.IP()}/{PREFIX_BITS} dev {DEVICE} noprefixroute",
         f"route add {NETWORK}/{PREFIX_BITS} dev {DEVICE} scope link{metric}",
+        *routes_of_groups(DEVICE),
     ]
     if scenario.ipv6:
         lines += [

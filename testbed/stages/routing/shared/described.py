@@ -21,6 +21,7 @@ from scenarios.daemon_description import Command, Description, Module, Ready
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages import iproute
+from testbed.stages.addresses import routes_of_groups
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
@@ -99,6 +100,8 @@ class Rendering:
                 f"address delete {address} dev {device}",
                 f"address add {address} broadcast + dev {device} noprefixroute",
             ]
+        if lines:  # the routes went with the address
+            lines += routes_of_groups(device)
         if radio.prefix_route:
             lines.append(f"route add {PREFIX} dev {device} scope link src {station.IP()}")
         routes = placeholders.lines_filled("\n".join(radio.routes), self._values(station)).splitlines()
