@@ -1,6 +1,7 @@
 """The client's end of a mesh: the process of the testbed that holds the run (service/outside.py), and requests to the run."""
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from manet_testbed import messages
-from manet_testbed.errors import KINDS, MeshError, MissingRequirement, quoted
+from manet_testbed.errors import KINDS, MeshError, MissingRequirement, WrongRequest, quoted
 from manet_testbed.requirements import CHECKOUT, PYTHON, missing_requirement
 
 ANSWER_DEADLINE_S = 60.0
@@ -57,7 +58,11 @@ class Connection:
             try:
                 messages.send(self._socket, {"op": op, "id": self._number, "arguments": arguments}, descriptors)
                 answer, passed = self._answer_to(self._number)
-            except OSError:
+            except (ValueError, TypeError) as problem:
+                raise WrongRequest(f"{_about(op, arguments)}: {problem}") from None
+            except OSError as problem:
+                if problem.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):  # of this process; the mesh stands
+                    raise MeshError(f"{_about(op, arguments)}: {problem.strerror}") from None
                 raise self._failure(_about(op, arguments)) from None
         if "error" in answer:
             raise KINDS.get(answer["kind"], MeshError)(answer["error"])

@@ -1,10 +1,13 @@
 """The exceptions of the interface. Each message is one line that names the station and command, the file or the key, and the
 remedy."""
 
+import math
 import subprocess
 from collections.abc import Sequence
+from numbers import Real
 
 MAX_QUOTED = 300  # characters of a program's output in a message
+LAST_CHARACTERS = 4096  # of an output, in which the last line is looked for
 
 
 class MeshError(Exception):
@@ -47,7 +50,21 @@ class CommandFailed(MeshError, subprocess.SubprocessError):
 KINDS: dict[str, type[MeshError]] = {"wrong": WrongRequest, "missing": MissingRequirement}
 
 
+def seconds(value: float | None, about: str) -> float | None:
+    """A time limit, s; None without one. Raises WrongRequest for another value."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value)):
+        raise WrongRequest(f"{about}: timeout={value!r}: give seconds, or None for no limit")
+    return None if value is None or value == math.inf else float(value)
+
+
+def number(value: object, about: str) -> float:
+    """A finite number. Raises WrongRequest."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise WrongRequest(f"{about}={value!r}: give a number")
+    return float(value)
+
+
 def quoted(output: str) -> str:
     """The last line of an output as part of a message; empty without any."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line.strip() for line in output[-LAST_CHARACTERS:].splitlines() if line.strip()]
     return f': "{lines[-1][:MAX_QUOTED]}"' if lines else ""

@@ -9,6 +9,7 @@ namespaces of its own, so several stand side by side, and nothing of it outlives
 
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any, Self, TypeVar
 from manet_testbed import iperf
 from manet_testbed.answers import Throughput, Verdict
 from manet_testbed.connection import Connection
-from manet_testbed.errors import KINDS, MeshError, MeshTimeout, WrongRequest
+from manet_testbed.errors import KINDS, MeshError, MeshTimeout, WrongRequest, number, seconds
 from manet_testbed.station import Station
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ class Mesh:
 
     def __getitem__(self, name: str) -> Station:
         self._up()
-        if name not in self._nodes:
+        if not isinstance(name, str) or name not in self._nodes:
             raise WrongRequest(f"{self.name}: there is no station {name!r}; the stations are {', '.join(self._nodes)}")
         return self._nodes[name]
 
@@ -164,13 +165,14 @@ class Mesh:
 
     def wait_until(self, condition: Callable[[], T], timeout: float = 30, interval: float = POLL_S) -> T:
         """Call `condition` until it returns a true value, and return that. Raises MeshTimeout after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
+        limit_s = seconds(timeout, "wait_until")
+        deadline = math.inf if limit_s is None else time.monotonic() + limit_s
         while not (value := condition()):
             self._ask("check")  # a mesh that has failed says so at once
             if time.monotonic() > deadline:
                 name = getattr(condition, "__qualname__", repr(condition))
                 raise MeshTimeout(f"wait_until: {name} is {value!r} after {timeout:g} s")
-            time.sleep(interval)
+            time.sleep(max(0.0, number(interval, "wait_until: interval")))
         return value
 
     # --- results ------------------------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ class Mesh:
         return self._up().request(op, arguments)[0]
 
     def _station(self, station: Station | str) -> Station:
-        return self[station] if isinstance(station, str) else station
+        return station if isinstance(station, Station) else self[station]
 
 
 def _keys(topology: str, keys: dict[str, Any], **own: Any) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 MAX_DESCRIPTORS = 8  # of a message
+MAX_WAIT_MS = (1 << 31) - 1  # of poll(2), 24 days
 MARK = b"m"
 
 
 def send(connection: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-    """Send one message. Raises OSError if the other end has closed."""
+    """Send one message. Raises OSError if the other end has closed, ValueError or TypeError for what JSON has no word for."""
     with os.fdopen(os.memfd_create("message", os.MFD_CLOEXEC), "wb") as file:
-        file.write(json.dumps(message).encode())
+        file.write(json.dumps(message, allow_nan=False).encode())
         file.flush()
         socket.send_fds(connection, [MARK], [file.fileno(), *descriptors], socket.MSG_NOSIGNAL)
 
@@ -41,4 +42,4 @@ def is_readable(*descriptors: int, timeout_s: float | None = None) -> bool:
     poll = select.poll()  # select(2) refuses descriptors from 1024 on
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(None if timeout_s is None else 1000 * timeout_s))
+    return bool(poll.poll(None if timeout_s is None else min(1000 * max(0.0, timeout_s), MAX_WAIT_MS)))

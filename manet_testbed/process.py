@@ -1,11 +1,13 @@
 """A command on a station: as subprocess.Popen, except that it runs in the station's namespaces.
 
 Its standard streams are this process's own files and pipes, handed to the run with the request; its pidfd comes back. So nothing
-is copied on the way, and the end is seen without a request.
+is copied on the way, and the end is seen without a request. At most MAX_OUTPUT_BYTES of its output are kept in memory.
 """
 
 import contextlib
+import math
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -14,10 +16,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import IO, Self
 
-from manet_testbed.errors import MeshTimeout, quoted
-from manet_testbed.messages import is_readable
+from manet_testbed.errors import MeshError, MeshTimeout, WrongRequest, quoted
+from manet_testbed.messages import MAX_WAIT_MS, is_readable
 
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
+MAX_OUTPUT_BYTES = 16 << 20  # of a command, which are held in memory as bytes and as text
+MAX_LINES_BYTES = 1 << 16  # of the lines before the one that wait_for_line waits for
+PIECE_BYTES = 1 << 20  # of one read; a pipe holds less
 Stream = int | IO[bytes] | IO[str] | None
 Ended = Callable[[], int]
 
@@ -49,11 +54,15 @@ class Process:
         return status
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
-        """Write `input`, read both outputs to their ends and wait; returns (stdout, stderr). Raises MeshTimeout."""
+        """Write `input`, read both outputs to their ends and wait; returns (stdout, stderr). Raises MeshTimeout, and MeshError
+        for more output than MAX_OUTPUT_BYTES, at which the command is killed."""
         outputs = ["", ""]
 
         def read(place: int, stream: IO[str]) -> None:
-            outputs[place] = stream.read()
+            outputs[place] = stream.read(MAX_OUTPUT_BYTES + 1)
+            if len(outputs[place]) > MAX_OUTPUT_BYTES:
+                self.kill()
+                stream.close()
 
         def write(stream: IO[str], text: str) -> None:
             with contextlib.suppress(BrokenPipeError), stream:
@@ -71,7 +80,41 @@ class Process:
             if thread.is_alive():
                 raise MeshTimeout(f"{self.command}: still runs after {timeout:g} s")
         self.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        if max(map(len, outputs)) > MAX_OUTPUT_BYTES:
+            raise self._too_much()
         return outputs[0], outputs[1]
+
+    def read_until_end(self, outputs: tuple[bytearray, bytearray], timeout: float | None) -> bool:
+        """Add all that the command prints to pipes until it ends to `outputs`; False after `timeout` seconds. Raises MeshError
+        for more than MAX_OUTPUT_BYTES. Programs that it leaves behind may print on, which nobody sees."""
+        pipes = {pipe.fileno(): (pipe, found) for pipe, found in zip((self.stdout, self.stderr), outputs, strict=True) if pipe}
+        poll, deadline = select.poll(), math.inf if timeout is None else time.monotonic() + timeout
+        for descriptor in (self._pidfd, *pipes):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            ready = dict(poll.poll(min(1000 * max(0.0, deadline - time.monotonic()), MAX_WAIT_MS)))
+            for descriptor in ready.keys() & pipes.keys():
+                pipe, found = pipes[descriptor]
+                piece = os.read(descriptor, PIECE_BYTES)
+                found += piece
+                if not piece:
+                    poll.unregister(descriptor)
+                    pipes.pop(descriptor)[0].close()
+            if sum(map(len, outputs)) > MAX_OUTPUT_BYTES:
+                raise self._too_much()
+            if self._pidfd in ready:  # what it printed was in the pipes already, and one piece holds it
+                for pipe, _ in pipes.values():
+                    threading.Thread(target=_read_on, args=(pipe,), daemon=True).start()
+                return True
+            if time.monotonic() >= deadline:
+                return False
+
+    def close_pipes(self) -> None:
+        """Close this process's ends: a program that still prints is ended by SIGPIPE."""
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
 
     def send_signal(self, number: int) -> None:
         """Send a signal; no effect after the end."""
@@ -98,9 +141,9 @@ class Process:
             if not byte:
                 how = "ended" if ready else f"has not printed it within {timeout:g} s"
                 raise MeshTimeout(f'{self.command}: no "{text}": it {how}{quoted(seen)}')
-            seen += byte
-            if byte == "\n" and text in seen.splitlines()[-1]:
-                return seen.splitlines()[-1]
+            seen = (seen + byte)[-MAX_LINES_BYTES:]
+            if byte == "\n" and text in (line := seen[:-1].rpartition("\n")[2]):
+                return line
 
     def __enter__(self) -> Self:
         return self
@@ -113,10 +156,7 @@ class Process:
         except MeshTimeout:
             self.kill()
             self.wait()
-        for stream in (self.stdin, self.stdout, self.stderr):
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
+        self.close_pipes()
 
     def __repr__(self) -> str:
         return f"<{self.command}>"
@@ -124,6 +164,10 @@ class Process:
     def __del__(self) -> None:
         if getattr(self, "_pidfd", -1) >= 0:
             os.close(self._pidfd)
+
+    def _too_much(self) -> MeshError:
+        limit = f"{MAX_OUTPUT_BYTES >> 20} MiB"
+        return MeshError(f"{self.command}: printed more than {limit}; let it print less, or into a file: popen(..., stdout=file)")
 
     def _status(self, timeout_s: float | None) -> int | None:
         if self.returncode is None and self._pidfd >= 0:
@@ -154,13 +198,19 @@ class Streams:
             given, own = (read, write) if number == 0 else (write, read)
             pipe = os.fdopen(own, "w" if number == 0 else "r", encoding="utf-8", errors="replace")
             self._temporary.append(given)
-        elif stream == STDOUT:
+        elif stream == STDOUT and number == 2:
             given = self.given[1]
         elif stream in (None, DEVNULL):
             given = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
             self._temporary.append(given)
         else:
-            given = stream if isinstance(stream, int) else stream.fileno()
+            try:
+                given = stream if isinstance(stream, int) else stream.fileno()
+                os.fstat(given)
+            except (OSError, OverflowError, AttributeError, ValueError):  # the last: it is closed
+                self.close()
+                name = ("stdin", "stdout", "stderr")[number]
+                raise WrongRequest(f"{name}={stream!r}: give an open file, PIPE or DEVNULL; stderr also STDOUT") from None
         self.given.append(given)
         self.own.append(pipe)
 
@@ -176,3 +226,10 @@ class Streams:
         for stream in self.own:
             if stream is not None:
                 stream.close()
+
+
+def _read_on(pipe: IO[str]) -> None:
+    """Read to the end of a pipe, and forget it: those who print into it are not ended, and do not wait."""
+    with pipe:
+        while os.read(pipe.fileno(), PIECE_BYTES):
+            pass

@@ -1,21 +1,24 @@
 """A station of a mesh, or a wired host: commands on it, its place, its routes."""
 
+import math
 import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import IO, Literal
+from typing import Literal
 
 from manet_testbed.answers import Ping, Route
 from manet_testbed.connection import Connection
-from manet_testbed.errors import CommandFailed, MeshTimeout, WrongRequest, quoted
-from manet_testbed.process import STDOUT, Process, Stream, Streams
+from manet_testbed.errors import CommandFailed, MeshTimeout, WrongRequest, number, quoted, seconds
+from manet_testbed.process import PIPE, STDOUT, Process, Stream, Streams
 
 TIMEOUT_S = 60.0  # of a command
 RETRY_S = 0.2  # between two tries of a command
 PING_INTERVAL_S = 0.2
+MAX_PINGS = 100_000
 PING_WAIT_S = 1  # for the last answer
 Argv = str | Sequence["str | Path | Station"]
 
@@ -51,25 +54,29 @@ class Station:
     ) -> CompletedProcess[str]:  # fmt: skip
         """Run a command to its end, as subprocess.run; a text is split into words, a station becomes its address.
 
-        Raises CommandFailed for a status other than 0 (not if `check` is false), MeshTimeout after `timeout` seconds, when the
-        command is killed. Its background programs run on until the mesh ends."""
-        with _file() as stdin, _file() as stdout, _file() as stderr:
+        Raises CommandFailed for a status other than 0 (not if `check` is false), MeshTimeout after `timeout` seconds, MeshError
+        for more output than MAX_OUTPUT_BYTES; at both the command is killed. Its background programs run on until the mesh
+        ends."""
+        limit_s = seconds(timeout, f"{self.name}: run")
+        if input is not None and not isinstance(input, str):
+            raise WrongRequest(f"{self.name}: run: input={type(input).__name__}: give a text")
+        with os.fdopen(os.memfd_create("input", os.MFD_CLOEXEC), "w+b") as stdin:
             if input is not None:
                 stdin.write(input.encode())
                 stdin.seek(0)
-            process = self.popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=env)
-            try:
-                status: int | None = process.wait(timeout)
-            except MeshTimeout:
-                status = None
-            except BaseException:
+            process = self.popen(argv, stdin=stdin, stdout=PIPE, stderr=PIPE, cwd=cwd, env=env)
+        outputs = bytearray(), bytearray()
+        has_ended = False
+        try:
+            has_ended = process.read_until_end(outputs, limit_s)
+        finally:
+            if not has_ended:
                 process.kill()
-                raise
-            if status is None:
-                process.kill()
+                process.close_pipes()
                 process.wait()
-            out, err = _text(stdout), _text(stderr)
-        if status is None:
+        status = process.wait()
+        out, err = (found.decode(errors="replace") for found in outputs)
+        if not has_ended:
             raise MeshTimeout(f"{process.command}: not ended within {timeout:g} s{quoted(err or out)}")
         if check and status != 0:
             raise CommandFailed(self.name, process.args, status, out, err)
@@ -80,18 +87,18 @@ class Station:
         cwd: Path | str | None = None, env: Mapping[str, str] | None = None,
     ) -> Process:  # fmt: skip
         """Start a command, as subprocess.Popen in text mode; a stream that is not given is /dev/null. It ends with the mesh."""
-        words = _words(argv)
+        words = self._words(argv)
         if not words:
             raise WrongRequest(f"{self.name}: run: the command is empty")
         if stderr == STDOUT and stdout is None:
             raise WrongRequest(f"{self.name}: {words[0]}: stderr=STDOUT needs a stdout")
-        streams = Streams(stdin, stdout, stderr)
         arguments = {
             "station": self.name,
             "argv": words,
-            "folder": str(Path.cwd() if cwd is None else Path(cwd).absolute()),
-            "environment": dict(os.environ if env is None else env),
+            "folder": self._folder(cwd),
+            "environment": self._environment(env),
         }
+        streams = Streams(stdin, stdout, stderr)
         try:
             answer, descriptors = self._connection.request("start", arguments, streams.given)
         except BaseException:
@@ -106,7 +113,8 @@ class Station:
 
     def wait_until_succeeds(self, argv: Argv, timeout: float = 30) -> CompletedProcess[str]:
         """Repeat a command until it ends with status 0. Raises MeshTimeout, with its last output, after `timeout` seconds."""
-        deadline, failure = time.monotonic() + timeout, ""
+        limit_s = seconds(timeout, f"{self.name}: wait_until_succeeds")
+        deadline, failure = math.inf if limit_s is None else time.monotonic() + limit_s, ""
         while True:
             try:
                 done = self.run(argv, timeout=max(RETRY_S, deadline - time.monotonic()), check=False)
@@ -121,8 +129,12 @@ class Station:
 
     def ping(self, other: "Station | str", count: int = 3, interval: float = PING_INTERVAL_S, *, ip: int = 4) -> Ping:
         """Ping a station, over IPv4 or IPv6, or an address. Without a route all packets are lost, which is no error."""
-        target = other.address_of(ip) if isinstance(other, Station) else other
-        argv = ["ping", "-n", "-c", str(count), "-i", f"{interval:g}", "-W", str(PING_WAIT_S), target]
+        target = other.address_of(ip) if isinstance(other, Station) else str(other)
+        if isinstance(count, bool) or not isinstance(count, Integral) or not 1 <= count <= MAX_PINGS:
+            raise WrongRequest(f"{self.name}: ping: count={count!r}: give a whole number from 1 to {MAX_PINGS}")
+        if number(interval, f"{self.name}: ping: interval") < 0:
+            raise WrongRequest(f"{self.name}: ping: interval={interval!r}: give seconds of 0 or more")
+        argv = ["ping", "-n", "-c", str(count), "-i", f"{interval:g}", "-W", str(PING_WAIT_S), "--", target]
         limit_s = count * max(interval, PING_WAIT_S) + TIMEOUT_S
         done = self.run(argv, timeout=limit_s, check=False, env={**os.environ, "LC_ALL": "C"})
         return Ping.parse(count, done.stdout, done.stderr, f"{self.name}: {' '.join(argv)}")
@@ -131,12 +143,16 @@ class Station:
 
     def move(self, x: float, y: float, z: float = 0.0, *, speed: float | None = None) -> None:
         """Go to a place (m), at once or in a straight line at `speed` (m/s)."""
-        arguments = {"station": self.name, "position": [float(x), float(y), float(z)], "speed_mps": speed}
+        position = [number(value, f"{self.name}: move: {axis}") for axis, value in (("x", x), ("y", y), ("z", z))]
+        speed_mps = None if speed is None else number(speed, f"{self.name}: move: speed")
+        arguments = {"station": self.name, "position": position, "speed_mps": speed_mps}
         self._connection.request("move", arguments)
 
     def power(self, on: bool) -> None:
         """Switch radio and wires on or off, as if unplugged; programs keep running."""
-        self._connection.request("power", {"station": self.name, "on": on})
+        if on not in (True, False):
+            raise WrongRequest(f"{self.name}: power({on!r}): give True or False")
+        self._connection.request("power", {"station": self.name, "on": bool(on)})
 
     def daemon(self, action: Literal["start", "stop", "restart", "kill"]) -> None:
         """Start, stop, restart or kill (SIGKILL) the station's routing daemon; its routes stay in the kernel after a kill. A
@@ -153,25 +169,32 @@ class Station:
 
     def routes(self, *, ip: int = 4) -> list[Route]:
         """The kernel's main table, of IPv4 or IPv6."""
+        if ip not in (4, 6):
+            raise WrongRequest(f"{self.name}: routes(ip={ip!r}): the versions are 4 and 6")
         rows = self._connection.request("routes", {"station": self.name, "ip": ip})[0]["routes"]
         return [Route.parse(row) for row in rows]
 
     def route_to(self, other: "Station | str", *, ip: int = 4) -> Route | None:
         """The host route to a station or an address in the main table; None without one, or if it refuses packets."""
-        target = other.address_of(ip) if isinstance(other, Station) else other
+        target = other.address_of(ip) if isinstance(other, Station) else str(other)
         usable = (route for route in self.routes(ip=6 if ":" in target else 4) if route.kind == "unicast")
         return next((route for route in usable if route.destination == target), None)
 
+    def _words(self, argv: Argv) -> list[str]:
+        try:
+            words = shlex.split(argv) if isinstance(argv, str) else list(argv)
+        except (ValueError, TypeError) as problem:  # a quote without its end; no sequence
+            raise WrongRequest(f"{self.name}: run({str(argv)[:80]!r}): {problem}; give a text or a list of words") from None
+        return [word.address if isinstance(word, Station) else str(word) for word in words]
 
-def _words(argv: Argv) -> list[str]:
-    words = shlex.split(argv) if isinstance(argv, str) else argv
-    return [word.address if isinstance(word, Station) else str(word) for word in words]
+    def _folder(self, cwd: Path | str | None) -> str:
+        try:
+            return str(Path.cwd() if cwd is None else Path(cwd).absolute())
+        except TypeError:
+            raise WrongRequest(f"{self.name}: cwd={cwd!r}: give a folder") from None
 
-
-def _file() -> IO[bytes]:
-    return os.fdopen(os.memfd_create("stream", os.MFD_CLOEXEC), "w+b")
-
-
-def _text(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode(errors="replace")
+    def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        found = os.environ if env is None else env
+        if not isinstance(found, Mapping) or not all(isinstance(text, str) for pair in found.items() for text in pair):
+            raise WrongRequest(f"{self.name}: env={str(found)[:80]}: give a dict of texts")
+        return dict(found)

@@ -5,13 +5,12 @@ Exit status 0: success. 1: failure while running, or a failed check. 2: wrong us
 
 import argparse
 import importlib
-import os
 import re
 import signal
 import sys
 from typing import Any, NoReturn
 
-from testbed import __version__
+from testbed import __version__, output
 from testbed.commands import VERBS
 from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
@@ -62,26 +61,36 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if not given or given == ["help"]:
         given = ["--help"]
+    with output.guarded():
+        return _run(given)
+
+
+def _run(given: list[str]) -> int:
     verb = given[0]
     try:
-        _take_signals()
-        if not verb.startswith("-") and verb not in VERBS and (close := did_you_mean(verb, VERBS)):
-            Parser(prog="manet").error(f"argument VERB: invalid choice: {verb!r}; {close}")
-        options, rest = parser().parse_known_args(given)
-        if rest and verb != "test":  # `test` passes unknown arguments to pytest
-            Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
-        options.rest = rest
-        return importlib.import_module(f"testbed.commands.{verb}").run(options)
+        try:
+            _take_signals()
+            if not verb.startswith("-") and verb not in VERBS and (close := did_you_mean(verb, VERBS)):
+                Parser(prog="manet").error(f"argument VERB: invalid choice: {verb!r}; {close}")
+            options, rest = parser().parse_known_args(given)
+            if rest and verb != "test":  # `test` passes unknown arguments to pytest
+                Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
+            options.rest = rest
+            return importlib.import_module(f"testbed.commands.{verb}").run(options)
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print(f"manet {verb}: interrupted; everything was taken down", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `manet ... | head` is no error, but nothing more can be printed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.let_go()
         return 1
     except Exception as problem:
         status = _status_of(problem)
         if status is None:
             raise
+        if isinstance(problem, output.OutputError):
+            output.let_go()
         print(f"manet {verb}: {_one_line(problem)}", file=sys.stderr)
         return status
 
@@ -122,5 +131,18 @@ def _take_signals() -> None:
         signal.signal(number, as_ctrl_c)
 
 
+def _program() -> NoReturn:
+    """`manet` as a process: a Ctrl-C that comes while an earlier one is answered, or at the end, shows no traceback."""
+
+    uncaught, ignored = sys.excepthook, sys.unraisablehook
+    sys.excepthook = lambda kind, *more: None if kind is KeyboardInterrupt else uncaught(kind, *more)
+    sys.unraisablehook = lambda problem: None if problem.exc_type is KeyboardInterrupt else ignored(problem)
+    try:
+        status = main()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _program()

@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,10 @@ class Requests:
             return do(**request["arguments"])
         except (RunError, UsageError) as problem:
             return {"error": str(problem), "kind": "failed" if isinstance(problem, RunError) else "wrong"}, ()
+        except Exception as problem:  # one request fails, and the network stands
+            traceback.print_exc()
+            log = self.network.site.directory / "log" / "run.log"
+            return {"error": f"bug in the testbed: {request['op']}: {problem!r}; see {log}", "kind": "failed"}, ()
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -130,12 +135,12 @@ class Requests:
         elif not Path(folder).is_dir():
             raise UsageError(f"{station}: {argv[0]}: the folder {folder} does not exist; give another cwd")
         program = os.path.join(folder, argv[0]) if "/" in argv[0] else argv[0]  # noqa: PTH118 - a full path stays as it is
-        if place and shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
-            raise UsageError(f"{station}: {argv[0]}: not found, or not executable; install it, or write its full path")
         stdin, stdout, stderr = self._descriptors
         try:
+            if place and shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
+                raise UsageError(f"{station}: {argv[0]}: not found, or not executable; install it, or write its full path")
             process = host.popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, **place)
-        except (OSError, ValueError) as problem:  # arguments too long, a null byte
+        except (OSError, ValueError) as problem:  # arguments too long, a null byte, "=" in the name of a variable
             raise UsageError(f"{station}: {argv[0]}: {problem}") from None
         self._started += 1
         self._processes[self._started] = process
@@ -178,6 +183,9 @@ class Requests:
 
     def do_break_link(self, one: str, other: str) -> Answer:
         """Lose every data frame between two stations."""
+        radios = [station.name for station in self.network.net.stations]
+        if one == other or not {one, other} <= set(radios):
+            raise UsageError(f"break_link({one}, {other}): give two stations with a radio, of {', '.join(radios)}")
         before = {(link["from"], link["to"]): link["error_rate"] for link in self.network.medium.ask("links")["links"]}
         for ends in ((one, other), (other, one)):
             self._set_error_rate(ends, LOST)

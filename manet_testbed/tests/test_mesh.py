@@ -1,13 +1,15 @@
 """A mesh from another process: commands, pings, links, TCP, errors, and its end in every way that a test process can end."""
 
 import gc
+import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +17,12 @@ from pathlib import Path
 import pytest
 
 from manet_testbed import CommandFailed, Mesh, MeshError, MeshTimeout, WrongRequest
-from manet_testbed.process import PIPE
+from manet_testbed.process import MAX_OUTPUT_BYTES, PIPE, STDOUT
+from manet_testbed.station import Station
 from testbed.programs import ROOT
 from testbed.tests.running import Traces, needs_runs, nothing_left, run_json, state_of, wait_until
 
+Request = Callable[[Mesh, Station], object]
 pytestmark = [pytest.mark.root, needs_runs]
 
 
@@ -75,6 +79,80 @@ def test_a_command_is_killed_after_its_timeout(mesh: Mesh) -> None:
     with pytest.raises(MeshTimeout, match=r"^sta2: sleep 60: not ended within 0.3 s$"):
         mesh["sta2"].run("sleep 60", timeout=0.3)
     assert mesh["sta2"].run("pgrep -x sleep", check=False).returncode == 1
+
+
+@pytest.mark.parametrize("command", ["yes", "yes; true", "yes >&2; true"])
+def test_a_command_that_prints_without_end_is_killed_at_the_limit(mesh: Mesh, command: str) -> None:
+    """In memory files 300 MB of it cost 1.6 GB, and the machine ran out of memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(MeshError, match=rf"sta1: sh -c {command}: printed more than 16 MiB; .* into a file: popen"):
+        mesh["sta1"].run(["sh", "-c", command], timeout=60)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * MAX_OUTPUT_BYTES / 1024
+    with pytest.raises(MeshError, match="printed more than 16 MiB"):
+        mesh["sta1"].popen(["sh", "-c", command], stdout=PIPE, stderr=STDOUT).communicate()
+    wait_until(lambda: mesh["sta1"].run(["pgrep", "-x", "yes"], check=False).returncode == 1, "nobody prints any more", 20)
+
+
+def test_as_much_output_as_the_limit_is_whole(mesh: Mesh) -> None:
+    done = mesh["sta1"].run(["head", "-c", str(MAX_OUTPUT_BYTES), "/dev/zero"])
+    assert done.stdout == "\0" * MAX_OUTPUT_BYTES
+
+
+def test_output_in_steps_does_not_outlast_the_timeout(mesh: Mesh) -> None:
+    with pytest.raises(MeshTimeout, match=r'not ended within 0\.5 s: "again"'):
+        mesh["sta1"].run(["sh", "-c", "while :; do echo again; sleep 0.02; done"], timeout=0.5)
+
+
+def test_a_program_in_the_background_prints_on_after_the_end(mesh: Mesh, tmp_path: Path) -> None:
+    words = ["sh", "-c", "(sleep 0.5; echo more; echo more; touch printed) & echo first"]
+    assert mesh["sta1"].run(words, cwd=tmp_path).stdout == "first\n"
+    wait_until(lambda: (tmp_path / "printed").exists(), "the program has printed", 20)
+
+
+NONSENSE = {
+    "break_link(a, a)": (lambda m, a: m.break_link(a, a), "give two stations with a radio, of sta1, sta2, sta3"),
+    "break_link(None, a)": (lambda m, a: m.break_link(None, a), "there is no station None"),
+    "restore_link(a, a)": (lambda m, a: m.restore_link(a, a), "is not broken; call break_link before"),
+    "move(nan, 0)": (lambda m, a: a.move(math.nan, 0), "move: x=nan: give a number"),
+    "move(x, 0)": (lambda m, a: a.move("x", 0), "move: x='x': give a number"),
+    "move(1e300, 0)": (lambda m, a: a.move(1e300, 0), "coordinates are metres from -1e7 to 1e7"),
+    "move(speed=inf)": (lambda m, a: a.move(0, 0, speed=math.inf), "move: speed=inf: give a number"),
+    "power(maybe)": (lambda m, a: a.power("maybe"), "give True or False"),
+    "daemon([])": (lambda m, a: a.daemon([]), "give start, stop, restart or kill"),
+    "ping(count=0)": (lambda m, a: a.ping(a, count=0), "count=0: give a whole number from 1"),
+    "ping(interval=nan)": (lambda m, a: a.ping(a, interval=math.nan), "interval=nan: give a number"),
+    "ping(option)": (lambda m, a: a.ping("-f"), "ping sent nothing"),
+    "tcp(a, a)": (lambda m, a: m.tcp(a, a), "both ends are one station"),
+    "tcp(seconds=nan)": (lambda m, a: m.tcp(a, "sta2", math.nan), "iperf3 takes whole seconds from 1 to 86400"),
+    "routes(ip=5)": (lambda m, a: a.routes(ip=5), "the versions are 4 and 6"),
+    "run(quote)": (lambda m, a: a.run("echo 'x"), "No closing quotation; give a text or a list of words"),
+    "run(None)": (lambda m, a: a.run(None), "give a text or a list of words"),
+    "run(null byte)": (lambda m, a: a.run(["true", "a\0b"]), "embedded null byte"),
+    "run(timeout=nan)": (lambda m, a: a.run("true", timeout=math.nan), "timeout=nan: give seconds, or None for no limit"),
+    "run(env=[1])": (lambda m, a: a.run("true", env=[1]), "give a dict of texts"),
+    "run(env=5)": (lambda m, a: a.run("true", env={"A": 5}), "give a dict of texts"),
+    "run(cwd=5)": (lambda m, a: a.run("true", cwd=5), "cwd=5: give a folder"),
+    "popen(stdin=9999)": (lambda m, a: a.popen("true", stdin=9999), "stdin=9999: give an open file, PIPE or DEVNULL"),
+    "popen(stdin=STDOUT)": (lambda m, a: a.popen("true", stdin=STDOUT), "give an open file, PIPE or DEVNULL"),
+    "wait_until_succeeds(timeout=x)": (lambda m, a: a.wait_until_succeeds("true", timeout="x"), "timeout='x': give seconds"),
+    "mesh[[1]]": (lambda m, a: m[[1]], "there is no station [1]"),
+}
+
+
+@pytest.mark.parametrize(("request_of", "words"), NONSENSE.values(), ids=NONSENSE.keys())
+def test_nonsense_is_refused_in_one_line_and_the_mesh_lives_on(mesh: Mesh, request_of: Request, words: str) -> None:
+    """`break_link(a, a)` ended the mesh: "bug in the testbed: KeyError"."""
+    with pytest.raises(MeshError) as refused:
+        request_of(mesh, mesh["sta1"])
+    assert words in str(refused.value) and len(str(refused.value).splitlines()) == 1 and "bug" not in str(refused.value)
+    assert ("sta1", "sta2") in mesh.links()
+
+
+def test_a_defect_in_one_request_does_not_end_the_mesh(mesh: Mesh) -> None:
+    """A request that no method of this side sends."""
+    with pytest.raises(MeshError, match=r"bug in the testbed: ended: KeyError\(99\); see .*run.log"):
+        mesh._ask("ended", process=99)
+    assert ("sta1", "sta2") in mesh.links()
 
 
 def test_a_started_command_is_read_signalled_and_waited_for(mesh: Mesh) -> None:

@@ -5,7 +5,6 @@ checkout. A user's own experiment is in experiment.json, as it was when its runs
 """
 
 import json
-import shlex
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Any
 from analysis import records
 from analysis.files import UNFINISHED, read_object
 from testbed.campaigns import library
+from testbed.campaigns.missing import words_of
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
@@ -119,7 +119,7 @@ def _is_inside(name: str) -> bool:
 
 def _definition(experiment: dict[str, Any]) -> Iterator[str]:
     """The experiment's file and those that it is based on, as paths in the checkout; none for a file elsewhere."""
-    words = shlex.split(str(experiment.get("resume") or ""))
+    words = words_of(experiment.get("resume"))
     name = words[2] if words[1:2] == ["run"] and len(words) > 2 else str(experiment.get("name"))
     try:
         path = library.find(name).resolve()

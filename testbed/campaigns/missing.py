@@ -56,8 +56,15 @@ def made_by(directory: Path, description: dict[str, Any]) -> str:
 
 def recorded_words(directory: Path, description: dict[str, Any]) -> list[str]:
     """The words of the same command, without a remark."""
-    recorded = description.get("resume")
-    return shlex.split(recorded) if isinstance(recorded, str) and recorded else _generic(directory, description)
+    return words_of(description.get("resume")) or _generic(directory, description)
+
+
+def words_of(command: object) -> list[str]:
+    """The words of a command that a file records; none of one that is missing, or that no shell would take."""
+    try:
+        return shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quote without its end
+        return []
 
 
 def _generic(directory: Path, description: dict[str, Any]) -> list[str]:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from testbed.campaigns.remaining import Remaining, Work
+from testbed.output import exact, plain
 
 REDRAW_S = 0.25
+CLEAR = "\r\x1b[K"  # of the line on a terminal
 
 
 def duration_text(seconds: float) -> str:
@@ -29,7 +31,7 @@ class Progress:
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False, now: Callable[[], float] = time.monotonic) -> None:
         self.quiet, self._now = quiet, now
-        self.stream = stream or sys.stderr
+        self.stream = stream or exact(sys.stderr)
         self.live = self.stream.isatty() and not quiet
         self.total = self.done = 0
         self.remaining = Remaining()
@@ -100,8 +102,7 @@ class Progress:
         """Clear the progress line."""
         with self._lock:
             if self.live:
-                self.stream.write("\r\x1b[K")
-                self.stream.flush()
+                self._write(CLEAR)
 
     def seconds_left(self) -> float:
         """Estimated time until the last run ends, s."""
@@ -113,16 +114,17 @@ class Progress:
     def _say(self, line: str) -> None:
         if self.quiet:
             return
-        clear = "\r\x1b[K" if self.live else ""
-        self.stream.write(f"{clear}{line}\n")
+        self._write(f"{CLEAR if self.live else ''}{plain(line)}\n")
         if self.live:
             self._draw()
-        self.stream.flush()
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()
         stages = "; ".join(f"{name} {stage}" for name, stage in self._stages.items())
         runs = "run" if self.total == 1 else "runs"
         text = f"{self.done}/{self.total} {runs}, about {duration_text(self.seconds_left())} left: {stages}"
-        self.stream.write(f"\r\x1b[K{text[:118]}")
+        self._write(f"{CLEAR}{plain(text)[:118]}")
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
         self.stream.flush()

@@ -19,6 +19,7 @@ from testbed.campaigns.figures import misfit
 from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
+from testbed.output import console, plain
 
 if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
     from analysis.decisions.answers import Answered
@@ -184,19 +185,17 @@ class Report:
 
     def print(self) -> None:
         """Table, files, verdict and expectations on standard output."""
-        from rich.console import Console
-
         from analysis.printed import flows_table, result_table
 
         # a pipe or file has no width of its own: wide enough for every column
-        console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+        tables = console(None if sys.stdout.isatty() else 120)
         if self.description.get("question"):
-            console.print(self.description["question"], style="bold")
+            tables.print(plain(self.description["question"]))
         assert self.results is not None, "make() comes first"
-        console.print(result_table(self.results))
+        tables.print(result_table(self.results))
         flows = flows_table(self.results)
         if flows is not None:
-            console.print(flows)
+            tables.print(flows)
         if self.outcome:
             print(hanging("expected: ", self.outcome))
         for comparison in self.comparisons:

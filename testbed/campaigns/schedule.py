@@ -288,8 +288,8 @@ class Schedule:
 
 @contextmanager
 def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once. KeyboardInterrupt at the end of
-    the block if `stop` was set, also by another thread.
+    """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once, others are ignored.
+    KeyboardInterrupt at the end of the block if `stop` was set, also by another thread.
 
     An exception while the pool starts a thread would leave that thread and its run unattended. Only the main thread may handle
     signals (module signal); in another one `stop` alone ends the runs.
@@ -297,6 +297,8 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
 
     def note(_number: int, _frame: object) -> None:
         if stop.is_set():
+            for number in taken:
+                signal.signal(number, signal.SIG_IGN)
             raise KeyboardInterrupt
         stop.set()
 

@@ -53,14 +53,14 @@ def run(options: argparse.Namespace) -> int:
     import json
 
     from analysis.store.query import answer
+    from testbed.output import exact
 
     table = answer(options.query, *_stores(options.folders))
     if options.json:
         print(json.dumps(_objects(table), default=str, indent=1))
     elif options.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(table.column_names)
-        writer.writerows(_rows(table))
+        writer = csv.writer(sys.stdout if sys.stdout.isatty() else exact(sys.stdout), lineterminator="\n")
+        writer.writerows([table.column_names, *_rows(table)])
     elif table.column_names:
         _print(table)
     return 0
@@ -88,7 +88,22 @@ def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _rows(table: "pa.Table") -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True) if table.num_columns else iter(())
+    columns = [_values(name, column) for name, column in zip(table.column_names, table.columns, strict=True)]
+    return zip(*columns, strict=True) if columns else iter(())
+
+
+def _values(name: str, column: "pa.ChunkedArray") -> list[Any]:
+    """The values of a column; UsageError for those that Python has no type for, such as a date before the year 1."""
+    import pyarrow as pa
+
+    from testbed.errors import UsageError, shortened
+
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, TypeError, NotImplementedError, pa.ArrowException) as problem:
+        text = f'column "{shortened(name)}": a value cannot be shown ({shortened(str(problem))})'
+        raise UsageError(f'{text}; write "{shortened(name)}"::VARCHAR') from None
+    return values
 
 
 def _objects(table: "pa.Table") -> list[dict[str, Any]]:
@@ -108,20 +123,19 @@ def _finite(value: Any) -> Any:
 def _print(table: "pa.Table") -> None:
     """The rows as a table, as wide as the terminal; numbers to the right, with at most six digits."""
     import pyarrow as pa
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from testbed.output import console, plain
 
     shown = Table()
     for field in table.schema:
         number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
-        shown.add_column(Text(field.name), justify="right" if number else "left", overflow="fold")
+        shown.add_column(Text(plain(field.name)), justify="right" if number else "left", overflow="fold")
     for row in _rows(table):
-        shown.add_row(*(Text(_text(value)) for value in row))
+        shown.add_row(*(Text(plain(_text(value))) for value in row))
     least = MIN_COLUMN * table.num_columns  # wider than a terminal if need be: no column disappears
-    Console(highlight=False, width=max(shutil.get_terminal_size().columns, least) if sys.stdout.isatty() else UNLIMITED).print(
-        shown
-    )
+    console(max(shutil.get_terminal_size().columns, least) if sys.stdout.isatty() else UNLIMITED).print(shown)
 
 
 def _text(value: Any) -> str:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from testbed.columns import hanging, terminal_width
 from testbed.errors import UsageError
+from testbed.output import console, exact
 from testbed.validate import checks, ns2
 
 PROGRESS_LINES = 20  # where standard error is no terminal
@@ -82,20 +83,19 @@ def _print_table(done: list[checks.Check]) -> None:
             f"{check.tolerance:.1%}",
             _outcome(check),
             check.source,
-            style=None if check.ok else "bold red",
         )
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    console(None if sys.stdout.isatty() else 200).print(table)
 
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar with the time left on a terminal, elsewhere lines; on standard error. Gives progress(done, total)."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    screen = Console(file=exact(sys.stderr))
+    if not screen.is_terminal:
         yield lambda done, total: _print_progress(what, done, total)
         return
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

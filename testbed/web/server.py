@@ -65,7 +65,7 @@ def serve(
     config = uvicorn.Config(
         app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws="websockets-sansio", ws_max_size=MAX_MESSAGE_BYTES,
-        ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on",
+        ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on", use_colors=False,
     )  # fmt: skip
     server = _Server(config, ready, ending)
     try:
