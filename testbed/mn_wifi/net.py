@@ -28,7 +28,7 @@ from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Unsupported, choice, note, number, point, refuse_others
 from testbed.mn_wifi.infrastructure import Controller, Infrastructure
 from testbed.mn_wifi.interface import WirelessInterface, WireLink
-from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
+from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline
 from testbed.mn_wifi.node import Host, Nat, Node, Station
 from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
@@ -494,18 +494,6 @@ class Mininet_wifi(Powers):
         remedy = f"{VOID_REMEDY}; " if verdict == "void" else ""
         output(f"*** {verdict or 'no verdict'}{reasons and f' ({reasons})'}: {remedy}results in {_relative(directory)}\n")
         return verdict
-
-    def replay(self, stations: list[Station]) -> None:
-        """Move the stations along their places `p` from now on, instead of any earlier movement."""
-        if self.standing is None:
-            raise UsageError("ReplayingMobility: the network is not up; call net.build() before")
-        legs: list[Leg] = []
-        for station in stations:
-            pace = number(station.name, "speed", station.params.get("speed", 1), 0.001, 1e4)
-            times = station.__dict__.get("time")
-            legs += [Leg(0.0, station.name, station.position, 0.0), *replayed(station.name, station.p, times, pace)]
-        assert self._movement is not None
-        self._movement.play(Trace(self.session.script.name, legs))
 
     def stop_simulation(self) -> None:
         """Stop all stations where they are, until start_simulation()."""
