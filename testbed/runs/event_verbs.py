@@ -42,7 +42,7 @@ class EventVerbs:
             RunRecord.open(self.network.site.directory / "run.json").update(commands=self._commands.entries())
 
     def do_event(self, line: str) -> None:
-        "Carry out an event of a scenario now.\nUsage: event KEYS, as in a scenario, without `at`: event power = 'sta1', on = false"
+        "Carry out an event of a scenario now.\nUsage: event KEYS, a scenario's without `at`: event power = 'sta1', on = false"
         try:
             keys = tomllib.loads(f"event = {{ {line} }}")["event"]
         except tomllib.TOMLDecodeError as problem:
