@@ -230,7 +230,7 @@ def test_no_option_takes_the_name_of_a_part_of_its_class():
 
 
 def test_each_description_of_the_project_names_its_source_and_how_to_get_it():
-    assert {"babeld", "batmand", "olsrd", "aodv-uu", "bird-babel", "frr-babel"} == set(SHIPPED)
+    assert {"babeld", "batmand", "olsrd", "olsrd2", "aodv-uu", "bird-babel", "frr-babel"} == set(SHIPPED)
     for model in SHIPPED.values():
         assert model.DESCRIPTION is not None
         assert model.DESCRIPTION.homepage and (model.DESCRIPTION.package or model.DESCRIPTION.remedy)

@@ -35,7 +35,7 @@ def test_flows_go_over_ipv6_if_the_stations_have_it_unless_they_say_otherwise(tm
 
 
 def test_our_own_daemons_route_ipv4_alone_and_who_routes_ipv6_is_known():
-    assert set(routing_of_ipv6()) == {"static", "none", "babeld", "bird-babel", "frr-babel", "batman-adv"}
+    assert set(routing_of_ipv6()) == {"static", "none", "babeld", "bird-babel", "frr-babel", "olsrd2", "batman-adv"}
     assert not [name for name in OWN_DAEMONS if PROTOCOLS[name].ROUTES_IPV6]
 
 
@@ -43,7 +43,7 @@ def test_our_own_daemons_route_ipv4_alone_and_who_routes_ipv6_is_known():
 def test_a_daemon_of_ipv4_says_so_in_one_line(tmp_path, name):
     text = refusal(tmp_path, f'routing = "{name}"', "ipv6 = true")
     start = f's.toml: line 3: key "ipv6": routing "{name}" routes IPv4 only; take static, none, babeld, bird-babel, frr-babel, '
-    assert text.startswith(f"{start}batman-adv, or leave ipv6 out")
+    assert text.startswith(f"{start}olsrd2, batman-adv, or leave ipv6 out")
 
 
 OWN = 'about = "mine"\ncommand = ["true"]\n'

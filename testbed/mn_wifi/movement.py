@@ -258,18 +258,28 @@ def along(name: str, path: Sequence[Place], begin_s: float, end_s: float) -> lis
     return legs
 
 
-def replayed(name: str, places: Sequence[object], times: Sequence[object] | None, points_per_s: float) -> list[Leg]:
-    """Legs of ReplayingMobility: each place is reached at its own time (s), or `points_per_s` places a second. Raises
-    UsageError."""
+def replayed(name: str, places: Sequence[object], at_s: Sequence[float]) -> list[Leg]:
+    """Legs of ReplayingMobility: each place is reached at its own time (s); the first by a jump. Raises UsageError."""
     path = [point(name, "p", place) for place in places]
-    if times is not None and len(times) != len(path):
-        raise UsageError(f"{name}: {len(path)} places in p and {len(times)} in time; give each place its time")
-    at_s = (
-        [number(name, "time", time, 0) for time in times] if times is not None else [k / points_per_s for k in range(len(path))]
-    )
+    return [Leg(at_s[0], name, path[0], math.inf), *between(name, path, at_s)] if path else []
+
+
+def due(name: str, places: int, times: Sequence[object] | None, points_per_s: float, gone: int = 0) -> list[float]:
+    """The time (s) of each of the next places: as given, or `points_per_s` places a second, of which `gone` are reached. Raises
+    UsageError."""
+    if times is None:
+        return [(gone + k) / points_per_s for k in range(places)]
+    if len(times) != places:
+        raise UsageError(f"{name}: {places} places in p and {len(times)} in time; give each place its time")
+    at_s = [number(name, "time", time, 0) for time in times]
     if any(b < a for a, b in pairwise(at_s)):
         raise UsageError(f"{name}: time goes back; give the times in their order")
-    legs = [Leg(at_s[0], name, path[0], math.inf)] if path else []
+    return at_s
+
+
+def between(name: str, path: Sequence[Place], at_s: Sequence[float]) -> list[Leg]:
+    """Legs from each place of a path to the next, which is reached at its time (s)."""
+    legs = []
     for (a, b), (begin_s, end_s) in zip(pairwise(path), pairwise(at_s), strict=True):
         if begin_s == end_s:
             legs.append(Leg(begin_s, name, b, math.inf))

@@ -29,7 +29,7 @@ from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Unsupported, choice, note, number, point, refuse_others
 from testbed.mn_wifi.infrastructure import Controller, Infrastructure
 from testbed.mn_wifi.interface import WirelessInterface, WireLink
-from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
+from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline
 from testbed.mn_wifi.node import Host, Nat, Node, Station
 from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
@@ -160,7 +160,9 @@ class Mininet_wifi(Powers):
         if b is None and cls in RADIO_LINKS:
             link = self._join(a, cls, given)
         elif self.infrastructure.takes(a, b):
-            return self.infrastructure.link(a, b, cls, given)
+            found = self.infrastructure.link(a, b, cls, given)
+            self.links += [found] if isinstance(found, WireLink) else []  # an association is none
+            return found
         elif b is not None and cls not in RADIO_LINKS:
             link = self._wire(a, b, given)
         else:
@@ -223,7 +225,7 @@ class Mininet_wifi(Powers):
             text = "a wire joins a station and a host; stations meet by radio, addLink(sta, cls=adhoc, ...)"
             raise UsageError(f"addLink({a}, {b}): {text}")
         self.wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.notes)))
-        return WireLink(len(self.wires), station, host)
+        return WireLink(len(self.wires) - 1, station, host)
 
     def _declaring(self, call: str) -> None:
         """Raise UsageError once the network is up: build() fixes movement and propagation."""
@@ -502,18 +504,6 @@ class Mininet_wifi(Powers):
         remedy = f"{VOID_REMEDY}; " if verdict == "void" else ""
         output(f"*** {verdict or 'no verdict'}{reasons and f' ({reasons})'}: {remedy}results in {_relative(directory)}\n")
         return verdict
-
-    def replay(self, stations: list[Station]) -> None:
-        """Move the stations along their places `p` from now on, instead of any earlier movement."""
-        if self.standing is None:
-            raise UsageError("ReplayingMobility: the network is not up; call net.build() before")
-        legs: list[Leg] = []
-        for station in stations:
-            pace = number(station.name, "speed", station.params.get("speed", 1), 0.001, 1e4)
-            times = station.__dict__.get("time")
-            legs += [Leg(0.0, station.name, station.position, 0.0), *replayed(station.name, station.p, times, pace)]
-        assert self._movement is not None
-        self._movement.play(Trace(self.session.script.name, legs))
 
     def stop_simulation(self) -> None:
         """Stop all stations where they are, until start_simulation()."""

@@ -8,21 +8,19 @@ from testbed.programs import BUILT, Programs
 # name in Mininet-WiFi: the protocol with the same daemon here, and our own that replaces it if that is not installed
 MININET_WIFI_PROTOCOLS = {
     "olsrd": ("olsrd", "olsr"),
+    "olsrd2": ("olsrd2", None),
     "aodv": ("aodv-uu", "aodv"),
     "babel": ("babeld", None),
     "batmand": ("batmand", None),
     "batman_adv": ("batman-adv", None),
 }
 OURS = (*OWN_DAEMONS, "static")
-REFUSED = {"olsrd2": "OLSR version 2 (RFC 7181) is not supported; proto='olsrd' is version 1"}
 
 
 def protocol(proto: str | None, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str]:
     """The key `routing` for a `proto`, and a note for the user. None is no routing. Raises UsageError."""
     if proto is None:
         return "none", ""
-    if proto in REFUSED:
-        raise UsageError(f"addLink: proto={proto!r}: {REFUSED[proto]}")
     if proto in MININET_WIFI_PROTOCOLS:
         name, stand_in = MININET_WIFI_PROTOCOLS[proto]
         missing = missing_requirement(name, programs=programs, path=path)

@@ -6,6 +6,7 @@ from random import Random
 from mobility.trace import Leg, Trace
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, note, number, refuse_others
+from testbed.mn_wifi.flights import Flights
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import Station
 from testbed.mn_wifi.shaping import Condition, Shaping
@@ -15,14 +16,16 @@ MODELS = dict.fromkeys(("friis", "logDistance", "ITU"))
 
 
 class ReplayingMobility:
-    """Move every station that has places in `p` along them from now on: to each at its own `time` (s), or `speed` places a
-    second."""
+    """Move every station along the places in its `p` from now on: to each at its own `time` (s), or `speed` places a second. The
+    lists count as they are when a place is due (flights.py)."""
 
     def __init__(self, net: Mininet_wifi, nodes: list[Station] | None = None) -> None:
-        chosen = [node for node in (net.stations if nodes is None else nodes) if hasattr(node, "p")]
-        if not chosen:
-            raise UsageError("ReplayingMobility: no station has places; set sta.p = [(x, y, z), ...] first")
-        net.replay(chosen)
+        if net.standing is None:
+            raise UsageError("ReplayingMobility: the network is not up; call net.build() before")
+        chosen = [*net.stations, *net.aps] if nodes is None else list(nodes)
+        if not any(hasattr(node, "p") for node in chosen):
+            note("ReplayingMobility: no station has places yet; sta.p = [(x, y, z), ...] counts from now on", net.notes)
+        Flights(net, chosen)
 
 
 class ReplayingBandwidth:

@@ -1,15 +1,17 @@
-"""A movement that can be interrupted and continued: `stop` and `start` of the prompt and of scripts."""
+"""A movement that can be interrupted and continued, or changed for some stations while it goes on."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mobility.trace import NS_PER_S, Leg, Trace
+from mobility.trace import NS_PER_S, Leg, Position, Trace
 from testbed.stages import replay
 
 if TYPE_CHECKING:
     from testbed.stages.medium import Medium
 
 LEAD_S = 0.1  # so that the stop is still ahead when the medium hears of it
+LegsFrom = Callable[[float, Position], Sequence[Leg]]  # from a time of the movement on, which is their 0, and a place
 
 
 class Movement:
@@ -17,31 +19,77 @@ class Movement:
 
     def __init__(self, medium: "Medium", made: Trace | None = None) -> None:
         self._medium, self._made, self._begin_ns = medium, made, 0
-        self._paused_s: float | None = None  # time of the movement at which it was interrupted
+        self._gone_s = 0.0  # of the movement, at _begin_ns
+        self._paused_s: float | None = None  # time since _begin_ns at which it was interrupted
+        self._turn = threading.RLock()  # a thread of a script changes what the prompt interrupts
+        self.played = 0  # movements so far
 
     def play(self, made: Trace) -> replay.Playing:
         """Follow another movement from now on. Raises RunError."""
-        playing = replay.play(self._medium, made)
-        self._made, self._begin_ns, self._paused_s = made, playing.begin_ns, None
-        return playing
+        with self._turn:
+            playing = replay.play(self._medium, made)
+            self._follows(made, playing.begin_ns, 0.0)
+            self.played += 1
+            return playing
+
+    def _follows(self, made: Trace, begin_ns: int, gone_s: float) -> None:
+        self._made, self._begin_ns, self._gone_s, self._paused_s = made, begin_ns, gone_s, None
+
+    def time_s(self) -> float | None:
+        """The time of the movement, without interruptions; negative just before it begins; None while it is interrupted."""
+        with self._turn:
+            if self._paused_s is not None:
+                return None
+            return self._gone_s + (self._medium.ask("status")["model_ns"] - self._begin_ns) / NS_PER_S
+
+    def change(self, changed: Mapping[str, LegsFrom]) -> None:
+        """Let some stations follow other legs from an instant on, shortly ahead; the others go on. Raises RunError."""
+        with self._turn:
+            old, old_begin_ns, gone_s = self._made, self._begin_ns, self._gone_s
+            assert old is not None and self._paused_s is None
+            still = self._medium.ask("positions")["positions"]  # also of stations that were moved by hand
+            latest: list[Trace] = []
+
+            def made_at(begin_ns: int) -> Trace:
+                at_s = max(0, begin_ns - old_begin_ns) / NS_PER_S
+                going = {name: old.position(name, at_s) for name in old.stations() if _goes_on(old, name, at_s)}
+                others = [leg for leg in old.legs if leg.station in going and leg.station not in changed]
+                legs = rest(Trace(old.name, others), at_s, going).legs
+                for name, legs_from in changed.items():
+                    here = going.get(name) or tuple(still[name])
+                    legs += [Leg(0.0, name, here, 0.0), *legs_from(gone_s + at_s, here)]
+                latest[:] = [Trace(old.name, legs)]
+                return latest[0]
+
+            begin_ns = replay.play(self._medium, made_at).begin_ns
+            self._follows(latest[0], begin_ns, gone_s + (begin_ns - old_begin_ns) / NS_PER_S)
 
     def pause(self) -> bool:
         """Stop all stations where they are; False if there is no movement, or it stands still already."""
-        if self._paused_s is not None:
-            return False
-        at_ns = self._medium.ask("status")["model_ns"] + round(LEAD_S * NS_PER_S)
-        self._medium.ask("halt", at_ns=at_ns)
-        if self._made is None:
-            return False
-        self._paused_s = max(0.0, (at_ns - self._begin_ns) / NS_PER_S)
-        return True
+        with self._turn:
+            if self._paused_s is not None:
+                return False
+            at_ns = self._medium.ask("status")["model_ns"] + round(LEAD_S * NS_PER_S)
+            self._medium.ask("halt", at_ns=at_ns)
+            if self._made is None:
+                return False
+            self._paused_s = max(0.0, (at_ns - self._begin_ns) / NS_PER_S)
+            return True
 
     def resume(self) -> bool:
         """Continue, from where each station is now; False if nothing was interrupted. Raises RunError."""
-        if self._made is None or self._paused_s is None:
-            return False
-        self.play(rest(self._made, self._paused_s, self._medium.ask("positions")["positions"]))
-        return True
+        with self._turn:
+            if self._made is None or self._paused_s is None:
+                return False
+            left = rest(self._made, self._paused_s, self._medium.ask("positions")["positions"])
+            self._follows(left, replay.play(self._medium, left).begin_ns, self._gone_s + self._paused_s)
+            return True
+
+
+def _goes_on(made: Trace, station: str, at_s: float) -> bool:
+    """Whether the station still moves at `at_s` or later."""
+    last = made.courses(station)[-1]
+    return last.start_s > at_s or (last.speed_mps > 0 and last.arrival_s > at_s)
 
 
 def rest(made: Trace, at_s: float, places: Mapping[str, Sequence[float]]) -> Trace:

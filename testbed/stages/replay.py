@@ -6,6 +6,7 @@ that the file does not name then stand still. At its end the medium writes the a
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,11 +53,13 @@ def _refusal(path: KeyPath, text: str) -> UsageError:
     return UsageError(f"replay: {path[-1]}: {text}" if path else f"replay: {text}")
 
 
-def play(control: "Medium | MediumControl", made: Trace) -> Playing:
-    """Send the medium the whole movement; returns shortly before it begins. RunError if the host is too slow for all LEADS_S."""
-    rows = _rows(made)
+def play(control: "Medium | MediumControl", made_at: Trace | Callable[[int], Trace]) -> Playing:
+    """Send the medium the whole movement, which may depend on the model time of its time 0; returns shortly before it begins.
+    RunError if the host is too slow for all LEADS_S."""
     for lead_s in LEADS_S:
         begin_ns = control.ask("status")["model_ns"] + round(lead_s * NS_PER_S)
+        made = made_at(begin_ns) if callable(made_at) else made_at
+        rows = _rows(made)
         control.ask("halt", at_ns=begin_ns)
         try:
             for first in range(0, len(rows), LEGS_AT_ONCE):

@@ -152,6 +152,15 @@ def test_olsrd_is_configured_for_rfc_3626_and_a_gateways_wires(tmp_path):
     assert not [line for line in file(made, 1) if line.startswith("Hna4")]
 
 
+def test_olsrd2_announces_the_wires_of_a_gateway_and_keeps_the_addresses(tmp_path):
+    made = rendering(tmp_path, {"protocol": "olsrd2", "tc_interval": 2})
+    assert {"[interface=wlan0]", "auto_ll4 false", "tc_interval 2", "hello_validity 20", "lan 192.168.1.0/30"} <= set(
+        file(made, 3)
+    )
+    assert not [line for line in file(made, 1) if line.startswith("lan ")]
+    assert argv(made, 1)[0] == "olsrd2_static" and argv(made, 1)[1].startswith("--load=/")
+
+
 def test_neighbours_of_olsrd_start_three_seconds_apart(tmp_path):
     made = rendering(tmp_path, "olsrd")
     path = tmp_path / "routing" / "sta2.olsrd.conf"
@@ -172,7 +181,8 @@ def test_switches_of_aodv_uu_are_there_or_not(tmp_path, options, flags):
 def test_the_udp_ports_whose_packets_are_captured_whole():
     ports = {name: Scenario.model_validate({"hops": 1, "routing": name}).routing.udp_port for name in (*SHIPPED, "aodv")}
     assert ports == {
-        "aodv-uu": 654, "olsrd": 698, "babeld": 6696, "batmand": 4305, "bird-babel": 6696, "frr-babel": 6696, "aodv": 654,
+        "aodv-uu": 654, "olsrd": 698, "olsrd2": 269, "babeld": 6696, "batmand": 4305, "bird-babel": 6696, "frr-babel": 6696,
+        "aodv": 654,
     }  # fmt: skip
 
 

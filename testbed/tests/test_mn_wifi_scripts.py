@@ -97,12 +97,17 @@ print(sta1.cmd('ping -c 1 -W 2 172.16.0.2'))
 print(sta1.cmd('ping -6 -c 1 -W 5 2001::2'))
 print(sta1.cmd('ip -brief address show dev sta1-eth1'))
 print('H1', h1.IP(), h1.intfNames())
+CLI(net)
 net.stop()
 """,
+        "net\nintfs\npy net.links\ndump\nexit\n",
     )
     assert printed.count("1 received") == 2, printed
     assert "172.16.0.1/24" in printed and "192.168.1.1" not in printed
-    assert "H1 172.16.0.2 ['eth0']" in printed
+    assert "H1 172.16.0.2 ['h1-eth0']" in printed
+    assert "\nsta1 sta1-wlan0:wifiAdhoc sta1-eth1:h1-eth0\n" in printed and "\nh1 h1-eth0:sta1-eth1\n" in printed
+    assert "\n[sta1-wlan0, sta2-wlan0, sta1-eth1<->h1-eth0]\n" in printed
+    assert "\nsta1: sta1-wlan0,sta1-eth1\n" in printed and "<Host h1: h1-eth0:172.16.0.2 pid=" in printed
 
 
 def test_iperf_right_after_build_waits_for_the_routing_daemons(tmp_path: Path) -> None:
@@ -146,3 +151,48 @@ def test_a_missing_package_of_a_script_is_one_line_with_the_remedy(tmp_path: Pat
     printed = output_of(tmp_path, "import nowhere_at_all.parts\n", status=1)
     assert "mine.py: line 13: there is no module nowhere_at_all; scripts run by " in printed
     assert "apt-get install python3-nowhere_at_all, or " in printed and "PYTHONPATH" in printed
+
+
+def test_places_of_a_flight_are_taken_off_and_a_new_list_counts_on_the_way(tmp_path: Path) -> None:
+    """sta1 has two places a second, sta2 its own times. sta1 turns off after some two seconds, and sta2 flies on as before."""
+    printed = output_of(
+        tmp_path,
+        """
+import time
+sta1 = net.addStation('sta1', position='0,0,0', speed=2)
+sta2 = net.addStation('sta2', position='0,20,0')
+sta3 = net.addStation('sta3', position='9,9,0')
+for sta in net.stations:
+    net.addLink(sta, cls=adhoc, ssid='adhocNet')
+sta1.p = [(k, 0, 0) for k in range(60)]
+sta2.p, sta2.time = [('0', '20', '0'), (60, 20, 0)], [0, 6]
+net.build()
+ReplayingMobility(net)
+while len(sta1.p) > 56:
+    time.sleep(0.05)
+print('FIRST', sta1.position[1], len(sta2.p), len(sta2.time))
+x = sta1.p[0][0]
+sta1.p = [(x, k, 0) for k in range(1, 5)]
+sta3.setPosition('7,7,0')
+while sta1.p or sta2.p:
+    time.sleep(0.05)
+print('LAST', sta1.position, x, sta2.position, sta3.position)
+sta1.p = [(1, 1, 1)]
+time.sleep(0.5)
+print('OVER', sta1.position[:2] == (x, 4))
+net.stop()
+""",
+        "",
+        None,
+    )
+    assert "FIRST 0.0 1 1\n" in printed
+    found = re.search(r"^LAST \((\d+)\.0, 4\.0, 0\.0\) (\d+) \(60\.0, 20\.0, 0\.0\) \(7\.0, 7\.0, 0\.0\)$", printed, re.MULTILINE)
+    assert found and found[1] == found[2], printed
+    assert "*** note: ReplayingMobility: sta1.p: its flight was over" in printed and "OVER True" in printed
+    assert moved(tmp_path / "run", "sta2") == [60 / 6], "one speed from end to end"
+
+
+def moved(directory: Path, station: str) -> list[float]:
+    """The different speeds of a station's legs in moved.csv, those of jumps and of rest left out."""
+    rows = [line.split(",") for line in (directory / "moved.csv").read_text().splitlines() if f",{station}," in line]
+    return sorted({round(float(row[5]), 6) for row in rows} - {0.0, float("inf")})

@@ -121,13 +121,13 @@ ERRORS = {
     "unknown protocol": (
         'hops = 2\nrouting = "aodw"',
         f'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", {QUOTED}, '
-        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", '
+        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", "olsrd2", '
         f'"batman-adv", {PRESET_NAMES} (did you mean "aodv"?)',
     ),
     "unknown name of a table": (
         'hops = 2\nrouting = "aodv-ns3"',
         f'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", {QUOTED}, '
-        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", '
+        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", "olsrd2", '
         f'"batman-adv", {PRESET_NAMES} (did you mean "aodv-ns2"?)',
     ),
     "a table's name for a protocol": (
@@ -137,7 +137,7 @@ ERRORS = {
     "no protocol": (
         'hops = 2\nrouting = { link = "hello" }',
         f'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, {", ".join(OWN_DAEMONS)}, '
-        "aodv-uu, babeld, batmand, bird-babel, frr-babel, olsrd, batman-adv",
+        "aodv-uu, babeld, batmand, bird-babel, frr-babel, olsrd, olsrd2, batman-adv",
     ),
     "misspelt option": (
         'hops = 2\n[routing]\nprotocol = "aodv"\nlocal_repare = true',

@@ -24,6 +24,7 @@ QUICK = {
     "batmand": {"originator_interval": 0.5},
     "bird-babel": {"hello_interval": 0.5, "update_interval": 2},
     "frr-babel": {"hello_interval": 0.5, "update_interval": 2},
+    "olsrd2": {"hello_interval": 0.5, "tc_interval": 1},
 }
 # BIRD sets a route again, without the metric, whenever its cost has changed
 KEEP_METRIC = ("babeld", "batmand", "frr-babel")

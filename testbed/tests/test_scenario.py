@@ -312,7 +312,7 @@ ERRORS = {
     "not among the choices": (
         'hops = 2\nrouting = "olsrr"',
         f'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", {QUOTED}, '
-        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", '
+        f'"aodv-uu", "babeld", "batmand", "bird-babel", "frr-babel", "olsrd", "olsrd2", '
         f'"batman-adv", {PRESET_NAMES} (did you mean "olsr"?)',
     ),
     "what TAP radios have not": (
