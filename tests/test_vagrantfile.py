@@ -17,7 +17,27 @@ TEXT = (ROOT / "Vagrantfile").read_text()
 PROVIDERS = ("libvirt", "virtualbox")
 # Vagrant loads its plugins for 2 s of CPU; 40 s were seen beside a load of 15.
 DEADLINE_S = 300
-VBOXMANAGE = '#!/bin/sh\nif [ "$1" = --version ]; then echo 7.0.20r163906; fi\n'
+VBOXMANAGE = """#!/bin/sh
+if [ "$1" = --version ]; then echo 7.0.20r163906; fi
+if [ "$1 $2" = "list hostinfo" ]; then printf 'Processor supports nested HW virtualization: NESTED\\r\\n'; fi
+"""
+# The Vagrantfile as Ruby, with an object that prints what it is told in place of Vagrant's configuration.
+EVALUATE = """
+class Printed
+  def initialize(path) = @path = path
+  def respond_to_missing?(*) = true
+  def method_missing(name, *given)
+    puts "#{@path}.#{name} #{given.join(' ')}"
+    inner = Printed.new("#{@path}.#{name}")
+    yield(inner, Printed.new("override")) if block_given?
+    inner
+  end
+end
+module Vagrant
+  def self.configure(_version) = yield(Printed.new("config"))
+end
+load ARGV[0]
+"""
 
 
 def validate(folder: Path, text: str, provider: str) -> subprocess.CompletedProcess[str]:
@@ -25,8 +45,7 @@ def validate(folder: Path, text: str, provider: str) -> subprocess.CompletedProc
     if shutil.which("vagrant") is None:
         pytest.skip("vagrant: not found; apt-get install vagrant vagrant-libvirt")
     (folder / "Vagrantfile").write_text(text)
-    (folder / "VBoxManage").write_text(VBOXMANAGE)
-    (folder / "VBoxManage").chmod(0o755)
+    stand_in(folder, "yes")
     environment = {
         **os.environ,
         "PATH": f"{folder}:{os.environ['PATH']}",
@@ -40,6 +59,21 @@ def validate(folder: Path, text: str, provider: str) -> subprocess.CompletedProc
     if provider == "libvirt" and "provider 'libvirt'" in done.stderr:
         pytest.skip("vagrant-libvirt: not installed; apt-get install vagrant-libvirt")
     return done
+
+
+def stand_in(folder: Path, nested: str) -> None:
+    """VirtualBox's program, on a host whose processor can be nested, or not."""
+    (folder / "VBoxManage").write_text(VBOXMANAGE.replace("NESTED", nested))
+    (folder / "VBoxManage").chmod(0o755)
+
+
+def settings(folder: Path, *, path: str | None = None) -> list[str]:
+    """The settings of the Vagrantfile, a line each."""
+    if (ruby := shutil.which("ruby")) is None:
+        pytest.skip("ruby: not found; apt-get install vagrant")
+    environment = os.environ | {"PATH": path or f"{folder}:{os.environ['PATH']}"}
+    argv = [ruby, "-e", EVALUATE, str(ROOT / "Vagrantfile")]
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def block(provider: str) -> str:
@@ -72,6 +106,26 @@ def test_it_is_a_debian_13_machine_with_both_providers() -> None:
 def test_nested_virtualisation_is_stated_for_both_providers() -> None:
     assert "machine.nested = true" in block("libvirt") and 'cpu_mode = "host-passthrough"' in block("libvirt")
     assert '["modifyvm", :id, "--nested-hw-virt", "on"]' in block("virtualbox")
+
+
+@pytest.mark.parametrize(("nested", "requested"), [("yes", True), ("no", False)])
+def test_virtualbox_is_asked_before_nested_virtualisation_is_requested(tmp_path: Path, nested: str, requested: bool) -> None:
+    """It does not start a machine with a feature that the host's processor lacks."""
+    stand_in(tmp_path, nested)
+    found = [line for line in settings(tmp_path) if line.endswith("--nested-hw-virt on")]
+    assert bool(found) is requested
+
+
+def test_a_host_without_virtualbox_reads_the_vagrantfile(tmp_path: Path) -> None:
+    assert not any("--nested-hw-virt" in line for line in settings(tmp_path, path=str(tmp_path)))
+
+
+def test_the_first_vagrant_up_says_how_long_it_takes_and_what_comes_next(tmp_path: Path) -> None:
+    lines = settings(tmp_path)
+    (begin,) = [line for line in lines if line.startswith("config.trigger.before.info= ")]
+    (end,) = [line for line in lines if line.startswith("config.vm.post_up_message= ")]
+    assert "The first time takes 5 to 10 minutes" in begin and "compilation" in begin
+    assert "vagrant ssh -c 'cd manet && sudo ./manet demo'" in end
 
 
 def test_both_providers_give_the_same_machine() -> None:

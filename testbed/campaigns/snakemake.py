@@ -2,23 +2,28 @@
 
 On a cluster the end of a campaign (time limit, Ctrl-C) cancels the jobs that wait in its queue, and waits for the running ones.
 Snakemake's executor can only cancel all jobs. So Snakemake gets SIGTERM, after which it submits nothing more, and `scancel` ends
-the jobs of this call that are pending; their names begin with a word of the call.
+the jobs of this campaign that are pending; their names begin with a word of its folder.
+
+A campaign that is killed ends nothing in order. Snakemake is then killed, too, and submits nothing more (PR_SET_PDEATHSIG). The
+jobs stay in the queue; the next campaign in the folder, which has it alone, cancels them before it submits its own.
 """
 
+import hashlib
 import os
 import shlex
 import signal
 import subprocess
 import sys
-import uuid
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.time_limit import TimeLimit
-from testbed.errors import RunError
+from testbed.errors import RunError, UsageError
 from testbed.programs import ROOT
 
 SNAKEFILE = Path(__file__).parent / "workflow" / "Snakefile"
@@ -41,9 +46,10 @@ def workflow(
         if cluster is None:
             _run(command(folder, directory, None, options, minutes), directory, release)
         else:
-            jobs = f"manet-{uuid.uuid4().hex}"
-            argv = command(folder, directory, cluster, options, minutes, jobs)
-            _run(argv, directory, release, Queue(jobs), TimeLimit.of(folder))
+            queue = Queue.of(directory)
+            queue.clear()
+            argv = command(folder, directory, cluster, options, minutes, queue.name)
+            _run(argv, directory, release, queue, TimeLimit.of(folder))
 
     return carry_out
 
@@ -84,6 +90,23 @@ class Queue:
 
     name: str
 
+    @classmethod
+    def of(cls, directory: Path) -> Self:
+        """The jobs of the campaigns in a folder."""
+        return cls(f"manet-{hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:32]}")
+
+    def clear(self) -> None:
+        """Cancel the jobs of an earlier campaign in the folder, which was killed, and wait for their end."""
+        number, deadline = len(self._jobs()), time.monotonic() + STUCK_S
+        if number:
+            text = f"{number} jobs of an earlier campaign in this folder are cancelled; their complete runs are kept"
+            print(f"manet campaign: {text}", file=sys.stderr, flush=True)
+        while jobs := self._jobs():
+            if time.monotonic() > deadline:
+                raise RunError(f"jobs {', '.join(jobs)} of an earlier campaign do not end; end them with scancel")
+            subprocess.run(["scancel", *jobs], check=False)
+            time.sleep(POLL_S)
+
     def drain(self, process: subprocess.Popen[bytes]) -> None:
         """Cancel the pending jobs of this snakemake, and wait for the end of the running ones and of the process. Its handler of
         SIGTERM takes a lock that the process may hold itself: one that stays without jobs is killed."""
@@ -104,7 +127,10 @@ class Queue:
     def _jobs(self) -> dict[str, str]:
         """The state of each job by its number."""
         argv = ["squeue", "--me", "--noheader", "--format=%i %t %j"]
-        lines = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+        try:
+            lines = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+        except FileNotFoundError:
+            raise UsageError("squeue: not found; start the campaign where Slurm's commands are, or leave out --cluster") from None
         found = (line.split(maxsplit=2) for line in lines)
         return {number: state for number, state, name in found if name.startswith(self.name)}
 
@@ -114,6 +140,7 @@ def _run(
 ) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
     # a session of its own: Ctrl-C is for this program, which ends the workers in order
+    argv = ["setpriv", "--pdeathsig", "KILL", *argv]
     with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True) as process:
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it

@@ -1,14 +1,17 @@
 """`manet cli`: Mininet's prompt on a running scenario (testbed/runs/prompt.py)."""
 
 import argparse
+from pathlib import Path
 
-from testbed.commands.options import add_internet, add_overrides, add_verb, folder, overrides, place_of, positive
+from testbed.commands.options import add_internet, add_overrides, add_verb, folder, overrides, place_of, positive, set_words
 
 EXAMPLES = """
   ./manet cli                                      five hops in a line
   ./manet cli experiments/scenarios/hidden3.toml   a scenario file
   ./manet cli hv-fig1 --set hops=3 --variant hv    first cell of an experiment
   echo 'sta1 ping -c 3 sta6' | ./manet cli chain5  commands from a pipe
+  ./manet cli --set stations=hwsim                 with mac80211's radios, in a
+                                                   guest if need be
 
 At the prompt: links, routes, map, move, replay, power, drops, air, iperf (by
 iperf3), and Mininet's own verbs; help lists all.
@@ -34,8 +37,10 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
     from testbed.errors import RunError, UsageError
+    from testbed.guests.commands import may_move
+    from testbed.host.radios import require_radios
     from testbed.runs.preflight import check_tcps
-    from testbed.runs.prompt import open_prompt
+    from testbed.runs.prompt import default_directory, open_prompt
 
     request = Request(overrides=overrides(options), variants=tuple(options.variant))
     scenario = load(find(options.experiment), request).cells[0].scenario
@@ -43,10 +48,26 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f'{options.experiment}: clock = "virtual" has no prompt: its time does not wait for a user; --set clock=real'
         )
+    directory = options.out or default_directory()
+    if may_move():
+        try:
+            require_radios(scenario.radio_devices)
+        except UsageError as lacking:
+            return _in_guest(options, directory, str(lacking))
     check_tcps(scenario.tcps(), place_of("tcp", options.overrides, options.experiment))
-    ended = open_prompt(scenario, seed=options.seed, directory=options.out, allow_internet=options.allow_internet)
+    ended = open_prompt(scenario, seed=options.seed, directory=directory, allow_internet=options.allow_internet)
     if ended.status == "failed":
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")
     if ended.status == "interrupted":
         raise KeyboardInterrupt  # as in `manet run`: one line, status 130
     return 0
+
+
+def _in_guest(options: argparse.Namespace, directory: Path, why: str) -> int:
+    """Open the prompt in a guest, for a reason that may end with a remedy."""
+    from testbed.guests.commands import moved
+
+    words = ["--seed", str(options.seed), *set_words(overrides(options))]
+    words += [word for name in options.variant for word in ("--variant", name)]
+    words += ["--allow-internet"] if options.allow_internet else []
+    return moved("cli", directory.resolve(), [*words, options.experiment], what="the prompt opens", why=why.partition("; ")[0])

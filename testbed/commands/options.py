@@ -141,6 +141,11 @@ def overrides(options: argparse.Namespace) -> tuple[str, ...]:
     return (*options.overrides, *(f"{key}={value}" for key, value in short.items() if value))
 
 
+def set_words(settings: Sequence[str]) -> list[str]:
+    """The words of a command line that give these settings."""
+    return [word for setting in settings for word in ("--set", setting)]
+
+
 def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
     """The place that an error about `key` names: the last `--set` of it, else `otherwise`."""
     given = [setting for setting in settings if setting.partition("=")[0].strip() == key]

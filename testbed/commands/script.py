@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from testbed.commands.options import add_overrides, add_verb, folder, overrides, positive
+from testbed.commands.options import add_overrides, add_verb, folder, overrides, positive, set_words
 
 EXAMPLES = """
   ./manet script examples/adhoc.py
@@ -29,22 +29,20 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Execute the script; its exit status, or 1 if a network of it was void."""
-    import os
     import signal
     import sys
 
+    from testbed.guests.commands import may_move, moved
     from testbed.mn_wifi.launch import run_script
 
     end = run_script(
         options.script, options.words, overrides=overrides(options), seed=options.seed, directory=options.out,
-        may_move="MANET_GUEST" not in os.environ,
+        may_move=may_move(),
     )  # fmt: skip
     if end.moves_for is not None:
-        from testbed.guests.script_run import run_in_guest
-
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        given = overrides(options)
-        return run_in_guest(end.directory, options.seed, given, options.script, options.words, why=end.moves_for)
+        words = ["--seed", str(options.seed), *set_words(overrides(options)), str(options.script), *options.words]
+        return moved("script", end.directory, words, what="the script begins anew", why=end.moves_for)
     if end.interrupted:
         raise KeyboardInterrupt
     if end.error is not None:

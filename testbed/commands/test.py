@@ -320,8 +320,9 @@ def _run(
     began = time.monotonic()
     try:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
+            command, cwd=ROOT, env=environment, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
     except FileNotFoundError:
         print(f"{command[0]}: not found; run ./setup.sh", file=sys.stderr)
         return Counts(failed=1)

@@ -16,14 +16,16 @@ EXAMPLES = """
                                    results/ is shared with the guest
   ./manet vm --kernel 6.12 shell   a shell; "exit" ends the guest
   ./manet vm shell -- uname -r     any command
+  ./manet vm --kernel 6.12 -- cli chain5 --set stations=hwsim
+                                   a prompt in the guest
   ./manet vm --share /tmp/out -- run hv-fig1 --out /tmp/out
   ./manet vm fetch 6.1 6.12        download the newest of these kernels
 
 A guest loses what it writes outside results/ and the shared folders when it
-ends. It cannot reach the network.
+ends. It cannot reach the network. The command has the terminal, or reads
+standard input if that is a pipe or a file.
 """
 CPUS_HELP = "with 1, the clock of a software-emulated guest counts instructions, so that runs are on time (default: up to 2)"
-PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS", "MANET_MININET_WIFI")
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
@@ -73,8 +75,9 @@ def run(options: argparse.Namespace) -> int:
     if words[0] == "shell":
         rest = words[2:] if words[1:2] == ["--"] else words[1:]
         return in_guest(options, rest)
-    # without the launcher: this side has checked that everything is built
-    return in_guest(options, [sys.executable, "-P", "-m", "testbed", *words])
+    from testbed.guests import commands
+
+    return in_guest(options, commands.argv(words))
 
 
 def _no_more(word: str, rest: list[str]) -> None:
@@ -108,21 +111,18 @@ def fetch(names: list[str]) -> int:
 
 def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     """Run the command, or a shell if there is none, in a guest; returns its exit status."""
-    from testbed.guests import guest, kernels
-    from testbed.runs import metadata
+    from testbed.guests import commands, guest, kernels
 
     kernel = kernels.find(options.kernel)
     if options.cpus > (cpus := os.cpu_count() or 1):
         raise UsageError(f"--cpus {options.cpus}: this machine has {cpus}")
+    if not command and guest.own_input() != "terminal":
+        raise UsageError('a shell needs a terminal; for a command, "manet vm shell -- COMMAND"')
     machine = guest.Machine(options.memory, options.cpus, options.kvm)
     guest.require(machine)
     cache = kernels.Cache(say=_say)
     unpacked, busybox = cache.get(kernel), cache.busybox()
-    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"PATH": guest.search_path()}
-    environment |= {"PYTHONPATH": str(ROOT), "MANET_GUEST": kernel.name, metadata.COMMIT: metadata.commit() or ""}
-    job = guest.Job(command or ["bash", "-i"], Path.cwd(), environment, shares(options.share))
-    if not command:
-        return guest.shell(unpacked, job, machine, cache.folder, busybox)
+    job = guest.Job(command or ["bash", "-i"], Path.cwd(), commands.environment(unpacked), shares(options.share))
     return guest.run(unpacked, job, machine, cache.folder, busybox, timeout_s=options.timeout)
 
 

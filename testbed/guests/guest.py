@@ -3,6 +3,9 @@
 virtme-ng (in .build/guests) prepares the initramfs and QEMU's arguments. QEMU is started here and not by virtme-run, so that its
 ports are pipes of this process, and it dies with this process in every case (PR_SET_PDEATHSIG). init.sh documents the ports.
 
+A command has the terminal if standard input, output and error of this process are one: the guest's console is connected to it
+then. Otherwise the command reads this process's standard input, as from a pipe, and has two separate outputs.
+
 /dev/kvm is used if it works. A host may have the device and yet fail with it (a nested one that emulates too little): such a
 guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot. An emulated
 guest with one CPU has its own clock (COUNTED_CLOCK); the clock of one in virtual time is independent of the host's
@@ -17,16 +20,18 @@ import selectors
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import termios
 import threading
 import time
+import tty
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Literal
 
 from testbed.errors import RunError, UsageError
 from testbed.guests.initramfs import Files
@@ -52,6 +57,7 @@ KVM_FAILED = (b"KVM internal error", b"failed to initialize kvm", b"Could not ac
 
 
 Output = Callable[[str, bytes], None]  # "out" or "err", and a piece of it
+Input = Literal["nothing", "stream", "terminal"]  # that the job reads
 
 
 def search_path(folders: Iterable[str] | None = None) -> str:
@@ -77,14 +83,17 @@ class Job:
         return [*((share, share) for share in self.shares), *self.mapped_shares.items()]
 
     def script(self, interactive: bool, time_s: float | None = None) -> str:
-        """The shell functions that init.sh reads. `interactive`: the command gets the console as its terminal. `time_s`: the
-        guest's date; None leaves its own."""
+        """The shell functions that init.sh reads. `interactive`: the command gets the console as its terminal, with the size of
+        ours. `time_s`: the guest's date; None leaves its own."""
         session = ["setsid", "-c"] if interactive else ["setsid"]  # -c: the terminal is the session's
         environment = [f"{key}={value}" for key, value in ({"PATH": PATH} | dict(self.environment)).items()]
         words = [*session, "env", "-i", *environment, *self.command]
         places = [place for _folder, place in self.exports()]
         shares = [f"    mount_share {number} {shlex.quote(str(place))}" for number, place in enumerate(places)]
         lines = ["job_shares() {", "    :", *shares, "}", "job() {", f"    cd {shlex.quote(str(self.folder))} || return 126"]
+        if interactive:
+            columns, rows = shutil.get_terminal_size()
+            lines.append(f"    stty columns {columns} rows {rows}")
         date = "" if time_s is None else f"{time_s:.0f}"
         return "\n".join([*lines, f"    exec {shlex.join(words)}", "}", f"job_time={date}", ""])
 
@@ -134,11 +143,11 @@ class Cancelled(Exception):
 
 
 def run(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, *, timeout_s: float | None = None) -> int:
-    """Boot, run the job, and return its exit status; its output goes to our stdout and stderr as it comes.
+    """Boot, run the job, and return its exit status; it has our terminal, or our standard input, stdout and stderr.
 
     Raises RunError if the guest does not boot or crashes, UsageError for what this machine lacks. `timeout_s`: of the job.
     """
-    return _with_fallback(kernel, job, machine, cache, busybox, timeout_s, interactive=False)
+    return _with_fallback(kernel, job, machine, cache, busybox, timeout_s)
 
 
 def run_virtual(
@@ -147,7 +156,7 @@ def run_virtual(
     """`run` in virtual time, the job's output to `output`; Cancelled as soon as `cancel` is set."""
     assert machine.virtual is not None and machine.cpus == 1 and machine.kvm is False
     require(machine)
-    with _qemu_argv(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False, False) as guest:
+    with _qemu_argv(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False) as guest:
         guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
         return guest.run(None)
 
@@ -172,32 +181,38 @@ def run_in_memory(
     files.write(archive)
     archive.flush()
     argv = _in_memory_argv(kernel, job, machine, archive.fileno())
-    with _Guest(kernel, argv, False, False, (archive.fileno(),)) as guest:
+    with _Guest(kernel, argv, False, files=(archive.fileno(),)) as guest:
         guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
         return guest.run(None)
 
 
-def shell(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path) -> int:
-    """As `run`, on our terminal."""
+def own_input() -> Input:
+    """What this process can give to a job."""
+    if sys.stdin is None:
+        return "nothing"
     if not sys.stdin.isatty():
-        raise UsageError('a shell needs a terminal; for a command, "manet vm shell -- COMMAND"')
-    return _with_fallback(kernel, job, machine, cache, busybox, None, interactive=True)
+        return "stream"
+    try:
+        if os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
+            return "nothing"  # in the background: who reads the terminal is stopped
+    except OSError:  # the terminal of another session
+        return "nothing"
+    return "terminal" if all(stream is not None and stream.isatty() for stream in (sys.stdout, sys.stderr)) else "stream"
 
 
 class KvmFailed(Exception):
     """/dev/kvm exists and does not work."""
 
 
-def _with_fallback(
-    kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, timeout_s: float | None, *, interactive: bool
-) -> int:
+def _with_fallback(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, timeout_s: float | None) -> int:
     require(machine)
+    given = own_input()
     mark = cache / "kvm-fails"
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
     kvm = machine.kvm
     if kvm is None:
         kvm = os.access(KVM, os.R_OK | os.W_OK) and not (mark.exists() and mark.read_text() == boot_id)
-    with _qemu_argv(kernel, job, machine, kvm, busybox, interactive) as argv, _Guest(kernel, argv, kvm, interactive) as guest:
+    with _qemu_argv(kernel, job, machine, kvm, busybox, given == "terminal") as argv, _Guest(kernel, argv, kvm, given) as guest:
         try:
             return guest.run(timeout_s)
         except KvmFailed:
@@ -206,7 +221,7 @@ def _with_fallback(
     print(f"manet vm: {KVM} does not work here, software emulation instead", file=sys.stderr)
     mark.write_text(boot_id)
     slow = Machine(machine.memory_mb, machine.cpus, kvm=False)
-    return _with_fallback(kernel, job, slow, cache, busybox, timeout_s, interactive=interactive)
+    return _with_fallback(kernel, job, slow, cache, busybox, timeout_s)
 
 
 def require(
@@ -346,30 +361,33 @@ def _share_argv(tag: str, folder: Path, *, readonly: bool) -> list[str]:
 class _Guest:
     """QEMU and the pipes to its ports. Leaving the `with` block kills it."""
 
-    def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, interactive: bool, files: Sequence[int] = ()) -> None:
+    def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, given: Input = "nothing", files: Sequence[int] = ()) -> None:
         """`files`: descriptors that QEMU gets, too."""
         self.kernel = kernel
         self.files = files
         self.argv = argv
         self.kvm = kvm
         self.boot_deadline_s = KVM_DEADLINE_S if kvm else BOOT_DEADLINE_S
-        self.interactive = interactive
+        self.given = given
         self.console = b""  # its end, for the message if the guest crashes
         self.words = b""  # of the status port
         self.output: Output = _write_through
         self.cancel = threading.Event()
 
     def __enter__(self) -> "_Guest":
-        self.terminal = termios.tcgetattr(sys.stdin) if self.interactive else None
-        pipes = {name: os.pipe() for name in PORTS if not (self.interactive and name == "console")}
+        self.terminal = termios.tcgetattr(sys.stdin) if self.given == "terminal" else None
+        self.keys, feed = socket.socketpair() if self.given != "nothing" else (None, None)
+        pipes = {name: os.pipe() for name in PORTS if not (name == "console" and self.given == "terminal")}
         write_ends = {name: write for name, (_read, write) in pipes.items()}
         self.ends: dict[str, BinaryIO] = {name: os.fdopen(read, "rb", buffering=0) for name, (read, _write) in pipes.items()}
-        argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(write_ends)]
+        if self.given == "terminal":
+            assert self.keys is not None
+            self.ends["console"] = self.keys.makefile("rb", buffering=0)
+        argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(write_ends, feed)]
         try:
             self.qemu = subprocess.Popen(
-                argv, pass_fds=(*write_ends.values(), *self.files), start_new_session=not self.interactive,
-                stdin=None if self.interactive else subprocess.DEVNULL,
-                stdout=None if self.interactive else write_ends["console"], stderr=write_ends.get("console"),
+                argv, pass_fds=(*write_ends.values(), *self.files, *([feed.fileno()] if feed else [])), start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=write_ends.get("console"), stderr=write_ends.get("console"),
             )  # fmt: skip
         except BaseException:
             self._close()
@@ -377,33 +395,54 @@ class _Guest:
         finally:
             for descriptor in write_ends.values():
                 os.close(descriptor)
+            if feed is not None:
+                feed.close()
         return self
 
-    def _ports(self, write_ends: dict[str, int]) -> list[str]:
-        """Chardevs for the pipes and for the console, which is our terminal if a shell runs on it."""
+    def _ports(self, write_ends: dict[str, int], feed: socket.socket | None) -> list[str]:
+        """Chardevs for the pipes, and for the socket to the console or to the port of standard input."""
         argv = []
-        for name in ("out", "err", "status"):
-            argv += ["-chardev", f"file,id={name},path=/dev/fd/{write_ends[name]}"]
-        if self.interactive:
-            argv += ["-chardev", "stdio,id=console,signal=off"]
-        else:
-            argv += ["-chardev", f"file,id=console,path=/dev/fd/{write_ends['console']}"]
+        for name, descriptor in write_ends.items():
+            argv += ["-chardev", f"file,id={name},path=/dev/fd/{descriptor}"]
+        ports = [name for name in write_ends if name != "console"]
+        if feed is not None:
+            name = "console" if self.given == "terminal" else "in"
+            argv += ["-chardev", f"socket,id={name},fd={feed.fileno()}"]
+            ports += [name] if name == "in" else []
         argv += ["-serial", "chardev:console"]
-        for name in ("out", "err", "status"):
+        for name in ports:
             argv += ["-device", f"virtserialport,chardev={name},name=manet.{name}"]
         return argv
 
     def __exit__(self, *_exc: object) -> None:
         with contextlib.suppress(ProcessLookupError):
-            self.qemu.kill() if self.interactive else os.killpg(self.qemu.pid, signal.SIGKILL)
+            os.killpg(self.qemu.pid, signal.SIGKILL)
         self.qemu.wait()
         self._close()
 
     def _close(self) -> None:
+        if self.keys is not None:
+            with contextlib.suppress(OSError):
+                self.keys.shutdown(socket.SHUT_RDWR)  # ends a thread that waits to write
+            self.keys.close()
         for end in self.ends.values():
             end.close()
         if self.terminal is not None:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.terminal)
+
+    def _begin_input(self) -> None:
+        """From now on our standard input is the job's. Until then Ctrl-C ends this process, and nothing is read: a guest without
+        KVM may take this one's place."""
+        if self.terminal is not None:
+            tty.setraw(sys.stdin, termios.TCSADRAIN)
+        if self.keys is not None:
+            threading.Thread(target=self._copy_input, args=(self.keys,), name="input", daemon=True).start()
+
+    def _copy_input(self, keys: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # the guest has ended
+            while piece := os.read(sys.stdin.fileno(), 65536):
+                keys.sendall(piece)
+            keys.shutdown(socket.SHUT_WR)
 
     def run(self, timeout_s: float | None) -> int:
         """Wait for the job's exit status. Raises KvmFailed or RunError if there is none, Cancelled."""
@@ -423,6 +462,7 @@ class _Guest:
                     return status
                 if not ready and self.words.startswith(b"ready"):
                     ready = True
+                    self._begin_input()
                     deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
                 elif not ready and any(words in self.console for words in KVM_FAILED):
                     raise KvmFailed
@@ -436,12 +476,17 @@ class _Guest:
         raise self._crash_error(ready)
 
     def _read_port(self, name: str, selector: selectors.BaseSelector, end: BinaryIO) -> None:
-        piece = os.read(end.fileno(), 65536)
+        try:
+            piece = os.read(end.fileno(), 65536)
+        except ConnectionResetError:  # QEMU has ended and had not read all of our input
+            piece = b""
         if not piece:
             selector.unregister(end)
         elif name == "console":
             self.console = (self.console + piece)[-8000:]
-            if SHOW_CONSOLE:
+            if self.given == "terminal":
+                self.output("out", piece)
+            elif SHOW_CONSOLE:
                 os.write(2, piece)
         elif name == "status":
             self.words += piece

@@ -8,6 +8,7 @@
 #   kernel command line   manet.modules=FOLDER, manet.mode=run|shell|memory, manet.job=FILE
 #   that file             shell text: job_shares() calls mount_share for each, job() runs the command; job_time, seconds
 #   port manet.out, .err  what the job prints
+#   port manet.in         what the job reads; without this port nothing
 #   port manet.status     "ready", then "status N"; the host then ends the guest, nothing has to be shut down
 #   9p tag manet.rootfs   / of the host, read-only; manet.shareN: a folder to write to
 #
@@ -102,13 +103,18 @@ mount_share() { # NUMBER FOLDER
 
 # The job's output goes through pipes: a port cannot be opened twice, and programs open /dev/stderr.
 run_job() {
-    local out err status
+    local out err status input=/dev/null
     mkfifo /run/manet-guest/out /run/manet-guest/err
     cat /run/manet-guest/out >"$(port manet.out)" &
     out=$!
     cat /run/manet-guest/err >"$(port manet.err)" &
     err=$!
-    (job) </dev/null >/run/manet-guest/out 2>/run/manet-guest/err
+    if [ -n "$(port manet.in)" ]; then
+        input=/run/manet-guest/in
+        mkfifo "$input"
+        cat "$(port manet.in)" >"$input" &
+    fi
+    (job) <"$input" >/run/manet-guest/out 2>/run/manet-guest/err
     status=$?
     # A daemon of the job's may hold the pipes; what the job itself printed is through by then.
     (sleep 2 && kill "$out" "$err") 2>/dev/null &
@@ -130,10 +136,12 @@ if [ -n "$job_time" ]; then date -s "@$job_time" >/dev/null; fi
 echo ready >&9
 if [ "$(option manet.mode)" = shell ]; then
     (job) </dev/ttyS0 >/dev/ttyS0 2>&1
+    status=$?
+    stty raw </dev/ttyS0 # returns when all output has been sent
 else
     run_job
+    status=$?
 fi
-status=$?
 sync
 echo "status $status" >&9
 while :; do sleep 60; done

@@ -82,6 +82,11 @@ class Session:
             raise UsageError("a network of this script is up already; call its stop() before the next one's build()")
         if scenario.clock == "virtual":
             raise UsageError('clock = "virtual": a script runs in real time; leave --set clock=virtual out')
+        if scenario.radio_devices == "hwsim" and self.may_move and not self.built:
+            try:
+                require_radios("hwsim")
+            except UsageError as lacking:
+                raise NeedsGuest(str(lacking).partition("; ")[0]) from None
         preflight.check(scenario, self.seed, self.programs, self.script.name)
         number = len(self.built) + 1
         directory = self.directory if number == 1 else self.directory / f"network{number}"

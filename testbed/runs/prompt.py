@@ -79,8 +79,7 @@ def open_prompt(
     Captures and the air log are kept in `directory` (default: results/cli/<time>). `allow_internet`: as of run_scenario.
     """
     require(scenario, seed, programs, allow_internet=allow_internet)
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
+    directory = (directory or default_directory()).resolve()
     with claimed(directory), _interrupts_restored():
         prepare(scenario, seed, directory, {"experiment": "cli"})
         reach = scenario.reaches_internet
@@ -88,6 +87,11 @@ def open_prompt(
             "testbed.runs.prompt", seed, directory, _say, programs=programs, terminal=True, reach_outside=reach
         )
         return conclude(directory, outcome)
+
+
+def default_directory() -> Path:
+    """A folder of results for a prompt that begins now."""
+    return ROOT / "results" / "cli" / datetime.now().strftime("%Y%m%d-%H%M%S")
 
 
 @contextmanager

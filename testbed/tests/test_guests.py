@@ -1,9 +1,12 @@
 """`manet vm` and `manet test --guests`: tests without a boot, and one boot if QEMU and a kernel are installed."""
 
+import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +18,10 @@ from testbed.commands import test as test_verb
 from testbed.commands import vm
 from testbed.errors import ManetError, UsageError
 from testbed.guests import guest, kernels, tests
+from testbed.host.radios import require_radios
 from testbed.programs import ROOT
 from testbed.runs import metadata
+from testbed.tests.running import needs_runs
 
 DEADLINE_S = 300.0
 MEMINFO = "MemTotal: 9000000 kB\nMemAvailable: 1024000 kB\n"
@@ -260,6 +265,76 @@ def test_the_path_of_a_guest_is_the_callers_with_debians_folders(monkeypatch):
     monkeypatch.setenv("PATH", "/opt/bin:relative::/usr/bin")
     assert guest.search_path() == "/opt/bin:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin"
     assert guest.search_path([]) == guest.PATH
+
+
+@pytest.mark.slow
+def test_standard_input_reaches_the_command_and_its_outputs_are_separate(bootable, tmp_path):
+    process = manet_vm(tmp_path, "shell", "--", "sh", "-c", "read -r one; cat; echo $one >&2; exit 3", stdin=subprocess.PIPE)
+    out, err = process.communicate(input="first\nsecond\nno end of line", timeout=DEADLINE_S)
+    assert (process.returncode, out) == (3, "second\nno end of line"), err
+    assert err.endswith("first\n")
+
+
+ON_A_TERMINAL = """
+import os, sys
+print("terminals", *(os.isatty(number) for number in range(3)), *os.get_terminal_size())
+try:
+    print("answer", input("name?"))
+    input("again?")
+except KeyboardInterrupt:
+    print("Ctrl-C")
+print("x" * 5000 + "end")
+sys.exit(4)
+"""
+
+
+@pytest.mark.slow
+def test_a_terminal_is_the_commands_with_its_keys_and_its_size(bootable, tmp_path):
+    terminal, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (33, 99))
+    before = termios.tcgetattr(theirs)
+    process = manet_vm(
+        tmp_path, "shell", "--", "python3", "-c", ON_A_TERMINAL, before=["setsid", "--ctty", "--wait"],
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    try:
+        printed = b""
+        for question, answer in ((b"name?", b"Ann\r"), (b"again?", b"\x03")):
+            while question not in printed:
+                printed += os.read(terminal, 4096)
+            os.write(terminal, answer)
+        while b"end" not in printed:
+            printed += os.read(terminal, 4096)
+        assert process.wait(DEADLINE_S) == 4
+        assert termios.tcgetattr(theirs) == before
+    finally:
+        process.kill()
+        os.close(theirs)
+        os.close(terminal)
+    text = printed.decode().replace("\r\n", "\n")
+    assert "terminals True True True 99 33\n" in text and "answer Ann\n" in text, text
+    assert text.endswith("Ctrl-C\n" + "x" * 5000 + "end\n") or text.endswith("Ctrl-C\n" + "x" * 5000 + "end"), text
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+def test_a_prompt_on_hwsim_opens_in_a_guest_where_this_kernel_has_none(require_kernel, tmp_path):
+    require_kernel("6.12")
+    try:
+        require_radios("hwsim")
+    except UsageError:
+        pass
+    else:
+        pytest.skip("this kernel has mac80211_hwsim")
+    words = ["--set", "stations=hwsim", "--set", "hops=1", "--out", str(tmp_path / "out"), "chain5"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "testbed", "cli", *words], input="sta1 echo one of $(ls /sys/class/ieee80211 | wc -l)\n",
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=3 * DEADLINE_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.strip()) == (0, "one of 1"), done.stderr
+    assert "the prompt opens in a guest of Linux 6.12" in done.stderr
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["kernel"].startswith("6.12")
 
 
 APPENDS = """

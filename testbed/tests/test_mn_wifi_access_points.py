@@ -231,6 +231,15 @@ def test_a_script_moves_into_a_guest_when_it_asks_for_what_taps_lack(without_hws
         net.addLink("sta1", cls=mesh, ssid="meshNet")
 
 
+def test_a_script_moves_into_a_guest_for_the_radios_that_the_command_line_asks_for(without_hwsim):
+    without_hwsim.may_move, without_hwsim.overrides = True, ("stations=hwsim",)
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addLink(net.addStation(f"sta{number}", position=f"{number},0,0"), cls=adhoc, ssid="adhocNet")
+    with pytest.raises(session.NeedsGuest, match="no module"):
+        net.build()
+
+
 def test_a_script_that_chose_taps_or_built_a_network_does_not_move(without_hwsim):
     without_hwsim.may_move = True
     refused(lambda: Mininet_wifi(scenario={"stations": "tap"}).addAccessPoint("ap1"), "addAccessPoint", "stations=tap")

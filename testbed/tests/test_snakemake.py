@@ -1,13 +1,17 @@
 """Snakemake's lines of a round whose worker ends: errors while the campaign holds its folder, none after Ctrl-C."""
 
+import os
 import subprocess
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from testbed.campaigns.folder import BATCHES, Folder
 from testbed.campaigns.snakemake import command
+from testbed.programs import ROOT
 
 # in place of the worker: it begins, waits for the end, and ends as one that was interrupted
 WORKER = "touch {0}/began; while ! test -e {0}/end; do sleep 0.05; done; exit 130\n"
@@ -39,3 +43,49 @@ def test_a_worker_that_ends_with_its_campaign_is_no_error_of_snakemake(tmp_path,
     (log,) = (tmp_path / "out" / ".snakemake" / "log").iterdir()
     assert done.returncode == 1 and "CalledProcessError" in log.read_text()
     assert ("CalledProcessError" in done.stderr) == ("WorkflowError" in done.stderr) == (not interrupted)
+
+
+CAMPAIGN = """
+import sys
+from pathlib import Path
+from testbed.campaigns import snakemake
+folder, out, worker = map(Path, sys.argv[1:])
+command = snakemake.command
+snakemake.command = lambda *given: [f"python=sh {worker}" if word.startswith("python=") else word for word in command(*given)]
+snakemake.workflow(out, None, "", lambda: None, 1)(folder)
+"""
+
+
+def snakemakes(folder: Path) -> list[str]:
+    """The processes of Snakemake in a folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            words = entry.read_bytes().decode().split("\0")
+            if "snakemake" in words and str(folder) in words:
+                found.append(entry.parent.name)
+    return found
+
+
+def test_snakemake_ends_with_a_campaign_that_is_killed(tmp_path):
+    """It would carry out the rest of the round, or submit jobs to a cluster, beside the next campaign in the folder."""
+    out, (began, end, worker) = tmp_path / "out", (tmp_path / name for name in ("began", "end", "worker"))
+    folder = out / BATCHES / "round-1"
+    folder.mkdir(parents=True)
+    (folder / "batch-1.json").write_text("{}")
+    worker.write_text(WORKER.format(tmp_path))
+    argv = [sys.executable, "-P", "-c", CAMPAIGN, str(folder), str(out), str(worker)]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)}) as campaign:
+        deadline = time.monotonic() + LIMIT_S
+        while not began.exists() and campaign.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        try:
+            assert snakemakes(out) != []
+            campaign.kill()
+            campaign.wait()
+            while snakemakes(out):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        finally:
+            end.touch()

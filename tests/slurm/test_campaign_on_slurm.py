@@ -138,3 +138,27 @@ def test_a_batch_that_waits_in_the_queue_at_the_time_limit_is_cancelled(tmp_path
     assert (record["time_limit"]["round"], len(record["batches"])) == (1, 1)
     assert 0 < len(ended_runs(out)) <= runs - record["time_limit"]["not_started"]
     assert "the time limit ended the campaign" in (tmp_path / "log").read_text()
+
+
+def test_a_campaign_that_was_killed_leaves_nothing_that_works_beside_the_next(tmp_path, out):
+    """Its Snakemake ends with it, and the next call cancels its jobs."""
+    (out.parent / "two.toml").write_text(EXPERIMENT.replace("seeds = 15", "seeds = 6"))
+    with Cluster(tmp_path / "slurm") as cluster:
+        killed = start(cluster, out)
+        wait_for(lambda: len(cluster.busy()) == len(NODES) and ended_runs(out), killed, tmp_path / "log")
+        killed.kill()
+        killed.wait()
+        before, jobs = ended_runs(out), cluster.run(["squeue", "-h", "-o", "%i"]).split()
+        assert jobs
+        campaign = start(cluster, out)
+        try:
+            assert campaign.wait(LIMIT_S) == 0, (tmp_path / "log").read_text()
+        finally:
+            if campaign.poll() is None:
+                campaign.terminate()
+                campaign.wait(60)
+        states = [cluster.run(["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"]).strip() for job in jobs]
+    assert f"{len(jobs)} jobs of an earlier campaign in this folder are cancelled" in (tmp_path / "log").read_text()
+    assert set(states) == {"CANCELLED"}
+    after = ended_runs(out)
+    assert len(after) == 24 and {place: after[place] for place in before} == before
