@@ -27,7 +27,7 @@ SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
 SCRIPTS = manet setup.sh .ci/run $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
-NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm fuzz soak
+NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm faults fuzz soak
 
 .PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
 	bench soak fuzz figures site image schema lock clean
@@ -97,6 +97,10 @@ nightly-interop: build
 nightly-slurm: build
 	command -v slurmctld >/dev/null || apt-get -qq -y --no-install-recommends install slurm-wlm munge </dev/null
 	./manet test tests/slurm
+
+# Each output file of a run, damaged in each way, in a run of its own (half an hour).
+nightly-faults: build
+	MANET_NIGHTLY=1 ./manet test testbed/tests/test_file_faults.py
 
 nightly-fuzz: fuzz
 

@@ -31,6 +31,7 @@ from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
+from testbed.runs.outputs import outputs_kept
 from testbed.runs.record import RunRecord
 from testbed.runs.verdict import NeighbourTable, TrafficStart, add_programs, verdict_of
 from testbed.runs.waits import Waits
@@ -300,6 +301,7 @@ def _stages(site: Site, report: Report) -> None:
     begun: TrafficStart | None = None
     refused: list[int | None] = []
     with ExitStack() as stages:
+        stages.enter_context(outputs_kept(site))
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
         children.checks.append(lambda: check_logs(site.directory))
