@@ -57,8 +57,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
         metrics["remarks"] = remarks
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     records = sorted(str(path.relative_to(run.path)) for path in (run.path / datagrams.FOLDER).glob("*.csv"))
-    ended = run.run.get("status") == "complete"
-    judged = [VERDICT] if ended and enter_checks(run.path, found) else []
+    judged = [VERDICT] if enter_checks(run.path, found) else []
     manifest.enter(run.path, "metrics.json", *judged, *records)
     return metrics
 

@@ -13,9 +13,14 @@ NAMED_CHECKS = 3  # at most so many among the reasons
 
 
 def enter_checks(run_dir: Path, checks: Iterable[Check]) -> bool:
-    """Enter the failed cross-checks of a run instead of those of an earlier analysis; returns whether verdict.json changed."""
+    """Enter the failed cross-checks of a complete run instead of those of an earlier analysis; returns whether verdict.json
+    changed."""
     was = read_object(run_dir / NAME)
-    if "verdict" not in was or not isinstance(was.get("reasons"), list):
+    if (
+        read_object(run_dir / "run.json").get("status") != "complete"
+        or "verdict" not in was
+        or not isinstance(was.get("reasons"), list)
+    ):
         return False
     verdict = {key: value for key, value in was.items() if key != CHECKS}
     without = was[CHECKS]["without"] if CHECKS in was else {key: was[key] for key in ("verdict", "reasons")}

@@ -133,9 +133,10 @@ def resume_command(experiment: "Experiment", directory: Path, options: argparse.
 
 
 def repeat(options: argparse.Namespace) -> int:
-    """Repeat a recorded run; returns 1 if it failed or is void."""
+    """Repeat a recorded run; returns 1 if it failed, is void, or contradicts itself."""
     import json
 
+    from analysis.verdict_file import contradicts_itself
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
@@ -175,7 +176,8 @@ def repeat(options: argparse.Namespace) -> int:
     print(json.dumps(answer, indent=1) if options.json else "\n".join(_again_lines(answer)))
     if answer["error"]:
         print(f"manet run: {answer['error']}", file=sys.stderr)
-    return 0 if answer["status"] == "complete" and answer["verdict"] != "void" else 1
+    counts = answer["status"] == "complete" and answer["verdict"] in ("valid", "suspect")
+    return 0 if counts and not contradicts_itself(directory) else 1
 
 
 def _again_lines(answer: dict[str, Any]) -> list[str]:

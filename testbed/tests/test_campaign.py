@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis import manifest
+from analysis.found_runs import scenario_sum
 from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed, tasks_of
 from testbed.campaigns.experiment import load
@@ -92,6 +93,7 @@ def test_every_cell_is_run_at_one_seed_before_the_next(campaign):
     assert (campaign.out / "hops2" / "seed-2" / "scenario.json").exists()
     assert json.loads((campaign.out / "experiment.json").read_text())["cells"][1] == {
         "name": "hops2", "variant": "", "axes": {"hops": 2}, "profile": "period",
+        "scenario_sha256": scenario_sum(json.loads((campaign.out / "hops2" / "seed-2" / "scenario.json").read_text())),
     }  # fmt: skip
 
 

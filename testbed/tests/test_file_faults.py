@@ -168,3 +168,19 @@ def test_a_file_that_is_damaged_after_the_run_is_named_and_its_run_does_not_coun
 
 def _contains(text: str, *parts: str) -> None:
     assert [part for part in parts if part not in text] == [], text
+
+
+def test_a_run_whose_sources_disagree_is_suspect_and_the_status_is_1(results: Path, capsys: pytest.CaptureFixture) -> None:
+    """As of a run that was recorded so: its manifest has the file as it is."""
+    run = results / "all" / "seed-1"
+    log = run / "air.csv"
+    log.write_text("".join(line for line in log.read_text().splitlines(keepends=True) if ",deliver," not in line))
+    (run / "metrics.json").unlink()
+    manifest.write(run)
+    for _ in range(2):  # measured now, and from what was measured then
+        assert manet.main(["report", str(results)]) == 1
+        printed = " ".join(capsys.readouterr().out.split())
+        _contains(
+            printed, "cross-checks failed in 1 of 1 run", "verdict suspect (0 valid, 1 suspect, 0 void): the cross-check flow1"
+        )
+    assert (results / "table.csv").read_text().splitlines()[1].count("suspect") == 1
