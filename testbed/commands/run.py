@@ -78,6 +78,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     import json
     from dataclasses import asdict
 
+    from analysis.doubt import doubt
     from testbed.workers.execution import Conditions, execute
 
     given = vars(options)
@@ -99,9 +100,9 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         report.print()
         print(f"pace      {executed.pace.line()}, {min(executed.jobs, len(outcomes))} side by side")
     for outcome in executed.bad:
-        # the reason was printed when it ended
         kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
-        say(f"{outcome.task.name}: {kind}; see {outcome.task.directory}/log")
+        reason = outcome.reason or (doubt(outcome.task.directory) or "").partition(": ")[2]
+        say(f"{outcome.task.name}: {kind}: {reason or 'it has no verdict.json'} [{outcome.task.directory}]")
     return 0 if report.is_complete and not executed.bad else 1
 
 

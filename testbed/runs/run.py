@@ -244,6 +244,9 @@ def report_outcome(directory: Path, report: Report, work: Callable[[], None]) ->
         traceback.print_exc()
         outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}
     write_end(directory, outcome)
+    if outcome["error"]:
+        with suppress(OSError), (directory / "log" / "run.log").open("a") as log:
+            log.write(f"{outcome['status']}: {outcome['error']}\n")
     report.send(**outcome)
     return 0 if outcome["status"] == "complete" else 1
 
