@@ -51,6 +51,10 @@ class Check:
         return asdict(self)
 
 
+class Unmeasured(Check):
+    """A figure that the run has no data for, which is no contradiction between its sources."""
+
+
 def capture_complete(flow: str, sender: SenderView, receiver: ReceiverView) -> Check:
     """No tolerance: an acknowledged byte that a capture does not have is a packet that tcpdump lost.
 

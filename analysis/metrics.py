@@ -22,6 +22,8 @@ from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
 from analysis.route_history import route_metrics
 from analysis.rundir import Flow, RunDirectory
+from analysis.verdict_file import NAME as VERDICT
+from analysis.verdict_file import enter_checks
 from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
@@ -32,8 +34,8 @@ NAMED_FAULTS = 6  # at most so many in the remark
 
 
 def analyse_run(run_dir: Path) -> dict[str, Any]:
-    """Measure a run and write its metrics.json; returns the content. RunFileError if its captures were dropped after an earlier
-    measurement."""
+    """Measure a run, write its metrics.json, and enter failed cross-checks into its verdict.json; returns the metrics.
+    RunFileError if its captures were dropped after an earlier measurement."""
     run = RunDirectory(Path(run_dir))
     if dropped := manifest.dropped_files(run.path):
         raise RunFileError(f"{run.path}: {next(iter(dropped))} was dropped after the measurement; run it again")
@@ -55,7 +57,8 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
         metrics["remarks"] = remarks
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     records = sorted(str(path.relative_to(run.path)) for path in (run.path / datagrams.FOLDER).glob("*.csv"))
-    manifest.enter(run.path, "metrics.json", *records)
+    judged = [VERDICT] if enter_checks(run.path, found) else []
+    manifest.enter(run.path, "metrics.json", *judged, *records)
     return metrics
 
 

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.checks import Check
+from analysis.checks import Check, Unmeasured
 from analysis.errors import AnalysisError
 from analysis.expected import Curve, expected
 from analysis.reception import range_of_run
@@ -108,7 +108,7 @@ def expectation(run: RunDirectory, flow: Flow) -> Check | None:
     """A check that fails if there is a curve but the movement does not determine the expected throughput."""
     if _still(run) or not (run.path.parent / CURVE).exists() or not undecided(run):
         return None
-    return Check(f"{flow.name} expected", False, f"no expected throughput: {undecided(run)}")
+    return Unmeasured(f"{flow.name} expected", False, f"no expected throughput: {undecided(run)}")
 
 
 def read_curve(path: Path) -> Curve | None:

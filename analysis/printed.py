@@ -164,8 +164,8 @@ def _endings(endings: Counter[str]) -> str:
 
 def _caption(runs: list[dict[str, Any]]) -> str:
     """The failed cross-checks, and the file with the reasons."""
-    # the files of an interrupted run may agree up to its end, which proves nothing
-    compared = [run for run in runs if run["status"] == "complete" or run["checks"] not in ("ok", "no metrics")]
+    # the files of a run that failed or was interrupted may agree or not, which proves nothing: run.json says why it ended
+    compared = [run for run in runs if run["status"] == "complete"]
     failed = [run for run in compared if run["checks"] != "ok"]
     counted = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     if not failed:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analysis.checks import Check
+from analysis.checks import Check, Unmeasured
 from analysis.rundir import Flow, RunDirectory
 
 
@@ -40,8 +40,8 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
     before = arrived.filter(over_relay & (pl.col("t_ns") <= cut_ns))["t_ns"].max()
     after = arrived.filter(~over_relay & (pl.col("t_ns") > cut_ns))["t_ns"].min()
     if before is None:
-        return Reaction(None, Check(name, False, f"{relay} delivered nothing before it was cut off"))
+        return Reaction(None, Unmeasured(name, False, f"{relay} delivered nothing before it was cut off"))
     if after is None:
-        return Reaction(None, Check(name, False, f"no delivery after {relay} was cut off"))
+        return Reaction(None, Unmeasured(name, False, f"no delivery after {relay} was cut off"))
     seconds = (after - before) / 1e9
     return Reaction(seconds, Check(name, True, f"{relay} cut off at {cut['t_s']} s; {seconds:.3f} s between deliveries"))

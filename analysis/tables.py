@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from analysis import verdict_file
 from analysis.errors import RunFileError
 from analysis.files import atomic_file
 from analysis.found_runs import find_runs
@@ -241,8 +242,8 @@ def read_summary(out_dir: Path) -> list[dict[str, Any]]:
 
 
 def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, Any]:
-    """The row of table.csv of one run below `out_dir`, with `flow_metrics`, `remarks`, `host_late` and `emulated_s`; metrics are
-    None if it was not measured yet."""
+    """The row of table.csv of one run below `out_dir`, with `flow_metrics`, `remarks`, `host_late`, `contradicted` (a cross-check
+    failed) and `emulated_s`; metrics are None if it was not measured yet."""
     run, scenario = _json(run_dir / "run.json"), _json(run_dir / "scenario.json")
     metrics = _json(run_dir / "metrics.json")
     cell = run.get("axes") or {}
@@ -253,7 +254,8 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
     row |= {axis: plain(cell.get(axis, scenario.get(axis))) for axis in axes}
     row |= {"variant": run.get("variant") or "", "seed": run.get("seed"), "status": run.get("status", "")}
     row["host_late"] = bool(run.get("host_late"))
-    verdict = _json(run_dir / "verdict.json")
+    verdict = _json(run_dir / verdict_file.NAME)
+    row["contradicted"] = verdict_file.CHECKS in verdict
     row["verdict"], row["emulated_s"] = verdict.get("verdict", ""), verdict.get("model_ns", 0) / 1e9
     row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
     for name, (_, entry, divisor) in SUM_METRICS.items():

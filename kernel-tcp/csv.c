@@ -26,7 +26,8 @@ int csv_open(struct csv *csv, const struct run_settings *run)
 	csv->path = run->samples;
 	csv->stations = run->stations;
 	csv->us_per_jiffy = 1000000L / jiffies_per_second();
-	csv->unwritten = csv->rows = 0;
+	csv->unwritten = csv->rows = csv->bytes = csv->sum = 0;
+	csv->broken = false;
 	csv->fd = open(csv->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (csv->fd < 0)
 		return complain("%s: cannot be written: %s; choose another \"samples\"",
@@ -204,6 +205,25 @@ static void cut_back(struct csv *csv, size_t written)
 	}
 }
 
+/* Adds what was just written to the size and to the CRC-32, half a byte at a time. */
+static void count(struct csv *csv, const char *text, size_t bytes)
+{
+	static const __u32 table[16] = {
+		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+	};
+	__u32 sum = ~csv->sum;
+
+	csv->bytes += bytes;
+	for (size_t i = 0; i < bytes; i++) {
+		sum ^= (unsigned char)text[i];
+		sum = table[sum & 15] ^ (sum >> 4);
+		sum = table[sum & 15] ^ (sum >> 4);
+	}
+	csv->sum = ~sum;
+}
+
 void csv_flush(struct csv *csv)
 {
 	size_t written = 0;
@@ -213,6 +233,7 @@ void csv_flush(struct csv *csv)
 				    csv->used - written);
 
 		if (now >= 0) {
+			count(csv, csv->buffer + written, now);
 			written += now;
 			continue;
 		}
@@ -222,6 +243,7 @@ void csv_flush(struct csv *csv)
 			 csv->path, strerror(errno));
 		cut_back(csv, written);
 		csv->unwritten += csv->rows;
+		csv->broken = true;
 		close(csv->fd);
 		csv->fd = -1;
 	}
@@ -234,4 +256,13 @@ void csv_close(struct csv *csv)
 	if (csv->fd >= 0)
 		close(csv->fd);
 	csv->fd = -1;
+}
+
+void csv_report(const struct csv *csv)
+{
+	const char *slash = strrchr(csv->path, '/');
+
+	if (!csv->broken)
+		printf("wrote %s %" PRIu64 " %08x\n", slash ? slash + 1 : csv->path,
+		       (uint64_t)csv->bytes, csv->sum);
 }

@@ -12,6 +12,9 @@ struct csv {
 	long us_per_jiffy;
 	__s64 realtime_minus_monotonic_ns;
 	__u64 unwritten;	/* samples lost to a failed write */
+	bool broken;		/* a write failed */
+	__u64 bytes;		/* written so far */
+	__u32 sum;		/* their CRC-32 (IEEE 802.3) */
 	size_t rows, used;	/* in the buffer: samples, bytes */
 	char buffer[1 << 18];
 };
@@ -28,5 +31,7 @@ void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 void csv_add_event(struct csv *csv, const struct sample *row);
 void csv_flush(struct csv *csv);
 void csv_close(struct csv *csv);
+/* "wrote NAME BYTES CRC32" on standard output; nothing after a failed write. */
+void csv_report(const struct csv *csv);
 
 #endif

@@ -272,7 +272,7 @@ static json_t *refusals(const struct counters *counted)
 	return all;
 }
 
-/* The last line on standard output: the run's counters, for run.json. */
+/* The last lines on standard output: what tcp.csv has, and the run's counters. */
 static void report(const struct run *run)
 {
 	const struct counters *counted = &run->programs->bss->counters;
@@ -283,6 +283,8 @@ static void report(const struct run *run)
 		complain("%llu of %llu samples lost: the ring buffer was full (is the host overloaded?)",
 			 counted->lost_samples,
 			 counted->samples + counted->lost_samples);
+	if (run->csv)
+		csv_report(run->csv);
 	line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}",
 			 "format", "manet-tcp-report/1",
 			 "connections", (json_int_t)counted->connections,

@@ -276,3 +276,19 @@ def test_without_iperf3_s_report_the_connection_is_found_in_the_capture(run_dir)
     expected = analyse_run(run_dir)["flows"]["flow1"]["acked_bps"]
     (run_dir / "traffic" / "flow1.json").unlink()
     assert analyse_run(run_dir)["flows"]["flow1"]["acked_bps"] == expected
+
+
+def test_a_failed_cross_check_makes_a_valid_run_suspect_until_the_sources_agree(run_dir):
+    log = run_dir / "air.csv"
+    whole = log.read_text()
+    log.write_text("".join(line for line in whole.splitlines(keepends=True) if ",deliver," not in line))
+    failed = _failed(analyse_run(run_dir))
+    verdict = json.loads((run_dir / "verdict.json").read_text())
+    assert verdict["verdict"] == "suspect" and verdict["checks"]["failed"] == list(failed)
+    assert verdict["reasons"][0].startswith("the cross-check flow1 air-capture failed: sta2: 0 frames in both")
+    analyse_run(run_dir)
+    assert json.loads((run_dir / "verdict.json").read_text()) == verdict
+    log.write_text(whole)
+    analyse_run(run_dir)
+    verdict = json.loads((run_dir / "verdict.json").read_text())
+    assert verdict == {"format": "manet-verdict/1", "verdict": "valid", "reasons": []}

@@ -56,7 +56,8 @@ class Report:
         self.found = FoundRuns()
         self.endings: Counter[str] = Counter()  # of the existing runs: valid, suspect, void, failed, interrupted
         self.kept_tables = False  # table.csv and summary.csv were left unchanged
-        self.reason = ""  # of a single suspect or void run
+        self.contradicted = 0  # runs of which a cross-check failed
+        self.reason = ""  # of a single suspect, void or failed run
         self.missing: dict[tuple[str, int], bool] = {}
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
@@ -75,7 +76,8 @@ class Report:
             tables.write_tables(self.results)
             files.write(self.results, began)
         self.endings = Counter(tables.ending(run) for run in runs)
-        judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void")]
+        self.contradicted = sum(run["contradicted"] for run in runs)
+        judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void", "failed")]
         self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
         self.missing = missing.missing_runs(self.directory, self.description, self.found)
         self.doubtful = [
@@ -144,8 +146,8 @@ class Report:
 
     @property
     def has_bad_runs(self) -> bool:
-        """Whether some of the runs do not count: void, failed or left out."""
-        return bool(self.endings["void"] + self.endings["failed"] + len(self.found.left_out))
+        """Whether some of the runs do not count (void, failed or left out), or contradict themselves (a cross-check failed)."""
+        return bool(self.endings["void"] + self.endings["failed"] + len(self.found.left_out) + self.contradicted)
 
     def put_aside(self) -> int:
         """The number of void or incomplete runs, and of those of another scenario, in `<cell>/void/`, which are in no table."""
@@ -256,13 +258,15 @@ class Report:
     def _judgements(self) -> list[tuple[str, str, bool]]:
         """Each verdict with its meaning and whether it applies, the worst first."""
         count = self.endings
-        failed = "some runs failed; they are left out of every mean, and log/ of each says why"
-        void = "the host fell behind in some runs; they are left out of every mean"
+        failed = "some runs failed; they are left out of every mean, and `error` in run.json of each says why"
+        void = "some runs cannot be trusted (verdict.json of each says why); they are left out of every mean"
         changed = "some runs are not what was measured (left out); they are in no table or figure"
         unfinished = "runs are missing or were interrupted; they are in no mean"
-        late = "in some runs the host was late at times; verdict.json of each says how much"
-        if count["suspect"] + count["void"] == 1 and self.reason:
-            void = late = self.reason
+        late = "some runs are in doubt; verdict.json of each says why"
+        if self.contradicted:
+            late = "the sources of some runs contradict each other (`checks` of table.csv); verdict.json of each says how"
+        if count["suspect"] + count["void"] + count["failed"] == 1 and self.reason:
+            failed = void = late = self.reason
         return [
             ("failed", failed, count["failed"] > 0),
             ("void", void, count["void"] > 0),

@@ -1,6 +1,7 @@
 """`manet curve`: the chain curves from which expected throughput is computed (testbed/curves)."""
 
 import argparse
+from typing import Any
 
 from testbed.commands.options import add_overrides, add_verb, overrides, positive
 
@@ -10,7 +11,8 @@ EXAMPLES = """
                                    minutes each; `manet run` does it by itself
 
 Curves are kept in ~/.cache/manet/curves (MANET_CACHE) by radio, TCP, kernel,
-and the sources of medium and kernel-tcp.
+and the sources of medium and kernel-tcp. They are means of valid runs: what is
+suspect or void is repeated alone, and then left out.
 """
 
 
@@ -46,5 +48,15 @@ def run(options: argparse.Namespace) -> int:
             shown = " ".join(f"{value:.0f}" for value in document["values"].values()) + " kbit/s"
         print(folded(f"{curve.name}  {curve.scenario['tcp']} over {curve.scenario['radio']}, 1, 2, 3, ... hops: {shown}"))
         if document:
-            print(folded(f"  {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}"))
+            print(folded(f"  {curve.path}, {_origin(document['measured'])}"))
     return 0
+
+
+def _origin(measured: dict[str, Any]) -> str:
+    """When, where and of which runs a curve was made, and the widest interval of its values."""
+    left_out = measured.get("left_out") or {}
+    runs = f"{measured['verdicts']['valid']} valid runs of {measured['duration_s']:g} s"
+    runs += "".join(f", {count} {verdict} left out" for verdict, count in left_out.items())
+    widest = max((value for value in measured["ci95_kbps"].values() if value is not None), default=None)
+    interval = f", ±{widest:.0f} kbit/s at most" if widest is not None else ""
+    return f"measured {measured['date']} on {measured['host']} at {measured['commit']}: {runs}{interval}"

@@ -78,6 +78,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     import json
     from dataclasses import asdict
 
+    from analysis.doubt import doubt
     from testbed.workers.execution import Conditions, execute
 
     given = vars(options)
@@ -99,9 +100,9 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         report.print()
         print(f"pace      {executed.pace.line()}, {min(executed.jobs, len(outcomes))} side by side")
     for outcome in executed.bad:
-        # the reason was printed when it ended
         kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
-        say(f"{outcome.task.name}: {kind}; see {outcome.task.directory}/log")
+        reason = outcome.reason or (doubt(outcome.task.directory) or "").partition(": ")[2]
+        say(f"{outcome.task.name}: {kind}: {reason or 'it has no verdict.json'} [{outcome.task.directory}]")
     return 0 if report.is_complete and not executed.bad else 1
 
 
@@ -133,9 +134,10 @@ def resume_command(experiment: "Experiment", directory: Path, options: argparse.
 
 
 def repeat(options: argparse.Namespace) -> int:
-    """Repeat a recorded run; returns 1 if it failed or is void."""
+    """Repeat a recorded run; returns 1 if it failed, is void, or contradicts itself."""
     import json
 
+    from analysis.verdict_file import contradicts_itself
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
@@ -175,7 +177,8 @@ def repeat(options: argparse.Namespace) -> int:
     print(json.dumps(answer, indent=1) if options.json else "\n".join(_again_lines(answer)))
     if answer["error"]:
         print(f"manet run: {answer['error']}", file=sys.stderr)
-    return 0 if answer["status"] == "complete" and answer["verdict"] != "void" else 1
+    counts = answer["status"] == "complete" and answer["verdict"] in ("valid", "suspect")
+    return 0 if counts and not contradicts_itself(directory) else 1
 
 
 def _again_lines(answer: dict[str, Any]) -> list[str]:

@@ -71,12 +71,15 @@ def curve_of(scenario: Scenario) -> Curve:
 
 
 def read(curve: Curve) -> dict[str, Any] | None:
-    """The content of the curve's file; None if it is not in the cache, or damaged."""
+    """The content of the curve's file; None if it is not in the cache, is damaged, or was made of runs that were not valid, as
+    earlier versions did."""
     try:
         document = json.loads(curve.path.read_text())
     except (OSError, ValueError):
         return None
-    return document if document.get("format") == FORMAT and document.get("values") else None
+    if not isinstance(document, dict) or document.get("format") != FORMAT or not document.get("values"):
+        return None
+    return document if list((document.get("measured") or {}).get("verdicts") or ()) == ["valid"] else None
 
 
 def store(curve: Curve, values: dict[int, float], measured: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""Measure a chain curve: a campaign of static chains in a temporary folder."""
+"""Measure a chain curve: a campaign of static chains in a temporary folder.
+
+Every percentage of expected throughput rests on the curve, and it is kept: only valid runs are in it. Others are repeated, one at
+a time.
+"""
 
 import shutil
 import tempfile
@@ -11,9 +15,10 @@ from testbed.campaigns.campaign import Campaign
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.expectations import Expected
 from testbed.campaigns.experiment import Experiment
+from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
-from testbed.campaigns.schedule import Runner
+from testbed.campaigns.schedule import RETRIES, Outcome, Runner, move_aside, read_verdict
 from testbed.campaigns.side_by_side import default_jobs
 from testbed.curves.curve import DURATION_S, MAX_HOPS, SEEDS, Curve, store
 from testbed.errors import RunError
@@ -37,22 +42,41 @@ def measured_now(curve: Curve, jobs: int | None) -> dict[str, Any]:
 
 
 def measure(curve: Curve, runner: Runner, progress: Progress, jobs: int | None = None) -> dict[str, Any]:
-    """Measure the curve and write it into the cache; returns the file's content. Raises RunError if a run fails or is void."""
+    """Measure the curve and write it into the cache; returns the file's content. Raises RunError if a run fails, or a chain has
+    no valid run."""
     experiment = chains(curve)
     folder = Path(tempfile.mkdtemp(prefix="manet-curve-"))
+    runs = folder / "runs"
     try:
         side_by_side = jobs or default_jobs(cell.scenario for cell in experiment.cells)
-        outcomes = Campaign(experiment, folder / "runs", side_by_side, progress, runner).run(resume=False)
-        bad = next((outcome for outcome in outcomes if outcome.status != "complete" or outcome.verdict == "void"), None)
-        if bad is not None:
-            raise RunError(f"chain curve {curve.name}: {bad.task.name}: {bad.text()}; run again on a quieter machine")
-        Report(folder / "runs").make()
-        rows = [row for row in tables.read_summary(folder / "runs") if row["metric"] == METRIC]
-        values = {int(row["hops"]): float(row["mean"]) for row in rows if row["mean"] is not None}
-        ci95 = {int(row["hops"]): row["ci95"] for row in rows}
-        return store(curve, values, _provenance(outcomes, ci95))
+        doubtful = _doubtful(curve, Campaign(experiment, runs, side_by_side, progress, runner).run(resume=False))
+        for _ in range(RETRIES):
+            if doubtful:
+                progress.note(f"chain curve {curve.name}: {len(doubtful)} runs are not valid; each is repeated alone")
+                doubtful = _doubtful(curve, Campaign(experiment, runs, 1, progress, runner).run(resume=True))
+        Report(runs).make()
+        rows = [row for row in tables.read_summary(runs) if row["metric"] == METRIC and row["mean"] is not None]
+        values = {int(row["hops"]): float(row["mean"]) for row in rows}
+        if missing := next((count for count in experiment.axes["hops"] if count not in values), None):
+            text = f"no run of {missing} hops is valid after {1 + RETRIES} tries; run again on a quieter machine"
+            raise RunError(f"chain curve {curve.name}: {text}")
+        measured = _provenance({int(row["hops"]): row["ci95"] for row in rows}, sum(int(row["n"]) for row in rows), doubtful)
+        return store(curve, values, measured)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _doubtful(curve: Curve, outcomes: list[Outcome]) -> list[str]:
+    """The verdicts of the runs that are not valid, after their cross-checks; they are put aside. RunError for a failed run."""
+    failed = next((outcome for outcome in outcomes if outcome.status == "failed" and not outcome.host_late), None)
+    if failed is not None:
+        raise RunError(f"chain curve {curve.name}: {failed.task.name}: {failed.text()}; run again on a quieter machine")
+    runs = [outcome.task.directory for outcome in outcomes]
+    measure_runs(run for run in runs if not is_measured(run))
+    found = {run: verdict for run in runs if (verdict := read_verdict(run)) != "valid"}
+    for run in found:
+        move_aside(run)
+    return list(found.values())
 
 
 def chains(curve: Curve) -> Experiment:
@@ -65,10 +89,9 @@ def chains(curve: Curve) -> Experiment:
     )  # fmt: skip
 
 
-def _provenance(outcomes: list, ci95: dict[int, float | None]) -> dict[str, Any]:
-    verdicts = [outcome.verdict for outcome in outcomes]
+def _provenance(ci95: dict[int, float | None], valid: int, left_out: list[str]) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": metadata.commit(), "host": metadata.host()["name"],
         "seeds": SEEDS, "duration_s": DURATION_S, "ci95_kbps": {str(hops): value for hops, value in sorted(ci95.items())},
-        "verdicts": {kind: verdicts.count(kind) for kind in sorted(set(verdicts))},
+        "verdicts": {"valid": valid}, "left_out": {kind: left_out.count(kind) for kind in sorted(set(left_out))},
     }  # fmt: skip

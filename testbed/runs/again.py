@@ -9,6 +9,7 @@ from testbed.errors import UsageError
 from testbed.runs.by_hand import ByHand, with_actions
 from testbed.runs.recorded import Recorded
 from testbed.runs.run import Progress, RunResult
+from testbed.runs.verdict import verdict_of
 
 FOLDER = "again"  # below the results; in its experiment's folder the run would count twice
 SESSIONS = ("cli", "script")  # their commands are not recorded
@@ -51,7 +52,7 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
         "profile": recorded.scenario.profile,
         "clock": recorded.scenario.clock,
         "status": ended.status,
-        "verdict": ended.verdict,
+        "verdict": verdict_of(directory),  # with the cross-checks
         "error": ended.error,
         "differences": recorded.differences() + _movement(recorded.directory, directory) + _not_repeated(by_hand),
         "by_hand": by_hand.repeated,

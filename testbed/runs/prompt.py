@@ -62,6 +62,8 @@ HELP = """
 A line that begins with a station is a command on it: sta1 ping -c 3 sta2
 Names of stations behind it become addresses. A program that draws the screen
 needs noecho: noecho sta1 vi FILE
+Packets start with a TTL of 255, not 64, for chains of more than 64 hops: ping
+shows ttl=254 over two hops.
 """
 MAX_NAMED = 8  # stations in a line
 

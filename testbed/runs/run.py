@@ -32,6 +32,7 @@ from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
+from testbed.runs.outputs import outputs_kept
 from testbed.runs.record import RunRecord
 from testbed.runs.station_changes import StationChanges
 from testbed.runs.stopped import StoppedPrograms
@@ -246,6 +247,9 @@ def report_outcome(directory: Path, report: Report, work: Callable[[], None]) ->
         traceback.print_exc()
         outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}
     write_end(directory, outcome)
+    if outcome["error"]:
+        with suppress(OSError), (directory / "log" / "run.log").open("a") as log:
+            log.write(f"{outcome['status']}: {outcome['error']}\n")
     report.send(**outcome)
     return 0 if outcome["status"] == "complete" else 1
 
@@ -304,6 +308,7 @@ def _stages(site: Site, report: Report) -> None:
     begun: TrafficStart | None = None
     refused: list[int | None] = []
     with ExitStack() as stages:
+        stages.enter_context(outputs_kept(site))
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
         children.checks.append(lambda: check_logs(site.directory))

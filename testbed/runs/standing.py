@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 from testbed.host.processes import Processes
 from testbed.runs import metadata
+from testbed.runs.outputs import outputs_kept
 from testbed.runs.record import RunRecord
 from testbed.stages import addresses, kernel_tcp
 from testbed.stages.actions import Actions, actions_served
@@ -22,6 +23,7 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
     block ends. `say` reports stages."""
     record = RunRecord.open(site.directory / "run.json")
     with ExitStack() as stages:
+        stages.enter_context(outputs_kept(site))
         children = stages.enter_context(Processes(site.log))
         network, protocol = stages.enter_context(network_up(site, children, say, shells_are_users=True))
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))

@@ -3,10 +3,11 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from analysis.files import write_atomic
+from analysis.files import read_object, write_atomic
 
+FORMAT = "manet-verdict/1"
 BETTER_FIRST = ("valid", "suspect", "void")
 VOID_REMEDY = "run it again on a quieter machine"
 
@@ -14,6 +15,7 @@ VOID_REMEDY = "run it again on a quieter machine"
 SUSPECT_LATE_S = 0.5
 VOID_LATE_S = 2.5
 VOID_REFUSED = 20
+NAMED_FILES = 3  # at most so many among the reasons
 
 
 class Judgement(Protocol):
@@ -97,3 +99,12 @@ def add_judgements(directory: Path, **parts: Judgement | None) -> None:
         verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
         verdict["reasons"] += reasons
     write_atomic(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays
+
+
+def add_outputs(directory: Path, files: list[str]) -> None:
+    """Make the run void because of files that are not what their writers wrote (outputs.py): a line for each."""
+    path = directory / "verdict.json"
+    more = [f"and {len(files) - NAMED_FILES} more (`files` of verdict.json)"] if len(files) > NAMED_FILES else []
+    verdict: dict[str, Any] = {"format": FORMAT, "reasons": []} | read_object(path)  # which may be the lost one
+    verdict |= {"verdict": "void", "reasons": [*verdict["reasons"], *files[:NAMED_FILES], *more], "files": files}
+    write_atomic(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis import manifest
+from analysis.found_runs import scenario_sum
 from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed, tasks_of
 from testbed.campaigns.experiment import load
@@ -92,6 +93,7 @@ def test_every_cell_is_run_at_one_seed_before_the_next(campaign):
     assert (campaign.out / "hops2" / "seed-2" / "scenario.json").exists()
     assert json.loads((campaign.out / "experiment.json").read_text())["cells"][1] == {
         "name": "hops2", "variant": "", "axes": {"hops": 2}, "profile": "period",
+        "scenario_sha256": scenario_sum(json.loads((campaign.out / "hops2" / "seed-2" / "scenario.json").read_text())),
     }  # fmt: skip
 
 
@@ -408,7 +410,7 @@ def _interrupt_once(stage):
     return wrapped
 
 
-def test_why_a_run_failed_is_printed_once(tmp_path, monkeypatch, capsys):
+def test_why_a_run_failed_is_printed_when_it_ends_and_in_the_last_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "e.toml").write_text(TEXT)
     runs = FakeRuns({("hops1", 1): [Ended("failed", None, "sta2: its shell was killed; run it again")]})
     monkeypatch.setattr("testbed.runs.run.run_scenario", runs)
@@ -417,8 +419,9 @@ def test_why_a_run_failed_is_printed_once(tmp_path, monkeypatch, capsys):
     status = manet.main(["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "out"), "--json"])
     error = capsys.readouterr().err
     assert status == 1
-    assert error.count("its shell was killed") == 1
-    assert error.splitlines()[-1] == f"manet run: hops1 seed 1: failed; see {tmp_path}/out/hops1/seed-1/log"
+    cause = "failed: sta2: its shell was killed; run it again"
+    assert error.count(cause) == 2
+    assert error.splitlines()[-1] == f"manet run: hops1 seed 1: {cause} [{tmp_path}/out/hops1/seed-1]"
 
 
 def test_costly_runs_take_the_place_of_several(campaign):

@@ -68,6 +68,7 @@ def test_a_killed_process_fails_the_run_and_is_named(tmp_path: Path, victim: str
     assert_ended_cleanly(tmp_path / "run", "failed", *words)
     assert packets(tmp_path / "run", "sta2") > 10
     assert run_json(tmp_path / "run")["error"] == result.error
+    assert (tmp_path / "run" / "log" / "run.log").read_text().endswith(f"failed: {result.error}\n")
 
 
 STREAM = {"from": "sta1", "to": "sta2", "traffic": "cbr", "rate": 100_000, "bytes": 512}

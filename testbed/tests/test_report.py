@@ -156,8 +156,14 @@ def test_metrics_are_kept_unless_recalculation_is_requested(results):
     ("counts", "wanted"),
     [
         ({"valid": 3}, "valid (3 valid, 0 suspect, 0 void): the host kept up with the air in every run"),
-        ({"valid": 2, "suspect": 1}, "suspect (2 valid, 1 suspect, 0 void): in some runs the host was late at times"),
-        ({"valid": 2, "suspect": 1, "void": 1}, "void (2 valid, 1 suspect, 1 void): the host fell behind in some runs"),
+        (
+            {"valid": 2, "suspect": 1},
+            "suspect (2 valid, 1 suspect, 0 void): some runs are in doubt; verdict.json",
+        ),
+        (
+            {"valid": 2, "suspect": 1, "void": 1},
+            "void (2 valid, 1 suspect, 1 void): some runs cannot be trusted",
+        ),
         ({"valid": 2, "failed": 1}, "failed (2 valid, 0 suspect, 0 void, 1 failed): some runs failed; "),
         ({"valid": 2, "interrupted": 1}, "incomplete (2 valid, 0 suspect, 0 void, 1 interrupted): runs are missing or"),
         ({}, "none (0 valid, 0 suspect, 0 void)"),

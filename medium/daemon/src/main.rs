@@ -212,7 +212,7 @@ fn simulate(file: &Path) -> Result<(), Failure> {
         sim::run(loaded, trajectories, Some(&mut |record: &AirRecord| files.record(record)))
     };
     let wall_s = clock.now().as_secs_f64();
-    complete(&files.finish())?;
+    complete(&files.finish().lacking)?;
     if let Some(path) = setup.in_folder(&outputs.counters) {
         let counters = serde_json::json!({"format": "manet-counters/1", "stations": result.stations});
         std::fs::write(&path, format!("{counters:#}\n"))

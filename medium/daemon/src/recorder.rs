@@ -9,10 +9,13 @@
 //!
 //! When one of the files would exceed the limit ([`Files::limit`]), all end at the same event. The last line of the text files begins
 //! with [`CLOSED`], which no reader takes for a row, and [`Files::finish`] reports it: the verdict is void.
+//!
+//! [`Files::finish`] also says what it wrote into each file: the testbed compares the files with it at the end of a run.
 
 use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
 use crate::DaemonError;
+use manet_engine::crc32::Crc32;
 use manet_engine::event_log::CLOSED;
 use manet_engine::{Duration, Instant};
 use manet_medium::config::Loaded;
@@ -22,6 +25,7 @@ use manet_medium::phy::{dbm, FrameKind, Radio};
 use manet_medium::record::{AirRecord, Fate};
 use manet_medium::wire::pcapng::{Block, LINK_RADIOTAP};
 use manet_medium::wire::{dot11, ethernet, radiotap, MacAddress, BROADCAST};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -79,6 +83,43 @@ struct Output {
     path: PathBuf,
     to: Result<BufWriter<File>, io::Error>,
     written: u64,
+    sum: Crc32,
+}
+
+/// What the writer of a file wrote into it, as a line of the daemon's output (formats/air.md).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    name: String,
+    bytes: u64,
+    sum: Crc32,
+}
+
+impl Written {
+    /// The whole content of the file at `path`.
+    pub fn whole(path: &Path, content: &[u8]) -> Self {
+        let mut sum = Crc32::default();
+        sum.add(content);
+        Self { name: name_of(path), bytes: content.len() as u64, sum }
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wrote {} {} {:08x}", self.name, self.bytes, self.sum.value())
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The end of the files: the reasons why they are incomplete, and what was written into each of the others.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// The reasons.
+    pub lacking: Vec<Incomplete>,
+    /// The files without an error.
+    pub written: Vec<Written>,
 }
 
 impl Output {
@@ -86,11 +127,13 @@ impl Output {
         let file = File::create(path).map_err(|e| {
             DaemonError(format!("{}: {e}; does the folder exist and may it be written?", path.display()))
         })?;
-        Ok(Self { path: path.to_owned(), to: Ok(BufWriter::with_capacity(1 << 16, file)), written: 0 })
+        let to = Ok(BufWriter::with_capacity(1 << 16, file));
+        Ok(Self { path: path.to_owned(), to, written: 0, sum: Crc32::default() })
     }
 
     fn write(&mut self, bytes: &[u8]) {
         self.written += bytes.len() as u64;
+        self.sum.add(bytes);
         self.attempt(|to| to.write_all(bytes));
     }
 
@@ -104,8 +147,11 @@ impl Output {
         }
     }
 
-    fn broken(self) -> Option<Incomplete> {
-        self.to.err().map(|error| Incomplete::LogBroken { path: self.path, error })
+    fn end(self, ended: &mut Ended) {
+        match self.to {
+            Ok(_) => ended.written.push(Written { name: name_of(&self.path), bytes: self.written, sum: self.sum }),
+            Err(error) => ended.lacking.push(Incomplete::LogBroken { path: self.path, error }),
+        }
     }
 }
 
@@ -274,12 +320,14 @@ impl Files {
         }
     }
 
-    /// Closes the files; returns the reasons why they are incomplete.
-    pub fn finish(mut self) -> Vec<Incomplete> {
+    /// Closes the files.
+    pub fn finish(mut self) -> Ended {
         self.flush();
-        let all = [self.csv, self.pcapng, self.monitor, self.inputs];
-        let broken = all.into_iter().flatten().filter_map(Output::broken);
-        self.closed.into_iter().chain(broken).collect()
+        let mut ended = Ended { lacking: self.closed.into_iter().collect(), written: Vec::new() };
+        for output in [self.csv, self.pcapng, self.monitor, self.inputs].into_iter().flatten() {
+            output.end(&mut ended);
+        }
+        ended
     }
 }
 
@@ -388,7 +436,7 @@ struct Batch {
 /// [`Files`] in a thread of their own.
 pub struct Recorder {
     to: Option<SyncSender<Batch>>,
-    thread: Option<JoinHandle<Vec<Incomplete>>>,
+    thread: Option<JoinHandle<Ended>>,
     rows: Vec<AirRecord>,
     inputs: Option<InputLog>,
     drops: u64,
@@ -436,8 +484,8 @@ impl Recorder {
         self.drops
     }
 
-    /// Waits until everything is written; returns the number of lost rows and lines, and the reasons why files are incomplete.
-    pub fn finish(mut self) -> (u64, Vec<Incomplete>) {
+    /// Waits until everything is written; returns the number of lost rows and lines, and the end of the files.
+    pub fn finish(mut self) -> (u64, Ended) {
         // the run is over: wait for room instead of dropping
         if let Some(to) = self.to.take() {
             let rows = std::mem::take(&mut self.rows);
@@ -446,12 +494,12 @@ impl Recorder {
                 self.drops += unsent.0.lines();
             }
         }
-        let errors = self.thread.take().map(JoinHandle::join);
-        match errors {
-            None => (self.drops, Vec::new()),
-            Some(Ok(errors)) => (self.drops, errors),
-            Some(Err(_)) => (self.drops, vec![Incomplete::WriterFailed]),
-        }
+        let ended = match self.thread.take().map(JoinHandle::join) {
+            None => Ended::default(),
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => Ended { lacking: vec![Incomplete::WriterFailed], written: Vec::new() },
+        };
+        (self.drops, ended)
     }
 }
 
@@ -461,7 +509,7 @@ impl Batch {
     }
 }
 
-fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<Incomplete> {
+fn write_all(mut files: Files, from: &Receiver<Batch>) -> Ended {
     while let Ok(batch) = from.recv() {
         files.record_inputs(&batch.inputs);
         for record in &batch.rows {
@@ -572,8 +620,10 @@ mod tests {
             *heard = vec![(0, 1e-9), (1, 1e-11)];
         }
         files.record(&record);
-        assert!(files.finish().is_empty());
+        let ended = files.finish();
+        assert!(ended.lacking.is_empty());
         let csv = std::fs::read_to_string(at("air.csv")).unwrap();
+        assert_eq!(ended.written[0], Written::whole(&at("air.csv"), csv.as_bytes()));
         let ends: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
         assert_eq!(ends, ["heard_dbm", "sta1=-60.0 sta2=-80.0"]);
         let bytes = std::fs::read(at("monitor.pcapng")).unwrap();
@@ -603,9 +653,9 @@ mod tests {
         }
         let mut recorder = Recorder::start(files, None).unwrap();
         recorder.push(record);
-        let (drops, errors) = recorder.finish();
-        assert_eq!((drops, errors.len()), (0, 1));
-        let line = errors[0].to_string();
+        let (drops, Ended { lacking, written }) = recorder.finish();
+        assert_eq!((drops, lacking.len(), written), (0, 1, Vec::new()));
+        let line = lacking[0].to_string();
         assert!(line.starts_with("/dev/full: No space left on device") && line.contains("free some space"), "{line}");
     }
 
@@ -623,10 +673,12 @@ mod tests {
             files.record(&record);
         }
         files.record_inputs(b"{}\n");
-        let errors = files.finish();
-        assert!(matches!(&errors[..], [Incomplete::LogFull { limit: 1000, .. }]), "{errors:?}");
+        let Ended { lacking, written } = files.finish();
+        assert!(matches!(&lacking[..], [Incomplete::LogFull { limit: 1000, .. }]), "{lacking:?}");
         let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
         let (csv, inputs) = (text("air.csv"), text("inputs.jsonl"));
+        let lines: Vec<String> = written.iter().map(Written::to_string).collect();
+        assert_eq!(lines.last(), Some(&Written::whole(&at("inputs.jsonl"), inputs.as_bytes()).to_string()));
         let rows = csv.lines().count() - 2;
         assert!((1..100).contains(&rows) && csv.lines().last().unwrap().starts_with(CLOSED), "{csv}");
         assert!(csv.find(CLOSED).unwrap() <= 1000 && std::fs::metadata(at("air.pcapng")).unwrap().len() <= 1000);

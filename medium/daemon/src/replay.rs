@@ -37,7 +37,7 @@ pub fn replay(setup: Setup, log: &Path, mut files: Files, nav: Option<&Path>) ->
     event_log::replay(BufReader::new(from), &mut timeline, &mut outside)
         .map_err(|e| DaemonError(format!("{}: {e}", log.display())))?;
     nav.map_or(Ok(()), NavLog::finish)?;
-    files.finish().pop().map_or(Ok(()), |unwritten| Err(DaemonError(unwritten.to_string())))
+    files.finish().lacking.pop().map_or(Ok(()), |unwritten| Err(DaemonError(unwritten.to_string())))
 }
 
 /// The file of `--nav`.

@@ -8,7 +8,7 @@ use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
 use crate::lateness_log::LatenessLog;
 use crate::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
-use crate::recorder::{Files, Names, Recorder};
+use crate::recorder::{Ended, Files, Names, Recorder, Written};
 use crate::setup::Setup;
 use crate::tap::{no_netns, Tap};
 use crate::token::Token;
@@ -261,37 +261,43 @@ impl Daemon<'_> {
         let setup = self.responder.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
         drop((self.control, feedback, ports));
-        let mut lacking;
-        (evidence.log_drops, lacking) = recorder.finish();
-        lacking.extend(deleted);
+        let mut ended;
+        (evidence.log_drops, ended) = recorder.finish();
+        ended.lacking.extend(deleted);
         let outputs = &setup.loaded.config.outputs;
         if let Some(path) = setup.in_folder(&outputs.counters) {
-            lacking.extend(write_json(path, &counters).err());
+            write_whole(path, &json_text(&counters), &mut ended);
         }
         if let Some(path) = setup.in_folder(&outputs.lateness) {
-            lacking.extend(write_whole(path, &self.lateness.text()).err());
+            write_whole(path, &self.lateness.text(), &mut ended);
         }
         if let (Some(path), Some(text)) = (setup.in_folder(&outputs.moved), moved) {
-            lacking.extend(write_whole(path, &text).err());
+            write_whole(path, &text, &mut ended);
         }
-        evidence.write_errors = lacking.iter().map(Incomplete::to_string).collect();
+        evidence.write_errors = ended.lacking.iter().map(Incomplete::to_string).collect();
         if let Some(path) = setup.in_folder(&outputs.verdict) {
-            lacking.extend(write_json(path, &verdict::report(&evidence, &setup.thresholds)).err());
+            write_whole(path, &json_text(&verdict::report(&evidence, &setup.thresholds)), &mut ended);
         }
-        Ok(lacking)
+        for written in &ended.written {
+            println!("{written}");
+        }
+        Ok(ended.lacking)
     }
 }
 
-fn write_json(path: PathBuf, value: &serde_json::Value) -> Result<(), Incomplete> {
-    write_whole(path, &format!("{value:#}\n"))
+fn json_text(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
 }
 
 /// Writes a file completely or not at all: under another name, then renamed.
-fn write_whole(path: PathBuf, text: &str) -> Result<(), Incomplete> {
+fn write_whole(path: PathBuf, text: &str, ended: &mut Ended) {
     let partial = path.with_extension("part");
     let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        Incomplete::NotWritten { path, error }
-    })
+    match written {
+        Ok(()) => ended.written.push(Written::whole(&path, text.as_bytes())),
+        Err(error) => {
+            let _ = std::fs::remove_file(&partial);
+            ended.lacking.push(Incomplete::NotWritten { path, error });
+        }
+    }
 }

@@ -1,0 +1,190 @@
+"""Whether the files of a run hold what their writers wrote (formats/results.md, "Written files").
+
+A writer ends by saying how much it wrote: the medium and manet-tcp with a line `wrote NAME BYTES CRC32` for each file, tcpdump
+with its number of packets. While a file grows, what it held a second ago is summed up as well, so that a change in the middle
+of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
+"""
+
+import errno
+import mmap
+import os
+import re
+import stat
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from testbed.runs.verdict import add_outputs
+from testbed.stages.medium import INPUT_LOG
+from testbed.stages.site import Site
+
+WROTE = re.compile(r"^wrote (\S+) (\d+) ([0-9a-f]{8})$", re.MULTILINE)
+STATING_LOGS = ("medium.log", "kernel-tcp.log")
+CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
+# Files that are written once, or only at their end.
+GROWING = (
+    "scenario.json", "medium.json", "trace.csv", "air.csv", "air.pcapng", "monitor.pcapng", INPUT_LOG, "tcp.csv", "events.csv",
+    "captures/*", "routing/*.jsonl", "traffic/*.jsonl",
+)  # fmt: skip
+EVERY_S = 1.0
+BLOCK_BYTES = 1 << 18
+PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
+LITTLE_ENDIAN = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")  # magic numbers of microseconds and nanoseconds
+
+
+@dataclass
+class _Begun:
+    """The bytes of a file that were summed up so far."""
+
+    inode: int
+    bytes: int = 0
+    sum: int = 0
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a writer says that it wrote."""
+
+    bytes: int
+    sum: int
+
+
+@contextmanager
+def outputs_kept(site: Site) -> Iterator[None]:
+    """Watch the files of a run from here to the end of the block, when all writers have ended, and judge them."""
+    growing, over = Growing(site.directory), threading.Event()
+
+    def follow() -> None:
+        while not over.wait(EVERY_S):
+            growing.look()
+
+    thread = threading.Thread(target=follow, name="outputs", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    wrong = growing.differences(_expected(site), _said(site.log)) + _captures(site)
+    if wrong:
+        add_outputs(site.directory, wrong)
+
+
+class Growing:
+    """The growing files of a run's directory, and the sum of what each has held."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.begun: dict[str, _Begun] = {}
+
+    def look(self) -> None:
+        """Sum up what has been added to each file since the last time."""
+        for path in [path for pattern in GROWING for path in self.directory.glob(pattern)]:
+            try:
+                with _opened(path) as file:
+                    self._add(str(path.relative_to(self.directory)), file)
+            except OSError:
+                continue  # `differences` names it
+
+    def _add(self, name: str, file: BinaryIO) -> None:
+        now = os.fstat(file.fileno())
+        begun = self.begun.setdefault(name, _Begun(now.st_ino))
+        if now.st_ino == begun.inode and now.st_size > begun.bytes:
+            file.seek(begun.bytes)
+            while block := file.read(BLOCK_BYTES):
+                begun.bytes, begun.sum = begun.bytes + len(block), zlib.crc32(block, begun.sum)
+
+    def differences(self, expected: set[str], said: dict[str, _Said]) -> list[str]:
+        """A line for each file that is not what was seen, or what its writer said."""
+        silent = [f"the writer of {name} did not say how much it wrote" for name in sorted(expected - said.keys())]
+        names = sorted(self.begun.keys() | said.keys())
+        return silent + [words for name in names if (words := self._difference(name, said.get(name)))]
+
+    def _difference(self, name: str, said: _Said | None) -> str | None:
+        try:
+            with _opened(self.directory / name) as file:
+                now = os.fstat(file.fileno())
+                begun = self.begun.get(name, _Begun(now.st_ino))
+                head = _sum(file, begun.bytes)
+                whole = _sum(file, now.st_size - begun.bytes, head)
+        except OSError as problem:
+            return f"{name} was removed" if isinstance(problem, FileNotFoundError) else f"{name}: {problem.strerror}"
+        had = said.bytes if said else max(begun.bytes, now.st_size)
+        if now.st_size != had:
+            return f"{name} has {now.st_size} bytes, and {had} were written"
+        same = (now.st_ino, head) == (begun.inode, begun.sum) and (said is None or whole == said.sum)
+        return None if same else f"{name} was changed by another program than its writer"
+
+
+def packets_in(path: Path) -> int | None:
+    """The number of packets in a capture of tcpdump; None if it ends in the middle of one. Raises OSError."""
+    with _opened(path) as file:
+        size, count, at = os.fstat(file.fileno()).st_size, 0, PCAP_HEADER
+        if size < PCAP_HEADER:
+            return None
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            length = struct.Struct("<I" if data[:4] in LITTLE_ENDIAN else ">I").unpack_from
+            while at + RECORD_HEADER <= size:
+                at += RECORD_HEADER + length(data, at + 8)[0]
+                count += 1
+    return count if at == size else None
+
+
+def _captures(site: Site) -> list[str]:
+    """A line for each capture that does not have the packets that its tcpdump counted."""
+    files = {path.stem for path in (site.directory / "captures").glob("*.pcap")}
+    logs = {path.stem.removeprefix("tcpdump-") for path in site.log.glob("tcpdump-*.log")}
+    lines = []
+    for name in sorted({*files, *logs, *site.scenario.station_names()}):
+        said = CAPTURED.findall(_text(site.log / f"tcpdump-{name}.log"))
+        try:
+            held = packets_in(site.directory / "captures" / f"{name}.pcap")
+        except OSError:
+            held = None
+        if not said or int(said[-1]) != held:
+            has = "is cut or missing" if held is None else f"has {held} packets"
+            wrote = f"captured {said[-1]}" if said else "did not say how many it captured"
+            lines.append(f"captures/{name}.pcap {has}, and tcpdump {wrote}")
+    return lines
+
+
+def _expected(site: Site) -> set[str]:
+    """The files whose writers say what they wrote."""
+    optional = {INPUT_LOG: site.scenario.input_log, "monitor.pcapng": site.scenario.monitor}
+    always = {"air.csv", "air.pcapng", "counters.json", "lateness.csv", "tcp.csv"}
+    return always | {name for name, wanted in optional.items() if wanted}
+
+
+def _said(log: Path) -> dict[str, _Said]:
+    """What the writers said; not of verdict.json, to which the testbed adds."""
+    lines = [line for name in STATING_LOGS for line in WROTE.findall(_text(log / name))]
+    return {name: _Said(int(size), int(total, 16)) for name, size, total in lines if name != "verdict.json"}
+
+
+def _text(path: Path) -> str:
+    try:
+        with _opened(path) as file:
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A regular file to read. OSError for anything else: a FIFO in its place would be waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _sum(file: BinaryIO, size: int, before: int = 0) -> int:
+    """The sum of the next `size` bytes, added to that of the bytes `before` them."""
+    while size > 0 and (block := file.read(min(size, BLOCK_BYTES))):
+        size, before = size - len(block), zlib.crc32(block, before)
+    return before
