@@ -11,8 +11,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -32,6 +32,21 @@ def exit_text(status: int) -> str:
     return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
+@contextmanager
+def interrupts_noted() -> Iterator[None]:
+    """Signals that come in this block take effect at its end: a child that it starts is known by then, and can be ended."""
+    noted: list[int] = []
+    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in handled if callable(signal.getsignal(n))}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in noted:
+            signal.raise_signal(number)
+
+
 @dataclass(eq=False)
 class Child:
     """One process: `name` is also its log file's."""
@@ -47,7 +62,7 @@ class Child:
     with_children: bool = False  # whether signals go to its whole process group
     printed_before: int = 0  # bytes that its log had when it started: those of a process of the same name before it
     program: str | None = None  # as messages name it; None: by the command line
-    stopped: bool = field(default=False, init=False)
+    stopped: bool = field(default=False, init=False)  # it ran until `Processes.stop`
 
     @property
     def pid(self) -> int:
@@ -170,7 +185,7 @@ class Processes:
         """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable."""
         stopping = [child for child in children if child in self.children]
         for child in stopping:
-            child.stopped = True
+            child.stopped = child.running()
             _signal(child, first)
         deadline = time.monotonic() + STOP_DEADLINE_S
         for child in stopping:
@@ -180,6 +195,13 @@ class Processes:
                 _signal(child, signal.SIGKILL)
                 child.popen.wait()
             self._forget(child)
+
+    def require_whole(self, stopped: Iterable[Child]) -> None:
+        """RunError if one of these children had ended before it was stopped, with whatever status, or ended badly: its output is
+        incomplete. Nobody watches the children of a session; one of a run can end after the last look."""
+        broken = [child for child in stopped if not child.stopped or child.popen.returncode != 0]
+        if broken:
+            raise [*self._failed(), *broken][0].failure()  # the oldest is the cause, as of `check`
 
     def check(self) -> None:
         """Raise for a child that ended unexpectedly, or for a check that fails.

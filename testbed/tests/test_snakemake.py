@@ -1,6 +1,7 @@
 """Snakemake's lines of a round whose worker ends: errors while the campaign holds its folder, none after Ctrl-C."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.campaigns.folder import BATCHES, Folder
-from testbed.campaigns.snakemake import command
+from testbed.campaigns.snakemake import _run, command
 from testbed.programs import ROOT
 
 # in place of the worker: it begins, waits for the end, and ends as one that was interrupted
@@ -89,3 +90,18 @@ def test_snakemake_ends_with_a_campaign_that_is_killed(tmp_path):
                 time.sleep(0.05)
         finally:
             end.touch()
+
+
+def test_ctrl_c_while_snakemake_is_being_started_ends_it_in_order(tmp_path, monkeypatch):
+    """It has a session of its own, so nobody else would end it. `end`: what the workers see of a freed folder."""
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *words, **options):
+            super().__init__(*words, **options)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    argv = ["sh", "-c", f"touch {tmp_path}/began; while ! test -e {tmp_path}/end; do sleep 0.05; done"]
+    with pytest.raises(KeyboardInterrupt):
+        _run(argv, tmp_path, (tmp_path / "end").touch)
+    assert (tmp_path / "began").exists() and (tmp_path / "end").exists()
