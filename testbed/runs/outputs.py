@@ -1,11 +1,12 @@
 """Whether the files of a run hold what their writers wrote (formats/results.md, "Written files").
 
-A writer ends by saying how much it wrote: the medium and manet-tcp with a line `wrote NAME BYTES CRC32` for each file, tcpdump
-with its number of packets. While a file grows, what it held a second ago is summed up as well, so that a change in the middle
-of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
+A writer ends by saying how much it wrote: the medium with a line `wrote NAME BYTES CRC32` for each file, manet-tcp in its report,
+tcpdump with its number of packets. While a file grows, what it held a second ago is summed up as well, so that a change in the
+middle of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
 """
 
 import errno
+import json
 import mmap
 import os
 import re
@@ -24,7 +25,7 @@ from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
 
 WROTE = re.compile(r"^wrote (\S+) (\d+) ([0-9a-f]{8})$", re.MULTILINE)
-STATING_LOGS = ("medium.log", "kernel-tcp.log")
+REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
 # Files that are written once, or only at their end.
 GROWING = (
@@ -162,8 +163,12 @@ def _expected(site: Site) -> set[str]:
 
 def _said(log: Path) -> dict[str, _Said]:
     """What the writers said; not of verdict.json, to which the testbed adds."""
-    lines = [line for name in STATING_LOGS for line in WROTE.findall(_text(log / name))]
-    return {name: _Said(int(size), int(total, 16)) for name, size, total in lines if name != "verdict.json"}
+    lines = WROTE.findall(_text(log / "medium.log"))
+    said = {name: _Said(int(size), int(total, 16)) for name, size, total in lines if name != "verdict.json"}
+    for report in REPORT.findall(_text(log / "kernel-tcp.log")):
+        wrote = json.loads(report).get("wrote", {})
+        said |= {name: _Said(one["bytes"], int(one["crc32"], 16)) for name, one in wrote.items()}
+    return said
 
 
 def _text(path: Path) -> str:
