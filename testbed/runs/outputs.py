@@ -15,7 +15,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -27,11 +27,16 @@ from testbed.stages.site import Site
 WROTE = re.compile(r"^wrote (\S+) (\d+) ([0-9a-f]{8})$", re.MULTILINE)
 REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
-# Files that are written once, or only at their end.
-GROWING = (
-    "scenario.json", "medium.json", "trace.csv", "air.csv", "air.pcapng", "monitor.pcapng", INPUT_LOG, "tcp.csv", "events.csv",
-    "captures/*", "routing/*.jsonl", "traffic/*.jsonl",
-)  # fmt: skip
+# By folder, the files that are written once, or only at their end; a name with a dot in front is a suffix.
+GROWING = {
+    "": (
+        "scenario.json", "medium.json", "trace.csv", "air.csv", "air.pcapng", "monitor.pcapng", INPUT_LOG, "tcp.csv",
+        "events.csv",
+    ),
+    "captures": (".pcap", ".pcapng"),
+    "routing": (".jsonl",),
+    "traffic": (".jsonl",),
+}  # fmt: skip
 EVERY_S = 1.0
 BLOCK_BYTES = 1 << 18
 PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
@@ -85,17 +90,17 @@ class Growing:
 
     def look(self) -> None:
         """Sum up what has been added to each file since the last time."""
-        for path in [path for pattern in GROWING for path in self.directory.glob(pattern)]:
-            try:
-                with _opened(path) as file:
-                    self._add(str(path.relative_to(self.directory)), file)
-            except OSError:
-                continue  # `differences` names it
+        for folder, names in GROWING.items():
+            with suppress(OSError), os.scandir(self.directory / folder) as entries:
+                for entry in entries:
+                    if entry.name in names or (folder and entry.name.endswith(names)):
+                        self._add(f"{folder}/{entry.name}" if folder else entry.name, entry.stat(follow_symlinks=False))
 
-    def _add(self, name: str, file: BinaryIO) -> None:
-        now = os.fstat(file.fileno())
+    def _add(self, name: str, now: os.stat_result) -> None:
         begun = self.begun.setdefault(name, _Begun(now.st_ino))
-        if now.st_ino == begun.inode and now.st_size > begun.bytes:
+        if now.st_ino != begun.inode or now.st_size <= begun.bytes:
+            return  # what is wrong here, `differences` names
+        with suppress(OSError), _opened(self.directory / name) as file:
             file.seek(begun.bytes)
             while block := file.read(BLOCK_BYTES):
                 begun.bytes, begun.sum = begun.bytes + len(block), zlib.crc32(block, begun.sum)
