@@ -144,6 +144,7 @@ def results(tmp_path: Path) -> Path:
         if name == "results":
             analyse_run(run)
     assert manet.main(["report", str(tmp_path / "results")]) == 0
+    assert manet.main(["sql", "select acked_kbps from runs", str(tmp_path / "results")]) == 0
     return tmp_path / "results"
 
 
@@ -157,7 +158,10 @@ def test_a_file_that_is_damaged_after_the_run_is_named_and_its_run_does_not_coun
 ) -> None:
     other = results.parent / "other" / "all" / "seed-1" / name
     DAMAGES[damage](results / "all" / "seed-1" / name, other)
-    capsys.readouterr()
+    assert manet.main(["sql", "select acked_kbps from runs", str(results)]) == 1
+    _contains(
+        capsys.readouterr().err, f"manet sql: {results}/all/seed-1: {name}", f"`./manet report {results}` leaves the run out"
+    )
     assert manet.main(["report", str(results)]) == 1
     printed = capsys.readouterr().out
     if (name, damage) == ("run.json", "removed"):
