@@ -125,6 +125,18 @@ def test_manet_run_does_not_end_with_status_0(tmp_path: Path, other: Path, name:
     assert "void (0 valid" in output
 
 
+@pytest.mark.root
+@needs_runs
+def test_a_session_of_the_prompt_that_lost_a_file_ends_with_status_1(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(TOML)
+    argv = [sys.executable, "-P", "-m", "testbed", "cli", str(tmp_path / "x.toml"), "--out", str(tmp_path / "run")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    lines = f"sta1 ping -c 1 sta2\nsta1 rm {tmp_path}/run/tcp.csv\nexit\n"
+    done = subprocess.run(argv, input=lines, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("/run: void: tcp.csv was removed; open the prompt again")
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """The results of an experiment of one run, as `manet run` leaves them, and beside them those of another one."""
