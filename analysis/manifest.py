@@ -88,22 +88,33 @@ def difference(run_dir: Path) -> str | None:
     return known[1]
 
 
-def _difference(run_dir: Path, files: dict[str, dict], remakes: bool) -> str | None:
-    found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry, remakes)) is not None]
+def changed_since(run_dir: Path, since_ns: int) -> str | None:
+    """As `difference`, for a run that agreed at this time (CLOCK_REALTIME): a file that has its size and was not touched later
+    (ctime) is not read."""
+    try:
+        files, dropped = _read(run_dir)
+    except RunFileError as problem:
+        return str(problem)
+    return _difference(run_dir, files, remakes=not dropped, since_ns=since_ns)
+
+
+def _difference(run_dir: Path, files: dict[str, dict], remakes: bool, since_ns: int = 0) -> str | None:
+    found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry, remakes, since_ns)) is not None]
     more = [f"and {len(found) - NAMED_FILES} more"] if len(found) > NAMED_FILES else []
     return "; ".join([*found[:NAMED_FILES], *more]) or None
 
 
-def _compared(run_dir: Path, name: str, entry: dict, remakes: bool) -> str | None:
+def _compared(run_dir: Path, name: str, entry: dict, remakes: bool, since_ns: int) -> str | None:
     """The difference of one file; a derived one may be missing if the run `remakes` it, which takes its captures."""
     path = run_dir / name
     derived = DERIVED.fullmatch(name) is not None
     if not path.is_file():
         return None if derived and remakes else f"{name} is missing"
-    size = path.stat().st_size
+    status = path.stat()
+    size = status.st_size
     if size != entry["bytes"] and not derived:
         return f"{name} has {size} bytes instead of {entry['bytes']}"
-    if size == entry["bytes"] and _sha256(path) == entry["sha256"]:
+    if size == entry["bytes"] and (status.st_ctime_ns <= since_ns or _sha256(path) == entry["sha256"]):
         return None
     return f"{name} was changed" + ("; `manet report --again` recalculates it" if derived and remakes else "")
 

@@ -257,12 +257,3 @@ void csv_close(struct csv *csv)
 		close(csv->fd);
 	csv->fd = -1;
 }
-
-void csv_report(const struct csv *csv)
-{
-	const char *slash = strrchr(csv->path, '/');
-
-	if (!csv->broken)
-		printf("wrote %s %" PRIu64 " %08x\n", slash ? slash + 1 : csv->path,
-		       (uint64_t)csv->bytes, csv->sum);
-}

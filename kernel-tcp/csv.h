@@ -31,7 +31,5 @@ void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 void csv_add_event(struct csv *csv, const struct sample *row);
 void csv_flush(struct csv *csv);
 void csv_close(struct csv *csv);
-/* "wrote NAME BYTES CRC32" on standard output; nothing after a failed write. */
-void csv_report(const struct csv *csv);
 
 #endif

@@ -272,7 +272,18 @@ static json_t *refusals(const struct counters *counted)
 	return all;
 }
 
-/* The last lines on standard output: what tcp.csv has, and the run's counters. */
+/* What the file of samples holds, by its name. */
+static json_t *written(const struct csv *csv)
+{
+	const char *slash = strrchr(csv->path, '/');
+	char sum[9];
+
+	snprintf(sum, sizeof(sum), "%08x", csv->sum);
+	return json_pack("{s:{s:I, s:s}}", slash ? slash + 1 : csv->path,
+			 "bytes", (json_int_t)csv->bytes, "crc32", sum);
+}
+
+/* The last line on standard output: the run's counters, for run.json. */
 static void report(const struct run *run)
 {
 	const struct counters *counted = &run->programs->bss->counters;
@@ -283,8 +294,6 @@ static void report(const struct run *run)
 		complain("%llu of %llu samples lost: the ring buffer was full (is the host overloaded?)",
 			 counted->lost_samples,
 			 counted->samples + counted->lost_samples);
-	if (run->csv)
-		csv_report(run->csv);
 	line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}",
 			 "format", "manet-tcp-report/1",
 			 "connections", (json_int_t)counted->connections,
@@ -292,6 +301,8 @@ static void report(const struct run *run)
 			 "lost_samples", (json_int_t)counted->lost_samples,
 			 "unwritten_samples", (json_int_t)unwritten,
 			 "refused", refusals(counted));
+	if (run->csv && !run->csv->broken)
+		json_object_set_new(line, "wrote", written(run->csv));
 	if (run->agent)
 		json_object_set_new(line, "layers", agent_report(run->agent));
 	json_dumpf(line, stdout, JSON_COMPACT);

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import time
+import zlib
 
 import pytest
 from tcplab import DEADLINE_S, MSS, end, wait_for
@@ -47,6 +48,8 @@ def test_a_row_for_every_segment_received(slow_lab):
     report, packets = sampled_transfer(slow_lab, 100)
     sender, receiver = rows(slow_lab, "a"), rows(slow_lab, "b")
     assert report["lost_samples"] == report["unwritten_samples"] == 0
+    content = (slow_lab.folder / "tcp.csv").read_bytes()
+    assert report["wrote"] == {"tcp.csv": {"bytes": len(content), "crc32": f"{zlib.crc32(content):08x}"}}
     assert report["samples"] == len(sender) + len(receiver)
     assert report["connections"] == 2
     assert sum(row["data_len"] for row in receiver) == 100 * MSS
@@ -160,7 +163,7 @@ def test_disk_full_is_one_line_and_the_run_continues(lab, tmp_path):
     assert "No space left on device" in err
     assert "the run continues" in err
     report = json.loads(out)
-    assert report["unwritten_samples"] > 0
+    assert report["unwritten_samples"] > 0 and "wrote" not in report
     assert lines.endswith("\n")
     assert report["samples"] == lines.count(",,\n")
 

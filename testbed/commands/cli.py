@@ -33,6 +33,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Open the prompt; it ends with `exit`. Raises RunError if the run fails."""
+    from analysis.files import read_object
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
@@ -60,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")
     if ended.status == "interrupted":
         raise KeyboardInterrupt  # as in `manet run`: one line, status 130
+    if files := read_object(ended.directory / "verdict.json").get("files"):
+        raise RunError(f"{ended.directory}: void: {'; '.join(files[:3])}; open the prompt again")
     return 0
 
 

@@ -28,10 +28,12 @@ Tables: runs and flows (of all folders), nights (of `manet nightly`), one of
 each folder's runs with its name and "_" for "-", and columns. Folders of the
 same name have the name of the folder above in front (campaign_hv_hv_fig1). A
 query reads nothing else and writes nothing. Put `where counts` before you take
-a mean: void runs have rows.
+a mean: void runs have rows. Runs whose files were changed after their rows were
+written are named, and the status is 1.
 """
 
 
+NAMED_RUNS = 3  # at most so many runs that were changed
 MIN_COLUMN = 12  # characters of a column on a terminal, with its border
 UNLIMITED = 100_000  # characters of a line in a file or pipe
 
@@ -48,14 +50,15 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Answer the query on standard output."""
+    """Answer the query on standard output; returns 1 if files of runs in the answer's tables were changed since."""
     import csv
     import json
 
     from analysis.store.query import answer
     from testbed.output import exact
 
-    table = answer(options.query, *_stores(options.folders))
+    folders, histories = _stores(options.folders)
+    table = answer(options.query, folders, histories)
     if options.json:
         print(json.dumps(_objects(table), default=str, indent=1))
     elif options.csv:
@@ -63,7 +66,20 @@ def run(options: argparse.Namespace) -> int:
         writer.writerows([table.column_names, *_rows(table)])
     elif table.column_names:
         _print(table)
-    return 0
+    return _changed(folders)
+
+
+def _changed(folders: list[Path]) -> int:
+    """Name the runs whose files differ from what was measured; 1 if there are any."""
+    from analysis.store.stale import changed_runs
+
+    found = [(place, name, why) for place in folders for name, why in changed_runs(place).items()]
+    for place, name, why in found[:NAMED_RUNS]:
+        text = f"{place / name}: {why}; its row is of before, and `./manet report {place}` leaves the run out"
+        print(f"manet sql: {text}", file=sys.stderr)
+    if len(found) > NAMED_RUNS:
+        print(f"manet sql: and {len(found) - NAMED_RUNS} more runs", file=sys.stderr)
+    return 1 if found else 0
 
 
 def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:

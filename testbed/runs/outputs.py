@@ -1,11 +1,12 @@
 """Whether the files of a run hold what their writers wrote (formats/results.md, "Written files").
 
-A writer ends by saying how much it wrote: the medium and manet-tcp with a line `wrote NAME BYTES CRC32` for each file, tcpdump
-with its number of packets. While a file grows, what it held a second ago is summed up as well, so that a change in the middle
-of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
+A writer ends by saying how much it wrote: the medium with a line `wrote NAME BYTES CRC32` for each file, manet-tcp in its report,
+tcpdump with its number of packets. While a file grows, what it held a second ago is summed up as well, so that a change in the
+middle of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
 """
 
 import errno
+import json
 import mmap
 import os
 import re
@@ -14,7 +15,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -24,13 +25,18 @@ from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
 
 WROTE = re.compile(r"^wrote (\S+) (\d+) ([0-9a-f]{8})$", re.MULTILINE)
-STATING_LOGS = ("medium.log", "kernel-tcp.log")
+REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
-# Files that are written once, or only at their end.
-GROWING = (
-    "scenario.json", "medium.json", "trace.csv", "air.csv", "air.pcapng", "monitor.pcapng", INPUT_LOG, "tcp.csv", "events.csv",
-    "captures/*", "routing/*.jsonl", "traffic/*.jsonl",
-)  # fmt: skip
+# By folder, the files that are written once, or only at their end; a name with a dot in front is a suffix.
+GROWING = {
+    "": (
+        "scenario.json", "medium.json", "trace.csv", "air.csv", "air.pcapng", "monitor.pcapng", INPUT_LOG, "tcp.csv",
+        "events.csv",
+    ),
+    "captures": (".pcap", ".pcapng"),
+    "routing": (".jsonl",),
+    "traffic": (".jsonl",),
+}  # fmt: skip
 EVERY_S = 1.0
 BLOCK_BYTES = 1 << 18
 PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
@@ -84,17 +90,17 @@ class Growing:
 
     def look(self) -> None:
         """Sum up what has been added to each file since the last time."""
-        for path in [path for pattern in GROWING for path in self.directory.glob(pattern)]:
-            try:
-                with _opened(path) as file:
-                    self._add(str(path.relative_to(self.directory)), file)
-            except OSError:
-                continue  # `differences` names it
+        for folder, names in GROWING.items():
+            with suppress(OSError), os.scandir(self.directory / folder) as entries:
+                for entry in entries:
+                    if entry.name in names or (folder and entry.name.endswith(names)):
+                        self._add(f"{folder}/{entry.name}" if folder else entry.name, entry.stat(follow_symlinks=False))
 
-    def _add(self, name: str, file: BinaryIO) -> None:
-        now = os.fstat(file.fileno())
+    def _add(self, name: str, now: os.stat_result) -> None:
         begun = self.begun.setdefault(name, _Begun(now.st_ino))
-        if now.st_ino == begun.inode and now.st_size > begun.bytes:
+        if now.st_ino != begun.inode or now.st_size <= begun.bytes:
+            return  # what is wrong here, `differences` names
+        with suppress(OSError), _opened(self.directory / name) as file:
             file.seek(begun.bytes)
             while block := file.read(BLOCK_BYTES):
                 begun.bytes, begun.sum = begun.bytes + len(block), zlib.crc32(block, begun.sum)
@@ -162,8 +168,12 @@ def _expected(site: Site) -> set[str]:
 
 def _said(log: Path) -> dict[str, _Said]:
     """What the writers said; not of verdict.json, to which the testbed adds."""
-    lines = [line for name in STATING_LOGS for line in WROTE.findall(_text(log / name))]
-    return {name: _Said(int(size), int(total, 16)) for name, size, total in lines if name != "verdict.json"}
+    lines = WROTE.findall(_text(log / "medium.log"))
+    said = {name: _Said(int(size), int(total, 16)) for name, size, total in lines if name != "verdict.json"}
+    for report in REPORT.findall(_text(log / "kernel-tcp.log")):
+        wrote = json.loads(report).get("wrote", {})
+        said |= {name: _Said(one["bytes"], int(one["crc32"], 16)) for name, one in wrote.items()}
+    return said
 
 
 def _text(path: Path) -> str:

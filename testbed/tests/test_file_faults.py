@@ -30,6 +30,7 @@ DURING = [
     "air.csv", "air.pcapng", "inputs.jsonl", "tcp.csv", "captures/sta1.pcap", "captures/sta2.pcap",
     "captures/sta1.held.pcapng", "routing/sta1.jsonl", "routing/sta1.events.jsonl", "scenario.json", "medium.json", "trace.csv",
 ]  # fmt: skip
+EARLY_BYTE = 20  # it was there a second before, also in files whose writers do not say what they wrote
 SCENARIO = {"routing": "aodv", "duration": 6}
 TOML = 'hops = 1\nwarmup = 0\nduration = 6\nrouting = "aodv"\n'
 NIGHTLY = pytest.mark.skipif("MANET_NIGHTLY" not in os.environ, reason="a run for each file and damage; make nightly-faults")
@@ -40,7 +41,7 @@ def _remove(path: Path, _other: Path) -> None:
 
 
 def _cut(path: Path, _other: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
+    os.truncate(path, EARLY_BYTE)
 
 
 def _swap(path: Path, other: Path) -> None:
@@ -49,12 +50,11 @@ def _swap(path: Path, other: Path) -> None:
 
 
 def _edit(path: Path, _other: Path) -> None:
-    """A byte in the middle of what is there; the file's size stays."""
+    """The file's size stays."""
     with path.open("r+b") as file:
-        at = path.stat().st_size // 2
-        file.seek(at)
+        file.seek(EARLY_BYTE)
         byte = file.read(1)
-        file.seek(at)
+        file.seek(EARLY_BYTE)
         file.write(bytes([byte[0] ^ 1]))
 
 
@@ -125,6 +125,18 @@ def test_manet_run_does_not_end_with_status_0(tmp_path: Path, other: Path, name:
     assert "void (0 valid" in output
 
 
+@pytest.mark.root
+@needs_runs
+def test_a_session_of_the_prompt_that_lost_a_file_ends_with_status_1(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(TOML)
+    argv = [sys.executable, "-P", "-m", "testbed", "cli", str(tmp_path / "x.toml"), "--out", str(tmp_path / "run")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    lines = f"sta1 ping -c 1 sta2\nsta1 rm {tmp_path}/run/tcp.csv\nexit\n"
+    done = subprocess.run(argv, input=lines, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("/run: void: tcp.csv was removed; open the prompt again")
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """The results of an experiment of one run, as `manet run` leaves them, and beside them those of another one."""
@@ -144,6 +156,7 @@ def results(tmp_path: Path) -> Path:
         if name == "results":
             analyse_run(run)
     assert manet.main(["report", str(tmp_path / "results")]) == 0
+    assert manet.main(["sql", "select acked_kbps from runs", str(tmp_path / "results")]) == 0
     return tmp_path / "results"
 
 
@@ -157,7 +170,10 @@ def test_a_file_that_is_damaged_after_the_run_is_named_and_its_run_does_not_coun
 ) -> None:
     other = results.parent / "other" / "all" / "seed-1" / name
     DAMAGES[damage](results / "all" / "seed-1" / name, other)
-    capsys.readouterr()
+    assert manet.main(["sql", "select acked_kbps from runs", str(results)]) == 1
+    _contains(
+        capsys.readouterr().err, f"manet sql: {results}/all/seed-1: {name}", f"`./manet report {results}` leaves the run out"
+    )
     assert manet.main(["report", str(results)]) == 1
     printed = capsys.readouterr().out
     if (name, damage) == ("run.json", "removed"):
