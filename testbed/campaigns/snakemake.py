@@ -24,8 +24,8 @@ from typing import Self
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import RunError, UsageError
-from testbed.host.processes import interrupts_noted
 from testbed.programs import ROOT
+from testbed.signals import interrupts_noted
 
 SNAKEFILE = Path(__file__).parent / "workflow" / "Snakefile"
 CLUSTERS = ("slurm",)

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Self
@@ -30,21 +30,6 @@ SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
 def exit_text(status: int) -> str:
     """The end of a process as text, by its `returncode`: `ended with status 1`, `was killed by SIGKILL`."""
     return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-
-
-@contextmanager
-def interrupts_noted() -> Iterator[None]:
-    """Signals that come in this block take effect at its end: a child that it starts is known by then, and can be ended."""
-    noted: list[int] = []
-    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
-    handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in handled if callable(signal.getsignal(n))}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        for number in noted:
-            signal.raise_signal(number)
 
 
 @dataclass(eq=False)

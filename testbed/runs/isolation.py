@@ -33,10 +33,10 @@ from typing import Self
 
 from testbed.errors import UsageError
 from testbed.host import cgroup, descriptors, namespace, neighbours, station_pids
-from testbed.host.processes import interrupts_noted
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
 from testbed.runs.template import TEMPLATE, Keeper
+from testbed.signals import interrupts_noted
 
 # The folder of sockets of a run is memory of the host. Sockets take none; lock and state files of routing daemons a page (4 KiB)
 # each: 1000 stations with two of them take 8 MiB.
