@@ -114,7 +114,9 @@ def tools_are_here() -> bool:
 
 
 needs_tools = pytest.mark.skipif(not tools_are_here(), reason="packages are missing: run ./setup.sh as root first")
-without_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes user or binds over /etc/os-release")
+without_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root, as it changes user or binds over /etc/os-release; sudo ./manet test"
+)
 pytestmark = needs_tools
 
 
