@@ -18,7 +18,7 @@ OF_THE_MACHINE = re.compile(r"^(this kernel|this machine|cgroup version 2 has|a 
 
 def reasons_of(source: str) -> Iterator[tuple[int, str]]:
     """(Line, text) of each reason in the source that is a text; `{}` stands for what is filled in."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(source)) if "skip" in source else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr not in ("skip", "skipif", "importorskip") or not ast.unparse(node.func).startswith("pytest."):
                 continue
