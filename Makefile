@@ -1,7 +1,7 @@
 # Targets for developers. Users need none of them: ./manet sets itself up. CONTRIBUTING.md describes the tiers of tests.
 #
 #   make build     run ./setup.sh
-#   make quick     make lint, and all tests that need no root (minutes)
+#   make quick     make lint, and the tests that need no root and are not slow (minutes)
 #   make lint      ruff, shellcheck, mypy; rustfmt, clippy; fuzz targets and eBPF programs compile; warnings are errors
 #   make test      ./manet test
 #   make nightly   all longer jobs, listed in NIGHTLY below; each is also `make nightly-NAME` (as root; hours)
@@ -36,7 +36,7 @@ build:
 	./setup.sh
 
 quick: lint
-	./manet test --rootless
+	./manet test --rootless --quick
 
 check: lint
 

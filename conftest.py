@@ -24,6 +24,7 @@ with suppress(ImportError):  # in the environment of another project, which trie
 
     # No test depends on time: on a loaded host the first example imports for longer than hypothesis's 0.2 s.
     hypothesis.settings.register_profile("testbed", deadline=None)
+    hypothesis.settings.register_profile("testbed-quick", deadline=None, max_examples=20)
     hypothesis.settings.load_profile("testbed")
 
 

@@ -55,8 +55,8 @@ pytestmark = [
         not all((DAEMONS / f"manet-{protocol}").exists() for protocol in PROTOCOLS),
         reason="the routing daemons are not built (./setup.sh)",
     ),
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN"),
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN; sudo ./manet test"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN; modprobe tun"),
 ]
 
 

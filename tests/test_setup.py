@@ -114,8 +114,10 @@ def tools_are_here() -> bool:
 
 
 needs_tools = pytest.mark.skipif(not tools_are_here(), reason="packages are missing: run ./setup.sh as root first")
-without_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes user or binds over /etc/os-release")
-pytestmark = needs_tools
+without_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root, as it changes user or binds over /etc/os-release; sudo ./manet test"
+)
+pytestmark = [needs_tools, pytest.mark.slow]  # 30 s of processor time: Python environments
 
 
 @pytest.fixture
@@ -272,7 +274,6 @@ def test_another_distribution_is_named_with_the_packages_to_install(checkout: Ch
     assert checkout.calls == ""
 
 
-@pytest.mark.slow
 @pytest.mark.root
 @without_root
 def test_apt_lock_is_waited_for(checkout: Checkout) -> None:
@@ -313,7 +314,6 @@ def test_error_behind_cargos_progress_is_found(checkout: Checkout) -> None:
     assert one_line(done) == "setup.sh: cargo build failed: error: no room for nix (log: .build/log/cargo-build.log)"
 
 
-@pytest.mark.slow
 def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
     """cargo counts on a terminal only, unless its option is `always`."""
     progress = "printf '   Compiling nix\\n    Building [=> ] 45/78: nix\\r'"

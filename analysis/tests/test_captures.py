@@ -84,7 +84,7 @@ def test_a_missing_capture_is_an_error_that_names_it(tmp_path):
         read_capture(tmp_path / "sta9.pcap")
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark, the independent second reader, is not installed")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark, the independent second reader, is not installed (./setup.sh)")
 @pytest.mark.parametrize("station", ["sta1", "sta2", "sta3"])
 def test_tshark_reads_the_same(station):
     path = FIXTURE / f"{station}.pcap"

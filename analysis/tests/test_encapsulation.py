@@ -89,7 +89,7 @@ def test_a_flow_state_header_has_no_options_whatever_its_number_is():
     assert inside_ip(17, b"\x06\x80\x12\x34rest", *ends) is None
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark, the independent second reader, is not installed")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark, the independent second reader, is not installed (./setup.sh)")
 def test_tshark_finds_the_same_segment(tmp_path):
     """In DSR only: it has no dissector for minimal encapsulation."""
     path = tmp_path / "sta1.pcap"

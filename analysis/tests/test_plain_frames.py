@@ -58,7 +58,7 @@ def _ipv6_frame(draw) -> bytes:
     return frame[: draw(st.sampled_from([len(frame), len(frame), 128, 60, 74]))] + draw(st.sampled_from([b"", b"", bytes(6)]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(frames=st.lists(_frame() | _ipv6_frame(), max_size=12), order=st.sampled_from("<>"))
 def test_columns_hold_what_dpkt_decodes(tmp_path_factory, frames, order):
     path = tmp_path_factory.getbasetemp() / "plain.pcap"

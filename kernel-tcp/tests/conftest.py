@@ -46,12 +46,12 @@ def features(program) -> dict:
 @pytest.fixture(scope="session")
 def cgroup_root(features) -> Path:
     if os.geteuid() != 0:
-        pytest.skip("needs root: namespaces, cgroups and BPF")
+        pytest.skip("needs root for namespaces, cgroups and BPF; sudo ./manet test")
     if not features["usable"]:
         pytest.skip("this kernel cannot: " + "; ".join(features["missing"]))
     for tool in ("nsenter", "unshare", "ethtool", "tcpdump", "ss", "bpftool"):
         if not shutil.which(tool, path="/usr/sbin:/sbin:" + os.environ.get("PATH", "")):
-            pytest.skip(f"needs {tool}")
+            pytest.skip(f"needs {tool} (./setup.sh)")
     return Path(features["cgroup2"])
 
 

@@ -32,7 +32,7 @@ EXTREMES = [
 @pytest.fixture(autouse=True)
 def needs_struct_ops(features):
     if not features["struct_ops"]:
-        pytest.skip("this kernel takes no congestion control from BPF")
+        pytest.skip("this kernel takes no congestion control from BPF; ./manet test --guests boots kernels that do")
 
 
 def registered() -> set[str]:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.root
 @pytest.fixture(autouse=True)
 def needs_struct_ops(features):
     if not features["struct_ops"]:
-        pytest.skip("this kernel takes no congestion control from BPF")
+        pytest.skip("this kernel takes no congestion control from BPF; ./manet test --guests boots kernels that do")
 
 
 @dataclass

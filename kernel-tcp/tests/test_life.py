@@ -172,7 +172,7 @@ def test_wrong_command_line_shows_the_usage(program, arguments):
 
 def test_without_root_features_names_the_remedy(program, tmp_path):
     if os.geteuid() != 0:
-        pytest.skip("needs root to become nobody")
+        pytest.skip("needs root to become nobody; sudo ./manet test")
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
          program, "features", "--json"],

@@ -64,7 +64,7 @@ class Machine:
 @pytest.fixture
 def machine(cgroup_root, features) -> Iterator[Machine]:
     if not features["struct_ops"]:
-        pytest.skip("this kernel takes no congestion control from BPF")
+        pytest.skip("this kernel takes no congestion control from BPF; ./manet test --guests boots kernels that do")
     machine = Machine()
     try:
         yield machine
@@ -102,7 +102,7 @@ SEC(".struct_ops") struct tcp_congestion_ops second = {
 def built(folder: Path, cong_avoid: str, variables: str = "", source_text: str | None = None) -> Path:
     """A user's algorithm, compiled like our own."""
     if not shutil.which("clang"):
-        pytest.skip("needs clang")
+        pytest.skip("needs clang (./setup.sh)")
     source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
     source.write_text(source_text or HEAD % cong_avoid + variables)
     architecture = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()

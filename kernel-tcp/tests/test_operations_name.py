@@ -56,7 +56,7 @@ def with_section(index: int, field: tuple[int, str], value: int) -> bytearray:
 @pytest.fixture(scope="module")
 def binary(tmp_path_factory) -> Path:
     if not shutil.which("gcc"):
-        pytest.skip("needs gcc and its sanitizers")
+        pytest.skip("needs gcc and its sanitizers (./setup.sh)")
     target = tmp_path_factory.mktemp("name") / "operations_name"
     sources = [HERE / "operations_name_fuzz.c", HERE.parent / "operations_name.c"]
     flags = ["-g", "-O1", "-std=gnu11", "-fsanitize=address,undefined", "-fno-sanitize-recover", f"-I{HERE.parent}"]

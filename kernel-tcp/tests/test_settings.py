@@ -261,7 +261,7 @@ def test_rto_min_is_the_minimum_timeout(slow_lab, rto_min_us, min_s, max_s):
 
 def test_rto_max_bounds_the_backoff(slow_lab, features):
     if not features["rto_max"]:
-        pytest.skip("TCP_RTO_MAX_MS needs Linux 6.15")
+        pytest.skip("this kernel has no TCP_RTO_MAX_MS, which needs Linux 6.15")
     with slow_lab.manet_tcp(both=PAPER | {"rto_max_ms": 1000}):
         connection = Trickle(slow_lab)
         connection.settled(0.35)

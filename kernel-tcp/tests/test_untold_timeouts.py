@@ -88,7 +88,7 @@ def registered(folder: Path, algorithm: str, without: Callable[[Path], str] = wi
 def pair(request, tmp_path, cgroup_root) -> Iterator[tuple[str, str]]:
     """(algorithm, name of its version without set_state())."""
     if not shutil.which("clang"):
-        pytest.skip("needs clang: the version without set_state() is built here")
+        pytest.skip("needs clang (./setup.sh): the version without set_state() is built here")
     with registered(tmp_path, request.param) as name:
         yield request.param, name
 
@@ -113,7 +113,7 @@ def _after_acks(rows):
     return [changed(row, cwnd=None, ssthresh=None) if row.event == "rto" else row for row in rows]
 
 
-@pytest.mark.skipif(not shutil.which("clang"), reason="needs clang: the version without operations is built here")
+@pytest.mark.skipif(not shutil.which("clang"), reason="needs clang (./setup.sh): the version without operations is built here")
 @pytest.mark.parametrize("algorithm", ["tahoe", "reno", "tcpap", "atcp"])
 def test_skipped_operations_are_caught_up_with_the_next_ack(host, algorithm, tmp_path, cgroup_root):
     with registered(tmp_path, algorithm, without_operations) as name:
@@ -127,7 +127,7 @@ def test_skipped_operations_are_caught_up_with_the_next_ack(host, algorithm, tmp
         host.void("\n".join(f"{s}, complete:\n{_text(complete[s])}\nwithout operations:\n{_text(seen[s])}" for s in wrong))
 
 
-@pytest.mark.skipif(not shutil.which("clang"), reason="needs clang: the version without operations is built here")
+@pytest.mark.skipif(not shutil.which("clang"), reason="needs clang (./setup.sh): the version without operations is built here")
 def test_skipped_threshold_of_vegas_is_sound_with_the_next_ack(host, tmp_path, cgroup_root):
     """Its windows depend on round trip times, so that no two trials are alike."""
     with registered(tmp_path, "vegas", without_operations) as name:
@@ -153,7 +153,7 @@ def manet_tcp_with(folder: Path, part: str, text: str) -> Path:
 
 def test_timeout_missed_in_stand_by_leaves_the_windows(slow_lab, tmp_path, monkeypatch):
     if not shutil.which("clang"):
-        pytest.skip("needs clang: the version without set_state() is built here")
+        pytest.skip("needs clang (./setup.sh): the version without set_state() is built here")
     hold = "layers/hold.bpf.c"
     monkeypatch.setattr(tcplab, "MANET_TCP", manet_tcp_with(tmp_path, hold, without_set_state(KERNEL_TCP / hold)))
     elfn = layered(layer("elfn", probe_us=500000))
@@ -175,7 +175,7 @@ def test_timeout_missed_in_stand_by_leaves_the_windows(slow_lab, tmp_path, monke
 
 def test_threshold_skipped_before_a_stand_by_is_not_restored_after_it(slow_lab, tmp_path, monkeypatch):
     if not shutil.which("clang"):
-        pytest.skip("needs clang: the version without operations is built here")
+        pytest.skip("needs clang (./setup.sh): the version without operations is built here")
     reno = "algorithms/reno.bpf.c"
     monkeypatch.setattr(tcplab, "MANET_TCP", manet_tcp_with(tmp_path, reno, without_operations(KERNEL_TCP / reno)))
     elfn = layered(layer("elfn", probe_us=500000), algorithm="reno")

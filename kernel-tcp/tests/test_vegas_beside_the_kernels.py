@@ -32,7 +32,7 @@ MODULE = Path("/sys/module/tcp_vegas/parameters")
 def parameters(features) -> dict[str, int]:
     """alpha, beta and gamma of the kernel's module."""
     if not features["struct_ops"]:
-        pytest.skip("this kernel takes no congestion control from BPF")
+        pytest.skip("this kernel takes no congestion control from BPF; ./manet test --guests boots kernels that do")
     if shutil.which("modprobe", path="/usr/sbin:/sbin"):
         subprocess.run(["/usr/sbin/modprobe", "-q", "tcp_vegas"], check=False)
     if not MODULE.is_dir():

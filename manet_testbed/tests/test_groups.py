@@ -38,7 +38,7 @@ for group in sys.argv[1:]:
 )
 def test_a_neighbour_receives_broadcasts_and_multicasts_and_a_station_two_hops_away_does_not(routing: str) -> None:
     if missing := missing_requirement(routing):
-        pytest.skip(missing[0])
+        pytest.skip("; ".join(missing))
     with Mesh.chain(3, routing=routing) as mesh:
         receivers = [mesh[name].popen([sys.executable, "-c", RECEIVER], stdout=PIPE) for name in ("sta2", "sta3")]
         near, far = (receiver.stdout for receiver in receivers)

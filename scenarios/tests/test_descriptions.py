@@ -22,9 +22,10 @@ def test_a_described_key_of_routing_is_one_of_a_protocol():
 
 
 def test_an_option_of_our_daemons_has_the_text_of_its_declaration():
+    tables = of_scenario()["$defs"]
     for name in OWN_DAEMONS:
         for key, value in owned.schema(name)["properties"].items():
-            if key in (found := of_scenario()["$defs"][name]["properties"]):
+            if key in (found := tables[name]["properties"]):
                 assert found[key]["description"].startswith(value["description"])
 
 

@@ -25,7 +25,8 @@ from testbed.commands.options import add_verb
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = """
   ./manet test                     everything that needs no guest
-  ./manet test --quick             without the tests marked slow
+  ./manet test --quick             without the tests marked slow, and with
+                                   fewer cases of properties
   ./manet test --rootless          without the tests that need root
   ./manet test topologies -k chain
                                    arguments go to pytest, in one process;
@@ -53,6 +54,9 @@ SECOND_TRY = "MANET_SECOND_TRY"  # tests/probe.py reads it
 SLOWEST = 10
 # For tests that mostly wait; with more, the verdicts of their runs change (measured in CONTRIBUTING.md).
 WAITING_TESTS_PER_CORE = 1.5
+LONG_CRATE = "manet-mesh"
+QUICK_CASES = 32  # of a property of Rust, for 256
+QUICK_PROFILE = "testbed-quick"  # of hypothesis: conftest.py
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
@@ -169,12 +173,15 @@ def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
 def run_cargo(quick: bool, *, in_background: bool = False) -> Counts:
     """Run cargo's tests in release mode: setup.sh has built it, and the medium's long tests would take minutes in debug mode.
 
-    With `in_background` they run at nice 19 and use only spare processor time.
+    Without documentation tests: no crate has one, and rustdoc would be called for each. `quick` leaves out tests/mesh, whose
+    networks live for up to 900 s of virtual time: most of the processor time of all crates. With `in_background` they run at
+    nice 19 and use only spare processor time.
     """
-    command = ["cargo", "test", "--workspace", "--release", "--locked", "--no-fail-fast"]
+    command = ["cargo", "test", "--workspace", "--lib", "--bins", "--tests", "--release", "--locked", "--no-fail-fast"]
+    command += ["--exclude", LONG_CRATE] if quick else []
     if in_background:
         command = ["nice", "-n", "19", *command]
-    environment = {**os.environ, **({"PROPTEST_CASES": "32"} if quick else {})}
+    environment = {**os.environ, **({"PROPTEST_CASES": str(QUICK_CASES)} if quick else {})}
     return _run("cargo test", command, count_cargo, environment, "cargo| " if in_background else "")
 
 
@@ -191,6 +198,7 @@ class Pytest:
         expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
         command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--durations={SLOWEST}", "--durations-min=1", *arguments]
         command += ["-m", expression] if expression else []
+        command += [f"--hypothesis-profile={QUICK_PROFILE}"] if self.quick else []
         command += ["-n", str(workers), "--dist", "load"] if workers > 1 else []
         options = {"MANET_INTEROP": "1"} if self.interop else {}
         options |= {"MANET_NIGHTLY": "1"} if self.nightly else {}

@@ -181,7 +181,7 @@ def test_the_keys_give_the_condition(tmp_path: Path) -> None:
 )
 def test_a_server_that_listens_is_ready(waiting, family: str, kind: str) -> None:
     if family == "AF_INET6" and not Path("/proc/net/tcp6").exists():
-        pytest.skip("no IPv6 here")
+        pytest.skip("this kernel has no IPv6")
     with socket.socket(getattr(socket, family), getattr(socket, kind)) as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]

@@ -296,6 +296,8 @@ def test_all_tests_run_in_phases_and_failed_ones_once_more_alone(monkeypatch, ca
     command, environment = runners.named("pytest, with root")
     assert command[command.index("-n") + 1] == "3" and "(root and not alone)" in command
     assert test_verb.SECOND_TRY not in environment
+    command, environment = runners.named("cargo test")
+    assert "--exclude" not in command and "PROPTEST_CASES" not in environment
     command, environment = runners.named("pytest, second try")
     assert "a.py::x" in command and "-n" not in command and environment[test_verb.SECOND_TRY] == "1"
     out = capsys.readouterr().out
@@ -307,7 +309,10 @@ def test_without_root_and_quickly_only_those_are_chosen(monkeypatch):
     runners = Runners(monkeypatch)
     assert manet.main(["test", "--rootless", "--quick"]) == 0
     assert sorted(name for name, _, _ in runners.calls) == ["cargo test", "pytest, without root"]
-    assert runners.named("pytest, without root")[0][-5] == "(not root) and not slow"
+    command, _ = runners.named("pytest, without root")
+    assert "(not root) and not slow" in command and "--hypothesis-profile=testbed-quick" in command
+    command, environment = runners.named("cargo test")
+    assert command[command.index("--exclude") + 1] == "manet-mesh" and environment["PROPTEST_CASES"] == "32"
 
 
 def test_tests_that_are_named_run_in_one_process_and_cargos_not(monkeypatch):

@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
     needs_runs,
-    pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="mmdebstrap is not installed"),
+    pytest.mark.skipif(shutil.which("mmdebstrap") is None, reason="mmdebstrap is not installed (apt-get install mmdebstrap)"),
 ]
 MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
 BYTES = 20_000  # of the page: 14 segments
@@ -36,7 +36,7 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        pytest.skip(f"mmdebstrap: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"this machine makes no Debian root: mmdebstrap: {done.stderr.strip().splitlines()[-1]}")
     (folder / "var/www/html/page").write_bytes(b"x" * BYTES)
     return folder
 

@@ -18,7 +18,7 @@ def low_soft_limit(monkeypatch):
     """The soft limit of this process is well below its hard one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard <= 900:
-        pytest.skip(f"the hard limit of open files is {hard}")
+        pytest.skip(f"the hard limit of open files is {hard}; ulimit -Hn 1024")
     monkeypatch.setattr(descriptors, "_original_soft", None)
     resource.setrlimit(resource.RLIMIT_NOFILE, (800, hard))
     yield 800

@@ -15,7 +15,7 @@ from testbed.tests.rootfs import made_of
 from testbed.tests.running import chain, needs_runs
 
 MISSING = [tool for tool in images.TOOLS if shutil.which(tool) is None]
-pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed")]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(MISSING), reason=f"apt-get install {' '.join(MISSING)}")]
 
 
 @pytest.fixture(scope="module")

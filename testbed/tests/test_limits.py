@@ -23,7 +23,7 @@ V1 = """31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
 def run() -> Iterator[Path]:
     """The group of a run, with a process in it."""
     if os.geteuid() != 0 or cgroup.cgroup2_mount() is None:
-        pytest.skip("needs root and cgroup version 2")
+        pytest.skip("needs root and cgroup version 2; sudo ./manet test")
     group = cgroup.create(f"run-test-{os.getpid()}")
     with subprocess.Popen(["sleep", "1000"]) as process:
         (group / "cgroup.procs").write_text(str(process.pid))
@@ -36,7 +36,7 @@ def controller_of_version_2() -> str:
     mount = cgroup.cgroup2_mount()
     here = (mount / "cgroup.controllers").read_text().split() if mount else []
     if not here:
-        pytest.skip("version 2 has no controller on this machine")
+        pytest.skip("cgroup version 2 has no controller on this machine")
     return here[0]
 
 

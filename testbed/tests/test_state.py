@@ -13,7 +13,9 @@ from testbed.host import cgroup, clean, state
 from testbed.host.state import Process, RunState
 from testbed.runs.record import RunRecord
 
-root_only = pytest.mark.skipif(os.geteuid() != 0 or cgroup.cgroup2_mount() is None, reason="needs root and cgroup2")
+root_only = pytest.mark.skipif(
+    os.geteuid() != 0 or cgroup.cgroup2_mount() is None, reason="needs root and cgroup2; sudo ./manet test"
+)
 GONE = Process(pid=os.getpid(), start=1)  # this pid, but of a process started at boot: not this one
 
 

@@ -15,7 +15,7 @@ from testbed.host import namespace
 from testbed.programs import ROOT
 from testbed.stages.station import StationNet, host_sysctls, stations_up
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root; sudo ./manet test")]
 
 
 @pytest.fixture

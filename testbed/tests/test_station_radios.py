@@ -72,7 +72,7 @@ def test_further_radios_follow_all_stations(tmp_path):
 def test_radios_named_after_their_stations_work_with_every_kind_of_route(tmp_path, routing):
     """250 m of ns-2's radio: over two hops of 200 m, except that without routing only neighbours meet."""
     if missing := missing_requirement(routing):
-        pytest.skip(missing[0])
+        pytest.skip("; ".join(missing))
     hops = 1 if routing == "none" else 2
     result = run_scenario(chain(hops=hops, routing=routing, unres_qlen=5, **NAMED), 1, tmp_path / "run")
     assert result.status == "complete", result.error

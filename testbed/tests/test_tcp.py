@@ -282,7 +282,7 @@ def refusal(tmp_path, settings):
     return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False).stderr
 
 
-@pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="kernel-tcp is not built")
+@pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="kernel-tcp is not built (./setup.sh)")
 @pytest.mark.parametrize("name", [name for name, known in table().items() if known.is_layer])
 def test_the_loader_accepts_exactly_the_values_of_the_table(name, tmp_path):
     known = table()[name].parameters

@@ -34,7 +34,7 @@ def kernel(monkeypatch):
 def loader(monkeypatch, tmp_path, kernel):
     """A loader that records its arguments, and ends with the given words and status."""
     if os.geteuid() != 0:
-        pytest.skip("needs root: without it the loader is not called")
+        pytest.skip("needs root, without which the loader is not called; sudo ./manet test")
 
     def that(words="", status=0):
         path = tmp_path / "manet-tcp"
@@ -193,7 +193,7 @@ def test_an_unsupported_kernel_is_reported_before_the_loader_is_called(loader, k
 
 def test_this_kernels_own_are_listed(capsys):
     if not HAS.exists() or not BUILT.kernel_tcp.exists():
-        pytest.skip("needs Linux with the loader built: its list of congestion controls is compared")
+        pytest.skip("the loader, whose list of congestion controls is compared, is not built (./setup.sh)")
     rows = {row["name"] for row in json.loads(output_of(capsys, "list", "--json"))["names"]}
     known = {name for name in HAS.read_text().split() if "." not in name and not name.startswith("manet_")}
     assert known <= rows | {name.removeprefix("kernel-") for name in rows}

@@ -56,7 +56,9 @@ connection.sendall(bytes({UPLOAD}))
 connection.shutdown(socket.SHUT_WR)
 connection.recv(1)"""
 
-pytestmark = pytest.mark.skipif(not AODV_UU, reason="MANET_AODV_UU does not name an aodvd (AODV-UU is in no package registry)")
+pytestmark = pytest.mark.skipif(
+    not AODV_UU, reason="MANET_AODV_UU does not name an aodvd (AODV-UU is in no package registry; tests/interop/README.md)"
+)
 
 
 class Uu:
@@ -235,7 +237,7 @@ def test_a_gateway_of_either_kind_serves_either_kind(chain, kinds):
         assert counted["rrep-gateway"] >= 1 and counted["decapsulated"] >= 19
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (./setup.sh)")
 def test_tshark_finds_no_error_in_the_messages_of_both(chain):
     mixed = chain("own", "uu", "own", "uu")
     greeted(mixed)

@@ -84,7 +84,7 @@ def test_the_loss_of_a_route_is_forwarded_by_ns_3(chain, protocol):
     pinging.stop()
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (./setup.sh)")
 def test_tshark_finds_no_error_in_the_messages_of_both(chain, protocol):
     mixed = chain("own", "ns3")
     wait_for("routes", mixed.all_know, KNOWN_S[protocol])

@@ -42,7 +42,9 @@ MAX_RECALCULATIONS = 4
 # 6 s of silence, then a TC within 5 s; at worst the 15 s for which topology is kept
 LOST_S = 6.0 + 15.0 + 5.0
 
-pytestmark = pytest.mark.skipif(not OLSRD, reason="MANET_OLSRD does not name an olsrd binary (olsrd is in no package registry)")
+pytestmark = pytest.mark.skipif(
+    not OLSRD, reason="MANET_OLSRD does not name an olsrd binary (olsrd is in no package registry; tests/interop/README.md)"
+)
 
 
 class Olsrd:
@@ -185,7 +187,7 @@ def test_networks_and_further_addresses_are_announced_both_ways(chain):
     until(mixed, "HNA and MID", lambda n: mixed.peer(n).routes().items() >= expected.get(n, {}).items())
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (./setup.sh)")
 def test_tshark_finds_no_error_in_the_messages_of_both(chain):
     mixed = chain("own", "olsrd", "own")
     until(mixed, "all three know all", mixed.knows)

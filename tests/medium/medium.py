@@ -16,8 +16,8 @@ RADIO = ROOT / "medium" / "radios" / "ns2-dsss-2m.toml"
 needs_medium = [
     pytest.mark.root,
     pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built (./setup.sh)"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TAPs"),
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TAPs; sudo ./manet test"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN; modprobe tun"),
 ]
 
 

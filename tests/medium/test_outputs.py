@@ -11,7 +11,7 @@ from tests.medium.medium import MEDIUM, address, air_rows, configuration, needs_
 pytestmark = needs_medium
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (./setup.sh)")
 def test_tshark_finds_no_error_in_the_capture(hosts, start, tmp_path):
     stations = hosts(2)
     daemon = start(configuration(stations))

@@ -257,7 +257,7 @@ cut = st.tuples(st.sampled_from([SETDEST, TRACK]), st.integers(0, 900), st.binar
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @example(".gpx", TRACK.replace(b"<time>2026", b"<time>2\n026"))
 @given(st.sampled_from(sorted(files.PARSERS)), st.one_of(st.binary(max_size=200), near, cut))
 def test_no_byte_string_raises_anything_but_the_trace_error(ending, data):

@@ -26,8 +26,8 @@ needs_daemons = [
     pytest.mark.root,
     pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built (./setup.sh)"),
     pytest.mark.skipif(not (DAEMONS / "manet-aodv").exists(), reason="the routing daemons are not built (./setup.sh)"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN"),
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN; sudo ./manet test"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN; modprobe tun"),
 ]
 
 

@@ -20,8 +20,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.alone("measures processor time, of a hundred daemons"),
     pytest.mark.skipif(not (DAEMONS / "manet-aodv").exists(), reason="the routing daemons are not built (./setup.sh)"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN"),
-    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN; sudo ./manet test"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN; modprobe tun"),
 ]
 
 
