@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from analysis.errors import AnalysisError
+from analysis.files import plain_file, read_bytes
 from testbed.errors import ManetError, UsageError
 from testbed.runs.live_map import live as live_map
 from testbed.runs.under_way import medium_of, under_way
@@ -168,7 +169,7 @@ class Feed:
             if size - begin > MAX_CHUNK_BYTES:
                 begin, self._rest = size - MAX_CHUNK_BYTES, b"\0"
                 self._waiting.forget()
-            with self._air.open("rb") as file:
+            with plain_file(self._air) as file:
                 file.seek(begin)
                 text = file.read(size - begin)
         except OSError:
@@ -195,7 +196,7 @@ class Lines:
         """The rows until now, without the head."""
         try:
             if self._path.stat().st_size != self._size:
-                text = self._path.read_bytes()
+                text = read_bytes(self._path)
                 self._size, self._rows = len(text), max(0, text.count(b"\n") - 1)
         except OSError:
             return 0
@@ -213,7 +214,7 @@ class Tail:
     def skip(self) -> None:
         """Go to the end of the file."""
         if self._path.exists():
-            with self._path.open("rb") as file:
+            with plain_file(self._path) as file:
                 self._columns = file.readline().decode().strip().split(",")
             self._offset = max(0, self._path.stat().st_size - 65536)
 
@@ -222,7 +223,7 @@ class Tail:
         try:
             if not self._columns:
                 self.skip()
-            with self._path.open("rb") as file:
+            with plain_file(self._path) as file:
                 file.seek(self._offset)
                 text = file.read(1 << 18)
         except OSError:
