@@ -56,7 +56,7 @@ def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
     try:
         with plain_file(Path(medium["radio"]), links=True) as file:
             radio = tomllib.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         return None
     return radio | medium.get("radio_overrides", {})
 

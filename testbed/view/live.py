@@ -6,6 +6,7 @@ too slowly loses frames, with their number in the next state; the run waits for 
 
 import asyncio
 import math
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -71,9 +72,9 @@ class UnderWay:
 
     async def follow(self, socket: WebSocket) -> None:
         """Send states and frames until the run ends or the page goes. Raises UsageError if the run has ended already."""
-        await socket.accept()
         feed = Feed(self)
         try:
+            await socket.accept()
             await run_in_threadpool(feed.open)
             listening = asyncio.ensure_future(_until_gone(socket))
             while not listening.done():
@@ -260,9 +261,7 @@ def _counts(frames: Frames | None) -> dict[str, dict[str, int]]:
 
 
 async def _until_gone(socket: WebSocket) -> None:
-    """Returns when the page closes; it has nothing to say here."""
-    try:
-        while True:
-            await socket.receive_text()
-    except (WebSocketDisconnect, RuntimeError):
-        return
+    """Returns when the page closes; whatever it says has no meaning here."""
+    with suppress(RuntimeError):  # of a socket that is closed already
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass
