@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.errors import RunFileError
+from analysis.files import read_text
 
 ADDED_FLOWS = "flows.json"
 ADDED_FORMAT = "manet-added-flows/1"
@@ -14,7 +15,7 @@ def added_flows(directory: Path) -> list[dict[str, Any]]:
     """The added flows with the keys of scenario.json; none without the file. Raises RunFileError."""
     path = directory / ADDED_FLOWS
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(read_text(path))
     except FileNotFoundError:
         return []
     except ValueError:

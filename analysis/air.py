@@ -11,6 +11,7 @@ import polars as pl
 
 from analysis.closed_log import closing_reason
 from analysis.errors import RunFileError
+from analysis.files import plain_file
 
 SCHEMA: dict[str, type[pl.DataType]] = {
     "t_ns": pl.Int64,
@@ -43,7 +44,8 @@ def read_air(path: Path) -> pl.DataFrame:
     if (why := closing_reason(path)) is not None:
         raise RunFileError(f"{path}: is incomplete, it was closed before the run ended: {why}")
     try:
-        air = pl.read_csv(path, schema_overrides=SCHEMA | OPTIONAL)
+        with plain_file(path) as file:
+            air = pl.read_csv(file, schema_overrides=SCHEMA | OPTIONAL)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         first_line = str(problem).splitlines()[0]
         raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None

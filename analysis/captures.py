@@ -13,6 +13,7 @@ tshark is not used: it needs 0.24 s to start and 22 us per packet. A test compar
 Not supported: pcapng, IP fragments after the first (an MTU of 1500 bytes makes none here).
 """
 
+import os
 import struct
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +24,7 @@ import polars as pl
 
 from analysis.encapsulation import BATMAN_ADV, Inside, inside_batman, inside_ip
 from analysis.errors import CaptureError
+from analysis.files import plain_file
 from analysis.plain_frames import plain_frames
 
 SCHEMA = {
@@ -105,9 +107,10 @@ def _records(path: Path) -> tuple[np.memmap, int, np.ndarray]:
     """The bytes of a file, nanoseconds of a fraction unit, and for each record seconds, fractions, first byte and captured bytes
     of its frame."""
     try:
-        if path.stat().st_size < _FILE_HEADER_BYTES:
-            _read_file_header(path, path.read_bytes())
-        data = np.memmap(path, np.uint8, "r")
+        with plain_file(path) as file:
+            if os.fstat(file.fileno()).st_size < _FILE_HEADER_BYTES:
+                _read_file_header(path, file.read())
+            data = np.memmap(file, np.uint8, "r")
     except FileNotFoundError:
         raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ of the run") from None
     order, unit_ns = _read_file_header(path, data[:_FILE_HEADER_BYTES].tobytes())

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from analysis.files import plain_file
+
 CLOSED = b"# closed: "
 MAX_LINE_BYTES = 8192  # paths are at most 4096 bytes
 
@@ -10,7 +12,7 @@ MAX_LINE_BYTES = 8192  # paths are at most 4096 bytes
 def closing_reason(path: Path) -> str | None:
     """The reason why the medium closed this log early; None if it did not, or if there is no such log."""
     try:
-        with path.open("rb") as log:
+        with plain_file(path) as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - MAX_LINE_BYTES))
             last = log.read().rstrip(b"\n").rpartition(b"\n")[2]
     except OSError:

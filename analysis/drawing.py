@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from analysis import style
+from analysis.files import read_text
 from analysis.tables import collect_runs
 
 
@@ -26,7 +27,7 @@ def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, l
 def description(out_dir: Path) -> dict[str, Any]:
     """experiment.json (formats/results.md); empty where there is none."""
     path = out_dir / "experiment.json"
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(read_text(path)) if path.exists() else {}
 
 
 def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:

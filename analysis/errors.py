@@ -1,5 +1,6 @@
 """Errors of the readers of run directories: one line that names the file and the remedy."""
 
+import errno
 from pathlib import Path
 
 
@@ -19,8 +20,14 @@ class QueryError(AnalysisError):
     """A query of result stores is wrong, or asks for more than it may."""
 
 
-class PlaceError(AnalysisError):
-    """A file cannot be written at its place: a link, a device, a pipe or a folder is there."""
+class PlaceError(AnalysisError, OSError):
+    """A link, a device, a pipe or a folder is at the place of a plain file, which is neither read nor replaced."""
+
+    def __init__(self, path: Path, kind: str, remedy: str) -> None:
+        super().__init__(errno.EINVAL, f"is {kind} and no plain file; {remedy}", str(path))
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
 
 
 class DiskFullError(AnalysisError):

@@ -4,6 +4,8 @@
 import csv
 from pathlib import Path
 
+from analysis.files import plain_text
+
 EVENTS_FILE = "events.csv"
 SCENARIO, VIEW, PROMPT = "scenario", "view", "prompt"  # the sources
 
@@ -13,5 +15,5 @@ def read_events(directory: Path) -> list[dict[str, str]]:
     path = directory / EVENTS_FILE
     if not path.exists():
         return []
-    with path.open(newline="") as file:
+    with plain_text(path) as file:
         return [{"source": SCENARIO, **row} for row in csv.DictReader(file)]

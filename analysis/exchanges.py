@@ -15,6 +15,7 @@ import polars as pl
 from analysis.checks import Check
 from analysis.connections import Connection, find_connections, is_syn
 from analysis.errors import RunFileError
+from analysis.files import read_text
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
 from scenarios.traffic.shared import sessions
@@ -77,7 +78,7 @@ def server_log(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:
     """The requests in the server's access log, in the order of their ends; a RunFileError without it."""
     path = run.path / "log" / f"{flow.name}-nginx" / "access.log"
     try:
-        return [json.loads(line) for line in path.read_text().splitlines()]
+        return [json.loads(line) for line in read_text(path).splitlines()]
     except FileNotFoundError:
         raise RunFileError(f"{path}: no access log; the server did not start, see log/ of the run") from None
     except ValueError as problem:

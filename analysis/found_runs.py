@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import manifest, records
-from analysis.files import read_object
+from analysis.files import read_object, read_text
 
 SEED = re.compile(r"seed-([1-9][0-9]*)")
 ASIDE = "void"
@@ -131,7 +131,7 @@ def _copied(run_dir: Path, name: str, ids: dict[str, str]) -> str | None:
 
 def _record(run_dir: Path) -> dict | None:
     try:
-        record = json.loads((run_dir / "run.json").read_text())
+        record = json.loads(read_text(run_dir / "run.json"))
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) else None

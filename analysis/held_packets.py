@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from analysis import pcapng
 from analysis.errors import CaptureError
+from analysis.files import read_bytes
 
 HELD, SENT_ON, GIVEN_UP = "held", "sent on", "given up"
 
@@ -38,7 +39,7 @@ def read_held(path: Path) -> Iterator[HeldPacket]:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    data = path.read_bytes() if path.exists() else b""
+    data = read_bytes(path) if path.exists() else b""
     offset = 0
     while offset + 12 <= len(data):
         kind, length = struct.unpack_from("<II", data, offset)

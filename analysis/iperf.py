@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.connections import Connection
 from analysis.errors import RunFileError
+from analysis.files import read_text
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class IperfReport:
 def read_report(path: Path) -> IperfReport:
     """Parse a report; a failed test has `error` and its figures up to the failure."""
     try:
-        report = json.loads(path.read_text())
+        report = json.loads(read_text(path))
     except FileNotFoundError:
         raise RunFileError(f"{path}: no report; the flow did not end, see log/ of the run") from None
     except ValueError as problem:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.errors import RunFileError
-from analysis.files import UNFINISHED, read_object, write_atomic
+from analysis.files import UNFINISHED, plain_file, read_object, read_text, write_atomic
 
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"
@@ -129,7 +129,7 @@ def entry_of(path: Path) -> dict:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb", buffering=0) as file:
+    with plain_file(path) as file:
         if os.fstat(file.fileno()).st_size <= READ_AT_ONCE:
             return hashlib.sha256(file.read()).hexdigest()
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -152,7 +152,7 @@ def _read(run_dir: Path) -> tuple[dict[str, dict], dict[str, dict]]:
     """The files and the dropped files; a RunFileError for a manifest that is none."""
     path = run_dir / NAME
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(read_text(path))
         if content["format"] == FORMAT and all({"bytes", "sha256"} <= entry.keys() for entry in content["files"].values()):
             return content["files"], content.get("dropped", {})
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -11,11 +11,12 @@ from typing import Any
 from analysis.checks import Check, Unmeasured
 from analysis.errors import AnalysisError
 from analysis.expected import Curve, expected
+from analysis.files import read_bytes, read_text
 from analysis.reception import range_of_run
 from analysis.rundir import Flow, RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
-from mobility.trace import Trace, TraceError, read
+from mobility.trace import Trace, TraceError, as_text, parse, read
 
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
@@ -55,7 +56,7 @@ def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Pro
     if range_m is None:
         return None
     try:
-        trace = read(path)
+        trace = read_trace(path)
         if not {flow.source, flow.target} <= set(trace.stations()):
             return None
         begin_s, end_s = ((instant - run.epoch_ns) / 1e9 for instant in (begin_ns, end_ns))
@@ -74,6 +75,11 @@ def trace_path(run: RunDirectory) -> Path:
     return moved if moved.exists() else run.path / TRACE
 
 
+def read_trace(path: Path) -> Trace:
+    """The movement in a file of a run, which is a plain file. Raises TraceError, PlaceError."""
+    return parse(as_text(read_bytes(path), str(path)), str(path)) if path.exists() else read(path)
+
+
 def recorded(path: Path) -> tuple[Trace, str] | None:
     """The movement of a finished run up to its end, and a remark (empty: none). `path`: the run's folder, its trace.csv or its
     moved.csv. None if the file does not belong to a run, or if the run is under way.
@@ -85,10 +91,10 @@ def recorded(path: Path) -> tuple[Trace, str] | None:
         return None
     file = path if path != folder else folder / (MOVED if (folder / MOVED).exists() else TRACE)
     try:
-        end_s = json.loads((folder / "verdict.json").read_text())["model_ns"] / 1e9
+        end_s = json.loads(read_text(folder / "verdict.json"))["model_ns"] / 1e9
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    trace = read(file)
+    trace = read_trace(file)
     gone = Trace(str(file), [leg for leg in trace.legs if leg.start_s <= end_s], end_s, mean_mps=trace.mean_mps)
     planned = file.name == TRACE and (folder / MOVED).exists()
     return gone, f"stations were moved by hand in this run; their actual positions are in {folder / MOVED}" if planned else ""
@@ -116,7 +122,7 @@ def read_curve(path: Path) -> Curve | None:
     if not path.exists():
         return None
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(read_text(path))
         return Curve({int(hops): float(value) for hops, value in document["values"].items()}, str(path))
     except (ValueError, KeyError, TypeError):
         raise AnalysisError(f"{path}: not a chain curve; run the experiment again with --resume to regenerate it") from None

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from analysis.errors import AnalysisError, RunFileError
 from analysis.journeys import ICMP_RECEIVED, ICMP_SENT
-from analysis.movement import trace_path
+from analysis.movement import read_trace, trace_path
 from analysis.reception import RECEIVED, SENSED, range_of_run
 from analysis.rundir import Flow, RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
 from analysis.story import Story, read_story
-from mobility import connectivity, trace
+from mobility import connectivity
 from mobility.trace import Trace, TraceError
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
@@ -100,7 +100,7 @@ def _inwards(last_s: float) -> float:
 
 def _trace(path: Path) -> Trace:
     try:
-        return trace.read(path)
+        return read_trace(path)
     except TraceError as problem:
         raise AnalysisError(str(problem)) from None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.errors import AnalysisError
+from analysis.files import plain_file
 from scenarios.radios import OF_A_STATION
 
 MEDIUM = Path(__file__).resolve().parents[1] / "target" / "release" / "manet-medium"
@@ -53,8 +54,9 @@ def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
 def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
     """The radio profile of a medium.json with its overrides (formats/radio.md); None if its file is missing."""
     try:
-        radio = tomllib.loads(Path(medium["radio"]).read_text())
-    except OSError:
+        with plain_file(Path(medium["radio"]), links=True) as file:
+            radio = tomllib.load(file)
+    except (OSError, ValueError, KeyError):
         return None
     return radio | medium.get("radio_overrides", {})
 

@@ -18,12 +18,12 @@ import polars as pl
 
 from analysis.datagrams import FOLDER
 from analysis.errors import RunFileError
-from analysis.movement import trace_path
+from analysis.files import plain_text, read_text
+from analysis.movement import read_trace, trace_path
 from analysis.reception import range_of
 from analysis.rundir import Flow, RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
-from mobility.trace import read
 
 USAGE = "routing/usage.json"
 
@@ -78,7 +78,7 @@ def _profile(run: RunDirectory, flow: Flow, begin_s: float, end_s: float) -> Pro
     range_m = range_of(run.medium)
     if range_m is None:
         raise RunFileError(f"{run.path / 'medium.json'}: this radio has no single range; the times without a path are unknown")
-    return connectivity.links(read(trace_path(run)), range_m, begin_s, end_s).hops(flow.source, flow.target)
+    return connectivity.links(read_trace(trace_path(run)), range_m, begin_s, end_s).hops(flow.source, flow.target)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _datagrams(run: RunDirectory, flow: Flow) -> list[_Datagram]:
     def model_s(text: str) -> float:
         return (int(text) - run.epoch_ns) / 1e9
 
-    with path.open(newline="") as file:
+    with plain_text(path) as file:
         rows = list(csv.DictReader(file))
     return [_Datagram(model_s(row["written_ns"]), None if row["lost"] == "1" else model_s(row["received_ns"])) for row in rows]
 
@@ -135,7 +135,7 @@ def _overhead_bytes(run: RunDirectory) -> int:
 
 def _usage(run: RunDirectory) -> dict[str, Any]:
     path = run.path / USAGE
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(read_text(path)) if path.exists() else {}
 
 
 def _cpu_ms_per_s(usage: dict[str, Any]) -> float | None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from analysis.captures import table_of
 from analysis.connections import Connection
+from analysis.files import read_text
 from analysis.held_packets import HELD, read_held
 
 _ETHERNET = bytes(12) + b"\x08\x00"  # Ethernet header before an IPv4 packet
@@ -27,7 +28,7 @@ def too_big(run_dir: Path, station: str) -> int:
     path = run_dir / "routing" / f"{station}.status.json"
     if not path.exists():
         return 0
-    count: int = json.loads(path.read_text()).get("end", {}).get("counters", {}).get("too-big", 0)
+    count: int = json.loads(read_text(path)).get("end", {}).get("counters", {}).get("too-big", 0)
     return count
 
 
@@ -77,5 +78,5 @@ def _handed(path: Path, starts: Iterator[int]) -> Iterator[tuple[int, bytes]]:
 def _lines(path: Path) -> list[str]:
     if not path.exists():
         return []
-    lines = path.read_text().splitlines(keepends=True)
+    lines = read_text(path).splitlines(keepends=True)
     return [line for line in lines if line.endswith("\n")]

@@ -16,6 +16,7 @@ from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
 from analysis.errors import AnalysisError, RunFileError
 from analysis.events_file import SCENARIO, read_events
+from analysis.files import plain_text, read_text
 from analysis.found_runs import folders_of_runs
 from analysis.iperf import IperfReport, read_report
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
@@ -154,7 +155,7 @@ class RunDirectory:
         path = self.path / "lateness.csv"
         if not path.exists():
             return []
-        with path.open(newline="") as file:
+        with plain_text(path) as file:
             return list(csv.DictReader(file))
 
     @property
@@ -323,7 +324,7 @@ class RunDirectory:
     def held_at_end(self, station: str) -> bool:
         """Whether the station's routing daemon held packets at the end of the traffic; False for third-party daemons and none."""
         path = self.path / "routing" / f"{station}.status.json"
-        return path.exists() and json.loads(path.read_text()).get("end", {}).get("held", 0) > 0
+        return path.exists() and json.loads(read_text(path)).get("end", {}).get("held", 0) > 0
 
     def gateways_of(self, node: str) -> list[str]:
         """The stations at the other ends of a wired host's wires; the node itself if it is a station."""
@@ -338,7 +339,7 @@ class RunDirectory:
     def _json(self, name: str, expected_format: str | None = None) -> dict[str, Any]:
         path = self.path / name
         try:
-            content = json.loads(path.read_text())
+            content = json.loads(read_text(path))
         except FileNotFoundError:
             raise RunFileError(f"{path}: missing; the run did not get that far, see log/ in the same folder") from None
         except ValueError as problem:

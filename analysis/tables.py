@@ -14,7 +14,7 @@ from typing import Any
 
 from analysis import verdict_file
 from analysis.errors import RunFileError
-from analysis.files import atomic_file
+from analysis.files import atomic_file, plain_text, read_text
 from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
@@ -237,7 +237,7 @@ def read_summary(out_dir: Path) -> list[dict[str, Any]]:
     path = Path(out_dir) / "summary.csv"
     if not path.exists():
         raise RunFileError(f"{path}: missing; make the tables first (analysis.tables.write_tables, or `manet run`)")
-    with path.open(newline="") as file:
+    with plain_text(path) as file:
         return [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
 
 
@@ -296,7 +296,7 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return json.loads(path.read_text())
+        return json.loads(read_text(path))
     except ValueError as problem:
         again = "run `manet report --again`" if path.name == "metrics.json" else "move the run out of the results"
         raise RunFileError(f"{path}: not JSON ({problem}); {again}") from None

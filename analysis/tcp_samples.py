@@ -10,6 +10,7 @@ import polars as pl
 
 from analysis.connections import Connection
 from analysis.errors import RunFileError
+from analysis.files import plain_file
 
 # The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
 INFINITE_THRESHOLD = 1 << 20  # none (0x7FFFFFFF), or a value that no window has (end of docs/timelines.md)
@@ -41,7 +42,8 @@ def read_samples(path: Path) -> pl.DataFrame:
     if not path.exists():
         raise RunFileError(f"{path}: no TCP samples; does `manet doctor` find tcp_probe?")
     try:
-        rows = pl.read_csv(path, schema_overrides=SCHEMA, truncate_ragged_lines=False)
+        with plain_file(path) as file:
+            rows = pl.read_csv(file, schema_overrides=SCHEMA, truncate_ragged_lines=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise RunFileError(f"{path}: not TCP samples (formats/tcp.md): {str(problem).splitlines()[0]}") from None
     missing = [name for name in SCHEMA if name not in rows.columns and name not in _EVENTS]

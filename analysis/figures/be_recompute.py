@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
+from analysis.files import plain_text, read_text
 from analysis.found_runs import find_runs
 from analysis.references import load_reference
 
@@ -43,7 +44,7 @@ def _runs(out_dir: Path) -> list[dict]:
     for run_dir in find_runs(out_dir).runs:
         if not (run_dir / "metrics.json").exists():
             continue
-        run, flow = (json.loads((run_dir / name).read_text()) for name in ("run.json", "metrics.json"))
+        run, flow = (json.loads(read_text(run_dir / name)) for name in ("run.json", "metrics.json"))
         flow = flow["flows"].get("flow1", {})
         if run["status"] == "complete" and flow.get("acked_bps_by_second"):
             found.append({"variant": run["variant"], "seed": run["seed"], "dir": run_dir, "flow": flow, "run": run})
@@ -52,7 +53,7 @@ def _runs(out_dir: Path) -> list[dict]:
 
 def _draw_variant(axes: Axes, variant: str, runs: list[dict]) -> None:
     mark = style.of_variant(variant)
-    scenario = json.loads((runs[0]["dir"] / "scenario.json").read_text())
+    scenario = json.loads(read_text(runs[0]["dir"] / "scenario.json"))
     _draw_ns2(axes, variant)
     for number, run in enumerate(runs):
         begin_s = _begin_s(run, scenario)
@@ -87,7 +88,7 @@ def _begin_s(run: dict, scenario: dict) -> float:
     path = run["dir"] / "events.csv"
     if not path.exists():
         return float(scenario["flows"][0]["start"])
-    with path.open(newline="") as file:
+    with plain_text(path) as file:
         first = next(csv.DictReader(file))
     traffic_s = float(first["t_s"]) - float(first["at_s"])
     return (run["flow"]["start_ns"] - run["run"]["epoch_ns"]) / 1e9 - traffic_s

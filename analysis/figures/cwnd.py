@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
+from analysis.files import read_text
 from analysis.found_runs import find_runs
 from analysis.tcp_samples import held_from, read_samples, with_gaps
 from scenarios.traffic import kind_named
@@ -83,4 +84,4 @@ def _shade_outside(axes: Axes, window_s: list[float], last_s: float) -> None:
 def _json(path: Path, remedy: str) -> dict:
     if not path.exists():
         raise RunFileError(f"{path}: missing; {remedy}")
-    return json.loads(path.read_text())
+    return json.loads(read_text(path))

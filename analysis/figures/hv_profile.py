@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
+from analysis.files import read_text
 from analysis.movement import profile_of
 from analysis.profiles import add_profile
 from analysis.rundir import RunDirectory
@@ -56,7 +57,7 @@ def _runs(out_dir: Path) -> list[Shown]:
         directory = out_dir / row["run_dir"]
         if not counts(row):
             continue
-        flow = json.loads((directory / "metrics.json").read_text())["flows"].get("flow1", {})
+        flow = json.loads(read_text(directory / "metrics.json"))["flows"].get("flow1", {})
         run = RunDirectory(directory)
         speed = float(run.scenario["mobility"]["speed"] if row["speed"] is None else row["speed"])
         if flow.get(BY_SECOND) and speed not in found:

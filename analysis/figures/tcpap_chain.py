@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.files import read_text
 from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 
 AXES = ("hops",)  # of the experiment
@@ -48,7 +49,7 @@ def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
     for run in collect_runs(out_dir, ("hops",)):
         if not counts(run):
             continue
-        flow = json.loads((out_dir / run["run_dir"] / "metrics.json").read_text())["flows"]["flow1"]
+        flow = json.loads(read_text(out_dir / run["run_dir"] / "metrics.json"))["flows"]["flow1"]
         seconds = (flow.get("acked_bps_by_second") or [])[int(flow["window_s"][0]) :]
         if len(seconds) > 1 and fmean(seconds) > 0:
             found.setdefault((run["variant"], float(run["hops"])), []).append(pstdev(seconds) / fmean(seconds))

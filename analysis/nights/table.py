@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.errors import RunFileError
-from analysis.files import atomic_file
+from analysis.files import atomic_file, plain_file
 from analysis.nights.change import Night, Series
 from analysis.store.files import UNREADABLE
 from analysis.store.schema import FORMAT, TIME, column
@@ -57,7 +57,7 @@ def read(history: Path) -> pa.Table:
     """All rows of a history in their order; none if there is no file. RunFileError for a file of another kind."""
     path = history / NAME
     try:
-        with path.open("rb") as file:
+        with plain_file(path) as file:
             found = pq.ParquetFile(file).read(use_threads=False)
         if (found.schema.metadata or {}).get(FORMAT) == NIGHTS.encode():
             return table_of(found.to_pylist())

@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from analysis.digits import exact, rounded
 from analysis.errors import RunFileError
+from analysis.files import read_bytes
 
 NAME = "answers.json"
 FORMAT = "manet-answers/1"
@@ -113,7 +114,7 @@ def read_answers(directory: Path) -> Answers:
     if not path.exists():
         return Answers()
     try:
-        return _File.model_validate_json(path.read_bytes())
+        return _File.model_validate_json(read_bytes(path))
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(map(str, first["loc"]))

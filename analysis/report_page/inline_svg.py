@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from analysis.errors import RunFileError
+from analysis.files import read_bytes
 
 MAX_SVG_BYTES = 600_000  # of a figure with a point for each packet; its PNG is smaller, and the PDF has the points
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -47,7 +48,7 @@ def inline_figure(svg: Path, anchor: str, label: str) -> Markup:
 
 
 def _picture(png: Path, label: str) -> Markup:
-    data = base64.b64encode(png.read_bytes()).decode()
+    data = base64.b64encode(read_bytes(png)).decode()
     return Markup('<img src="data:image/png;base64,{}" alt="{}">').format(data, label)
 
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from analysis import records
 from analysis.errors import RunFileError
-from analysis.files import atomic_file, read_object, write_atomic
+from analysis.files import atomic_file, plain_file, read_object, read_text, write_atomic
 from analysis.found_runs import ASIDE
 from analysis.store import schema
 from analysis.store.rows import as_json, flow_rows, from_json, row_of, row_of_directory
@@ -167,7 +167,7 @@ def _pending(out_dir: Path, parts: list[Path]) -> pa.Table:
     rows = []
     for part in parts:
         try:
-            rows.append(from_json(part.read_text()))
+            rows.append(from_json(read_text(part)))
         except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
             raise RunFileError(f"{part}: is no row of a run; remove it, and `./manet report {out_dir}` enters the run") from None
     try:
@@ -181,7 +181,7 @@ def _pending(out_dir: Path, parts: list[Path]) -> pa.Table:
 def _read(path: Path, form: str) -> pa.Table:
     """A file of any version. FileNotFoundError if another process has removed it meanwhile."""
     try:
-        with path.open("rb") as file:  # not by read_table, which imports pandas and takes columns from the name
+        with plain_file(path) as file:  # not by read_table, which imports pandas and takes columns from the name
             return schema.current(pq.ParquetFile(file).read(use_threads=False), form)
     except FileNotFoundError:
         raise

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.doubt import doubt
-from analysis.files import read_object
+from analysis.files import read_bytes, read_object
 from analysis.found_runs import ASIDE
 from analysis.store.schema import GROUPS, OF_FLOWS, RUNS
 from analysis.tables import counts, ending, run_row
@@ -98,4 +98,4 @@ def _time(text: Any) -> datetime | None:
 
 
 def _sha256(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+    return hashlib.sha256(read_bytes(path)).hexdigest() if path.exists() else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import records
 from analysis.doubt import doubt
 from analysis.errors import AnalysisError, RunFileError
+from analysis.files import read_text
 from analysis.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
@@ -37,7 +38,7 @@ class Report:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         try:
-            self.description: dict[str, Any] = json.loads((directory / "experiment.json").read_text())
+            self.description: dict[str, Any] = json.loads(read_text(directory / "experiment.json"))
         except OSError:
             text = "holds no experiment.json; give a folder that `manet run` has made"
             raise UsageError(f"{shortened(str(directory))}: {text}") from None
@@ -156,7 +157,7 @@ class Report:
     def capture(self) -> Path | None:
         """An example of a capture: the first flow's sender in the first run; None without one."""
         for run in self.found.runs:
-            scenario = json.loads((run / "scenario.json").read_text())
+            scenario = json.loads(read_text(run / "scenario.json"))
             path = run / "captures" / f"{scenario['flows'][0]['from']}.pcap"
             if path.exists():
                 return path

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from analysis.files import read_text
 from testbed.errors import UsageError
 from testbed.runs.by_hand import ByHand, with_actions
 from testbed.runs.recorded import Recorded
@@ -64,7 +65,7 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
 def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict[str, float | None]]:
     """The rates that each flow delivered in both runs, in bit/s."""
     path = recorded.directory / "metrics.json"
-    before = json.loads(path.read_text()).get("flows", {}) if path.exists() else {}
+    before = json.loads(read_text(path)).get("flows", {}) if path.exists() else {}
     return {
         name: {"recorded_bps": before.get(name, {}).get("delivered_bps"), "again_bps": flow.get("delivered_bps")}
         for name, flow in metrics["flows"].items()

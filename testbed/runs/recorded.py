@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis import records
+from analysis.files import read_text
 from analysis.rundir import find_run
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
@@ -66,7 +67,7 @@ def _text(value: str | None) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(read_text(path))
     except OSError as problem:
         raise UsageError(f"{path}: {problem.strerror}; give the directory of a run: results/NAME/CELL/seed-N") from None
     except ValueError:

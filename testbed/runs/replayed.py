@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from analysis.closed_log import closing_reason
+from analysis.files import plain_file
 from testbed.errors import RunError, UsageError
 from testbed.programs import BUILT, Programs
 from testbed.stages.medium import INPUT_LOG
@@ -41,6 +42,10 @@ def replay(directory: Path, programs: Programs = BUILT, *, nav: Path | None = No
     for log in (air, inputs):
         if (why := closing_reason(log)) is not None:
             raise UsageError(f"{log}: is incomplete, it was closed before the run ended: {why}")
+    for name in ("medium.json", INPUT_LOG, AIR_LOG, "trace.csv"):
+        if (path := directory / name).exists():
+            with plain_file(path):  # the medium itself would follow a link, and wait for a pipe
+                pass
     if not programs.medium.exists():
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis.files import read_text
 from analysis.rundir import find_run
 from scenarios.routing import OWN_DAEMONS
 from testbed.errors import RunError, UsageError
@@ -88,7 +89,7 @@ def _all_stations(directory: Path) -> list[str]:
 
 def _json(directory: Path, name: str) -> dict:
     try:
-        return json.loads((directory / name).read_text())
+        return json.loads(read_text(directory / name))
     except FileNotFoundError as problem:
         raise UsageError(f"{problem.filename}: not there; name the directory of a run, results/NAME/CELL/seed-N") from None
     except ValueError as problem:
@@ -136,11 +137,11 @@ def _output_in_run(words: list[str], netns: Path) -> str:
 
 def _status_commands(directory: Path) -> dict[str, list[list[str]]]:
     path = directory / "routing" / STATUS_COMMANDS
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(read_text(path)) if path.exists() else {}
 
 
 def _text(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
+    return read_text(path) if path.exists() else ""
 
 
 def _require_namespaces(state: RunState) -> dict[str, Path]:
@@ -160,6 +161,6 @@ def _require_sockets(state: RunState) -> Path:
 def _recorded_status(directory: Path, station: str) -> dict:
     path = directory / "routing" / f"{station}{STATUS}"
     try:
-        return json.loads(path.read_text())
+        return json.loads(read_text(path))
     except FileNotFoundError:
         raise UsageError(f"{path}: not there; {NO_TRAFFIC.format(directory)}") from None

@@ -5,7 +5,10 @@ Every answer is computed in a thread, except the streams of events. Every error 
 
 import asyncio
 import json
+import mimetypes
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,6 +18,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from analysis.errors import AnalysisError
+from analysis.files import plain_file
 from testbed.errors import ManetError, UsageError, shortened
 from testbed.serve import openapi
 from testbed.serve.events import as_sse
@@ -150,7 +154,7 @@ class Api:
             if table not in TABLES:
                 raise NotThere(f"table {shortened(table)}: there are {', '.join(TABLES)}")
             if as_csv:
-                return FileResponse(self._results.table(job, table), media_type="text/csv")
+                return _file_of(job, self._results.table(job, table), "text/csv")
             return as_json({"rows": self._results.rows(job, table)})
 
         return await self._answered(found)
@@ -183,7 +187,7 @@ class Api:
 
         async def answer(request: Request) -> Response:
             return await self._answered(
-                lambda: FileResponse(method(self._queue.job(request.path_params["id"]), request.path_params))
+                lambda: _file_of(job := self._queue.job(request.path_params["id"]), method(job, request.path_params))
             )
 
         return answer
@@ -199,6 +203,15 @@ class Api:
 
     async def _openapi(self, _request: Request) -> Response:
         return as_json(await run_in_threadpool(openapi.document))
+
+
+def _file_of(job: Job, path: Path, media_type: str | None = None) -> Response:
+    """A file of a job: the one that was opened and checked, whatever is at its place when it is sent."""
+    file = plain_file(path, beneath=job.folder)
+    opened, kind = f"/proc/self/fd/{file.fileno()}", media_type or mimetypes.guess_type(path.name)[0]
+    response = FileResponse(opened, media_type=kind or "application/octet-stream", stat_result=os.fstat(file.fileno()))
+    response.held = file  # type: ignore[attr-defined]  # closed with the response
+    return response
 
 
 def _route(path: str, **by_method: Endpoint) -> Route:

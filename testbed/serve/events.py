@@ -6,10 +6,13 @@ after a restart of the server.
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+
+from analysis.files import plain_file
 
 ENDED = "ended"  # the last event of a job
 HEARTBEAT_S = 15.0  # below the 30 to 60 s after which proxies close a silent connection
@@ -26,7 +29,7 @@ class Events:
     def append(self, event: str, **data: Any) -> None:
         """Write an event and wake the streams."""
         with self._lock:
-            with self.path.open("a") as file:
+            with open(self.path, "a", opener=_appended) as file:
                 file.write(json.dumps({"event": event, **data}) + "\n")
             self._wake()
 
@@ -52,7 +55,8 @@ class Events:
                 lines, offset = self._read(offset)
                 for line in lines:
                     number += 1
-                    message = json.loads(line)
+                    if (message := _message(line)) is None:
+                        continue
                     if number > after:
                         yield number, message
                     if message["event"] == ENDED:
@@ -70,13 +74,27 @@ class Events:
     def _read(self, offset: int, most: int = 1 << 16) -> tuple[list[str], int]:
         """Whole lines from `offset` on, and the offset after them."""
         try:
-            with self.path.open("rb") as file:
+            with plain_file(self.path, beneath=self.path.parent.parent) as file:
                 file.seek(offset)
                 text = file.read(most)
-        except FileNotFoundError:
+        except OSError:
             return [], offset
         end = text.rfind(b"\n") + 1
-        return text[:end].decode().splitlines(), offset + end
+        return text[:end].decode(errors="replace").split("\n")[:-1], offset + end
+
+
+def _appended(path: str, flags: int) -> int:
+    """A link is not followed, a pipe without a reader not waited for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def _message(line: str) -> dict[str, Any] | None:
+    """The event of a line; None for a line that a crash or a hand has spoilt."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) and isinstance(message.get("event"), str) else None
 
 
 def as_sse(number: int, message: dict[str, Any]) -> str:

@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from analysis.files import read_object, write_atomic
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from analysis.errors import RunFileError
+from analysis.files import plain_file, read_object, write_atomic
 
 FORMAT = "manet-job/1"
 RECORD = "job.json"
@@ -28,6 +31,7 @@ class Job:
     request; `interrupted` by the end of the server. `exit_status`: of `manet run`. Times are UTC. `target`: an experiment's
     name, or the file of a scenario in the folder (`is_file`)."""
 
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")  # of a record that is read
     folder: Path
     name: str
     request: dict[str, Any]
@@ -69,12 +73,23 @@ class Job:
 
     @classmethod
     def load(cls, folder: Path) -> "Job | None":
-        """The job in a folder; None if it holds none."""
-        entry = read_object(folder / RECORD)
-        if entry.pop("format", None) != FORMAT or ID.fullmatch(folder.name) is None:
+        """The job in a folder; None if it holds none. RunFileError for a record that is none."""
+        path = folder / RECORD
+        if ID.fullmatch(folder.name) is None or not (path.exists() or path.is_symlink()):
             return None
-        entry["options"] = tuple(entry["options"])
-        return cls(folder, **entry)
+        try:
+            with plain_file(path, beneath=folder.parent) as file:
+                entry = json.load(file)
+            if not isinstance(entry, dict) or entry.pop("format", None) != FORMAT:
+                raise RunFileError(f'{path}: is no "{FORMAT}"')
+            return TypeAdapter(cls).validate_json(json.dumps(entry | {"folder": str(folder)}))  # strict: lists become tuples
+        except OSError as problem:
+            raise RunFileError(f"{path}: {problem.strerror}") from None
+        except ValidationError as problem:
+            first = problem.errors(include_url=False, include_context=False)[0]
+            raise RunFileError(f'{path}: "{".".join(map(str, first["loc"]))}": {first["msg"]}') from None
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise RunFileError(f"{path}: is no record of a run ({problem})") from None
 
     def answer(self) -> dict[str, Any] | None:
         """What `manet run --json` printed; None before the end, and without tables."""

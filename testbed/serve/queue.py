@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from analysis.errors import DiskFullError
+from analysis.errors import DiskFullError, RunFileError
 from analysis.folder_lock import lock
 from testbed.campaigns.progress_json import event_of
 from testbed.errors import ManetError, shortened
 from testbed.runs.child import RunChild
 from testbed.serve.events import ENDED, Events
-from testbed.serve.job import ID, Job, State, now
+from testbed.serve.job import Job, State, now
 from testbed.serve.request import Plan
 
 MAX_QUEUED = 16
@@ -241,8 +241,17 @@ class Queue:
 
 
 def _recorded(folder: Path) -> list[Job]:
-    found = (Job.load(path) for path in folder.iterdir() if ID.fullmatch(path.name))
-    return [job for job in found if job is not None]
+    """The jobs in the folder; a line for each that cannot be read, which is left out and left alone."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        try:
+            job = Job.load(path)
+        except RunFileError as problem:
+            print(f"manet serve: {problem}; left out: correct the file, or move the folder away", file=sys.stderr, flush=True)
+            continue
+        if job is not None:
+            found.append(job)
+    return found
 
 
 def _words(problem: Exception) -> str:

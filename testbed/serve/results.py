@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis import records
 from analysis.errors import RunFileError
+from analysis.files import plain_file, special
 from testbed.errors import ManetError, shortened
 from testbed.serve.job import Job
 from testbed.serve.queue import WrongState
@@ -36,7 +37,7 @@ class Results:
     def table(self, job: Job, name: str) -> Path:
         """The CSV file of a table of TABLES."""
         path = _ended(job).results / TABLES[name]
-        if not path.is_file():
+        if special(path) is None and not path.exists():
             raise NotThere(f"run {job.id}: has no table {name}; its state is {job.state}: {job.error or 'no run was measured'}")
         return path
 
@@ -46,14 +47,15 @@ class Results:
 
         path = self.table(job, name)
         try:
-            return pl.read_csv(path, infer_schema_length=None).to_dicts()
+            with plain_file(path, beneath=job.folder) as file:
+                return pl.read_csv(file, infer_schema_length=None).to_dicts()
         except pl.exceptions.PolarsError as problem:
             raise RunFileError(f"{path}: no table: {str(problem).splitlines()[0]}") from None
 
     def figures(self, job: Job) -> list[str]:
         """The names of the pictures beside the tables."""
         folder = _ended(job).results
-        return sorted(path.name for path in folder.glob("*") if path.suffix in PICTURES and path.is_file())
+        return sorted(name for name, _ in _walk(folder) if "/" not in name and Path(name).suffix in PICTURES)
 
     def figure(self, job: Job, name: str) -> Path:
         """The file of a figure."""
@@ -90,8 +92,11 @@ class Results:
 
     def _run(self, job: Job, cell: str, seed: int) -> Recorded:
         directory = _ended(job).results / _cell(job, cell) / f"seed-{seed}"
-        if not (directory / records.RUN).is_file():
-            raise NotThere(f"cell {shortened(cell)}, seed {seed}: run {job.id} has no such run; its table lists them")
+        try:
+            plain_file(directory / records.RUN, beneath=job.folder).close()
+        except FileNotFoundError:
+            text = f"cell {shortened(cell)}, seed {seed}: run {job.id} has no such run; its table lists them"
+            raise NotThere(text) from None
         return self._open.opened(directory, lambda: Recorded(directory))
 
 
@@ -104,7 +109,8 @@ def _ended(job: Job) -> Job:
 def _cell(job: Job, name: str) -> str:
     """The cell's name, if experiment.json has it: the only names that become paths."""
     try:
-        cells = [cell["name"] for cell in json.loads((job.results / records.EXPERIMENT).read_text())["cells"]]
+        with plain_file(job.results / records.EXPERIMENT, beneath=job.folder) as file:
+            cells = [cell["name"] for cell in json.load(file)["cells"]]
     except (OSError, ValueError, KeyError, TypeError):
         cells = []
     if name not in cells:
@@ -113,7 +119,9 @@ def _cell(job: Job, name: str) -> str:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, int]]:
-    """Name and size of each plain file below the folder; no link is followed or listed."""
+    """Name and size of each plain file below the folder; no link is followed or listed, nor is a folder that is one."""
+    if folder.is_symlink():
+        return
     for parent, _, names in os.walk(folder):
         for name in names:
             path = Path(parent) / name

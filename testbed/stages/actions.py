@@ -16,7 +16,7 @@ from typing import Any
 from analysis.events_file import VIEW
 from scenarios.events import Event
 from scenarios.live_events import live_event
-from testbed.errors import ManetError, UsageError
+from testbed.errors import ManetError, UsageError, shortened
 from testbed.stages.control import MediumControl
 from testbed.stages.event_log import EventLog
 from testbed.stages.events import carry_out
@@ -71,6 +71,9 @@ class Actions:
     def _event(self, wanted: Mapping[str, Any]) -> Event:
         """The action as an event of the scenario, with all checks of one."""
         names = EVENTS[wanted["op"]]
+        unknown = next((key for key in wanted if key not in {"op", *names}), None)
+        if unknown is not None:
+            raise UsageError(f"{shortened(str(unknown))}: is no key of an action {wanted['op']}, which has {', '.join(names)}")
         missing = next((key for key in names if wanted.get(key) is None), None)
         if missing is not None:
             raise UsageError(f"{missing}: is missing; an action {wanted['op']} has the keys {', '.join(names)}")

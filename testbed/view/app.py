@@ -5,6 +5,7 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from analysis.errors import AnalysisError
 from testbed.errors import ManetError, shortened
@@ -119,9 +120,10 @@ class View:
             viewed = await run_in_threadpool(self._site.viewed, socket.query_params.get("run"))
             if hasattr(viewed, "follow"):
                 await viewed.follow(socket)
-            else:
-                await socket.close(1000, ended)
+                return
         except (ManetError, AnalysisError):  # it ended as the page came
+            pass
+        with suppress(WebSocketDisconnect, RuntimeError):  # the page has gone
             await socket.close(1000, ended)
 
     async def _control(self, request: Request) -> Response:

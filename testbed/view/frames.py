@@ -15,6 +15,7 @@ import polars as pl
 
 from analysis import air
 from analysis.errors import RunFileError
+from analysis.files import plain_file
 
 EVENTS = ("tx", "enqueue", "deliver", "drop")
 FRAMES = ("rts", "cts", "data", "ack", "bcast")
@@ -186,7 +187,8 @@ def read_frames(path: Path, stations: Sequence[str]) -> Frames:
     if not path.exists():
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
     try:
-        table = pl.read_csv(path, columns=list(COLUMNS), schema_overrides=COLUMNS, comment_prefix="#")
+        with plain_file(path) as file:
+            table = pl.read_csv(file, columns=list(COLUMNS), schema_overrides=COLUMNS, comment_prefix="#")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise RunFileError(f"{path}: not an air log (formats/air.md): {str(problem).splitlines()[0]}") from None
     return _of_table(table, stations)

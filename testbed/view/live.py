@@ -6,6 +6,7 @@ too slowly loses frames, with their number in the next state; the run waits for 
 
 import asyncio
 import math
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from analysis.errors import AnalysisError
+from analysis.files import plain_file, read_bytes
 from testbed.errors import ManetError, UsageError
 from testbed.runs.live_map import live as live_map
 from testbed.runs.under_way import medium_of, under_way
@@ -70,9 +72,9 @@ class UnderWay:
 
     async def follow(self, socket: WebSocket) -> None:
         """Send states and frames until the run ends or the page goes. Raises UsageError if the run has ended already."""
-        await socket.accept()
         feed = Feed(self)
         try:
+            await socket.accept()
             await run_in_threadpool(feed.open)
             listening = asyncio.ensure_future(_until_gone(socket))
             while not listening.done():
@@ -168,7 +170,7 @@ class Feed:
             if size - begin > MAX_CHUNK_BYTES:
                 begin, self._rest = size - MAX_CHUNK_BYTES, b"\0"
                 self._waiting.forget()
-            with self._air.open("rb") as file:
+            with plain_file(self._air) as file:
                 file.seek(begin)
                 text = file.read(size - begin)
         except OSError:
@@ -195,7 +197,7 @@ class Lines:
         """The rows until now, without the head."""
         try:
             if self._path.stat().st_size != self._size:
-                text = self._path.read_bytes()
+                text = read_bytes(self._path)
                 self._size, self._rows = len(text), max(0, text.count(b"\n") - 1)
         except OSError:
             return 0
@@ -213,7 +215,7 @@ class Tail:
     def skip(self) -> None:
         """Go to the end of the file."""
         if self._path.exists():
-            with self._path.open("rb") as file:
+            with plain_file(self._path) as file:
                 self._columns = file.readline().decode().strip().split(",")
             self._offset = max(0, self._path.stat().st_size - 65536)
 
@@ -222,7 +224,7 @@ class Tail:
         try:
             if not self._columns:
                 self.skip()
-            with self._path.open("rb") as file:
+            with plain_file(self._path) as file:
                 file.seek(self._offset)
                 text = file.read(1 << 18)
         except OSError:
@@ -259,9 +261,7 @@ def _counts(frames: Frames | None) -> dict[str, dict[str, int]]:
 
 
 async def _until_gone(socket: WebSocket) -> None:
-    """Returns when the page closes; it has nothing to say here."""
-    try:
-        while True:
-            await socket.receive_text()
-    except (WebSocketDisconnect, RuntimeError):
-        return
+    """Returns when the page closes; whatever it says has no meaning here."""
+    with suppress(RuntimeError):  # of a socket that is closed already
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass

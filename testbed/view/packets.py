@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import pcapng
+from analysis.files import plain_file
 
 EVERY = 1000
 DISSECTION_WITHIN_S = 10
@@ -40,7 +41,7 @@ def _index(path: str, _size: int) -> tuple[bytes, list[int]]:
     """What precedes the first packet, and the offset of every EVERYth packet."""
     offsets: list[int] = []
     head, count, offset = b"", 0, 0
-    with Path(path).open("rb") as file:
+    with plain_file(Path(path)) as file:
         data = memoryview(file.read())
     unpack = struct.Struct("<II").unpack_from
     while offset + 12 <= len(data):
@@ -61,7 +62,7 @@ def _block(path: Path, offsets: list[int], number: int) -> bytes | None:
     place, rest = divmod(number - 1, EVERY)
     if number < 1 or place >= len(offsets):
         return None
-    with path.open("rb") as file:
+    with plain_file(path) as file:
         file.seek(offsets[place])
         while True:
             start = file.read(8)

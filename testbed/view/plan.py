@@ -12,7 +12,7 @@ from typing import Any
 
 from analysis import records
 from testbed.campaigns.experiment import Experiment
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.runs.child import RunChild
 from testbed.runs.under_way import actions_of, under_way
 from testbed.view.actions import Actions
@@ -99,6 +99,8 @@ class Plan:
         """Start or stop a run, or act on the one under way. Raises UsageError, RunError."""
         name, planned = self._planned(name)
         op = wanted.get("op") if isinstance(wanted, dict) else None
+        if isinstance(wanted, dict) and op in ("start", "stop") and (more := [key for key in wanted if key != "op"]):
+            raise UsageError(f"{shortened(more[0])}: is no key of an action {op}, which has none")
         if op == "start":
             return self._start(name, planned.seed)
         if op == "stop":

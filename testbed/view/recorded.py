@@ -15,7 +15,8 @@ import polars as pl
 
 from analysis import story_text
 from analysis.errors import AnalysisError, RunFileError
-from analysis.movement import trace_path
+from analysis.files import plain_file
+from analysis.movement import read_trace, trace_path
 from analysis.past_snapshot import off_at, path_of
 from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.rundir import Flow, RunDirectory
@@ -23,7 +24,6 @@ from analysis.snapshot import FlowPath
 from analysis.story import FIRST, Story, of_segment, read_story, sent_between
 from analysis.tcp_samples import held_from
 from analysis.throughput import Staircase, initial_sequence, sender_view
-from mobility import trace
 from mobility.trace import Trace, TraceError
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
@@ -138,7 +138,7 @@ class Recorded:
         if not path.exists():
             return None
         try:
-            return trace.read(path)
+            return read_trace(path)
         except TraceError as problem:
             raise RunFileError(str(problem)) from None
 
@@ -334,7 +334,9 @@ class Recorded:
         middles, span_ns = _spans(begin_ns, end_ns, points)
         if not path.exists():
             return _rates(middles, span_ns, np.zeros(len(middles)))
-        rows = pl.read_csv(path).drop_nulls(["received_ns", "bytes"]).sort("received_ns")
+        with plain_file(path) as file:
+            rows = pl.read_csv(file)
+        rows = rows.drop_nulls(["received_ns", "bytes"]).sort("received_ns")
         t = rows["received_ns"].cast(pl.Int64).to_numpy() - self.run.epoch_ns
         until = np.concatenate([[0], np.cumsum(rows["bytes"].to_numpy())])
         begin, end = (until[np.searchsorted(t, middles + way * span_ns / 2)] for way in (-1, 1))

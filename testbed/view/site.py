@@ -16,7 +16,7 @@ from analysis.found_runs import folders_of_runs
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.runs.under_way import under_way
 from testbed.runs.verdict import verdict_of
 from testbed.view.actions import Actions
@@ -59,11 +59,16 @@ class Site:
         """The run of this path; without one the only run, or the folder. Raises UsageError."""
         if name is None and len(self.runs) > 1:
             return Folder(self.title)
+        directory = self._directory(name)
+        return self._open.opened(directory, lambda: _opened(directory), lambda run: isinstance(run, Recorded) or run.is_running)
+
+    def _directory(self, name: str | None) -> Path:
         by_name = {self._name(run): run for run in self.runs}
         if name is not None and name not in by_name:
-            raise UsageError(f"run={name[:100]}: is not one of this view's runs")
-        directory = self.runs[0] if name is None else by_name[name]
-        return self._open.opened(directory, lambda: _opened(directory), lambda run: isinstance(run, Recorded) or run.is_running)
+            raise UsageError(
+                f"run={shortened(name)}: is not one of this view's runs; /api/campaign lists them, `.` is a single one"
+            )
+        return self.runs[0] if name is None else by_name[name]
 
     def about(self, _name: str | None) -> dict[str, Any]:
         """`control`: whether the run takes actions now; then the choices for a flow too."""
@@ -75,9 +80,10 @@ class Site:
         """The runs of a folder."""
         return [self._entry(run) for run in self.runs] if len(self.runs) > 1 else None
 
-    def act(self, _name: str | None, wanted: object) -> dict[str, Any]:
-        """Have the run carry out an action. Raises UsageError, RunError."""
+    def act(self, name: str | None, wanted: object) -> dict[str, Any]:
+        """Have the run carry out an action. Raises UsageError, also for the name of another run, and RunError."""
         assert self.actions is not None
+        self._directory(name)
         return self.actions.do(wanted)
 
     def close(self) -> None:

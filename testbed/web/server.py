@@ -12,7 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from testbed.errors import UsageError
-from testbed.web.connection import PromptConnection
+from testbed.web.connection import PatientWebSocket, PromptConnection
 from testbed.web.guard import Place
 
 LOOPBACK = "127.0.0.1"
@@ -64,7 +64,7 @@ def serve(
     answers that are under way have ended. Further signals have no effect."""
     config = uvicorn.Config(
         app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws="websockets-sansio", ws_max_size=MAX_MESSAGE_BYTES,
+        timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws=PatientWebSocket, ws_max_size=MAX_MESSAGE_BYTES,
         ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on", use_colors=False,
     )  # fmt: skip
     server = _Server(config, ready, ending)

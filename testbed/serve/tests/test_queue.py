@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from testbed.programs import ROOT
 from testbed.serve.queue import MAX_QUEUED
 from testbed.serve.tests.held import NO_PROGRESS
@@ -60,14 +62,68 @@ def test_a_folder_has_one_server(tmp_path: Path) -> None:
     assert second.stderr == f"manet serve: {tmp_path}: another `manet serve` uses it; give another folder, or end that one\n"
 
 
-def test_other_folders_and_broken_records_are_no_runs(tmp_path: Path) -> None:
-    for name, text in {"notes": "{}", "3": "{", "4": '{"format": "other"}'}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "job.json").write_text(text)
+def test_other_folders_are_no_runs(tmp_path: Path) -> None:
+    (tmp_path / "3").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "job.json").write_text("{}")
     with serving(tmp_path, held=True) as server:
         assert server.get("/api/runs") == {"runs": []}
         assert server.start(SHORT) == "1"
-        assert [server.start(SHORT), server.start(SHORT)] == ["2", "5"]
+        assert [server.start(SHORT), server.start(SHORT)] == ["2", "4"]
+
+
+RECORD = {"format": "manet-job/1", "name": "n", "request": {}, "runs": 1, "target": "chain5", "options": [], "state": "complete"}
+BROKEN: dict[str, tuple[object, str]] = {
+    "no JSON": ("{", "is no record of a run"),
+    "no object": ("[]", 'is no "manet-job/1"'),
+    "another format": (RECORD | {"format": "manet-job/2"}, 'is no "manet-job/1"'),
+    "an unknown key": (RECORD | {"colour": 1}, r'"colour": '),
+    "a missing key": ({key: value for key, value in RECORD.items() if key != "name"}, r'"name": '),
+    "a value of another type": (RECORD | {"runs": "1"}, r'"runs": '),
+    "an unknown state": (RECORD | {"state": "done"}, r'"state": '),
+    "options that are none": (RECORD | {"options": 5}, r'"options": '),
+    "deep lists": ("[" * 100_000, "is no record of a run"),
+    "bytes": (b"\xff\xfe", "is no record of a run"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_record_is_left_out_with_a_line_and_the_others_are_runs(tmp_path: Path, content: object, words: str) -> None:
+    """An unknown or a missing key kept the server from starting."""
+    for number in ("1", "2"):
+        (tmp_path / number).mkdir()
+    (tmp_path / "1" / "job.json").write_text(json.dumps(RECORD))
+    data = content if isinstance(content, bytes) else (content if isinstance(content, str) else json.dumps(content)).encode()
+    (tmp_path / "2" / "job.json").write_bytes(data)
+    line = rf"manet serve: {tmp_path}/2/job\.json: {words}.*; left out: correct the file, or move the folder away\n"
+    with serving(tmp_path, held=True, complaint=line) as server:
+        assert [job["id"] for job in server.get("/api/runs")["runs"]] == ["1"]
+        assert server.start(SHORT) == "3"
+    assert (tmp_path / "2" / "job.json").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["job.json", "events.jsonl", "."])
+def test_links_and_pipes_in_a_run_s_folder_are_neither_followed_nor_waited_for(tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "served" / "1").mkdir(parents=True)
+    elsewhere.mkdir()
+    for folder in (elsewhere, tmp_path / "served" / "1"):
+        (folder / "job.json").write_text(json.dumps(RECORD | {"state": "running"}))
+    (elsewhere / "events.jsonl").write_text('{"event": "secret"}\n')
+    (tmp_path / "served" / "2").mkdir()
+    if name == ".":
+        (tmp_path / "served" / "2").rmdir()
+        (tmp_path / "served" / "2").symlink_to(elsewhere)
+    else:
+        (tmp_path / "served" / "2" / name).symlink_to(elsewhere / name)
+        (tmp_path / "served" / "1" / name).unlink(missing_ok=True)
+        os.mkfifo(tmp_path / "served" / "1" / name)
+    with serving(tmp_path / "served", held=True, complaint="(manet serve: .*\n)*") as server:
+        found = [job["id"] for job in server.get("/api/runs")["runs"]]
+        assert found == ([] if name == "job.json" else ["1"])
+        for number in found:
+            assert b"secret" not in server.send("GET", f"/api/runs/{number}", None).body
+    assert (elsewhere / "events.jsonl").read_text() == '{"event": "secret"}\n'
 
 
 def test_a_job_whose_start_cannot_be_recorded_fails_and_the_next_one_runs(tmp_path: Path) -> None:
