@@ -5,7 +5,7 @@ import csv
 from pathlib import Path
 
 EVENTS_FILE = "events.csv"
-SCENARIO, VIEW = "scenario", "view"  # the sources
+SCENARIO, VIEW, PROMPT = "scenario", "view", "prompt"  # the sources
 
 
 def read_events(directory: Path) -> list[dict[str, str]]:

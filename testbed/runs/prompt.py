@@ -8,6 +8,8 @@
     map [FILE.png [SECONDS]]    stations, ranges, links and paths as picture and text; redrawn every SECONDS
     power STATION off|on        switch radio and wires of a station off or on
     daemon STATION start|stop|restart|kill   the station's routing daemon; `kill` is SIGKILL
+    link STATION STATION up|down   a radio link or a wire; a number is the error rate of the link's frames
+    event KEYS                  any event of a scenario, now
     drops                       dropped packets, by reason
     air [N]                     the last N transmissions
     iperf [STATION STATION]     iperf3 from the first to the second, for five seconds
@@ -36,6 +38,7 @@ from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.completion import Completion
+from testbed.runs.event_verbs import EventVerbs
 from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
 from testbed.runs.map_verb import MapVerb
@@ -54,7 +57,7 @@ from testbed.stages.station import NamespaceHost, Station
 DAEMON_ACTIONS = ("start", "stop", "restart", "kill")
 READY = 1.0  # the fraction that the run reports when its prompt is about to open
 UDP_RATE = "1M"
-NOT_HERE = ("dpctl", "link", "switch")  # Mininet's, for networks of switches
+NOT_HERE = ("dpctl", "switch")  # Mininet's, for networks of switches
 HELP = """
 A line that begins with a station is a command on it: sta1 ping -c 3 sta2
 Names of stations behind it become addresses. A program that draws the screen
@@ -178,7 +181,7 @@ def _lines_of(path: Path) -> list[str]:
         raise UsageError(f"source {path}: is not UTF-8 text; give a file with one command a line") from None
 
 
-class Prompt(PlaceVerbs, Completion, CLI):
+class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
     """Mininet's CLI with the verbs of this testbed. A wrong argument prints a line of help and never ends the prompt."""
 
     prompt = "manet> "
@@ -199,10 +202,12 @@ class Prompt(PlaceVerbs, Completion, CLI):
         self.movement = movement or Movement(network.medium, _moving(site))
         self.replay = ReplayVerb(network.medium, self.movement, site.scenario, say)
         self.prepare_completion()
+        self.prepare_events()
         try:
             super().__init__(network.net if nodes is None else nodes, **cli)
         finally:
             self.map.end()
+            self.end_events()
 
     def onecmd(self, line: str) -> bool | None:
         """Print the failure of a child once; execute the line in any case, so that `exit` and the end of input always work."""
@@ -411,10 +416,6 @@ class Prompt(PlaceVerbs, Completion, CLI):
     def do_dpctl(self, _line: str) -> None:
         "Not supported: stations have no switches; `routes` shows the paths of packets."
         say(f"*** {self.do_dpctl.__doc__}")
-
-    def do_link(self, _line: str) -> None:
-        "Not supported: a radio link exists while its ends are in range; use `move`."
-        say(f"*** {self.do_link.__doc__}")
 
     def _is_node(self, name: str) -> bool:
         if name in self.network.net:

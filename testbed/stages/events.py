@@ -105,26 +105,12 @@ class Events:
                 before.join()
             try:
                 if self._problem is None:
-                    write(event, *self._of_process(index, event))
+                    write(event, *of_process(self._network, self._protocol, self.commands, event, self._names.get(index, "")))
             except (ManetError, OSError) as problem:
                 self._note(problem)
 
         self._aside[target] = threading.Thread(target=work, name=f"event of {target}", daemon=True)
         self._aside[target].start()
-
-    def _of_process(self, index: int, event: Event) -> tuple[str, str]:
-        """Carry out an event of a daemon or a command; returns station and detail as events.csv lists them."""
-        if event.words:
-            self.commands.start(self._names[index], str(event.station), event.words)
-            return worded(event, self._names[index])
-        if event.daemon is None:
-            return self.commands.act(event)
-        station = self._network.net[str(event.station)]
-        if event.daemon != "start":
-            self._protocol.end_daemon(station, kill=event.daemon == "kill")
-        if event.daemon in ("start", "restart"):
-            self._protocol.start_daemon(station)
-        return worded(event)
 
     def _note(self, problem: ManetError | OSError) -> None:
         """Keep the first problem, which ends the run."""
@@ -155,7 +141,23 @@ def events_running(
     events.check()
 
 
-def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
+def of_process(network: Network, protocol: Protocol, commands: Commands, event: Event, name: str) -> tuple[str, str]:
+    """Carry out an event of a daemon or a command; returns station and detail as events.csv lists them. `name`: of the command
+    that it starts."""
+    if event.words:
+        commands.start(name, str(event.station), event.words)
+        return worded(event, name)
+    if event.daemon is None:
+        return commands.act(event)
+    station = network.net[str(event.station)]
+    if event.daemon != "start":
+        protocol.end_daemon(station, kill=event.daemon == "kill")
+    if event.daemon in ("start", "restart"):
+        protocol.start_daemon(station)
+    return worded(event)
+
+
+def carry_out(control: "MediumControl | Medium", event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
     """Carry out an event of the medium; returns station and detail as events.csv lists them."""
     match event.kind:
         case "power":
@@ -181,7 +183,7 @@ def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: N
             return relay, worded(event)[1]
 
 
-def relay_in_use(control: MediumControl, source: str, target: str, starved: Starved = lambda: None) -> str:
+def relay_in_use(control: "MediumControl | Medium", source: str, target: str, starved: Starved = lambda: None) -> str:
     """The neighbour that recently relayed most bytes of `source`.
 
     Taken from the air log instead of a route table: this works for every protocol, also with source routes, and shows actual use.

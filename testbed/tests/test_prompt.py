@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.events_file import read_events
 from testbed.programs import ROOT
 from testbed.tests.running import DEADLINE_S, chain, needs_runs, nothing_left, prompt, run_json
 
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.root, needs_runs]
 
 def test_iperf_and_air_answer_and_verbs_of_switches_are_refused(tmp_path: Path) -> None:
     lines = ["iperf sta1 sta2", "iperfudp 100K sta2 sta1", "air 2", "iperf sta1", "iperf sta1 sta9", "iperfudp much sta1 sta2"]
-    answers = prompt(chain(), tmp_path / "run", *lines, "link sta1 sta2 down", "switch s1 stop", "dpctl", "help iperf", "exit")
+    answers = prompt(chain(), tmp_path / "run", *lines, "switch s1 stop", "dpctl", "help iperf", "exit")
     tcp = re.search(r"^sta1 -> sta2: (\d+) kbit/s \(TCP, 5 s\)$", answers, re.MULTILINE)
     udp = re.search(r"^sta2 -> sta1: (\d+) kbit/s \(UDP offered at 100K", answers, re.MULTILINE)
     assert tcp and udp, answers
@@ -28,7 +29,7 @@ def test_iperf_and_air_answer_and_verbs_of_switches_are_refused(tmp_path: Path) 
     assert re.search(r"^t_ns,station,event,.*\n\d+,sta", answers, re.MULTILINE)
     assert answers.count("usage: iperf") == 2
     assert "there is no station sta9" in answers
-    assert answers.count("*** Not supported: ") == 3
+    assert answers.count("*** Not supported: ") == 2
     assert "iperf3" in answers
     assert "status complete None" in answers
     assert nothing_left(tmp_path / "run")
@@ -158,3 +159,45 @@ def test_the_prompt_ends_and_starts_daemons(tmp_path: Path) -> None:
 
 def test_the_prompt_says_that_a_protocol_has_no_daemon(tmp_path: Path) -> None:
     assert '*** sta1 has no routing daemon (routing "static")' in prompt(chain(), tmp_path / "run", "daemon sta1 kill", "exit")
+
+
+def test_every_event_of_a_scenario_can_be_given_at_the_prompt(tmp_path: Path) -> None:
+    ping = "sta1 ping -n -c 1 -W 1 sta2"
+    host = "sta1 ping -n -c 1 -W 1 h1"
+    lines = ["link sta1 sta2 down", ping, "link sta1 sta2 up", ping, "link sta2 h1 down", host, "link sta2 h1 up", host]
+    lines += ["link sta2 h1 0.5", "link sta1 h1 down", "link sta1 sta1 up", "link sta1 sta2 much", "link sta1 sta2 1.5"]
+    lines += ['event link = ["sta1", "sta2"], error_rate = 0.25', "event power = 'sta2', on = false", ping]
+    lines += ["event power = 'sta2', on = true", "event move = 'sta2', to = [10, 0]", "position sta2"]
+    lines += ["event daemon = 'kill', station = 'sta2'", "event daemon = 'start', station = 'sta2'"]
+    lines += ["event command = 'kill', name = 'wait'", "event command = ['sleep', '60'], station = 'h1', name = 'wait'"]
+    lines += ["event command = ['sleep', '60'], station = 'sta1'", "event command = 'kill', name = 'wait'"]
+    lines += ["event at = 3, power = 'sta2', on = true", "event power = 'sta9', on = true", "event power 'sta2'"]
+    lines += ["event cut = 'next-hop', from = 'sta1', to = 'sta2'", "exit"]
+    wires = [{"station": "sta2", "host": "h1"}]
+    answers = prompt(chain(routing={"protocol": "aodv"}, wires=wires), tmp_path / "run", *lines)
+    assert re.findall(r"(\d) received", answers) == ["0", "1", "0", "1", "0"], answers
+    told = [
+        "sta1 sta2: error_rate 1", "sta1 sta2: error_rate 0", "sta2 h1: stalled", "sta2 h1: goes on",
+        "*** link sta2 h1 0.5: a wire has no error rate; write up, or down: its packets wait then",
+        "sta1 sta2: error_rate 0.25", "sta2: off", "sta2: on", "sta2: to 10 0", "sta2: 10.00, 0.00, 0.00",
+        "sta2: killed", "sta2: started", "h1: wait started", "sta1: command2 started", "h1: wait killed",
+        '*** event: command = "kill": no event here has started a command',
+        '*** event: power: there is no station "sta9"; name one of the scenario\'s',
+    ]  # fmt: skip
+    assert [line for line in told if f"{line}\n" not in answers] == [], answers
+    assert '*** event: link.1: "h1" is a wired host, which has no radio; name a station\n' in answers
+    assert "*** event: error_rate: 1.5 is out of range" in answers and answers.count("usage: link station station up|down") == 2
+    assert "so it has no `at`" in answers and "*** event: Expected '='" in answers
+    assert "no station relayed frames of sta1" in answers
+    assert answers.endswith("status complete None\n")
+    rows = read_events(tmp_path / "run")
+    assert [row["event"] for row in rows] == [
+        "link", "link", "wire", "wire", "link", "power", "power", "move", "daemon", "daemon", "command", "command", "command",
+    ]  # fmt: skip
+    assert {(row["source"], row["at_s"]) for row in rows} == {("prompt", "")}
+    entries = run_json(tmp_path / "run")["commands"]
+    assert [(one["name"], one["station"], one["ended_by"]) for one in entries] == [
+        ("wait", "h1", "event"),
+        ("command2", "sta1", "run"),
+    ]
+    assert nothing_left(tmp_path / "run")

@@ -125,11 +125,25 @@ def test_help_lists_the_commands_of_the_testbed_first_with_a_line_each(monkeypat
     prompt.Prompt.__new__(prompt.Prompt).do_help("")
     ours, mininets, stations = said
     names = [line.split()[0] for line in ours.splitlines()[1:]]
-    assert {"links", "routes", "map", "move", "replay", "power", "drops", "air", "iperf", "iperfudp", "source"} <= set(names)
+    assert {
+        "links",
+        "routes",
+        "map",
+        "move",
+        "replay",
+        "power",
+        "link",
+        "event",
+        "drops",
+        "air",
+        "iperf",
+        "iperfudp",
+        "source",
+    } <= set(names)
     assert all(len(line.split()) > 3 for line in ours.splitlines())
     assert mininets.startswith("Mininet's own: dump, exit, ")
     assert not set(names) & set(re.findall(r"\w+", mininets))
-    assert not {"switch", "dpctl", "link"} & {*names, *re.findall(r"\w+", mininets)}
+    assert not {"switch", "dpctl"} & {*names, *re.findall(r"\w+", mininets)}
     assert "sta1 ping" in stations and "h1" not in stations
 
 
