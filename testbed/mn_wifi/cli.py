@@ -31,6 +31,10 @@ class CLI(Prompt):
         sys.stdout.flush()
         super().__init__(net.standing.network, net.standing.protocol, net.moving(), nodes=net, **options)
 
+    def connections(self) -> dict[str, list[tuple[str, str]]]:
+        """With the names that interfaces have in Mininet-WiFi."""
+        return {node.name: node.connections() for node in self.mn.values()}
+
     def do_pingall(self, line: str) -> None:
         "Ping between all stations and hosts; access points have no address.\nUsage: pingall [timeout in s]"
         self.mn.pingAll(line or None)

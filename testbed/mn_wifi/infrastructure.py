@@ -13,7 +13,7 @@ from testbed.host.access_points import require_programs
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
-from testbed.mn_wifi.interface import Bss, NotHere, WirelessInterface
+from testbed.mn_wifi.interface import Bss, NotHere, WirelessInterface, WireLink
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 from testbed.stages import access_points as stage
@@ -162,7 +162,7 @@ class Infrastructure:
         """Whether a link of these two is an association or a cable."""
         return _is_point(a) or (b is not None and _is_point(b))
 
-    def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> WirelessInterface | None:
+    def link(self, a: Node, b: Node | None, cls: object, given: dict[str, Any]) -> WirelessInterface | WireLink | None:
         """addLink(sta, ap): a radio of the station begins with this access point; addLink(ap, ap), addLink(ap, host): a cable."""
         if cls is links._4address and b is not None:
             self._link_of_four_addresses(a, b, given)
@@ -175,7 +175,7 @@ class Infrastructure:
             return self._begin_with(other, point, given)
         CABLE_ARGUMENTS.check(given, self.net.notes)
         self.cables.append(stage.Cable(a.name, b.name))
-        return None
+        return WireLink(len(self.cables) - 1, a, b, cable=True)
 
     def _link_of_four_addresses(self, point: Node, client: Node, given: dict[str, Any]) -> None:
         FOUR_ADDRESS.check(given, self.net.notes)

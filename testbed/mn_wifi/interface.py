@@ -163,7 +163,7 @@ class WirelessInterface:
 
 
 class WireEnd:
-    """One end of a wire; `name` is Mininet-WiFi's, and an alternative name of its interface once the network is up."""
+    """One end of a wire or cable. `name` is Mininet-WiFi's; once the network is up, that of the interface, or one more of it."""
 
     def __init__(self, node: "Node", link: "WireLink") -> None:
         self.node, self.link = node, link
@@ -171,18 +171,19 @@ class WireEnd:
     @property
     def name(self) -> str:
         """The name of the interface."""
-        return next(name for name, wire in self.node.wire_ends().items() if wire == self.link.number - 1)
+        ends = self.node.cable_ends() if self.link.cable else self.node.wire_ends()
+        return next(name for name, index in ends.items() if index == self.link.index)
 
     def __str__(self) -> str:
         return self.name
 
 
 class WireLink:
-    """Wire number `number`, from 1: what addLink(station, host) returns."""
+    """Wire or cable number `index`, from 0: what addLink(station, host), addLink(ap, ap) and addLink(ap, host) return."""
 
-    def __init__(self, number: int, station: "Node", host: "Node") -> None:
-        self.number = number
-        self.intf1, self.intf2 = WireEnd(station, self), WireEnd(host, self)
+    def __init__(self, index: int, one: "Node", other: "Node", *, cable: bool = False) -> None:
+        self.index, self.cable = index, cable
+        self.intf1, self.intf2 = WireEnd(one, self), WireEnd(other, self)
 
     def __str__(self) -> str:
         return f"{self.intf1}<->{self.intf2}"

@@ -156,7 +156,9 @@ class Mininet_wifi(Powers):
         if b is None and cls in RADIO_LINKS:
             link = self._join(a, cls, given)
         elif self.infrastructure.takes(a, b):
-            return self.infrastructure.link(a, b, cls, given)
+            found = self.infrastructure.link(a, b, cls, given)
+            self.links += [found] if isinstance(found, WireLink) else []  # an association is none
+            return found
         elif b is not None and cls not in RADIO_LINKS:
             link = self._wire(a, b, given)
         else:
@@ -219,7 +221,7 @@ class Mininet_wifi(Powers):
             text = "a wire joins a station and a host; stations meet by radio, addLink(sta, cls=adhoc, ...)"
             raise UsageError(f"addLink({a}, {b}): {text}")
         self.wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.notes)))
-        return WireLink(len(self.wires), station, host)
+        return WireLink(len(self.wires) - 1, station, host)
 
     def _declaring(self, call: str) -> None:
         """Raise UsageError once the network is up: build() fixes movement and propagation."""

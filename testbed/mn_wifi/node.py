@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others
-from testbed.mn_wifi.interface import NotHere, WirelessInterface
+from testbed.mn_wifi.interface import NotHere, WirelessInterface, WireLink
 from testbed.stages import iproute
 from testbed.stages.station import ipv6_sysctls
 from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 MAX_RADIOS = 8
+WIFI = {"adhoc": "wifiAdhoc", "mesh": "wifiMesh", "ITSLink": "wifiITS"}  # by the class of the radio's link
 # Attributes that Mininet's constructor sets, so that dir() of the class does not list them.
 ATTRIBUTES_OF_HOSTS = (
     "decoder", "execed", "intfs", "lastCmd", "lastPid", "master", "nameToIntf", "pid", "pollOut", "ports", "radio", "readbuf",
@@ -49,7 +50,10 @@ class Node:
 
     def __repr__(self) -> str:
         host = self.net.host_of(self.name)
-        return f"<{type(self).__name__} {self.name}>" if host is None else repr(host)
+        if host is None:
+            return f"<{type(self).__name__} {self.name}>"
+        addresses = ",".join(f"{name}:{host.nameToIntf[name].IP()}" for name in self.intfNames() if name in host.nameToIntf)
+        return f"<{type(self).__name__} {self.name}: {addresses} pid={host.pid}> "
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the running host: cmd, popen, pid, sendCmd, intfs ..."""
@@ -76,7 +80,27 @@ class Node:
     def wire_ends(self) -> dict[str, int]:
         """The index of each wire of it by Mininet-WiFi's name of its end: ports are numbered, after the radios."""
         wires = [index for index, wire in enumerate(self.net.wires) if self.name in (wire["station"], wire["host"])]
-        return {f"{self.name}-eth{port}": wire for port, wire in enumerate(wires, start=len(self.params.get("wlan", ())))}
+        first = len(self.params.get("wlan", ())) + len(self.cable_ends())
+        return {f"{self.name}-eth{port}": wire for port, wire in enumerate(wires, start=first)}
+
+    def cable_ends(self) -> dict[str, int]:
+        """The index of each cable of it by the name of its end (testbed/stages/access_points.py)."""
+        cables = [index for index, cable in enumerate(self.net.infrastructure.cables) if self.name in (cable.a, cable.b)]
+        return {f"{self.name}-eth{port}": cable for port, cable in enumerate(cables, start=int(isinstance(self, Station)))}
+
+    def intfNames(self) -> list[str]:
+        """The names of its interfaces, as in Mininet-WiFi."""
+        return [*self.params.get("wlan", ()), *self.cable_ends(), *self.wire_ends()]
+
+    def connections(self) -> list[tuple[str, str]]:
+        """Each interface, with the other end of its wire or cable, or the kind of its radio's network."""
+        adhoc = self.net._adhoc
+        kinds = [WIFI.get(adhoc.get(radio.radio, {}).get("cls"), "wifi") for radio in getattr(self, "wintfs", {}).values()]
+        ends = [(link.intf1, link.intf2) for link in self.net.links if isinstance(link, WireLink)]
+        return [
+            *zip(self.params.get("wlan", ()), kinds, strict=True),
+            *((str(a), str(b)) for pair in ends for a, b in (pair, pair[::-1]) if a.node is self),
+        ]
 
     def name_wires(self) -> None:
         """Give the ends of its wires Mininet-WiFi's names, besides their own, and the addresses that setIP() stated before."""

@@ -271,6 +271,21 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
             settings = wire.settings
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
+    def do_net(self, _line: str) -> None:
+        "List the interfaces of each node, and what each is connected to.\nUsage: net"
+        for name, ends in self.connections().items():
+            say(" ".join([name, *(f"{interface}:{peer}" for interface, peer in ends)]))
+
+    def connections(self) -> dict[str, list[tuple[str, str]]]:
+        """The interfaces of each node, each with the other end of its wire, or `wifi`."""
+        radios = {station.name: station.wintfs.values() for station in self.network.stations}
+        found = {host.name: [(radio.name, "wifi") for radio in radios.get(host.name, ())] for host in self.network.net.hosts}
+        for wire in self.network.net.wires:
+            ends = (wire.gateway.name, wire.interface), (wire.host.name, wire.host_interface)
+            for (name, interface), other in zip(ends, ends[::-1], strict=True):
+                found[name].append((interface, "-".join(other)))
+        return found
+
     def do_routes(self, line: str) -> None:
         "Print the routes of the kernel, and what the routing daemons say.\nUsage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]

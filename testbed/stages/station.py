@@ -284,6 +284,11 @@ class Station(NamespaceHost):
         interface = MediumInterface(self, name, mac_address(number), "", PREFIX_BITS, "")
         self.further_radios.append(FurtherRadio(name, self, interface))
 
+    @property
+    def wintfs(self) -> dict[int, MediumInterface]:
+        """The interfaces of its radios by their numbers from 0, as Mininet-WiFi's."""
+        return dict(enumerate([self.radio, *(further.radio for further in self.further_radios)]))
+
 
 @dataclass(frozen=True)
 class FurtherRadio:
@@ -303,9 +308,9 @@ class WiredHost(NamespaceHost):
     """A host without a radio at the far end of one wire or several; the first gives it its address."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WiredLink:
-    """Wire number `number`, with the interfaces at its two ends."""
+    """Wire number `number`, with the interfaces at its two ends; a link as Mininet has them."""
 
     number: int
     settings: Wire
@@ -313,6 +318,21 @@ class WiredLink:
     interface: str
     host: WiredHost
     host_interface: str
+
+    @property
+    def intf1(self) -> MediumInterface:
+        """The gateway's interface."""
+        return self.gateway.nameToIntf[self.interface]
+
+    @property
+    def intf2(self) -> MediumInterface:
+        """The host's interface."""
+        return self.host.nameToIntf[self.host_interface]
+
+    def __str__(self) -> str:
+        return f"{self.gateway.name}-{self.interface}<->{self.host.name}-{self.host_interface}"
+
+    __repr__ = __str__
 
 
 class StationNet(Mininet):
@@ -343,8 +363,11 @@ class StationNet(Mininet):
         host = self[settings.host] if settings.host in self else self.addHost(settings.host, cls=WiredHost)
         host_interface = wire_interfaces([*(wire.host.name for wire in self.wires), host.name])[-1]
         self._addWireEnd(host, host_interface, number, HOST_END)
-        self.wires.append(WiredLink(number, settings, gateway, interface, host, host_interface))
-        return self.wires[-1]
+        wire = WiredLink(number, settings, gateway, interface, host, host_interface)
+        wire.intf1.link = wire.intf2.link = wire
+        self.wires.append(wire)
+        self.links.append(wire)
+        return wire
 
     @staticmethod
     def _addWireEnd(host: NamespaceHost, interface: str, number: int, end: int) -> None:

@@ -63,6 +63,11 @@ def test_cables_join_access_points_and_hosts():
     net.addLink(h2, "ap2")
     net.scenario()
     assert [(cable.a, cable.b) for cable in net.infrastructure.cables] == [("ap1", "ap2"), ("ap1", "h1"), ("h2", "ap2")]
+    assert [str(link) for link in net.links] == ["ap1-eth1<->ap2-eth1", "ap1-eth2<->h1-eth0", "h2-eth0<->ap2-eth2"]
+    assert net["ap1"].connections() == [("ap1-wlan1", "wifi"), ("ap1-eth1", "ap2-eth1"), ("ap1-eth2", "h1-eth0")]
+    assert net["ap1"].intfNames() == ["ap1-wlan1", "ap1-eth1", "ap1-eth2"] and net["sta1"].connections() == [
+        ("sta1-wlan0", "wifi")
+    ]
     addresses = [net.infrastructure.host_address(host) for host in (h1, h2)]
     assert addresses == ["10.0.0.100/8", "10.0.0.6/8"], "after two stations and two access points"
     refused(lambda: net.addLink("ap1", "ap2", bw=10), "bw", "without rate or delay")

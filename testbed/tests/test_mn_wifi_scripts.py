@@ -97,12 +97,17 @@ print(sta1.cmd('ping -c 1 -W 2 172.16.0.2'))
 print(sta1.cmd('ping -6 -c 1 -W 5 2001::2'))
 print(sta1.cmd('ip -brief address show dev sta1-eth1'))
 print('H1', h1.IP(), h1.intfNames())
+CLI(net)
 net.stop()
 """,
+        "net\nintfs\npy net.links\ndump\nexit\n",
     )
     assert printed.count("1 received") == 2, printed
     assert "172.16.0.1/24" in printed and "192.168.1.1" not in printed
-    assert "H1 172.16.0.2 ['eth0']" in printed
+    assert "H1 172.16.0.2 ['h1-eth0']" in printed
+    assert "\nsta1 sta1-wlan0:wifiAdhoc sta1-eth1:h1-eth0\n" in printed and "\nh1 h1-eth0:sta1-eth1\n" in printed
+    assert "\n[sta1-wlan0, sta2-wlan0, sta1-eth1<->h1-eth0]\n" in printed
+    assert "\nsta1: sta1-wlan0,sta1-eth1\n" in printed and "<Host h1: h1-eth0:172.16.0.2 pid=" in printed
 
 
 def test_iperf_right_after_build_waits_for_the_routing_daemons(tmp_path: Path) -> None:

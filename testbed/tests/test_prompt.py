@@ -201,3 +201,11 @@ def test_every_event_of_a_scenario_can_be_given_at_the_prompt(tmp_path: Path) ->
         ("command2", "sta1", "run"),
     ]
     assert nothing_left(tmp_path / "run")
+
+
+def test_the_prompt_lists_interfaces_links_and_radios_as_mininet_wifi(tmp_path: Path) -> None:
+    wires = [{"station": "sta2", "host": "h1"}, {"station": "sta2", "host": "h2"}]
+    answers = prompt(chain(wires=wires), tmp_path / "run", "net", "py net.links", "py sta1.wintfs[0].mac", "exit")
+    told = ["sta1 wlan0:wifi", "sta2 wlan0:wifi eth0:h1-eth0 eth1:h2-eth0", "h1 eth0:sta2-eth0", "h2 eth0:sta2-eth1"]
+    told += ["[sta2-eth0<->h1-eth0, sta2-eth1<->h2-eth0]", "02:00:00:00:00:01"]
+    assert [line for line in told if f"{line}\n" not in answers] == [], answers
