@@ -309,7 +309,9 @@ class Station(Node):
 
     def interface(self, call: str, intf: object) -> WirelessInterface:
         """The radio of this name, by default the first. Raises UsageError for another name."""
-        names = {"None": 0, INTERFACE: 0, **{str(name): index for index, name in enumerate(self.params["wlan"])}}
+        names = {"None": 0, INTERFACE: 0}
+        for index, radio in self.wintfs.items():
+            names |= {radio.name: index, radio.name_of_kind("wlan"): index}
         if str(intf) not in names:
             known = ", ".join(map(str, self.params["wlan"]))
             raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: is no radio of it; use {known}")

@@ -43,7 +43,8 @@ end = time.monotonic() + 60
 while ' 0% packet loss' not in sta1.cmd('ping -c 2 -W 1', sta3.IP()) and time.monotonic() < end:
     pass
 print(sta1.cmd('ping -c 5 -i 0.2', sta3.IP()))
-print(sta1.cmd('iw dev sta1-wlan0 mpath dump'))
+print(sta1.cmd('iw dev sta1-mp0 mpath dump'))
+print(sta1.cmd('iw dev sta1-mp0 info'), sta1.params['wlan'])
 net.stop()
 """
 
@@ -106,6 +107,7 @@ def test_a_mesh_script_finds_a_path_over_a_relay_by_itself(tmp_path):
     answers = output_of(path, tmp_path / "out")
     assert " 0% packet loss" in answers, answers
     assert re.search(r"^02:00:00:00:00:03 02:00:00:00:00:02 ", answers, re.MULTILINE), answers
+    assert "channel 5 (2432 MHz)" in answers and "['sta1-mp0']" in answers, answers
 
 
 ABOUT = """

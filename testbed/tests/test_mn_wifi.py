@@ -506,6 +506,7 @@ def test_a_replay_is_at_each_place_at_its_time():
     ]  # fmt: skip
     timed = movement.replayed("sta1", ["0,0", "10,0"], movement.due("sta1", 2, [1, 6], 1))
     assert [(leg.start_s, leg.speed_mps) for leg in timed] == [(1, math.inf), (1, 2)]
+    assert movement.replayed("sta1", ["0,0", "9,0"], movement.due("sta1", 2, [1, math.inf], 1))[-1].speed_mps == 0
     refused(lambda: movement.due("sta1", 2, [1], 1), "2 places", "1 in time")
 
 

@@ -314,3 +314,19 @@ def test_a_station_without_a_place_stands_beside_the_access_point_that_it_is_lin
     assert [place.x_m for place in net.scenario().positions() if place.name == "sta1"] == [51.0]
     net.addStation("sta2")
     refused(net.scenario, "sta2", "has no position")
+
+
+def test_a_radio_of_a_mesh_has_its_name_and_the_kernel_its_channel():
+    net = Mininet_wifi()
+    for number in (1, 2):
+        sta = net.addStation(f"sta{number}", position=f"{10 * number},0")
+        net.addLink(sta, cls=mesh, ssid="meshNet", intf=f"sta{number}-wlan0", channel=5)
+    assert [radio.name for radio in net.radios()] == ["sta1-mp0", "sta2-mp0"]
+    assert net["sta1"].connections() == [("sta1-mp0", "wifiMesh")] and net["sta1"].MAC("sta1-mp0") == net["sta1"].MAC(
+        "sta1-wlan0"
+    )
+    assert [radio.freq_mhz for radio in net.scenario().radios] == [2432, 2432]  # 2407 + 5 x 5
+    other = Mininet_wifi()
+    other.addLink(other.addStation("sta1", position="0,0"), cls=mesh)
+    other.addLink("sta1", cls=adhoc)
+    assert other["sta1"].wintfs[0].name == "sta1-wlan0" and not other.scenario().radios
