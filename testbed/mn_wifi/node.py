@@ -52,8 +52,10 @@ class Node:
         host = self.net.host_of(self.name)
         if host is None:
             return f"<{type(self).__name__} {self.name}>"
-        addresses = ",".join(f"{name}:{host.nameToIntf[name].IP()}" for name in self.intfNames() if name in host.nameToIntf)
-        return f"<{type(self).__name__} {self.name}: {addresses} pid={host.pid}> "
+        radios = {radio.name: radio.ip for radio in getattr(self, "wintfs", {}).values()}
+        addresses = {name: radios.get(name) if name in radios else host.nameToIntf[name].IP() for name in self.intfNames()}
+        shown = ",".join(f"{name}:{address or None}" for name, address in addresses.items())
+        return f"<{type(self).__name__} {self.name}: {shown} pid={host.pid}> "
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the running host: cmd, popen, pid, sendCmd, intfs ..."""
