@@ -476,6 +476,9 @@ class Mininet_wifi(Powers):
         self._name_devices()
         if self.infrastructure.used:
             self.infrastructure.up(self.standing)
+        for node in self.values():
+            for name, address in node.wire_ips.items():
+                node.set_address(name, address)
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:
             self._draw()

@@ -68,6 +68,9 @@ def test_cables_join_access_points_and_hosts():
     assert net["ap1"].intfNames() == ["ap1-wlan1", "ap1-eth1", "ap1-eth2"] and net["sta1"].connections() == [
         ("sta1-wlan0", "wifi")
     ]
+    h1.setIP("192.168.7.1/24", intf="h1-eth0")
+    assert h1.wire_ips == {"h1-eth0": "192.168.7.1/24"}
+    refused(lambda: h1.setIP("192.168.7.1/24", intf="h1-eth1"), "intf='h1-eth1'", "use h1-eth0")
     addresses = [net.infrastructure.host_address(host) for host in (h1, h2)]
     assert addresses == ["10.0.0.100/8", "10.0.0.6/8"], "after two stations and two access points"
     refused(lambda: net.addLink("ap1", "ap2", bw=10), "bw", "without rate or delay")
