@@ -76,10 +76,11 @@ def check_radios(scenario: "Scenario") -> None:
 
 
 def _check_use(scenario: "Scenario", index: int, radio: StationRadio) -> None:
-    for key in ("name", "freq_mhz"):
-        if getattr(radio, key) is not None and (scenario.stations != "hwsim" or scenario.hwsim.mode != "managed"):
-            text = 'is for stations = "hwsim" and hwsim.mode = "managed"; all others have one radio each, on one channel'
-            raise KeyProblem(("radios", index, key), text)
+    if radio.name is not None and (scenario.stations != "hwsim" or scenario.hwsim.mode != "managed"):
+        text = 'is for stations = "hwsim" and hwsim.mode = "managed"; all others have one radio each'
+        raise KeyProblem(("radios", index, "name"), text)
+    if radio.freq_mhz is not None and scenario.stations != "hwsim":
+        raise KeyProblem(("radios", index, "freq_mhz"), 'is for stations = "hwsim"; all others are on one channel')
     if radio.name is None and not radio.for_medium():
         text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
         raise KeyProblem(("radios", index), text)

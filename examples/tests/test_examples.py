@@ -169,8 +169,9 @@ def test_a_refused_call_is_one_line_with_the_scripts_line(tmp_path):
     assert done.returncode == 2
     assert re.search(r"^manet script: mine\.py: line 3: addSensor: IEEE 802\.15\.4 is not supported", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
-    done = script(written_script(tmp_path, "import mn_wifi.energy\n"), tmp_path / "out2")
-    assert "mine.py: line 1: mn_wifi.energy: is not supported" in done.stderr
+    text = "from mn_wifi.energy import Energy\nEnergy()\n"
+    done = script(written_script(tmp_path, text), tmp_path / "out2")
+    assert "mine.py: line 2: mn_wifi.energy.Energy: is not supported" in done.stderr
 
 
 def test_a_script_that_fails_shows_its_own_trace_and_takes_its_network_down(tmp_path):

@@ -1,5 +1,6 @@
 """The interfaces and links of a script's network, as scripts read them: `sta.wintfs[0]`, `net.links`."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,14 @@ class WirelessInterface:
         """The name of the interface, also in the kernel: `sta1-wlan0`."""
         return str(self.node.params["wlan"][self.id])
 
+    def name_of_kind(self, kind: str) -> str:
+        """Its name as `wlan` or as `mp`: in a mesh of 802.11s, where Mininet-WiFi gives the radio another interface."""
+        return re.sub(r"-(wlan|mp)(\d+)$", rf"-{kind}\2", self.name)
+
     @property
     def radio(self) -> str:
         """Its name in the scenario and in the medium's logs: the station's of a first radio, else that of the interface."""
-        return self.node.name if self.id == 0 else self.name
+        return self.node.name if self.id == 0 else self.name_of_kind("wlan")
 
     @property
     def mac(self) -> str:

@@ -271,7 +271,7 @@ def due(name: str, places: int, times: Sequence[object] | None, points_per_s: fl
         return [(gone + k) / points_per_s for k in range(places)]
     if len(times) != places:
         raise UsageError(f"{name}: {places} places in p and {len(times)} in time; give each place its time")
-    at_s = [number(name, "time", time, 0) for time in times]
+    at_s = [math.inf if str(time) == "inf" else number(name, "time", time, 0) for time in times]  # inf: never
     if any(b < a for a, b in pairwise(at_s)):
         raise UsageError(f"{name}: time goes back; give the times in their order")
     return at_s

@@ -40,6 +40,7 @@ from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.stages import iproute
+from testbed.stages.access_points import CHANNELS, frequency_mhz
 from testbed.stages.medium import RADIOS
 from testbed.stages.pause import Movement
 from testbed.stages.station import NamespaceHost
@@ -182,6 +183,7 @@ class Mininet_wifi(Powers):
             raise UsageError(
                 f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
             )
+        station.params["wlan"][radio.id] = radio.name_of_kind("mp" if cls is links.mesh else "wlan")
         self._adhoc[radio.radio] = {**options, "cls": cls.__name__}
         radio.bss = None  # it was an access point's
         return radio
@@ -330,9 +332,15 @@ class Mininet_wifi(Powers):
     def _radio_entries(self, powers: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
         """The scenario's `radios`; `powers`: of the stations whose power or antenna differs from the first one's."""
         entries: list[dict[str, Any]] = []
+        # of radios in the kernel that it joins to the network, iw shows the channel; 1 is its own
+        ours = self._kind_of_stations() == "hwsim" and self._key("net", "manet") == "manet" and self._mode() != "a"
+        shown = {*CHANNELS} - {1} if ours else set()
         for radio in self.radios():
-            further = {"name": radio.name} if radio.id else {}
-            channel = {"freq_mhz": self.infrastructure.frequency_mhz(radio)} if self.infrastructure.used else {}
+            further = {"name": radio.radio} if radio.id else {}
+            if self.infrastructure.used:
+                channel = {"freq_mhz": self.infrastructure.frequency_mhz(radio)}
+            else:
+                channel = {"freq_mhz": frequency_mhz(radio.channel)} if radio.channel in shown else {}
             if settings_of := {**further, **powers.get(radio.node.name, {}), **channel}:
                 entries.append({"station": radio.node.name, **settings_of})
         return entries
@@ -476,6 +484,9 @@ class Mininet_wifi(Powers):
         self._name_devices()
         if self.infrastructure.used:
             self.infrastructure.up(self.standing)
+        for node in self.values():
+            for name, address in node.wire_ips.items():
+                node.set_address(name, address)
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:
             self._draw()
@@ -537,15 +548,17 @@ class Mininet_wifi(Powers):
     def _name_devices(self) -> None:
         """Set the script's own addresses. Each radio is named `sta1-wlan0`; if `wlan0` is its name, that is added."""
         assert self.standing is not None
-        missing = [station for station in self._with_radios() if station.host.radio.name != station.params["wlan"][0]]
-        lines = {s.host: [f"link property add dev {s.host.radio.name} altname {s.params['wlan'][0]}"] for s in missing}
+        lines: dict[NamespaceHost, list[str]] = {}
+        for station in self._with_radios():
+            for radio, device in zip(station.wintfs.values(), station.host.wintfs.values(), strict=True):
+                station.host.nameToIntf[radio.name] = device
+                if device.name != radio.name:
+                    lines.setdefault(station.host, []).append(f"link property add dev {device.name} altname {radio.name}")
         iproute.batches(lines, "names", self.standing.site.log)
         for host in self._at_wires():
             host.take_address()
         for node in [*self._with_radios(), *self._at_wires()]:
             node.name_wires()
-        for station in self._with_radios():
-            station.host.nameToIntf[station.params["wlan"][0]] = station.host.radio
         for station in self.stations:
             station.take_address()
         for station in self._with_radios():

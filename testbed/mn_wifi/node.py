@@ -47,7 +47,7 @@ class Node:
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         self.net, self.name, self.params = net, name, params
-        self.wire_ips: dict[str, str] = {}  # by the end of a wire; set by build()
+        self.wire_ips: dict[str, str] = {}  # by the end of a wire or cable; set by build()
 
     def __str__(self) -> str:
         return self.name
@@ -56,8 +56,10 @@ class Node:
         host = self.net.host_of(self.name)
         if host is None:
             return f"<{type(self).__name__} {self.name}>"
-        addresses = ",".join(f"{name}:{host.nameToIntf[name].IP()}" for name in self.intfNames() if name in host.nameToIntf)
-        return f"<{type(self).__name__} {self.name}: {addresses} pid={host.pid}> "
+        radios = {radio.name: radio.ip for radio in getattr(self, "wintfs", {}).values()}
+        addresses = {name: radios.get(name) if name in radios else host.nameToIntf[name].IP() for name in self.intfNames()}
+        shown = ",".join(f"{name}:{address or None}" for name, address in addresses.items())
+        return f"<{type(self).__name__} {self.name}: {shown} pid={host.pid}> "
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the running host: cmd, popen, pid, sendCmd, intfs ..."""
@@ -107,7 +109,7 @@ class Node:
         ]
 
     def name_wires(self) -> None:
-        """Give the ends of its wires Mininet-WiFi's names, besides their own, and the addresses that setIP() stated before."""
+        """Give the ends of its wires Mininet-WiFi's names, besides their own."""
         ends, host = self.wire_ends(), self.host
         wires = self.net.standing.network.net.wires
         here = {name: wires[at] for name, at in ends.items()}
@@ -115,8 +117,6 @@ class Node:
         lines = [f"link property add dev {device} altname {name}" for name, device in devices.items()]
         iproute.batches({host: lines} if lines else {}, "names", self.net.standing.site.log)
         host.nameToIntf |= {name: host.nameToIntf[device] for name, device in devices.items()}
-        for name, address in self.wire_ips.items():
-            self.set_address(name, address)
 
     def set_address(self, device: str, address: str) -> None:
         """Give a device that has no routes of the testbed an address, with the kernel's route to its network."""
@@ -129,7 +129,7 @@ class Node:
         """Give the end of a wire or a cable an address, now or in build(); False if `intf` is none of this node."""
         name = str(intf)
         if self.net.standing is None:
-            if found := name in self.wire_ends():
+            if found := name in {**self.cable_ends(), **self.wire_ends()}:
                 self.wire_ips[name] = address
             return found
         if found := name.startswith(("eth", f"{self.name}-eth")) and name in self.host.nameToIntf:
@@ -150,7 +150,7 @@ class Host(Node):
         if intf is None and self.net.standing is None:
             self.params["ip"] = address
         elif not self.set_cable_address(intf or self.host.defaultIntf(), address):
-            raise UsageError(f"{self.name}.setIP: intf={str(intf)!r}: is no interface of it; use {', '.join(self.wire_ends())}")
+            raise UsageError(f"{self.name}.setIP: intf={str(intf)!r}: is no interface of it; use {', '.join(self.intfNames())}")
 
     def take_address(self) -> None:
         """Add the script's address to the first wire's end. The host sends from it, and its gateway delivers to it."""
@@ -316,7 +316,9 @@ class Station(Node):
 
     def interface(self, call: str, intf: object) -> WirelessInterface:
         """The radio of this name, by default the first. Raises UsageError for another name."""
-        names = {"None": 0, INTERFACE: 0, **{str(name): index for index, name in enumerate(self.params["wlan"])}}
+        names = {"None": 0, INTERFACE: 0}
+        for index, radio in self.wintfs.items():
+            names |= {radio.name: index, radio.name_of_kind("wlan"): index}
         if str(intf) not in names:
             known = ", ".join(map(str, self.params["wlan"]))
             raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: is no radio of it; use {known}")

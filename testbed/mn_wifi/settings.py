@@ -178,18 +178,21 @@ MODEL = Arguments(
     | {"velocity_mean", "alpha", "variance", "ac_method", "pointlist", "g_velocity", "aggregation"},
     noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
+        **dict.fromkeys(("epoch", "aggregation_epoch", "velocity"), "is of a model that is not supported; leave it out"),
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
     },
     defaults={"n_groups": 1},
+    takes_all=True,
 )
-START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}))
+START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse", "ac_method"}), takes_all=True)
 MOBILITY = Arguments("mobility", frozenset({"time", "position"}), takes_all=True)
 SERVER = Arguments("socketServer", frozenset({"ip", "port"}))
-STOP = Arguments("stopMobility", frozenset({"time"}))
+STOP = Arguments("stopMobility", frozenset({"time"}), takes_all=True)
 PLOT = Arguments(
     "plotGraph",
     frozenset({"max_x", "max_y", "min_x", "min_y"}),
     noted={name: "the picture is of two dimensions; it has no effect" for name in ("min_z", "max_z")},
+    takes_all=True,
 )
 IPERF = Arguments(
     "iperf",

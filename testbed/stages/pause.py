@@ -47,12 +47,17 @@ class Movement:
         with self._turn:
             old, old_begin_ns, gone_s = self._made, self._begin_ns, self._gone_s
             assert old is not None and self._paused_s is None
+            now_s = (self._medium.ask("status")["model_ns"] - old_begin_ns) / NS_PER_S
             still = self._medium.ask("positions")["positions"]  # also of stations that were moved by hand
             latest: list[Trace] = []
 
             def made_at(begin_ns: int) -> Trace:
                 at_s = max(0, begin_ns - old_begin_ns) / NS_PER_S
-                going = {name: old.position(name, at_s) for name in old.stations() if _goes_on(old, name, at_s)}
+                going = {
+                    name: tuple(still[name]) if _stands(old, name, now_s, at_s) else old.position(name, at_s)
+                    for name in old.stations()
+                    if _goes_on(old, name, at_s)
+                }
                 others = [leg for leg in old.legs if leg.station in going and leg.station not in changed]
                 legs = rest(Trace(old.name, others), at_s, going).legs
                 for name, legs_from in changed.items():
@@ -90,6 +95,12 @@ def _goes_on(made: Trace, station: str, at_s: float) -> bool:
     """Whether the station still moves at `at_s` or later."""
     last = made.courses(station)[-1]
     return last.start_s > at_s or (last.speed_mps > 0 and last.arrival_s > at_s)
+
+
+def _stands(made: Trace, station: str, begin_s: float, end_s: float) -> bool:
+    """Whether the station stands still between two times."""
+    last = [course for course in made.courses(station) if course.start_s <= end_s][-1]
+    return last.start_s <= begin_s and not (last.speed_mps > 0 and last.arrival_s > begin_s)
 
 
 def rest(made: Trace, at_s: float, places: Mapping[str, Sequence[float]]) -> Trace:

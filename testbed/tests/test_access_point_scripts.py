@@ -43,7 +43,8 @@ end = time.monotonic() + 60
 while ' 0% packet loss' not in sta1.cmd('ping -c 2 -W 1', sta3.IP()) and time.monotonic() < end:
     pass
 print(sta1.cmd('ping -c 5 -i 0.2', sta3.IP()))
-print(sta1.cmd('iw dev sta1-wlan0 mpath dump'))
+print(sta1.cmd('iw dev sta1-mp0 mpath dump'))
+print(sta1.cmd('iw dev sta1-mp0 info'), sta1.params['wlan'])
 net.stop()
 """
 
@@ -106,6 +107,7 @@ def test_a_mesh_script_finds_a_path_over_a_relay_by_itself(tmp_path):
     answers = output_of(path, tmp_path / "out")
     assert " 0% packet loss" in answers, answers
     assert re.search(r"^02:00:00:00:00:03 02:00:00:00:00:02 ", answers, re.MULTILINE), answers
+    assert "channel 5 (2432 MHz)" in answers and "['sta1-mp0']" in answers, answers
 
 
 ABOUT = """
@@ -135,6 +137,7 @@ net.addLink(ap1, h1)
 net.build()
 sta1.setIP('192.168.10.1/24', intf='sta1-wlan1')
 sta2.setIP('192.168.10.2/24', intf='sta2-wlan0')
+print('RSSI', sta1.wintfs[0].rssi, sta1.wintfs[0].associatedTo, sta1, net['ap1'], net.links)
 print(sta1.cmd('ping -c 5 -i 0.2 -W 2 10.0.0.9'), sta1.cmd('ping -c 5 -i 0.2 -W 2 192.168.10.2'), sta1.cmd('iw dev'))
 net.stop()
 """
@@ -188,6 +191,8 @@ def test_a_station_is_in_two_networks_by_two_radios(tmp_path):
     answers = answers_of(TWO_RADIOS, tmp_path)
     assert answers.count(" 0% packet loss") == 2, answers
     assert "channel 11 (2462 MHz)" in answers and "channel 1 (2412 MHz)" in answers, answers
+    # 14 dBm and 5 dBi twice, less 40.27 dB over the first metre at 2.462 GHz and 30 dB to 10 m
+    assert "RSSI -46.27 ap1-wlan1 sta1 ap1 [sta1-wlan1, sta2-wlan0, ap1-eth1<->h1-eth0]" in answers, answers
 
 
 def test_stations_in_master_mode_route_between_their_networks(tmp_path):

@@ -206,12 +206,18 @@ def test_arguments_that_mininet_wifi_passes_over_are_notes(capsys, monkeypatch):
     host = net.addHost("h1", position="1,1,0", ip="10.0.0.7/8")
     net.addLink(one, cls=adhoc, flags=3)
     net.addLink(one, host, colour="red")
+    net.setMobilityModel(model="RandomWalk", repetitions=3)
     printed = capsys.readouterr().out
     told = re.findall(r"^\*\*\* note: (\w+): (\w+)=.*it has no effect$", printed, re.MULTILINE)
     own = [name for call, name in told if call == "Mininet_wifi"]
     assert own == ["xterms", "inNamespace", "switch", "host", "build", "listenPort"]
     assert [name for call, name in told if call == "addStation"] == ["ipv6", "IP", "inNamespace", "floor"]
-    assert [(call, name) for call, name in told[10:]] == [("addHost", "position"), ("addLink", "flags"), ("addLink", "colour")]
+    assert [(call, name) for call, name in told[10:]] == [
+        ("addHost", "position"),
+        ("addLink", "flags"),
+        ("addLink", "colour"),
+        ("setMobilityModel", "repetitions"),
+    ]
     assert one.IP() == "10.0.0.1" and net.scenario().ipv6 is False
     refused(lambda: net.addStation("sta2", inNamespace=False), "inNamespace=False", "past the air", "leave it out")
     refused(lambda: net.addHost("h2", inNamespace=False), "inNamespace=False", "leave it out")
@@ -506,6 +512,7 @@ def test_a_replay_is_at_each_place_at_its_time():
     ]  # fmt: skip
     timed = movement.replayed("sta1", ["0,0", "10,0"], movement.due("sta1", 2, [1, 6], 1))
     assert [(leg.start_s, leg.speed_mps) for leg in timed] == [(1, math.inf), (1, 2)]
+    assert movement.replayed("sta1", ["0,0", "9,0"], movement.due("sta1", 2, [1, math.inf], 1))[-1].speed_mps == 0
     refused(lambda: movement.due("sta1", 2, [1], 1), "2 places", "1 in time")
 
 

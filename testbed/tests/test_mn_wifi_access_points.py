@@ -68,6 +68,9 @@ def test_cables_join_access_points_and_hosts():
     assert net["ap1"].intfNames() == ["ap1-wlan1", "ap1-eth1", "ap1-eth2"] and net["sta1"].connections() == [
         ("sta1-wlan0", "wifi")
     ]
+    h1.setIP("192.168.7.1/24", intf="h1-eth0")
+    assert h1.wire_ips == {"h1-eth0": "192.168.7.1/24"}
+    refused(lambda: h1.setIP("192.168.7.1/24", intf="h1-eth1"), "intf='h1-eth1'", "use h1-eth0")
     addresses = [net.infrastructure.host_address(host) for host in (h1, h2)]
     assert addresses == ["10.0.0.100/8", "10.0.0.6/8"], "after two stations and two access points"
     refused(lambda: net.addLink("ap1", "ap2", bw=10), "bw", "without rate or delay")
@@ -323,3 +326,19 @@ def test_a_station_without_a_place_stands_beside_the_access_point_that_it_is_lin
     assert [place.x_m for place in net.scenario().positions() if place.name == "sta1"] == [51.0]
     net.addStation("sta2")
     refused(net.scenario, "sta2", "has no position")
+
+
+def test_a_radio_of_a_mesh_has_its_name_and_the_kernel_its_channel():
+    net = Mininet_wifi()
+    for number in (1, 2):
+        sta = net.addStation(f"sta{number}", position=f"{10 * number},0")
+        net.addLink(sta, cls=mesh, ssid="meshNet", intf=f"sta{number}-wlan0", channel=5)
+    assert [radio.name for radio in net.radios()] == ["sta1-mp0", "sta2-mp0"]
+    assert net["sta1"].connections() == [("sta1-mp0", "wifiMesh")] and net["sta1"].MAC("sta1-mp0") == net["sta1"].MAC(
+        "sta1-wlan0"
+    )
+    assert [radio.freq_mhz for radio in net.scenario().radios] == [2432, 2432]  # 2407 + 5 x 5
+    other = Mininet_wifi()
+    other.addLink(other.addStation("sta1", position="0,0"), cls=mesh)
+    other.addLink("sta1", cls=adhoc)
+    assert other["sta1"].wintfs[0].name == "sta1-wlan0" and not other.scenario().radios

@@ -57,3 +57,30 @@ def test_a_movement_is_interrupted_once_and_continued_once():
     assert [(leg["station"], leg["position"]) for leg in legs][:3] == [
         ("sta1", [41, 0, 0]), ("sta1", [100, 0, 0]), ("sta2", [7, 7, 0]),
     ]  # fmt: skip
+
+
+def test_some_stations_change_their_movement_and_the_others_go_on():
+    """The change counts LEADS_S[0] = 0.3 s after 4 s: sta1 has gone 43 m at 10 m/s. sta2 stands where a hand has put it."""
+    medium = Medium()
+    movement = Movement(medium)
+    playing = movement.play(WALK)
+    medium.now_ns = playing.begin_ns + 4_000_000_000
+    medium.places = {"sta1": [40, 0, 0], "sta2": [8, 8, 0], "sta3": [1, 1, 0]}
+    asked: list[tuple] = []
+
+    def legs_from(time_s: float, here: tuple) -> list[Leg]:
+        asked.append((round(time_s, 6), here))
+        return [Leg(0.0, "sta3", (1, 5, 0), 2)]
+
+    movement.change({"sta3": legs_from})
+    halted = [given["at_ns"] for op, given in medium.requests if op == "halt"][-1]
+    assert halted == playing.begin_ns + 4_300_000_000 and asked == [(4.3, (1, 1, 0))]
+    legs = medium.requests[-1][1]["legs"]
+    assert [(leg["at_ns"] - halted, leg["station"], leg["position"], leg.get("speed_mps")) for leg in legs] == [
+        (0, "sta1", [43, 0, 0], None), (0, "sta1", [100, 0, 0], 10), (0, "sta2", [8, 8, 0], None),
+        (0, "sta3", [1, 1, 0], None), (0, "sta3", [1, 5, 0], 2),
+        (15_700_000_000, "sta1", [100, 50, 0], 5), (25_700_000_000, "sta2", [9, 9, 0], None),
+    ]  # fmt: skip
+    medium.now_ns = halted + 1_000_000_000
+    assert movement.time_s() == pytest.approx(5.3) and movement.played == 1
+    assert movement.pause() and movement.time_s() is None
