@@ -251,14 +251,15 @@ def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> li
 
 
 def end_of(trace: Trace) -> float:
-    """The end of a movement (s): the stated one, or a second after all stations rest."""
+    """The end of a movement (s): the stated one, or when all stations rest; a second if none ever moves."""
     return trace.end_s if trace.end_s else _rests_at_s(trace)
 
 
 def _rests_at_s(trace: Trace) -> float:
-    """A second after the last arrival, s, so that a trace without movement has a length, too."""
-    ends = [course.arrival_s for station in trace.stations() for course in trace.courses(station) if course.speed_mps > 0]
-    return min(max([0.0, *ends]) + 1.0, MAX_TIME_S)
+    """The last arrival or row, s."""
+    courses = [course for station in trace.stations() for course in trace.courses(station)]
+    ends = (course.arrival_s if course.speed_mps > 0 else course.start_s for course in courses)
+    return min(max(ends, default=0.0) or 1.0, MAX_TIME_S)
 
 
 def _pieces(trace: Trace, station: str, end_s: float) -> np.ndarray:

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 from mobility.trace import Trace
 
+MIN_JUMP_M = 1e-6  # less is a rounding error
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -37,7 +39,7 @@ def summary(trace: Trace, begin_s: float, end_s: float) -> Summary:
                 continue
             corners.append(trace.position(station, begins_s))
             if math.isinf(course.speed_mps):
-                jumps += begin_s <= course.start_s <= end_s and course.origin != course.to
+                jumps += begin_s <= course.start_s <= end_s and math.dist(course.origin, course.to) > MIN_JUMP_M
                 continue
             lasts_s = min(course.arrival_s, ends_s) - begins_s
             if course.speed_mps > 0 and lasts_s > 0:

@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 FORMAT = "# manet-trace/1"
@@ -18,7 +19,7 @@ HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
 MAX_COORDINATE_M = 1e7  # as in medium/src/trace.rs
 MAX_TIME_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
-MAX_BYTES = 1 << 28  # 256 MiB of text: a million legs are about a quarter of it
+MAX_BYTES = 1 << 26  # of a movement file, packed or unpacked: a million legs
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
 
 Position = tuple[float, float, float]
@@ -80,7 +81,8 @@ class Course:
 @dataclass
 class Trace:
     """The content of a trace. `end_s` is its planned length and `mean_mps` the mean speed of the model, None if not stated;
-    `remarks` are further lines of a third-party file, which are kept."""
+    `remarks` are further lines of a third-party file, which are kept, and `numbers` its numbers of the stations, if not 0, 1, ...
+    `notes` say how it was read, for the user."""
 
     name: str
     legs: list[Leg]
@@ -88,6 +90,8 @@ class Trace:
     end_line: int = 0
     mean_mps: float | None = None
     remarks: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
     _courses: dict[str, list[Course]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -155,6 +159,20 @@ def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Le
     return [Leg(0.0, name, (x, y, z), 0.0) for name, x, y, z in positions]
 
 
+def through(station: str, points: Sequence[tuple[float, Position]], line: int = 0) -> list[Leg]:
+    """The legs of a station that is at each point (x, y, z) at its time (s, rising) and goes straight in between. A move of less
+    than a nanosecond, the resolution of a trace, is a jump."""
+    legs = [Leg(0.0, station, points[0][1], 0.0, line)]
+    for (t0, a), (t1, b) in pairwise(points):
+        if t1 - t0 > 1e-9:
+            legs += [Leg(t0, station, b, math.dist(a, b) / (t1 - t0), line)] if a != b else []
+        elif a != b:
+            legs.append(Leg(t1, station, b, math.inf, line))
+    if points[-1][0] > legs[-1].start_s and points[-1][1] == points[-2:][0][1]:
+        legs.append(Leg(points[-1][0], station, points[-1][1], 0.0, line))  # it is known to stand until then
+    return legs
+
+
 def write(legs: Sequence[Leg], end_s: float | None = None, mean_mps: float | None = None) -> str:
     """The text of a trace; legs may be in any order, simultaneous ones keep theirs."""
     stated = (("end_s", end_s), ("mean_speed_mps", mean_mps))
@@ -178,10 +196,15 @@ def content_of(path: Path) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise TraceError(f"{path}: is no regular file; give the path of a movement file")
         if found.st_size > MAX_BYTES:
-            raise TraceError(f"{path}: has {found.st_size >> 20} MiB, of at most {MAX_BYTES >> 20}; give a shorter movement")
+            raise TraceError(f"{path}: {too_large(found.st_size)}")
         return path.read_bytes()
     except OSError as problem:
         raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
+
+
+def too_large(size: int) -> str:
+    """The error text for a file of `size` bytes, or for one that unpacks to at least as many."""
+    return f"has {size} bytes, of at most {MAX_BYTES} ({MAX_BYTES >> 20} MiB), packed or not; give a shorter movement"
 
 
 def as_text(data: bytes, name: str) -> str:

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.models import STRICT, KeyProblem, as_tuple, check_length
 from scenarios.quantities import Bytes, Whole
 
 MIN_MEMORY = 1 << 20  # a program that is smaller does not start
@@ -29,6 +29,7 @@ MAX_CPU = 1024.0
 def _with_a_program(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0]:
         raise ValueError("its first word must be the name or path of a program; write it there")
+    check_length(words)
     return words
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHa
 from mobility.trace import is_inside, outside
 from scenarios import owned
 from scenarios.errors import shortened
-from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.models import STRICT, KeyProblem, as_tuple, check_length
 from scenarios.quantities import Coordinate, Seconds, Speed
 
 # The kinds of events, by the key that selects them: required keys, optional keys.
@@ -28,7 +28,6 @@ ACTIONS = ("stop", "kill", "restart")  # on a command that an earlier event star
 Action = Annotated[str, Field(json_schema_extra={"enum": list(ACTIONS)})]
 DONE = {"start": "started", "stop": "stopped", "restart": "restarted", "kill": "killed"}
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")  # of a command: it is part of the name of its log
-MAX_WORDS, MAX_WORD = 256, 4096
 BRACES = "write {{ and }} for braces of the word itself"
 
 
@@ -101,9 +100,7 @@ class Event(BaseModel):
             return
         if not self.command or not self.command[0] or fields_of(self.command[:1]):
             raise KeyProblem(("command",), "its first word must be the name or path of a program; write it there")
-        if len(self.command) > MAX_WORDS or any(len(word) > MAX_WORD for word in self.command):
-            text = f"has more than {MAX_WORDS} words, or a word of more than {MAX_WORD} characters; write a script"
-            raise KeyProblem(("command",), text)
+        check_length(self.command)
         fields_of(self.command)
 
     @model_serializer(mode="wrap")

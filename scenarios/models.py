@@ -13,6 +13,16 @@ class KeyProblem(ValueError):
         self.path = path
 
 
+MAX_WORDS, MAX_WORD = 256, 4096  # of a command line
+
+
+def check_length(words: tuple[str, ...]) -> None:
+    """KeyProblem for a command line that is too long."""
+    if len(words) > MAX_WORDS or any(len(word) > MAX_WORD for word in words):
+        text = f"has more than {MAX_WORDS} words, or a word of more than {MAX_WORD} characters; write a script"
+        raise KeyProblem((), text)
+
+
 def as_tuple(value: object) -> object:
     """Lists of TOML and JSON as tuples, which frozen models hold."""
     return tuple(as_tuple(item) for item in value) if isinstance(value, list) else value

@@ -1,9 +1,8 @@
 """Movement files of a scenario: the file of a seed, and its movement scaled and renamed for the scenario's stations."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from mobility import files, trace
+from mobility import files
 from mobility.replay import scaled
 from mobility.trace import Trace, TraceError
 from scenarios.errors import UsageError
@@ -31,7 +30,7 @@ def file_for(movement: Replay, seed: int) -> Path:
 
 def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) -> Trace:
     """A file's movement, scaled as `movement` says, from `begin_s` on; node i is the ith station of the scenario."""
-    made = trace.read(path, stations) if path.name.endswith(".csv") else _renamed(files.read(path), stations)
+    made = files.read(path, stations)
     factor = movement.factor or 1.0
     if movement.speed is not None:
         if made.mean_mps is None:
@@ -41,13 +40,3 @@ def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) 
     end_s = None if made.end_s is None else begin_s + made.end_s / factor
     mean_mps = None if made.mean_mps is None else made.mean_mps * factor
     return Trace(made.name, scaled(made.legs, factor, begin_s), end_s, made.end_line, mean_mps)
-
-
-def _renamed(made: Trace, stations: list[str]) -> Trace:
-    nodes = made.stations()
-    if len(nodes) > len(stations):
-        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout the same number"
-        raise TraceError(f"{made.name}: {text}")
-    names = dict(zip(nodes, stations, strict=False))
-    legs = [replace(leg, station=names[leg.station]) for leg in made.legs]
-    return Trace(made.name, legs, made.end_s, made.end_line, made.mean_mps)

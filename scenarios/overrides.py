@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from scenarios.errors import UsageError, shortened
 from scenarios.routing import PRESETS
+from scenarios.toml_lines import MAX_PARTS, TOO_MANY_PARTS, TooMuch, parse
 from scenarios.toml_lines import Path as KeyPath
 
 SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
@@ -38,6 +39,8 @@ class Change:
         key, equals, written = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {shortened(setting)}: is not key=value; write for example --set hops=3")
+        if key.count(".") >= MAX_PARTS:
+            raise UsageError(f"--set {shortened(setting)}: {TOO_MANY_PARTS}")
         return cls(key.strip(), parse_value(written.strip()), f"--set {shortened(setting)}")
 
     def of(self, values: Any) -> Any:
@@ -70,10 +73,12 @@ class Change:
 def parse_value(written: str) -> Any:
     """A TOML value; any other text is a string, so words need no quotes in a shell."""
     try:
-        keys = tomllib.loads(f"value = {written}")
+        keys, _lines = parse(f"value = {written}")
         return keys["value"] if len(keys) == 1 else written  # a line break begins another key
     except tomllib.TOMLDecodeError:
         return written
+    except TooMuch as problem:
+        raise UsageError(f"--set: {shortened(written, 20)}: {problem}") from None
     except RecursionError:
         text = "lists or tables are nested too deep; no key needs more than five levels"
         raise UsageError(f"--set: {shortened(written, 20)}: {text}") from None

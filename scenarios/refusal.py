@@ -113,6 +113,8 @@ def _worded(error: ErrorDetails, model: type[BaseModel], path: KeyPath) -> tuple
         unit = unit_at(model, path)
         each = " of numbers" if unit and expected.endswith("a list") else ""
         return path, _mistyped(given, expected + each + (f" in {unit} ({NAMES[unit]})" if unit else ""))
+    if kind == "too_long" and isinstance(given, list | tuple):
+        return path, f"has {len(given)} entries; give at most {ctx['max_length']}"
     return path, f"{error['msg'][0].lower()}{error['msg'][1:]}; correct it"
 
 

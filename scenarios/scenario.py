@@ -51,6 +51,8 @@ MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
 DEFAULT_SPACING_M = 200.0
 MIN_DURATION_S = 0.1  # of a measurement
+MAX_RADIOS = 10_000  # entries of `radios`
+MAX_FLOWS = 10_000  # each has a port of its own, up to 65535
 # SACK of a TCP that does not set it: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
 SACK_OF_PROFILE = {"period": False, "modern": True}
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
@@ -127,16 +129,18 @@ class Scenario(BaseModel):
     columns: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
     spacing: Length | None = None
     places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(as_tuple)] = Field(
-        None, alias="positions"
+        None, alias="positions", max_length=MAX_STATIONS
     )
     area: Annotated[tuple[Length, Length] | None, BeforeValidator(as_tuple)] = None
 
     net: Literal["manet", "mininet-wifi"] = "manet"
-    stations: Annotated[Literal["tap", "hwsim"] | tuple[Container, ...], BeforeValidator(as_tuple)] = "tap"
+    stations: Annotated[
+        Literal["tap", "hwsim"] | Annotated[tuple[Container, ...], Field(max_length=MAX_STATIONS)], BeforeValidator(as_tuple)
+    ] = "tap"
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     radio_overrides: Annotated[dict[str, bool | int | float | str], AfterValidator(_within_limits)] = Field(default_factory=dict)
-    radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = ()
+    radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
     propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
@@ -167,7 +171,7 @@ class Scenario(BaseModel):
     mss: Bytes | None = Field(None, ge=MIN_MSS, le=MAX_MTU - TCP_HEADERS)
 
     traffic: KindOfDefaultFlows = DEFAULT_KIND
-    flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
+    flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_FLOWS)
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
     duration: Seconds = Field(30.0, ge=MIN_DURATION_S, le=86_400)
     traffic_at: Seconds | None = Field(None, ge=0, le=3600)

@@ -14,9 +14,9 @@ from typing import Any
 
 from scenarios.document import Document, Place, dotted
 from scenarios.errors import UsageError, did_you_mean, shortened
-from scenarios.toml_lines import Duplicate, duplicate, locate
+from scenarios.toml_lines import Duplicate, TooMuch, duplicate, parse
 
-MAX_FILE_BYTES = 16 << 20  # of a definition; the largest of the project has 6 kB
+MAX_FILE_BYTES = 1 << 20  # of a definition, as of a request; read within a second. The largest of the project has 6 kB
 BASE = "base"
 MAX_BASES = 8  # nested; more would be hard to understand
 _PLACE = re.compile(r"line (\d+), column (\d+)\)")
@@ -85,7 +85,9 @@ def _over(base: Document, own: Document) -> Document:
 def _read(path: Path, name: str) -> Document:
     try:
         text = _text_of(path)
-        tables, lines = tomllib.loads(text), locate(text)
+        tables, lines = parse(text)
+    except TooMuch as problem:
+        raise UsageError(f"{path}: line {problem.line}: {problem}") from None
     except OSError as problem:
         raise UsageError(f"{path}: cannot be read ({problem.strerror}); give the path of a TOML file") from None
     except RecursionError:
@@ -125,5 +127,6 @@ def _text_of(path: Path) -> str:
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path}: is no plain file; give the path of a TOML file")
     if status.st_size > MAX_FILE_BYTES:
-        raise UsageError(f"{path}: has {status.st_size >> 20} MiB, above {MAX_FILE_BYTES >> 20}; give the path of a TOML file")
+        text = f"has {status.st_size} bytes, of at most {MAX_FILE_BYTES}; shorten it (a movement may be a file of its own)"
+        raise UsageError(f"{path}: {text}")
     return path.read_text(encoding="utf-8")

@@ -1,17 +1,35 @@
 """The lines of the keys of a TOML file, for error messages.
 
-Reads text that `tomllib` has already accepted (TOML 1.0), hence checks nothing; it only tracks tables, keys and the
-nesting of values. Keys are paths such as ("scenario", "flows", 0, "from"); elements of arrays are numbered. The exception is
-`duplicate`, for text that `tomllib` refused since a key stands twice in it.
+Reads TOML 1.0 in time proportional to the text and checks only the sizes of keys, tables and lists. Keys are paths such as
+("scenario", "flows", 0, "from"); elements of arrays are numbered. Of text that is no TOML the lines are meaningless, and so
+`locate` gives none or some of no use; `duplicate` is for text in which a key stands twice.
 """
 
 import re
+import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 Path = tuple[str | int, ...]
+MAX_PARTS = 32  # of a dotted key; no key needs more than five. `tomllib` takes time with the cube of their number
+MAX_KEYS = 1000  # of a table; a scenario has some 60
+MAX_ENTRIES = 30_000  # of a list; an experiment has at most 10000 cells
+TOO_MANY_PARTS = f"a dotted key has more than {MAX_PARTS} parts; no key needs more than five"
+TOO_MANY_KEYS = f"is one key more than the {MAX_KEYS} that a table may have; a scenario has some 60; remove what is no key"
+TOO_MANY_ENTRIES = f"a list has more than {MAX_ENTRIES} entries; shorten it"
 _KEY_PART = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
+_BLANK = {"": re.compile(r"(?:\s+|#[^\n]*)*"), ",": re.compile(r"(?:[\s,]+|#[^\n]*)*")}  # blanks and comments, and commas
+_PLAIN = re.compile(r"[^,\]}\n#]*")  # a number, a date, true or false
 _ORDINARY = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^']+")}  # characters that neither end a string nor escape
+
+
+class TooMuch(Exception):
+    """A key of more than MAX_PARTS parts, a table of more than MAX_KEYS keys, or a list of more than MAX_ENTRIES entries."""
+
+    def __init__(self, text: str, line: int = 0) -> None:
+        super().__init__(text)
+        self.line = line
 
 
 @dataclass(frozen=True)
@@ -32,9 +50,18 @@ def line_of(lines: dict[Path, int], path: Path) -> int | None:
     return None
 
 
+def parse(text: str) -> tuple[dict[str, Any], dict[Path, int]]:
+    """The tables of a TOML text, and the lines of its keys. Raises TooMuch, tomllib's TOMLDecodeError, RecursionError."""
+    lines = locate(text)
+    return tomllib.loads(text), lines
+
+
 def locate(text: str) -> dict[Path, int]:
-    """Maps every key, table and array element of `text` to its line, counted from 1."""
-    return _Locator(text).run()
+    """Maps every key, table and array element of `text` to its line, counted from 1; nothing if the text is no TOML. Raises
+    TooMuch."""
+    with suppress(IndexError, ValueError, RecursionError):
+        return _Locator(text).run()
+    return {}
 
 
 def duplicate(text: str) -> Duplicate | None:
@@ -49,8 +76,10 @@ class _Locator:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.line, self.counted_to = 1, 0  # the line in which the text that was counted ends
         self.lines: dict[Path, int] = {}
         self.table: Path = ()
+        self.keys: dict[Path, int] = {}  # the number of keys of a table
         self.array_counts: dict[Path, int] = {}
         self.values: set[Path] = set()
         self.duplicate: Duplicate | None = None
@@ -66,17 +95,13 @@ class _Locator:
         return self.lines
 
     def _line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        self.line += self.text.count("\n", self.counted_to, self.at)
+        self.counted_to = self.at
+        return self.line
 
     def _skip_blank(self, also: str = "") -> None:
-        while self.at < len(self.text):
-            if self.text[self.at] == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            elif self.text[self.at].isspace() or self.text[self.at] in also:
-                self.at += 1
-            else:
-                return
+        blank = _BLANK[also].match(self.text, self.at)
+        self.at = blank.end() if blank else self.at
 
     def _key(self) -> Path:
         parts: list[str] = []
@@ -86,6 +111,8 @@ class _Locator:
             if match is None:
                 return tuple(parts)
             parts.append(next(group for group in match.groups() if group is not None))
+            if len(parts) > MAX_PARTS:
+                raise TooMuch(TOO_MANY_PARTS, self._line())
             self.at = match.end()
             self._skip_blank()
             if not self.text.startswith(".", self.at):
@@ -111,7 +138,8 @@ class _Locator:
             count = self.array_counts.get(table, 0)
             self.array_counts[table] = count + 1
             table += (count,)
-        self.lines.setdefault(table, line)
+        if table not in self.lines:
+            self._begin(table, line)
         self.table = table
         self.at += 2 if is_array else 1
 
@@ -122,11 +150,19 @@ class _Locator:
         for length in range(len(table) + 1, len(path) + 1):
             if path[:length] in (self.lines if length == len(path) else self.values):
                 self._twice(path[:length], line)
-            self.lines.setdefault(path[:length], line)
+            if path[:length] not in self.lines:
+                self._begin(path[:length], line)
         self.values.add(path)
         self.at = self.text.index("=", self.at) + 1
         self._skip_blank()
         self._value(path)
+
+    def _begin(self, path: Path, line: int) -> None:
+        """Note a new key or table, which counts as a key of the table around it."""
+        self.lines[path] = line
+        self.keys[path[:-1]] = number = self.keys.get(path[:-1], 0) + 1
+        if number > MAX_KEYS and not isinstance(path[-1], int):
+            raise TooMuch(TOO_MANY_KEYS, line)
 
     def _twice(self, path: Path, line: int, is_table: bool = False) -> None:
         self.duplicate = self.duplicate or Duplicate(path, self.lines[path], line, is_table)
@@ -140,14 +176,16 @@ class _Locator:
         elif opening == "{":
             self._inline_table(path)
         else:
-            while self.at < len(self.text) and self.text[self.at] not in ",]}\n#":
-                self.at += 1
+            plain = _PLAIN.match(self.text, self.at)
+            self.at = plain.end() if plain else self.at
 
     def _string(self) -> None:
         quote = self.text[self.at]
         quotes = quote * 3 if self.text.startswith(quote * 3, self.at) else quote
         self.at += len(quotes)
         while not self.text.startswith(quotes, self.at):
+            if self.at >= len(self.text):
+                raise IndexError
             ordinary = _ORDINARY[quote].match(self.text, self.at)
             if ordinary:
                 self.at = ordinary.end()
@@ -162,8 +200,13 @@ class _Locator:
         index = 0
         self._skip_blank(also=",")
         while self.text[self.at] != "]":
+            begin = self.at
             self.lines.setdefault((*path, index), self._line())
             self._value((*path, index))
+            if self.at == begin:
+                raise ValueError  # no value stands here
+            if index == MAX_ENTRIES:
+                raise TooMuch(TOO_MANY_ENTRIES, self._line())
             index += 1
             self._skip_blank(also=",")
         self.at += 1

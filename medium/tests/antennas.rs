@@ -79,5 +79,5 @@ fn a_power_out_of_limits_or_under_a_model_with_ranges_of_its_own_is_refused() {
     let disc = refusal(1.0, r#"{"model": "disc", "range_m": 100.0, "sense_m": 200.0}"#);
     assert!(disc.starts_with("key \"stations[0]\": the propagation model disc has ranges of its own"), "{disc}");
     let zero = refusal(0.0, r#"{"model": "two-ray"}"#);
-    assert!(zero.starts_with("key \"stations[0].tx_power_w\": 0 is not above 0"), "{zero}");
+    assert!(zero.starts_with("key \"stations[0].tx_power_w\": 0 is not between 0.0000000000001 and 1000"), "{zero}");
 }

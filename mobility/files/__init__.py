@@ -1,69 +1,126 @@
 """Movement files of this project and of other programs, read into a trace and written from one.
 
-| ending | format | read | written |
-|---|---|---|---|
-| `.csv` | trace (formats/trace.md) | yes | yes |
-| `.tcl`, `.ns_movements` | ns-2's setdest scripts | yes | yes |
-| `.movements`, `.movements.gz` | BonnMotion's | yes | yes (not packed) |
-| `.gpx` | GPS tracks | yes | no |
+| format | found by | written as |
+|---|---|---|
+| trace (formats/trace.md) | its first line | `.csv` |
+| ns-2's scripts: of `setdest`, SUMO's `traceExporter.py`, CORE | a line `$node_(...)` or `$ns_` | `.tcl`, `.ns_movements` |
+| BonnMotion's | lines of numbers | `.movements` |
+| GPS tracks (GPX) | its element | - |
+| SUMO's floating car data (FCD) | its element | - |
 
-Nodes that have numbers in a file become `sta1`, `sta2`, ... in their order. Whatever a file holds, the only error is
-`TraceError`, one line that names the file, the line and the remedy.
+A file is known by its content, whatever its name; each may be packed with gzip. Nodes that have numbers in a file become `sta1`,
+`sta2`, ... in their order. Whatever a file holds, the only error is `TraceError`, one line that names the file, the line and the
+remedy.
 """
 
-from collections.abc import Callable
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mobility import trace
-from mobility.files import bonnmotion, gpx, ns2
-from mobility.trace import Trace, TraceError
+from mobility.files import bonnmotion, fcd, gpx, ns2
+from mobility.trace import MAX_BYTES, Trace, TraceError
 
-
-def _csv(data: bytes, name: str) -> Trace:
-    return trace.parse(trace.as_text(data, name), name)
-
-
-PARSERS: dict[str, Callable[[bytes, str], Trace]] = {
-    ".csv": _csv,
-    ".tcl": ns2.parse,
-    ".ns_movements": ns2.parse,
-    ".movements": bonnmotion.parse,
-    ".movements.gz": bonnmotion.parse_packed,
-    ".gpx": gpx.parse,
-}
+Parser = Callable[[bytes, str], Trace]
 WRITERS: dict[str, Callable[[Trace], str]] = {
     ".csv": lambda made: trace.write(made.legs, made.end_s, made.mean_mps),
     ".tcl": ns2.write,
     ".ns_movements": ns2.write,
     ".movements": bonnmotion.write,
 }
+HEAD = 1 << 16  # bytes that hold the first element of an XML file
+KINDS = "a trace (CSV), an ns-2 script, a BonnMotion file, GPX or SUMO's FCD"
+_SCRIPT = re.compile(rb"^[ \t]*\$(?:ns_?|god_?|node_?|n)[ \t(]", re.MULTILINE)
+_NUMBERS = re.compile(rb"(?:\s|#[^\n]*\n)*[-+.\d]")
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z][\w.-]*)")
 
 
-def read(path: Path) -> Trace:
-    """Read the movement in `path`; the suffix selects the format. TraceError names file and line."""
-    parser = PARSERS.get(_ending(path, PARSERS))
-    data = trace.content_of(path)
-    if parser is bonnmotion.parse or parser is bonnmotion.parse_packed:
-        params = path.with_name(path.name.partition(".movements")[0] + ".params")
-        return parser(data, str(path), bonnmotion.read_params(params) if params.is_file() else None)
-    return parser(data, str(path))
+def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
+    """Read the movement in `path`. TraceError names file and line. `stations`: of a scenario; a trace names some of them, and of
+    any other file the ith node is the ith of them."""
+    return parse(trace.content_of(path), path, stations)
+
+
+def parse(data: bytes, path: Path, stations: Sequence[str] | None = None) -> Trace:
+    """As `read`, of the content of `path`."""
+    name = str(path)
+    data = _unpacked(data, name)
+    parser = _parser_of(data, path)
+    if parser is _trace:
+        return trace.parse(trace.as_text(data, name), name, stations)
+    if parser is bonnmotion.parse:
+        params = path.with_name(path.name.removesuffix(".gz")).with_suffix(".params")
+        made = bonnmotion.parse(data, name, bonnmotion.read_params(params) if params.is_file() else None)
+    else:
+        made = parser(data, name)
+    return made if stations is None else _renamed(made, stations)
 
 
 def texts(made: Trace, path: Path) -> dict[Path, str]:
     """The movement as files to write, by their paths; the suffix of `path` selects the format. TraceError for a movement that the
     format cannot hold."""
-    ending = _ending(path, WRITERS)
+    ending = max((ending for ending in WRITERS if path.name.endswith(ending)), key=len, default=None)
+    if ending is None:
+        raise TraceError(f"{path}: unknown format; give a name that ends in one of {', '.join(WRITERS)}")
     more = {path.with_suffix(".params"): bonnmotion.params(made)} if ending == ".movements" else {}
     return {path: WRITERS[ending](made), **more}
 
 
 def is_movement(name: str) -> bool:
-    """Whether the suffix of a name is one of a readable format."""
-    return any(name.endswith(ending) for ending in PARSERS)
+    """Whether a name is that of a file: it has a suffix, or leads into a folder."""
+    return "/" in name or "." in name
 
 
-def _ending(path: Path, known: dict) -> str:
-    found = [ending for ending in known if path.name.endswith(ending)]
-    if not found:
-        raise TraceError(f"{path}: unknown format; give a name that ends in one of {', '.join(known)}")
-    return max(found, key=len)
+def _parser_of(data: bytes, path: Path) -> Parser:
+    start = data[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"<"):
+        kind = _ELEMENT.search(_COMMENT.sub(b"", start))  # SUMO writes its configuration into one
+        known = {b"gpx": gpx.parse, b"fcd-export": fcd.parse}
+        if kind is None or kind[1] not in known:
+            raise TraceError(f"{path}: is XML, but neither GPX nor SUMO's FCD; give {KINDS}")
+        return known[kind[1]]
+    if start.startswith(b"# manet-trace") or path.suffix == ".csv":
+        return _trace
+    if _SCRIPT.search(data):
+        return ns2.parse
+    if _NUMBERS.match(data):
+        return bonnmotion.parse
+    by_suffix = {".tcl": ns2.parse, ".ns_movements": ns2.parse, ".movements": bonnmotion.parse, ".gpx": gpx.parse}
+    if path.suffix not in by_suffix:
+        raise TraceError(f"{path}: is no movement of a known format; give {KINDS}")
+    return by_suffix[path.suffix]  # its error says what is wrong
+
+
+def _trace(data: bytes, name: str) -> Trace:
+    return trace.parse(trace.as_text(data, name), name)
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    """The content of a file that may be packed with gzip, up to MAX_BYTES of it."""
+    if not data.startswith(b"\x1f\x8b"):
+        if name.endswith(".gz"):
+            raise TraceError(f"{name}: is not packed with gzip; unpack it, or take .gz off its name")
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            unpacked = packed.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        raise TraceError(f"{name}: is packed with gzip, and damaged or cut off; pack the file again") from None
+    if len(unpacked) > MAX_BYTES:
+        raise TraceError(f"{name}: {trace.too_large(len(unpacked))}")
+    return unpacked
+
+
+def _renamed(made: Trace, stations: Sequence[str]) -> Trace:
+    nodes = made.stations()
+    if len(nodes) > len(stations):
+        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout the same number"
+        raise TraceError(f"{made.name}: {text}")
+    names = dict(zip(nodes, stations, strict=False))
+    legs = [replace(leg, station=names[leg.station]) for leg in made.legs]
+    return Trace(made.name, legs, made.end_s, made.end_line, made.mean_mps, notes=made.notes)

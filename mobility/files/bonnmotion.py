@@ -11,17 +11,16 @@ further up and right. Read here, nothing is added. (3) A first waypoint later th
 Geographic files (`.geo.movements`) are in degrees: not read.
 """
 
-import gzip
-import io
 import math
-import zlib
+import re
 from itertools import pairwise
 from pathlib import Path
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text, plain_number
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text, plain_number, through
 
 MAX_NODES = 1000  # as topologies/layouts.py
-MAX_UNPACKED_BYTES = 200_000_000  # of an unpacked file
+MAX_NUMBERS = 4_000_000  # of a file: a million waypoints t x y z
+_WORD = re.compile(r"\S+")
 Waypoint = tuple[float, float, float, float]  # t, x, y, z
 
 
@@ -34,18 +33,6 @@ def read_params(path: Path) -> dict[str, str]:
 def parse(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
     """A checked movement; errors call it `name`. TraceError names the line."""
     return _Parser(name, params or {}).run(as_text(data, name))
-
-
-def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
-    """`parse` for a gzip-packed file."""
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            unpacked = packed.read(MAX_UNPACKED_BYTES + 1)
-    except (OSError, EOFError, zlib.error):
-        raise TraceError(f"{name}: is not packed with gzip, or is cut off; unpack it and give the .movements file") from None
-    if len(unpacked) > MAX_UNPACKED_BYTES:
-        raise TraceError(f"{name}: unpacks to more than {MAX_UNPACKED_BYTES} bytes; shorten the scenario")
-    return parse(unpacked, name, params)
 
 
 def write(trace: Trace) -> str:
@@ -91,13 +78,19 @@ class _Parser:
         self.name, self.params, self.line = name, params, 0
 
     def run(self, text: str) -> Trace:
-        rows = []
+        rows: list[tuple[int, list[float]]] = []
+        numbers = 0
         for self.line, raw in enumerate(text.split("\n"), start=1):
             line = raw.strip()
             if line and not line.startswith("#"):
-                rows.append((self.line, [self._number(word) for word in line.split()]))
+                self._expect(len(rows) < MAX_NODES, f"is one node more than the {MAX_NODES} that a file may have; shorten it")
+                rows.append((self.line, []))
+                for word in _WORD.finditer(line):
+                    numbers += 1
+                    self._expect(numbers <= MAX_NUMBERS, f"the file has more than {MAX_NUMBERS} numbers; shorten the scenario")
+                    rows[-1][1].append(self._number(word[0]))
         self.line = 0
-        self._expect(0 < len(rows) <= MAX_NODES, f"{len(rows)} nodes; a file has 1 to {MAX_NODES} lines, one a node")
+        self._expect(bool(rows), f"0 nodes; a file has 1 to {MAX_NODES} lines, one a node")
         nodes = self.params.get("nn", str(len(rows)))
         text = f"{len(rows)} lines, but nn={nodes[:20]} in .params; give the .params that belongs to it"
         self._expect(nodes == str(len(rows)), text)
@@ -137,13 +130,7 @@ class _Parser:
         for time_s, *place in points:
             good = time_s <= MAX_TIME_S and all(abs(value) <= MAX_COORDINATE_M for value in place)
             self._expect(good, f"a waypoint at {time_s:g} s is outside of {MAX_TIME_S:g} s or {MAX_COORDINATE_M:g} m; correct it")
-        legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0, self.line)]
-        for (t0, *a), (t1, *b) in pairwise(points):
-            lasts_s = t1 - t0
-            # a move of less than a nanosecond, the resolution of a trace, is a jump
-            speed = math.dist(a, b) / lasts_s if lasts_s > 1e-9 else math.inf
-            legs.append(Leg(t0 if math.isfinite(speed) else t1, station, tuple(b), speed, self.line))
-        return legs
+        return through(station, [(time_s, (x, y, z)) for time_s, x, y, z in points], self.line)
 
     def _number(self, text: str) -> float:
         value = plain_number(text)

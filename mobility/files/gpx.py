@@ -9,12 +9,10 @@ the lowest. A point without a time is an error: the speed would be unknown.
 
 import math
 import re
-import xml.parsers.expat
 from datetime import UTC, datetime
-from itertools import pairwise
-from typing import NoReturn
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, plain_number
+from mobility.files.xml_events import XmlReader
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Position, Trace, TraceError, through
 
 EARTH_M = 6_371_000.0
 MAX_TRACKS = 1000  # as topologies/layouts.py
@@ -53,44 +51,24 @@ def parse(data: bytes, name: str) -> Trace:
     return Trace(name, [*(own[0] for own in legs), *rest], end_s)
 
 
-def _legs(station: str, points: list[tuple[float, tuple]], name: str) -> list[Leg]:
+def _legs(station: str, points: list[tuple[float, Position]], name: str) -> list[Leg]:
     for time_s, place in points:
         if time_s > MAX_TIME_S or any(abs(value) > MAX_COORDINATE_M for value in place):
             text = f"{station} goes further than {MAX_COORDINATE_M:g} m or {MAX_TIME_S:g} s; cut the tracks to one outing"
             raise TraceError(f"{name}: {text}")
-    legs = [Leg(0.0, station, points[0][1], 0.0)]
-    for (t0, a), (t1, b) in pairwise(points):
-        speed = math.dist(a, b) / (t1 - t0) if t1 - t0 > 1e-9 else math.inf
-        legs.append(Leg(t0 if math.isfinite(speed) else t1, station, b, speed))
-    return legs
+    return through(station, points)
 
 
-class _Reader:
-    """Expat's events, which have line numbers; a document type is refused, which prevents entity expansion."""
-
+class _Reader(XmlReader):
     def __init__(self, name: str) -> None:
-        self.name = name
+        super().__init__(name, "GPX 1.1")
         self.tracks: list[list[Point]] = []
         self.at: tuple[float, float] | None = None
         self.texts: dict[str, str] = {}
         self.key: str | None = None
-        self.expat = xml.parsers.expat.ParserCreate(namespace_separator=" ")
-        self.expat.buffer_text = True
-        self.expat.StartElementHandler = self._start
-        self.expat.EndElementHandler = self._end
-        self.expat.CharacterDataHandler = self._text
-        self.expat.StartDoctypeDeclHandler = self._doctype
 
     def run(self, data: bytes) -> list[list[Point]]:
-        try:
-            self.expat.Parse(data, True)
-        except xml.parsers.expat.ExpatError as problem:
-            what = xml.parsers.expat.ErrorString(problem.code)
-            raise TraceError(f"{self.name}: line {problem.lineno}: is not XML ({what}); give a GPX 1.1 file") from None
-        except (LookupError, ValueError) as problem:
-            if isinstance(problem, TraceError):
-                raise
-            raise TraceError(f"{self.name}: line 1: its encoding is not known; save it as UTF-8") from None
+        self.feed(data)
         self.tracks = [track for track in self.tracks if track]
         if not self.tracks:
             raise TraceError(f"{self.name}: has no track with points; export tracks (trk), not routes or waypoints")
@@ -98,11 +76,7 @@ class _Reader:
             raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MAX_TRACKS} stations")
         return self.tracks
 
-    def _doctype(self, *_: object) -> None:
-        self._fail("has a document type, which GPX has not; remove it")
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        tag = tag.rpartition(" ")[2]
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "trk":
             self.tracks.append([])
         elif tag == "trkpt":
@@ -112,37 +86,30 @@ class _Reader:
             self.key = tag
             self.texts[tag] = ""
 
-    def _text(self, text: str) -> None:
+    def text(self, text: str) -> None:
         if self.key is not None:
             self.texts[self.key] += text
 
-    def _end(self, tag: str) -> None:
-        tag = tag.rpartition(" ")[2]
+    def end(self, tag: str) -> None:
         self.key = None
         if tag != "trkpt" or self.at is None:
             return
         if not self.tracks:
-            self._fail("a point outside of a track; give a GPX 1.1 file")
+            self.fail("a point outside of a track; give a GPX 1.1 file")
         time = self._time(self.texts.get("time", "").strip())
         track = self.tracks[-1]
         if track and time < track[-1][3]:
-            self._fail("time goes back in the track; sort its points")
+            self.fail("time goes back in the track; sort its points")
         track.append((*self.at, self._height(), time))
         self.at = None
 
     def _height(self) -> float | None:
         if "ele" not in self.texts:
             return None
-        return self._number("ele", self.texts["ele"].strip(), MAX_COORDINATE_M)
+        return self.number("ele", self.texts["ele"].strip(), MAX_COORDINATE_M)
 
     def _degrees(self, attributes: dict[str, str], key: str, most: float) -> float:
-        return self._number(key, attributes.get(key, ""), most)
-
-    def _number(self, key: str, text: str, most: float) -> float:
-        value = plain_number(text)
-        if not abs(value) <= most:
-            self._fail(f'{key} "{text[:40]}" must be a number from {-most:g} to {most:g}; correct it')
-        return value
+        return self.number(key, attributes.get(key, ""), most)
 
     def _time(self, text: str) -> float:
         found = _TIME.fullmatch(text)
@@ -151,10 +118,6 @@ class _Reader:
         except ValueError:
             whole = None
         if whole is None or found is None:
-            self._fail(f'the time "{text[:40]}" of a point must be written like 2026-05-01T12:00:00Z')
+            self.fail(f'the time "{text[:40]}" of a point must be written like 2026-05-01T12:00:00Z')
         seconds = (whole - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
         return seconds + float(found.group(2) or 0)
-
-    def _fail(self, text: str) -> NoReturn:
-        plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # texts of the file may have line breaks
-        raise TraceError(f"{self.name}: line {self.expat.CurrentLineNumber}: {plain}")

@@ -1,16 +1,17 @@
 """ns-2 movement scripts, as CMU's `setdest` writes them and ns-2.35's `Node/MobileNode` obeys them.
 
-Read: `$node_(i) set X_ v` (Y_, Z_) places node i; `$ns_ at t "$node_(i) setdest x y v"` moves it from its position in a straight
-line (0: it stops); `$ns_ at t "$node_(i) set X_ v"` is a jump. Node i is station `sta<i + 1>`; every node from 0 on
-must be there. Passed on: comments and `$god_ set-dist a b hops` (at the start or in an `at`), which are `setdest`'s own idea
-of the shortest paths at 250 m; `god_lines` gives them as numbers. `initial_node_pos` is passed over. Anything else is an
-error: a script is not a program to us. A comment `# end_s: 900` says how long the movement is made for, `# mean_speed_mps: 1`
-with which mean speed it was drawn.
+Read: `$node_(i) set X_ v` (Y_, Z_) places node i; `$ns_ at t "$node_(i) setdest x y v"` moves it from its position in a
+straight line (0: it stops); `$ns_ at t "$node_(i) set X_ v"` is a jump. Nodes are stations in the order of their numbers:
+`setdest` and SUMO count from 0, and then none may be missing; CORE's `.scen` files have CORE's numbers, from 1 on and with gaps.
+Three-dimensional simulators (DESERT Underwater) and converters have `setdest x y z v`, which is read. Passed on: comments and
+`$god_ set-dist a b hops` (at the start or in an `at`), which are `setdest`'s own idea of the shortest paths at 250 m;
+`god_lines` gives them as numbers. `initial_node_pos` is passed over. Anything else is an error: a script is not a program to us.
+A comment `# end_s: 900` says how long the movement is made for, `# mean_speed_mps: 1` with which mean speed it was drawn.
 
-Departs from ns-2: a node without X_ and Y_ is an error (there it is at 0, 0), and so is a height that changes by `setdest`,
-which knows none. A jump during the run is exact here, not in ns-2.35: `set X_` does not first bring the node's position up
-to date, nor does it move the node in the channel's list, which is in order of x. A destination on the edge (a wrapped movement
-has one before each jump) or outside of the area, which ns-2 ignores, cannot be seen: the script does not say the area.
+Departs from ns-2: a node without X_ and Y_ is an error (there it is at 0, 0), and `setdest` with three numbers keeps the height.
+A jump during the run is exact here, not in ns-2.35: `set X_` does not first bring the node's position up to date, nor does it
+move the node in the channel's list, which is in order of x. A destination on the edge (a wrapped movement has one before each
+jump) or outside of the area, which ns-2 ignores, cannot be seen: the script does not say the area.
 """
 
 import math
@@ -23,7 +24,7 @@ MAX_NODES = 1000  # as topologies/layouts.py
 UNREACHABLE = 16_777_215  # hops in a `god` line for no path
 _NODE = r"\$(?:node_?|n)\((\d{1,9})\)"
 _SET = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
-_SETDEST = re.compile(rf"{_NODE}\s+setdest\s+(\S+)\s+(\S+)\s+(\S+)")
+_SETDEST = re.compile(rf"{_NODE}\s+setdest\s+(\S+)\s+(\S+)(?:\s+(\S+))?\s+(\S+)")
 _AT = re.compile(r'\$ns_?\s+at\s+(\S+)\s+(?:"([^"]*)"|\{([^{}]*)\})\s*(?:;.*)?')
 _GOD = re.compile(r"\$god_?\s+set-dist\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})")
 _PASSED_OVER = re.compile(r"\$(ns_?|god_?)\s+(initial_node_pos|num_nodes|new_node)\b.*")
@@ -45,21 +46,23 @@ def parse(data: bytes, name: str) -> Trace:
 
 def god_lines(trace: Trace) -> list[God]:
     """The `god` lines of a movement that was read, in order of time."""
-    found = []
+    found, names = [], dict(zip(trace.numbers, trace.stations(), strict=False))
     for remark in trace.remarks:
         at = _AT.fullmatch(remark)
         god = _GOD.fullmatch(_command(at) if at else remark)
         if god:
             a, b, hops = (int(text) for text in god.groups())
             time_s = float(at.group(1)) if at else 0.0
-            found.append(God(time_s, (_station(a), _station(b)), None if hops == UNREACHABLE else hops))
+            ends = (names.get(a, _station(a)), names.get(b, _station(b)))
+            found.append(God(time_s, ends, None if hops == UNREACHABLE else hops))
     return sorted(found, key=lambda god: god.time_s)
 
 
 def write(trace: Trace) -> str:
     """The script of a movement. TraceError for a height that changes during a move: ns-2 can only place or jump to heights."""
-    numbers = {station: number for number, station in enumerate(trace.stations())}
-    in_order = all(station == _station(number) for station, number in numbers.items())
+    stations = trace.stations()
+    numbers = dict(zip(stations, trace.numbers or range(len(stations)), strict=True))
+    in_order = all(station == _station(place) for place, station in enumerate(stations))
     lines = [] if in_order else [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"]
     if trace.end_s is not None:
         lines.append(f"# end_s: {number_text(trace.end_s)}")
@@ -86,6 +89,13 @@ def write(trace: Trace) -> str:
     return "\n".join([*lines, *(line for _, line in sorted(moves, key=lambda move: move[0]))]) + "\n"
 
 
+def _listed(nodes: list[int]) -> str:
+    """`6 to 9`, or the first numbers of a list with gaps."""
+    if nodes == list(range(nodes[0], nodes[-1] + 1)):
+        return f"{nodes[0]} to {nodes[-1]}" if len(nodes) > 1 else str(nodes[0])
+    return ", ".join(map(str, nodes[:8])) + (", ..." if len(nodes) > 8 else "")
+
+
 def _station(node: int) -> str:
     return f"sta{node + 1}"
 
@@ -101,13 +111,14 @@ def _command(at: re.Match) -> str:
 
 @dataclass(frozen=True)
 class _Event:
-    """A command of the script for a node at a time."""
+    """A command of the script for a node at a time: a jump along an axis, or a move to x, y and z (None: the present height)."""
 
     time_s: float
     node: int
     line: int
-    axis: str | None  # of a jump, else None
-    values: tuple[float, ...]
+    axis: str | None
+    to: tuple[float, float, float | None]
+    speed_mps: float = math.inf
 
 
 class _Parser:
@@ -128,8 +139,14 @@ class _Parser:
             elif line:
                 self._command(line)
         self._check_nodes()
-        end_s = self.stated.get("end_s")
-        return Trace(self.name, self._legs(), end_s, self.end_line, self.stated.get("mean_speed_mps"), tuple(self.remarks))
+        end_s, nodes = self.stated.get("end_s"), sorted(self.places)
+        self.names = {node: f"sta{number}" for number, node in enumerate(nodes, start=1)}
+        numbers = () if nodes == list(range(len(nodes))) else tuple(nodes)
+        notes = (f"node {_listed(nodes)} of the script: sta1{f' to sta{len(nodes)}' * (len(nodes) > 1)}",) if numbers else ()
+        if any(event.axis is None and event.to[2] is not None for event in self.events):
+            notes += ("the script is three-dimensional: setdest x y z speed",)
+        mean_mps = self.stated.get("mean_speed_mps")
+        return Trace(self.name, self._legs(), end_s, self.end_line, mean_mps, tuple(self.remarks), numbers, notes)
 
     def _comment(self, line: str) -> None:
         key, colon, value = line.lstrip("#").partition(":")
@@ -150,19 +167,16 @@ class _Parser:
             self.remarks.append(bare)
         elif placed := _SET.fullmatch(inner):
             node, axis = self._node(placed.group(1)), placed.group(2)
-            value = self._number(f"{axis}_", placed.group(3), -MAX_COORDINATE_M, MAX_COORDINATE_M)
+            value = self._coordinate(f"{axis}_", placed.group(3))
             if at:
-                self.events.append(_Event(time_s, node, self.line, axis, (value,)))
+                self.events.append(_Event(time_s, node, self.line, axis, (value, value, value)))
             else:
                 self.places.setdefault(node, {})[axis] = value
                 self.placed_on[node] = self.line
         elif at and (moved := _SETDEST.fullmatch(inner)):
-            node, (x, y, speed) = self._node(moved.group(1)), moved.groups()[1:]
-            point = (
-                self._number("x", x, -MAX_COORDINATE_M, MAX_COORDINATE_M),
-                self._number("y", y, -MAX_COORDINATE_M, MAX_COORDINATE_M),
-            )
-            self.events.append(_Event(time_s, node, self.line, None, (*point, self._number("speed", speed, 0, 1e9))))
+            node, (x, y, z, speed) = self._node(moved.group(1)), moved.groups()[1:]
+            to = (self._coordinate("x", x), self._coordinate("y", y), None if z is None else self._coordinate("z", z))
+            self.events.append(_Event(time_s, node, self.line, None, to, self._number("speed", speed, 0, 1e9)))
         else:
             self._expect(_PASSED_OVER.fullmatch(bare) is not None, f'"{line[:60]}" is not understood; {_FORMS}')
 
@@ -172,7 +186,7 @@ class _Parser:
             self.line = event.line
             self._expect(event.node in self.places, f"node {event.node} moves but is placed nowhere; add its X_ and Y_")
         self.line = 0
-        for node in range(max(self.places) + 1):
+        for node in range(max(self.places) + 1) if 0 in self.places else self.places:
             self._expect(node in self.places, f"node {node} is missing; number the nodes from 0 on without a gap")
             for axis in "XY":
                 self._expect(axis in self.places[node], f"node {node} has no {axis}_; add $node_({node}) set {axis}_ ...")
@@ -181,17 +195,16 @@ class _Parser:
         legs = []
         for node, place in sorted(self.places.items()):
             point = (place["X"], place["Y"], place.get("Z", 0.0))
-            legs.append(Leg(0.0, _station(node), point, 0.0, self.placed_on[node]))
+            legs.append(Leg(0.0, self.names[node], point, 0.0, self.placed_on[node]))
         alone = {node: Trace(self.name, [leg]) for node, leg in zip(sorted(self.places), list(legs), strict=True)}
         for event in sorted(self.events, key=lambda event: event.time_s):
-            trace, station = alone[event.node], _station(event.node)
-            here = trace.position(station, event.time_s)
-            if event.axis is None:
-                to = (event.values[0], event.values[1], here[2])
-                leg = Leg(event.time_s, station, to, event.values[2], event.line)
-            else:
-                to = tuple(event.values[0] if axis == event.axis else old for axis, old in zip("XYZ", here, strict=True))
-                leg = Leg(event.time_s, station, (to[0], to[1], to[2]), math.inf, event.line)
+            trace, station = alone[event.node], self.names[event.node]
+            here, (x, y, z) = trace.position(station, event.time_s), event.to
+            to = (x, y, here[2] if z is None else z)
+            if event.axis is not None:
+                new_x, new_y, new_z = (new if axis == event.axis else old for axis, new, old in zip("XYZ", to, here, strict=True))
+                to = (new_x, new_y, new_z)
+            leg = Leg(event.time_s, station, to, event.speed_mps, event.line)
             trace.append(leg)
             legs.append(leg)
         return legs
@@ -200,6 +213,9 @@ class _Parser:
         node = int(text)
         self._expect(node < MAX_NODES, f"node {node} is out of range; number the nodes from 0 to {MAX_NODES - 1}")
         return node
+
+    def _coordinate(self, key: str, text: str) -> float:
+        return self._number(key, text, -MAX_COORDINATE_M, MAX_COORDINATE_M)
 
     def _number(self, key: str, text: str, least: float, most: float) -> float:
         value = plain_number(text)

@@ -101,7 +101,8 @@ def test_a_window_of_the_trace_can_be_selected():
 
 def test_a_trace_without_an_end_is_followed_until_all_stand():
     moving = walk(Leg(10, "b", (300, 0, 0), 10), a=(0, 0), b=(0, 0), end_s=None)
-    assert connectivity.links(moving).end_s == pytest.approx(41)
+    assert connectivity.links(moving).end_s == pytest.approx(40)  # 300 m at 10 m/s from 10 s on
+    assert connectivity.links(walk(a=(0, 0), b=(0, 0), end_s=None)).end_s == 1, "nothing moves, and a second is looked at"
 
 
 def test_unknown_ends_and_empty_windows_are_refused():

@@ -20,6 +20,12 @@ def test_speeds_rest_and_area_of_two_stations():
     assert found.area == (0, 100, -9, 7)
 
 
+def test_a_jump_of_a_rounding_error_is_none():
+    """A waypoint that is there twice, with another last digit."""
+    legs = [Leg(5, "a", (0.1 + 0.2, 0, 0), math.inf), Leg(6, "a", (0.3, 0, 0), math.inf), Leg(7, "a", (0.4, 0, 0), math.inf)]
+    assert summary(Trace("t", [*trace.place({"a": (0.3, 0.0, 0.0)}), *legs]), 0, 20).jumps == 1
+
+
 def test_a_window_counts_what_happens_in_it():
     moving = Trace("t", [*trace.place({"a": (0.0, 0.0, 0.0)}), Leg(0, "a", (100, 0, 0), 1)])
     found = summary(moving, 50, 70)

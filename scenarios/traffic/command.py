@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
-from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.models import STRICT, KeyProblem, as_tuple, check_length
 from scenarios.quantities import Seconds, Whole
 from scenarios.traffic.shared.kind import (
     After,
@@ -49,6 +49,7 @@ def _checked_word(word: str) -> str:
 def _checked_line(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0] or words[0] != words[0].format_map(dict.fromkeys(FIELDS, "")):
         raise ValueError("its first word must be the name or path of a program; write it there")
+    check_length(words)
     return words
 
 

@@ -66,14 +66,15 @@ class Declaration:
         return declaration
 
     def _check_variants(self) -> None:
-        names = [variant.name for variant in self.tables.variants]
-        for index, name in enumerate(names):
+        seen: set[str] = set()
+        for index, name in enumerate(variant.name for variant in self.tables.variants):
             if name in RESERVED_NAMES or name.endswith(FILE_ENDINGS):
                 text = f'"{name}" is a file or folder of the results; give the variant another name'
                 raise self.document.refusal(("variants", index, "name"), text)
-            if name in names[:index]:
+            if name in seen:
                 text = f'two variants are named "{name}"; give each its own name'
                 raise self.document.refusal(("variants", index, "name"), text)
+            seen.add(name)
 
     def _check_expectations(self) -> None:
         known = {variant.name for variant in self.tables.variants}

@@ -1,5 +1,6 @@
 """The part of an experiment that a request runs: axis values at its size, variants, and the keys that `--set` replaces."""
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.declaration import Declaration, Variant
 from testbed.campaigns.figures import misfit
 from testbed.campaigns.request import Request
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 
 MAX_CELLS = 10_000  # checking them takes a minute, running them days
 
@@ -41,11 +42,13 @@ class Axis:
 
     def checked(self, declaration: Declaration) -> "Axis":
         """The axis with its values as recorded; UsageError without values or for a duplicate."""
-        values = [_recorded(self.key, value) for value in self.values]
-        double = next((value for index, value in enumerate(values) if value in values[:index]), None)
+        values = [_recorded(self.key, value) for value in self.values[: MAX_CELLS + 1]]
+        double = _double(values)
         wrong = f"{double} is listed twice; remove one" if double is not None else None
         if not values:
             wrong = "has no values; give at least one"
+        if len(values) > MAX_CELLS:
+            wrong = f"has {len(self.values)} values, above the {MAX_CELLS} cells that an experiment may have; narrow it"
         if wrong is None:
             return Axis(self.key, values, self.place)
         if self.place is None:
@@ -88,8 +91,8 @@ class Sweep:
         """Refuse too many cells, before the first is made."""
         count = math.prod(len(axis.values) for axis in self.axes) * len(self.variants)
         if count > MAX_CELLS:
-            sizes = " x ".join(f"{len(axis.values)} {axis.key}" for axis in self.axes)
-            text = f"{sizes} x {len(self.variants)} variants are {count} cells, above {MAX_CELLS}"
+            sizes = shortened(" x ".join(f"{len(axis.values)} {axis.key}" for axis in self.axes))
+            text = f"{sizes} x {len(self.variants)} variants are {shortened(str(count), 20)} cells, above {MAX_CELLS}"
             raise self.declaration.document.refusal(("axes",), f"{text}; narrow an axis with --set, or split the file")
 
     def _check_analysis(self) -> None:
@@ -139,6 +142,17 @@ def _seeds_set(settings: Sequence[str]) -> int | None:
     given = [setting.partition("=")[2] for setting in settings if _key_of(setting) == "seeds"]
     value = as_whole(parse_value(given[-1].strip())) if given else None
     return value if isinstance(value, int) else None
+
+
+def _double(values: list[Any]) -> Any:
+    """The first value that was in the list before; None without one."""
+    seen = set()
+    for value in values:
+        known = json.dumps(value, sort_keys=True, default=str) if isinstance(value, list | dict) else value
+        if known in seen:
+            return value
+        seen.add(known)
+    return None
 
 
 def _recorded(key: str, value: Any) -> Any:

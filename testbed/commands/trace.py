@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         ends = tuple(options.hops or ends or (links.stations[0], links.stations[-1]))
         profile = links.hops(*ends) if ends[0] != ends[1] or options.hops else None
         answer = _answer(made, links, profile, options.range_m)
-        answer["remark"] = remark or None
+        answer["remark"], answer["notes"] = remark or None, list(made.notes)
         if options.convert:
             for path, text in files.texts(made, options.convert).items():
                 write_atomic(path, text)
@@ -197,7 +197,7 @@ def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
     if "path" in answer:
         lines += _path_lines(answer["path"])
         lines += _outage_lines(answer["path"]) if with_outages else []
-    lines += [_line("note", answer["remark"])] if answer["remark"] else []
+    lines += [_line("note", note) for note in [answer["remark"], *answer["notes"]] if note]
     return lines + ([written(answer["written"])] if answer.get("written") else [])
 
 

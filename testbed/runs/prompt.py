@@ -318,7 +318,7 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
             say(f"{words[0]}: to ({x:g}, {y:g}) m, height {z:g} m, {pace}")  # a third number is no speed
 
     def do_replay(self, line: str) -> None:
-        "Follow a movement file (ns-2, BonnMotion, CSV, GPX) from now on.\nUsage: replay FILE [speed=M/S | factor=N]; replay off"
+        "Follow a movement file (ns-2, BonnMotion, CSV, GPX, FCD).\nUsage: replay FILE [speed=M/S | factor=N]; replay off"
         self.replay(line)
 
     def do_map(self, line: str) -> None:

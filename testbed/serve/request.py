@@ -4,7 +4,6 @@ The checks are those of files (`manet run FILE`), of this machine, and of the pr
 network of this machine (scenarios/confined.py), and experiments by name only.
 """
 
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +16,7 @@ from scenarios.models import STRICT, as_tuple
 from scenarios.quantities import Whole
 from scenarios.refusal import validated
 from scenarios.toml_lines import Path as KeyPath
+from scenarios.toml_lines import TooMuch, parse
 from scenarios.toml_text import file_text, value_text
 from testbed.campaigns import library
 from testbed.campaigns.experiment import Experiment, of_document
@@ -106,9 +106,11 @@ def _of_scenario(body: dict[str, Any]) -> Made:
         raise UsageError(f'scenario: key "{stray}": unknown key; "scenario" holds the keys of one scenario')
     text = file_text(request.scenario)
     file = f"{request.name}.toml"
-    document = Document(
-        Path(file), "scenario", tomllib.loads(text), texts={Path(file): text}, foreign=frozenset(request.scenario)
-    )
+    try:
+        tables, _lines = parse(text)
+    except TooMuch as problem:
+        raise UsageError(f"scenario: {problem}") from None
+    document = Document(Path(file), "scenario", tables, texts={Path(file): text}, foreign=frozenset(request.scenario))
     settings = _short(request)
     experiment = of_document(document, Request(False, settings, (), request.seeds))
     options = tuple(_words(settings, request))

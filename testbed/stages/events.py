@@ -112,7 +112,7 @@ class Events:
                 before.join()
             try:
                 if self._problem is None:
-                    write(event, *of_process(self._network, self._protocol, self.commands, event, self._names.get(index, "")))
+                    write(event, *self._of_process(index, event))
             except (ManetError, OSError) as problem:
                 self._note(problem)
 

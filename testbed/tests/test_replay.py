@@ -93,7 +93,7 @@ def test_the_pace_can_be_another(tmp_path):
         ("0 1 1 5 600 1\n", "a.movements", {}, r"a\.movements: line 1: sta1 goes to \(600, 1\)"),
         ("0 1 1\n" * 4, "a.movements", {}, "has 4 nodes and the scenario 3 stations"),
         (WALK, "walk.csv", {"speed": 3.0}, "does not state its mean speed"),
-        (WALK, "walk.txt", {}, "unknown format"),
+        ("walk\n", "walk.txt", {}, "is no movement of a known format"),
     ],
     ids=["unknown", "outside", "outside, ns-2", "outside, BonnMotion", "too many", "no mean", "format"],
 )

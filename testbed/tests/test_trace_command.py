@@ -33,6 +33,17 @@ def test_a_pattern_s_numbers_are_those_of_the_reference(capsys):
     assert 0.9 <= answer["speeds_mps"]["least"] < answer["speeds_mps"]["most"] <= 1.1
 
 
+def test_a_movement_lasts_until_its_last_row(capsys, tmp_path):
+    """Of a file that states no end: the last waypoint at 50 s, whether the node moves until then or stands; no jump in it."""
+    for number, line in enumerate(("0 0 0 50 100 0", "0 0 0 10 100 0 50 100 0", "0 0 0 50 0.3 0 50 0.30000000000000004 0")):
+        (tmp_path / f"{number}.txt").write_text(f"{line}\n0 9 9\n")
+        text = output_of(capsys, str(tmp_path / f"{number}.txt"))
+        assert f"{number}.txt: 2 stations, 50 s\n" in text and "jump" not in text
+    (tmp_path / "m.scen").write_text('$node_(3) set X_ 1\n$node_(3) set Y_ 1\n$ns_ at 50 "$node_(3) setdest 1 1 5"\n')
+    text = output_of(capsys, str(tmp_path / "m.scen"))
+    assert "m.scen: 1 stations, 50 s" in text and "note             node 3 of the script: sta1" in text
+
+
 def test_the_text_has_the_same_numbers(capsys):
     text = output_of(capsys, P06, "--hops", "sta1", "sta2")
     assert "p06.tcl: 30 stations, 3600 s" in text
@@ -153,7 +164,9 @@ def test_files_that_may_block_or_never_end_are_refused(capsys, tmp_path, name):
 def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
     with (tmp_path / "x.csv").open("wb") as file:
         file.truncate(1 << 40)
-    assert "has 1048576 MiB, of at most 256; give a shorter movement" in error_of(capsys, str(tmp_path / "x.csv"))
+    assert "has 1099511627776 bytes, of at most 67108864 (64 MiB), packed or not; give a shorter movement" in error_of(
+        capsys, str(tmp_path / "x.csv")
+    )
 
 
 @pytest.mark.parametrize(

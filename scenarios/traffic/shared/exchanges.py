@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from scenarios.errors import UsageError, shortened
 from scenarios.models import STRICT, KeyProblem
 from scenarios.quantities import Whole
+from scenarios.toml_lines import TooMuch, parse
 from scenarios.traffic.shared.distributions import Distribution
 
 FORMAT = "manet-exchanges/1"
@@ -70,7 +71,9 @@ def distributions_of(name: str) -> Distributions:
         return _checked(presets()[name], "scenarios/traffic/data/web.toml")
     path = Path(name)
     try:
-        content = tomllib.loads(path.read_text())
+        content, _lines = parse(path.read_text())
+    except TooMuch as problem:
+        raise UsageError(f"{path}: line {problem.line}: {problem}") from None
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path}: not a readable text file; give a TOML file of distributions") from None
     except tomllib.TOMLDecodeError as problem:
