@@ -9,13 +9,16 @@ repetitions: one number a night, so that what differs between nights (load, temp
   Welch's t test compares tonight's repetitions with those of the last night, because a new order of random
   numbers is no change of what is measured.
 
-The error of a month of NIGHTS_OF_MONTH nights, ALARMS_OF_MONTH, is divided among its nights, a night's among its parts (both
-Bonferroni), a part's among its series by Holm's step-down procedure (*A simple sequentially rejective multiple test procedure*,
-Scand. J. Statistics 6, 1979). So the probability of any false alarm in a month is at most ALARMS_OF_MONTH if a series' values are
-normal. A change must also be as large as the series' `relevant` share to be an alarm.
+The error of a month of NIGHTS_OF_MONTH nights, ALARMS_OF_MONTH, is divided among its nights, a night's among the parts that ran
+in it (both Bonferroni), a part's among its series by Holm's step-down procedure (*A simple sequentially rejective multiple test
+procedure*, Scand. J. Statistics 6, 1979). So the probability of any false alarm in a month is at most ALARMS_OF_MONTH if the
+values of a series are normal. A change must also be as large as the series' `relevant` share to be an alarm.
 
 A night with an alarm is no earlier night for later ones: the alarm is repeated until the figure is back, or until the change is
 accepted, and the series begins anew (`baseline`).
+
+The smallest change that a night finds is given with each verdict. It is beyond the interval by the quantile FOUND of the same t
+distribution, since tonight's value has the spread of the nights, too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +32,7 @@ from scipy import stats
 NIGHTS_OF_MONTH = 30
 ALARMS_OF_MONTH = 0.05
 MIN_NIGHTS, MAX_NIGHTS = 5, 20  # earlier nights that a test takes
+FOUND = 0.9  # the probability that a night finds the smallest change that it is said to find
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ class Series:
 @dataclass(frozen=True)
 class Verdict:
     """The outcome for one series. `old` is the value of the earlier nights; None, like `p`, where there are too few of them.
-    `low`, `high`: the interval in which tonight's value would be no change, None for an exact series."""
+    `low`, `high`: the interval in which tonight's value would be no change, None for an exact series. `smallest`: the smallest
+    change that such a night finds with probability FOUND, as a share of the old value."""
 
     series: Series
     nights: int
@@ -85,6 +90,7 @@ class Verdict:
     alarm: bool
     low: float | None = None
     high: float | None = None
+    smallest: float | None = None
 
     @property
     def new(self) -> float:
@@ -103,12 +109,12 @@ class Verdict:
         return f"{earlier[-1].commit}..{self.series.tonight.commit}" if earlier else self.series.tonight.commit
 
 
-def judge(series: Iterable[Series], parts: int, month: float = ALARMS_OF_MONTH) -> list[Verdict]:
-    """A verdict for each series of one night, of which the history has `parts` parts. `month`: the error of a month."""
+def judge(series: Iterable[Series], month: float = ALARMS_OF_MONTH) -> list[Verdict]:
+    """A verdict for each series of one night, with all parts that ran in it. `month`: the error of a month."""
     families: dict[str, list[Series]] = {}
     for one in series:
         families.setdefault(one.part, []).append(one)
-    error = month / NIGHTS_OF_MONTH / max(parts, len(families), 1)
+    error = month / NIGHTS_OF_MONTH / max(len(families), 1)
     return [verdict for family in families.values() for verdict in _judge_family(family, error)]
 
 
@@ -168,10 +174,11 @@ def _verdict(series: Series, p: float | None, rejected_at: float | None, stricte
     if series.exact:
         old = fmean(earlier[-1].values)
         large = abs(relative(fmean(series.tonight.values), old)) >= series.relevant
-        return Verdict(series, len(earlier), old, p, rejected_at is not None and large)
+        return Verdict(series, len(earlier), old, p, rejected_at is not None and large, smallest=series.relevant)
     values = [night.value for night in earlier]
     old = fmean(values)
-    noise = float(stats.t.isf(strictest / 2, len(values) - 1)) * stdev(values) * sqrt(1 + 1 / len(values))
-    margin = max(noise, series.relevant * abs(old))
+    spread = stdev(values) * sqrt(1 + 1 / len(values))
+    margin = max(float(stats.t.isf(strictest / 2, len(values) - 1)) * spread, series.relevant * abs(old))
+    smallest = relative(abs(old) + margin + float(stats.t.ppf(FOUND, len(values) - 1)) * spread, abs(old))
     large = abs(relative(series.tonight.value, old)) >= series.relevant
-    return Verdict(series, len(earlier), old, p, rejected_at is not None and large, old - margin, old + margin)
+    return Verdict(series, len(earlier), old, p, rejected_at is not None and large, old - margin, old + margin, smallest)

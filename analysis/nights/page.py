@@ -16,19 +16,21 @@ SHOWN_NIGHTS = 60
 
 
 def rendered(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The page of the rows of a history; series with an alarm tonight first."""
-    series = sorted(series_of(rows), key=lambda one: (not one.tonight.alarm, one.part, one.metric))
+    """The page of the rows of a history; series with an alarm in its newest night first."""
+    series = series_of(rows)
+    nights = sorted({night.night for one in series for night in one.nights})
+    charts = [chart(one, nights[-1]) for one in series]
+    charts.sort(key=lambda one: (not one["alarm"], one["part"], one["metric"]))
     loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(
         loader=loader, autoescape=select_autoescape(["j2"]), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    nights = sorted({night.night for one in series for night in one.nights})
-    charts = [chart(one) for one in series]
     return environment.get_template(TEMPLATE).render(charts=charts, nights=nights, width=WIDTH, height=HEIGHT)
 
 
-def chart(series: Series) -> dict[str, Any]:
-    """What the template draws of a series: the line and a point per night with its words, in px."""
+def chart(series: Series, newest: str) -> dict[str, Any]:
+    """What the template draws of a series: the line and a point per night with its words, in px. `newest`: the history's last
+    night, in which the series' part may not have run."""
     nights = series.nights[-SHOWN_NIGHTS:]
     values = [night.value for night in nights]
     low, high = min(values), max(values)
@@ -44,7 +46,9 @@ def chart(series: Series) -> dict[str, Any]:
         for number, night in enumerate(nights)
     ]
     return {
-        "metric": series.metric, "unit": series.unit, "place": " ".join(word for word in series.place[2:] if word),
-        "last": f"{values[-1]:.5g}", "alarm": nights[-1].alarm, "points": points,
+        "part": series.part, "metric": series.metric, "unit": series.unit,
+        "place": " ".join(word for word in series.place[2:] if word), "last": f"{values[-1]:.5g}",
+        "alarm": nights[-1].alarm and nights[-1].night == newest,
+        "before": "" if nights[-1].night == newest else nights[-1].night, "points": points,
         "line": " ".join(f"{point['x']},{point['y']}" for point in points),
     }  # fmt: skip

@@ -439,9 +439,10 @@ class _Guest:
             threading.Thread(target=self._copy_input, args=(self.keys,), name="input", daemon=True).start()
 
     def _copy_input(self, keys: socket.socket) -> None:
-        with contextlib.suppress(OSError):  # the guest has ended
+        with contextlib.suppress(OSError):  # the guest has ended, or our input cannot be read
             while piece := os.read(sys.stdin.fileno(), 65536):
                 keys.sendall(piece)
+        with contextlib.suppress(OSError):
             keys.shutdown(socket.SHUT_WR)
 
     def run(self, timeout_s: float | None) -> int:

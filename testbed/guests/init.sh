@@ -82,11 +82,12 @@ mount_the_rest() { # BUSYBOX
         ln -s /proc/self/fd/2 /dev/stderr
     fi
     # With modules where the kernel looks for them, algorithms and devices come on demand. A machine with no more than the headers of
-    # this kernel has the folder, too, with the links `build` and `source` in it.
+    # this kernel has the folder, too, with the links `build` and `source` in it, and modules that its user built against them.
     modules=/usr/lib/modules/$(uname -r)
-    if [ ! -e "$modules/modules.dep" ]; then
+    if [ ! -e "$modules/kernel" ]; then
         mkdir -p "$modules"
-        ln -s "$(option manet.modules)/lib/modules/$(uname -r)"/* "$modules"
+        ln -sf "$(option manet.modules)/lib/modules/$(uname -r)"/* "$modules"
+        if [ -e "$modules/extra" ] || [ -e "$modules/updates" ]; then /sbin/depmod; fi
     fi
     modprobe tun
     ip link set lo up

@@ -11,7 +11,7 @@ from analysis.errors import AnalysisError
 from analysis.nights import table
 from analysis.nights.change import Verdict, judge
 from testbed.errors import ManetError
-from testbed.nightly.figure import PARTS, Part
+from testbed.nightly.figure import Part
 from testbed.nightly.machine import machine
 from testbed.runs import metadata
 
@@ -73,7 +73,7 @@ def judged(before: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[Ver
     """The verdicts on tonight's rows, which get their entries `p` and `alarm`."""
     tonight = {table.place_of(row) for row in rows}
     earlier = [row for row in before if table.place_of(row) in tonight]
-    verdicts = judge(table.series_of([*earlier, *rows]), len(PARTS))
+    verdicts = judge(table.series_of([*earlier, *rows]))
     of_place = {verdict.series.place: verdict for verdict in verdicts}
     for row in rows:
         verdict = of_place.get(table.place_of(row))

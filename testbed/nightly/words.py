@@ -18,6 +18,11 @@ def lines(night: Night) -> list[str]:
         said = f"skipped: {part.skipped}" if part.skipped else f"{len(watched)} figures watched"
         wait = f", {young} with too few earlier nights ({MIN_NIGHTS} needed, exact ones 1)" if young else ""
         found.append(f"{name:<11}{said}{wait}")
+        if smallest := [
+            (one.smallest, one.series.metric) for one in watched if one.smallest is not None and not one.series.exact
+        ]:
+            share, metric = max(smallest)
+            found.append(f"{'':<11}nine nights in ten find a change of {share:.1%} (the least certain figure: {metric})")
     found += [f"failed     {failure}" for failure in night.failures]
     found += [f"changed    {alarm_line(verdict)}" for verdict in night.alarms]
     state = f"{len(night.alarms)} changed, {len(night.failures)} failed" if night.alarms or night.failures else "no change"
@@ -57,7 +62,7 @@ def as_json(night: Night) -> dict[str, Any]:
             {
                 "part": one.series.part, "metric": one.series.metric, "unit": one.series.unit, "old": one.old, "new": one.new,
                 "change": _finite(one.change), "p": one.p, "nights": one.nights, "alarm": one.alarm, "commits": one.commits,
-                "runs": list(one.series.tonight.runs),
+                "smallest": _finite(one.smallest), "runs": list(one.series.tonight.runs),
             }
             for one in night.verdicts
         ],

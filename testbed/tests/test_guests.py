@@ -365,8 +365,13 @@ HEADERS_ONLY = """
 mount -t tmpfs over "$1"
 mkdir -p "$1/work" "$1/usr-lib/modules/$2"
 ln -s /usr/src/headers "$1/usr-lib/modules/$2/build"
+if [ "$3" ]; then
+    mkdir "$1/usr-lib/modules/$2/updates"
+    cp "$3" "$1/usr-lib/modules/$2/updates/"
+    touch "$1/usr-lib/modules/$2/modules.dep" # that of depmod, for the modules that are here
+fi
 mount -t overlay -o "lowerdir=/usr/lib,upperdir=$1/usr-lib,workdir=$1/work" over /usr/lib
-shift 2
+shift 3
 exec "$@"
 """
 
@@ -374,16 +379,22 @@ exec "$@"
 @pytest.mark.root
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts over /usr/lib: run as root")
-def test_a_machine_with_the_headers_of_the_guests_kernel_has_no_modules_of_it(bootable, tmp_path):
-    """Debian's package of the headers makes the kernel's folder of modules, with the link `build` in it."""
+@pytest.mark.parametrize("module", ["", "dummy.ko"])
+def test_a_machine_with_the_headers_of_the_guests_kernel_has_no_modules_of_it(bootable, tmp_path, module):
+    """Debian's package of the headers makes the kernel's folder of modules, with the link `build` in it. A module that the user
+    built against them is there, too."""
     kernel = kernels.Cache().cached(kernels.find("6.1"))
     assert kernel is not None
     inside = ["unshare", "--mount", "sh", "-ec", HEADERS_ONLY, "headers", str(tmp_path / "over"), kernel.release]
+    inside.append(str(next(kernel.folder.rglob(module))) if module else "")
     (tmp_path / "over").mkdir()
-    words = ["shell", "--", "sh", "-c", "modprobe dummy && readlink /lib/modules/$(uname -r)/build"]
+    words = ["shell", "--", "bash", "-c", "modprobe dummy && modinfo -n dummy && readlink /lib/modules/$(uname -r)/build"]
     process = manet_vm(tmp_path, *words, before=inside)
     out, err = process.communicate(timeout=DEADLINE_S)
-    assert (process.returncode, out) == (0, "/usr/src/headers\n"), err
+    assert process.returncode == 0, err
+    path, build = out.splitlines()
+    folder = "updates" if module else "kernel/drivers/net"
+    assert (path, build) == (f"/lib/modules/{kernel.release}/{folder}/dummy.ko", "/usr/src/headers")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """AODV-UU's daemon, unchanged, on the same air as our AODV (docs/interop.md has the figures).
 
-AODV-UU is in no package registry, and its kernel module builds for no kernel of these years: MANET_AODV_UU names a daemon
-that the user has built, and aodv_uu_standin.py with aodv_uu_shim.c does the module's part.
+AODV-UU is in no package registry, and its kernel module builds for few kernels: MANET_AODV_UU names a daemon that the user has
+built, and aodv_uu_standin.py with aodv_uu_shim.c does the module's part. test_aodv_uu_module.py has runs with the module.
 
 AODV-UU knows of a broken link by hellos alone, so our own daemons send hellos here.
 """

@@ -11,10 +11,10 @@ REPETITIONS, METRICS = 15, 3
 CHUNK = 1000  # months in memory at a time
 
 
-def noisy_night(random, number, mean=1.0, spread=SPREAD):
+def noisy_night(random, number, mean=1.0, spread=SPREAD, repetition_spread=REPETITION_SPREAD):
     """A night whose level differs from others, with repetitions around it."""
     level = mean * (1 + spread * random.standard_normal())
-    values = level * (1 + REPETITION_SPREAD * random.standard_normal(REPETITIONS))
+    values = level * (1 + repetition_spread * random.standard_normal(REPETITIONS))
     return Night(f"night{number:03}", f"c{number}", tuple(values))
 
 
@@ -34,7 +34,7 @@ def judged(values, relevant=0.0, month=ALARMS_OF_MONTH):
     """Whether each night of a month (metrics x nights) has an alarm, by the program."""
     histories = [[Night(str(number), "c", (float(value),)) for number, value in enumerate(row)] for row in values]
     return [
-        any(one.alarm for one in judge([series(row[: last + 1], str(k), relevant) for k, row in enumerate(histories)], 1, month))
+        any(one.alarm for one in judge([series(row[: last + 1], str(k), relevant) for k, row in enumerate(histories)], month))
         for last in range(MIN_NIGHTS, values.shape[-1])
     ]
 

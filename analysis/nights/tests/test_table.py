@@ -76,5 +76,12 @@ def test_a_history_of_other_types_or_with_any_damage_is_one_line(tmp_path):
 def test_the_page_marks_alarms_and_needs_nothing_from_elsewhere():
     text = page.rendered([row(1, 1.0), row(2, 1.0), row(3, 2.0, alarm=True), row(3, 1.0, metric="<b>")])
     assert text.count('class="changed"') == 2  # the figure and its last point
-    assert "1 changed tonight" in text and "&lt;b&gt;" in text
+    assert "1 changed in the last" in text and "&lt;b&gt;" in text
     assert "<script" not in text and "http" not in text.replace("http-equiv", "")
+
+
+def test_an_alarm_of_a_part_that_did_not_run_in_the_last_night_is_not_counted_in_it():
+    other = {"part": "campaign", "metric": "campaign/y", "alarm": True}
+    text = page.rendered([row(1, 1.0), row(2, 2.0, **other), row(3, 1.0)])
+    assert "0 changed in the last" in text and "2 s, of n2" in text
+    assert '<figure class="changed">' not in text
