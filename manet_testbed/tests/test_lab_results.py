@@ -180,7 +180,7 @@ def test_a_damaged_run_is_left_out_and_a_damaged_experiment_is_one_line(folder: 
 
 def test_a_table_that_may_not_be_written_is_one_line(folder: Path) -> None:
     (folder / "table.csv").mkdir()
-    with pytest.raises(MeshError, match=r"table\.csv: Is a directory$"):
+    with pytest.raises(MeshError, match=r"table\.csv: is a folder and no plain file; give another name$"):
         Results.open(folder)
 
 
