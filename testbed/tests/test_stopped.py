@@ -194,6 +194,7 @@ def test_a_traced_program_is_found_within_a_round(run: Run) -> None:
         try:
             assert tracer.stdout is not None
             tracer.stdout.readline()
+            reaches(pids[-1], "t")
             for _ in range(5):  # 19 children, 4 at a time
                 run.look()
         finally:
