@@ -120,6 +120,12 @@ def move(source: Path, target: Path) -> None:
     mount(source, target, flags=MS_MOVE)
 
 
+def detach(folder: Path) -> None:
+    """Take all mounts away from a folder, in this mount namespace; one that is locked stays (mount_namespaces(7))."""
+    while _libc.umount2(os.fsencode(folder), MNT_DETACH) == 0:
+        pass
+
+
 def read_only(folder: Path) -> None:
     """Nothing can be made, removed or renamed in a mount, in this mount namespace; its sockets stay usable. Raises RunError."""
     mount("none", folder, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)

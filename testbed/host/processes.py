@@ -170,7 +170,7 @@ class Processes:
         """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable."""
         stopping = [child for child in children if child in self.children]
         for child in stopping:
-            child.stopped = child.running()
+            child.stopped = child.stopped or child.running()
             _signal(child, first)
         deadline = time.monotonic() + STOP_DEADLINE_S
         for child in stopping:

@@ -47,7 +47,7 @@ def make() -> None:
 
 
 def _be_first(write: int) -> NoReturn:
-    """Be pid 1: mount its /proc, and become sleep(1)."""
+    """Be pid 1: mount its /proc, and become sleep(1). Its root is visible to stations, in /proc/1, so it has their mounts."""
     try:
         mounts.mount("proc", PROC, "proc", namespace.MS_NOSUID | namespace.MS_NODEV | namespace.MS_NOEXEC)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -56,6 +56,9 @@ def _be_first(write: int) -> NoReturn:
             os.dup2(nothing, stream)
         program = STATE_FOLDER / NAME
         program.symlink_to(shutil.which("sleep") or "/bin/sleep")
+        namespace.unshare(namespace.CLONE_NEWNS)
+        mounts.private()
+        _take_folders()
         os.execv(program, ["sleep", "infinity"])
     except (RunError, OSError) as problem:
         os.write(write, str(problem).encode())
@@ -73,9 +76,14 @@ def opened() -> Iterator[int]:
 
 
 def enter(pids: int) -> None:
-    """Have the children of the calling thread in the namespace, with its /proc. The thread has a mount namespace of its own; the
-    run's folder is read-only in it: a station may use the sockets there, but not remove or replace them, nor fill its memory.
-    Raises RunError."""
+    """Have the children of the calling thread, which has a mount namespace of its own, in the namespace. Raises RunError."""
+    _take_folders()
+    namespace.children_in(pids)
+
+
+def _take_folders() -> None:
+    """In this mount namespace: /proc is that of the stations, without the run's below it, and the run's folder read-only. A
+    station may use the sockets there, but not remove or replace them, nor fill its memory."""
+    mounts.detach(Path("/proc"))
     mounts.move(PROC, Path("/proc"))
     mounts.read_only(STATE_FOLDER)
-    namespace.children_in(pids)
