@@ -47,7 +47,7 @@ class Child:
     with_children: bool = False  # whether signals go to its whole process group
     printed_before: int = 0  # bytes that its log had when it started: those of a process of the same name before it
     program: str | None = None  # as messages name it; None: by the command line
-    stopped: bool = field(default=False, init=False)
+    stopped: bool = field(default=False, init=False)  # it ran until `Processes.stop`
 
     @property
     def pid(self) -> int:
@@ -170,7 +170,7 @@ class Processes:
         """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable."""
         stopping = [child for child in children if child in self.children]
         for child in stopping:
-            child.stopped = True
+            child.stopped = child.stopped or child.running()
             _signal(child, first)
         deadline = time.monotonic() + STOP_DEADLINE_S
         for child in stopping:
@@ -180,6 +180,13 @@ class Processes:
                 _signal(child, signal.SIGKILL)
                 child.popen.wait()
             self._forget(child)
+
+    def require_whole(self, stopped: Iterable[Child]) -> None:
+        """RunError if one of these children had ended before it was stopped, with whatever status, or ended badly: its output is
+        incomplete. Nobody watches the children of a session; one of a run can end after the last look."""
+        broken = [child for child in stopped if not child.stopped or child.popen.returncode != 0]
+        if broken:
+            raise [*self._failed(), *broken][0].failure()  # the oldest is the cause, as of `check`
 
     def check(self) -> None:
         """Raise for a child that ended unexpectedly, or for a check that fails.

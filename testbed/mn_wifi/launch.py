@@ -96,10 +96,11 @@ def inside(arguments: dict, report: Report) -> int:
         problem = raised
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    outcome = outcome_of(problem)
     try:
-        session.down(outcome_of(problem))
+        session.down(outcome)
     except ManetError as at_the_end:
-        problem = problem or at_the_end
+        problem = at_the_end if outcome["status"] == "complete" else problem  # also after sys.exit(0)
     if isinstance(problem, NeedsGuest):
         sys.stdout.flush()
         report.send(exit_status=0, error=None, interrupted=False, moves_for=problem.what)

@@ -77,6 +77,4 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     finally:
         time.sleep(BLOCK_S * 1.1)  # also after a failure: its last second matters most
         children.stop(captures.children.values())
-    for child in captures.children.values():
-        if child.popen.returncode != 0:  # it died after the last check, or had to be killed: its file is incomplete
-            raise child.failure()
+    children.require_whole(captures.children.values())

@@ -155,6 +155,7 @@ def kernel_tcp_running(
         yield child
     finally:
         children.stop([child])
+    children.require_whole([child])
 
 
 def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:

@@ -144,5 +144,4 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     finally:
         control.close()
         children.stop([child])
-    if child.popen.returncode != 0:
-        raise child.failure()
+    children.require_whole([child])

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import pytest
 from testbed.errors import RunError
 from testbed.host.processes import Processes
 from testbed.runs.run import run_scenario
-from testbed.stages.capture import captures_running
+from testbed.stages.capture import Captures, captures_running
 from testbed.stages.site import Site
 from testbed.tests.running import chain, needs_runs
 
@@ -28,14 +29,14 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("testbed.stages.capture.BLOCK_S", 0.0)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    def run(status: int = 0, **keys: object) -> list[str]:
+    def run(status: int = 0, meanwhile: Callable[[Captures], object] = lambda _: None, **keys: object) -> list[str]:
         (tmp_path / "tcpdump").write_text(TCPDUMP.format(log=tmp_path / "argv", status=status))
         (tmp_path / "tcpdump").chmod(0o755)
         site = Site(chain(**keys), 1, tmp_path, Path("/"))
         station = SimpleNamespace(name="sta1", netns=None, radio=SimpleNamespace(name="wlan0"), further_radios=[])
         net = SimpleNamespace(stations=[station], wires=[])
-        with Processes(tmp_path / "log") as children, captures_running(site, net, children):
-            pass
+        with Processes(tmp_path / "log") as children, captures_running(site, net, children) as captures:
+            meanwhile(captures)
         return sorted((tmp_path / "argv").read_text().splitlines())
 
     return run
@@ -60,6 +61,17 @@ def test_dsr_has_no_port_and_room_for_its_headers(stand_in) -> None:
 def test_a_capture_that_ended_badly_after_the_last_look_at_it_fails_the_run(stand_in) -> None:
     with pytest.raises(RunError, match=r"tcpdump-sta1: tcpdump ended with status 3.*run it again"):
         stand_in(status=3)
+
+
+def test_a_capture_that_somebody_else_ended_in_order_fails_the_run(stand_in) -> None:
+    """As `killall`: tcpdump ends with status 0 at SIGTERM. In a session nobody looks before the end."""
+
+    def end(captures: Captures) -> None:
+        captures.children["sta1"].popen.terminate()
+        captures.children["sta1"].popen.wait()
+
+    with pytest.raises(RunError, match=r"tcpdump-sta1: tcpdump ended with status 0.*run it again"):
+        stand_in(meanwhile=end)
 
 
 def lengths(path: Path) -> list[tuple[int, int]]:
