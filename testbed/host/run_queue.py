@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 from testbed.host import cgroup
 
 # The medium reports its own lateness; captures, TCP samples and the stations' idle shells change nothing on the air.
-IGNORED_PROGRAMS = frozenset({b"manet-medium", b"manet-tcp", b"tcpdump", b"bash"})
+IGNORED_PROGRAMS = frozenset({b"manet-medium", b"manet-tcp", b"manet-capture", b"tcpdump", b"bash"})
 FILE_BYTES = 128  # more than a schedstat or a comm file has
 
 

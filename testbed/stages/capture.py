@@ -9,15 +9,20 @@ hands over a block of packets when it is full or `to_ms` old, and drops the youn
 """
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
-from testbed.stages.site import Site
+from testbed.stages.site import SOCKETS, Site
 from testbed.stages.station import NamespaceHost, StationNet
 from topologies.addresses import HOST_INTERFACE
 
+# The processes' name: a script that ends its own tcpdump by name (`os.system("killall tcpdump")`) does not end these.
+NAME = "manet-capture"
 NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0
@@ -57,13 +62,14 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     captures = Captures()
     snap_bytes = site.scenario.snaplen + site.scenario.routing.headers_bytes
     port = site.scenario.routing.udp_port
+    program = _renamed("tcpdump")
 
     def start(name: str, host: NamespaceHost, interface: str, snap_bytes: int, *expression: str) -> None:
-        argv = ["tcpdump", "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
+        argv = [program, "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
         argv += ["-Z", "root", "-w", folder / f"{name}.pcap", *expression]
         captures.children[name] = children.start(
-            f"tcpdump-{name}", argv, netns=host.netns, remedy="what it had captured is kept; run it again"
+            f"tcpdump-{name}", argv, netns=host.netns, program="tcpdump", remedy="what it had captured is kept; run it again"
         )
 
     for name, (host, interface) in interfaces(net).items():
@@ -78,3 +84,13 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
         time.sleep(BLOCK_S * 1.1)  # also after a failure: its last second matters most
         children.stop(captures.children.values())
     children.require_whole(captures.children.values())
+
+
+def _renamed(name: str) -> Path:
+    """The program under NAME. Raises RunError."""
+    found, path = shutil.which(name), SOCKETS / NAME
+    if found is None:
+        raise RunError(f"{name}: not found; `manet doctor` says how to get it")
+    path.unlink(missing_ok=True)
+    path.symlink_to(found)
+    return path

@@ -27,6 +27,7 @@ while :; do sleep 0.01; done
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A tcpdump that writes its arguments down and ends with `status`; gives those of each that was started."""
     monkeypatch.setattr("testbed.stages.capture.BLOCK_S", 0.0)
+    monkeypatch.setattr("testbed.stages.capture.SOCKETS", tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     def run(status: int = 0, meanwhile: Callable[[Captures], object] = lambda _: None, **keys: object) -> list[str]:

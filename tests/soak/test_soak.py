@@ -99,6 +99,6 @@ def test_a_short_soak_runs_samples_and_judges(tmp_path):
         timeout=150,
     )
     # whether seconds are flat is chance: that every class was seen and judged, and the run complete, is not
-    for name in ("manet", "manet-medium", "manet-tcp", "manet-aodv", "tcpdump", "iperf3", "kernel", "disk"):
+    for name in ("manet", "manet-medium", "manet-tcp", "manet-aodv", "manet-capture", "iperf3", "kernel", "disk"):
         assert f"\n{name} " in "\n" + answer.stdout, answer.stdout + answer.stderr
     assert answer.stdout.splitlines()[-1].startswith("complete, 8 s of traffic"), answer.stdout + answer.stderr
