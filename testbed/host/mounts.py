@@ -12,7 +12,7 @@ from pathlib import Path
 from testbed.errors import RunError
 from testbed.host.namespace import MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_REC
 
-MS_RDONLY, MS_BIND = 1, 4096  # <linux/mount.h>
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_MOVE = 1, 1 << 5, 1 << 12, 1 << 13  # <linux/mount.h>
 MNT_DETACH = 2  # <sys/mount.h>
 AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000  # <linux/fcntl.h>
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC = 1, os.O_CLOEXEC
@@ -113,6 +113,22 @@ def change_root(root: Path) -> None:
     _checked(f"pivot_root {root}", _libc.pivot_root(b".", b"."))  # stacked, as pivot_root(2) describes
     _checked("umount of the old root", _libc.umount2(b".", MNT_DETACH))
     os.chdir("/")
+
+
+def move(source: Path, target: Path) -> None:
+    """Take a mount to another folder, in this mount namespace. Raises RunError."""
+    mount(source, target, flags=MS_MOVE)
+
+
+def detach(folder: Path) -> None:
+    """Take all mounts away from a folder, in this mount namespace; one that is locked stays (mount_namespaces(7))."""
+    while _libc.umount2(os.fsencode(folder), MNT_DETACH) == 0:
+        pass
+
+
+def read_only(folder: Path) -> None:
+    """Nothing can be made, removed or renamed in a mount, in this mount namespace; its sockets stay usable. Raises RunError."""
+    mount("none", folder, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 
 def _checked(call: str, result: int) -> None:

@@ -45,10 +45,23 @@ def unshare(flags: int) -> None:
     _checked("unshare", _libc.unshare(flags))
 
 
-def within_new(action: Callable[[], T]) -> T:
-    """Call `action` in a thread that has a new network namespace, and a mount namespace in which /sys shows its devices, as
-    `mnexec -n` of Mininet. Both last as long as a child that `action` starts. Raises RunError."""
-    return _in_thread(_unshare, action, "in a new namespace")
+def within_new(action: Callable[[], T], *, netns: str | Path | None = None, prepare: Callable[[], None] = lambda: None) -> T:
+    """Call `action` in a thread that has a new network namespace (or is in `netns`), and a new mount namespace in which /sys
+    shows its devices, as `mnexec -n` of Mininet. Both last as long as a child that `action` starts. `prepare` is called in the
+    thread before. Raises RunError."""
+
+    def enter() -> None:
+        if netns is not None:
+            _setns(netns)
+        _unshare(CLONE_NEWNS if netns is not None else CLONE_NEWNS | CLONE_NEWNET)
+        prepare()
+
+    return _in_thread(enter, action, "in new namespaces")
+
+
+def children_in(pids: int) -> None:
+    """Children that the calling thread starts from now on are in this pid namespace (a descriptor). Raises RunError."""
+    _checked("setns of a pid namespace", _libc.setns(pids, CLONE_NEWPID))
 
 
 def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
@@ -119,9 +132,9 @@ def _in_thread(enter: Callable[[], None], action: Callable[[], T], name: str) ->
     return result
 
 
-def _unshare() -> None:
+def _unshare(flags: int) -> None:
     what = "could not make a namespace"
-    _checked(what, _libc.unshare(CLONE_NEWNS | CLONE_NEWNET))
+    _checked(what, _libc.unshare(flags))
     _checked(what, _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
     _checked(what, _libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None))
 
@@ -134,7 +147,7 @@ def _checked(call: str, result: int) -> None:
 def _enter(netns: str | Path, pids: int | None) -> None:
     _setns(netns)
     if pids is not None:
-        _checked("setns of a pid namespace", _libc.setns(pids, CLONE_NEWPID))
+        children_in(pids)
 
 
 def _setns(netns: str | Path) -> None:

@@ -7,6 +7,7 @@ all others (pid_namespaces(7)). The processes:
       keeper         in the first pid namespace; its death kills the run: a fork of the template (testbed/runs/template.py),
                      or unshare(1) --kill-child for a run with a terminal
         init         `main` below as pid 1: waits for orphans, and last removes the run's cgroup and state file
+          stations   pid 1 of the pid namespace of the stations' programs (testbed/host/station_pids.py)
           the run    `testbed.runs.run` or `testbed.runs.prompt`, in the cgroup with all its children
 
 The lifeline is a pipe to which nothing is written: when `manet` closes it, or dies for any reason, the run reads end-of-file
@@ -31,7 +32,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.errors import UsageError
-from testbed.host import cgroup, descriptors, namespace, neighbours
+from testbed.host import cgroup, descriptors, namespace, neighbours, station_pids
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
 from testbed.runs.template import TEMPLATE, Keeper
@@ -212,8 +213,14 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the run decides; when it ends, so does this
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGHUP})  # held by `Isolated` until here
+    given = [options.arguments[name] for name in PASSED if options.arguments.get(name) is not None]
+    for descriptor in (options.lifeline, options.report, *given, *options.arguments["neighbours"]):
+        os.set_inheritable(descriptor, False)  # children must not keep the pipes open
     # opened before the run mounts a folder of its own over it
     states = os.open(STATE_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    # a folder of the same name in every run: short paths for sockets, and no two runs see each other's
+    namespace.mount_tmpfs(STATE_FOLDER, SOCKETS_MEMORY_BYTES)
+    station_pids.make()
     run = os.fork()
     if run == 0:
         os.close(states)
@@ -248,16 +255,10 @@ def _kill_remaining() -> None:
 def _child_main(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
     descriptors.raise_limit()
-    given = [options.arguments[name] for name in PASSED if options.arguments.get(name) is not None]
-    counts = options.arguments["neighbours"]
-    for descriptor in (options.lifeline, options.report, *given, *counts):
-        os.set_inheritable(descriptor, False)  # children must not keep the pipes open
-    neighbours.count_with(counts)
+    neighbours.count_with(options.arguments["neighbours"])
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()
-    # a folder of the same name in every run: short paths for sockets, and no two runs see each other's
-    namespace.mount_tmpfs(STATE_FOLDER, SOCKETS_MEMORY_BYTES)
     return importlib.import_module(options.module).inside(options.arguments, Report(options.report))
 
 

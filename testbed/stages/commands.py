@@ -86,12 +86,11 @@ class Commands:
 
     def _start(self, name: str, station: str, argv: list[str]) -> None:
         host = self.net[station]
-        inside = host.container
         child = self.children.start(
             f"event-{name}",
-            list(argv) if inside is None else inside.words(argv),
+            [*host.words(argv)],
             netns=host.netns,
-            pids=None if inside is None else inside.pids,
+            pids=host.pids_of_programs,
             program=Path(argv[0]).name,
             remedy=REMEDY,
             may_end=True,

@@ -71,10 +71,6 @@ class RunningContainer:
         values = [f"{name}={value}" for name, value in environment.items()]
         return [*groups, "env", "-i", *values, "nsenter", *enter, "--", *map(str, words)]
 
-    def parent(self, words: Sequence[object]) -> list[str]:
-        """The command line of a program outside the container whose children are in the container's pid namespace."""
-        return ["nsenter", f"--pid=/proc/{os.getpid()}/fd/{self.pids}", "--no-fork", "--", *map(str, words)]
-
     def popen(self, words: Sequence[object], **options: Any) -> subprocess.Popen[bytes]:
         """Start a command, as subprocess.Popen; `environment` is added to the container's, `cwd` is a folder in it."""
         line = self.words(words, folder=options.pop("cwd", None), environment=options.pop("environment", NOTHING))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from analysis.files import write_atomic
+from testbed.host import station_pids
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.containers import containers_up
@@ -31,9 +32,8 @@ def network_up(
         say("stations")
         by_mininet_wifi = site.scenario.net == "mininet-wifi"
         homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if by_mininet_wifi else {}
-        net = stages.enter_context(
-            stations_up(site.scenario.station_names(), site.scenario.wires, homes, site.scenario.interface)
-        )
+        pids, names = stages.enter_context(station_pids.opened()), site.scenario.station_names()
+        net = stages.enter_context(stations_up(names, site.scenario.wires, homes, site.scenario.interface, pids))
         for number, radio in site.scenario.further_radios().items():
             net[radio.station].add_radio(radio.name, number)
         if not shells_are_users:

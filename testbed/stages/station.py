@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mininet.link import Intf
 from mininet.log import output
@@ -27,7 +28,7 @@ from mininet.util import getincrementaldecoder
 
 from scenarios.scenario import Scenario, Wire
 from testbed.errors import RunError
-from testbed.host import descriptors, namespace
+from testbed.host import descriptors, namespace, station_pids
 from testbed.host.processes import SLOWER, exit_text
 from topologies.addresses import (
     GATEWAY_END,
@@ -51,13 +52,6 @@ if TYPE_CHECKING:
 PROMPT = chr(127)  # Mininet's sentinel, by which node.monitor() recognises the end of a command
 SHELL_DEADLINE_S = 30.0 * SLOWER
 NO_HOMES: Mapping[str, int] = {}
-# As `mnexec -n` does: /sys shows the devices of the network namespace that mounted it.
-WITH_SYS_OF_NAMESPACE = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
-
-
-def _nsenter_command(pid: int, folder: str | None = None) -> list[str]:
-    """A command prefix that runs a program in the namespaces of the process `pid`, below its root (also from a chroot)."""
-    return ["nsenter", "--target", str(pid), "--net", "--mount", "--root", f"--wdns={folder or Path.cwd()}", "--"]
 
 
 def _shell_environment() -> dict[str, str]:
@@ -98,6 +92,11 @@ class NamespaceHost(Host):
     _namespace: int | None = None  # a descriptor that keeps it open
     _pidfd: int | None = None
 
+    def __init__(self, name: str, *, pids: int | None = None, **params: object) -> None:
+        """`pids`: a descriptor of the pid namespace of its programs (testbed/host/station_pids.py); None: this process's."""
+        self.pids = pids
+        super().__init__(name, **params)
+
     @property
     def netns(self) -> Path:
         """A path of the host's network namespace."""
@@ -118,17 +117,16 @@ class NamespaceHost(Host):
         """Start the shell and return at once; `wait_for_shell` waits for it."""
         if mnopts is not None:
             self._start(["mnexec", mnopts])
-        elif self.home is not None:
-            self._start(_nsenter_command(self.home), start_new_session=True)
-        else:
-            self._start_in_new_namespace()
-
-    def _start_in_new_namespace(self) -> None:
-        """As by `mnexec -dn`, without its process."""
+            return
         try:
-            namespace.within_new(lambda: self._start([], start_new_session=True))
+            self._start_in_namespaces(None if self.home is None else f"/proc/{self.home}/ns/net")
         except RunError as problem:
             raise RunError(f"{self.name}: {problem}") from None
+
+    def _start_in_namespaces(self, netns: str | Path | None) -> None:
+        """Start a shell as by `mnexec -dn`, without its process; in the network namespace `netns` if given."""
+        prepare = (lambda: None) if self.pids is None else partial(station_pids.enter, self.pids)
+        namespace.within_new(lambda: self._start([], start_new_session=True), netns=netns, prepare=prepare)
 
     def _start(self, place: list[str], **options: bool) -> None:
         """Start a shell; `place` is the command prefix that enters its namespaces."""
@@ -209,8 +207,26 @@ class NamespaceHost(Host):
             words = [name, "-c", words if isinstance(words, str) else " ".join(map(str, words))]
         if self.container is not None:
             return self._popen_inside(words.split() if isinstance(words, str) else words, kwargs)
-        place = _nsenter_command(self.pid, str(kwargs.get("cwd") or Path.cwd()))
-        return super().popen(words, **{"mncmd": place, "start_new_session": True, "env": _shell_environment(), **kwargs})
+        options = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": _shell_environment(), **kwargs}
+        return namespace.within(self.netns, lambda: super(NamespaceHost, self).popen(words, **options), pids=self.pids)
+
+    def words(self, words: Sequence[object], folder: object = None) -> list[str]:
+        """The command line that runs a program of the user's at the host, in a process that is in `pids_of_programs` already: in
+        its container, or where its shell is."""
+        if self.container is not None:
+            return self.container.words(words)
+        enter = ["nsenter", f"--target={self.pid}", "--net", "--mount", "--root", f"--wdns={folder or Path.cwd()}", "--"]
+        return [*enter, *map(str, words)]
+
+    @property
+    def pids_of_programs(self) -> int | None:
+        """A descriptor of the pid namespace of the user's programs at the host."""
+        return self.pids if self.container is None else self.container.pids
+
+    def parent(self, words: Sequence[object]) -> list[str]:
+        """The command line of a program of the testbed whose children are in `pids_of_programs`."""
+        enter = ["nsenter", f"--pid=/proc/{os.getpid()}/fd/{self.pids_of_programs}", "--no-fork", "--"]
+        return [*enter, *map(str, words)]
 
     def _popen_inside(self, words: Sequence[object], given: dict) -> subprocess.Popen:
         """Start a program in the station's container, which has an environment of its own."""
@@ -225,7 +241,7 @@ class NamespaceHost(Host):
             self._move_shell()
         else:
             self._close_shell()
-            namespace.within(self.netns, lambda: self._start(WITH_SYS_OF_NAMESPACE, start_new_session=True))
+            self._start_in_namespaces(self.netns)
             self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
         output(f"*** {self.name}: its shell {how}; it has a new one\n")
 
@@ -318,18 +334,22 @@ class WiredLink:
 class StationNet(Mininet):
     """A Mininet network of stations and wired hosts (`hosts` is both): what the prompt and scripts work on."""
 
-    def __init__(self, naming: str = INTERFACE) -> None:
+    def __init__(self, naming: str = INTERFACE, pids: int | None = None) -> None:
         # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
         # net.core.*, ...) and never restore them
         Mininet.inited = True
         super().__init__(topo=None, build=False, controller=None)
-        self.naming = naming
+        self.naming, self.pids = naming, pids
         self.wires: list[WiredLink] = []
 
     def radio(self, name: str) -> Station | FurtherRadio:
         """The station of this name, for its first radio, or the further radio."""
         further = (radio for station in self.stations for radio in station.further_radios if radio.name == name)
         return next(further, None) or self[name]
+
+    def addHost(self, name: str, cls: type[NamespaceHost], **params: object) -> Any:
+        """Declare and start one host; its shell may still be starting."""
+        return super().addHost(name, cls=cls, pids=self.pids, **params)
 
     def addStation(self, name: str, number: int | None = None, home: int | None = None) -> Station:
         """Declare and start one station; its shell may still be starting. `home`: a process whose namespaces it uses."""
@@ -358,12 +378,16 @@ class StationNet(Mininet):
 
 @contextmanager
 def stations_up(
-    names: list[str], wires: Sequence[Wire] = (), homes: Mapping[str, int] = NO_HOMES, naming: str = INTERFACE
+    names: list[str],
+    wires: Sequence[Wire] = (),
+    homes: Mapping[str, int] = NO_HOMES,
+    naming: str = INTERFACE,
+    pids: int | None = None,
 ) -> Iterator[StationNet]:
     """Start one station per name, numbered from 1, and the hosts of the wires. The end of the block ends their shells and
     namespaces. `homes`: by name, processes whose namespaces stations use instead of their own. `naming`: of the radios
-    (`topologies.addresses.radio_interface`). Raises RunError."""
-    net = StationNet(naming)
+    (`topologies.addresses.radio_interface`). `pids`: as of NamespaceHost. Raises RunError."""
+    net = StationNet(naming, pids)
     try:
         for name in names:
             net.addStation(name, home=homes.get(name))

@@ -108,27 +108,23 @@ def planned(site: Site, net: StationNet, index: int) -> RunningFlow:
         seed=site.seed,
         report=site.folder("traffic") / f"{name}.json",
         log=site.log,
-        source_place=_place(net[flow.source]),
-        target_place=_place(net[flow.target]),
+        source_place=tuple(net[flow.source].words([])),
+        target_place=tuple(net[flow.target].words([])),
     )
     return RunningFlow(plan, flow, net[flow.source], net[flow.target])
 
 
-def _place(host: NamespaceHost) -> tuple[str, ...]:
-    return tuple(host.container.words([])) if host.container is not None else ()
-
-
 def _program(flow: RunningFlow, host: NamespaceHost, program: Program) -> dict[str, Any]:
-    """How a program of the flow is started. In a container run the user's programs alone."""
-    inside = host.container
+    """How a program of the flow is started. Those of the testbed are outside of the station's pid namespace and container; the
+    user's are their children, inside."""
     common = {"argv": program.argv, "netns": host.netns, "remedy": PROGRAM_REMEDY, "explain": program.explain}
-    if inside is None or not flow.kind.own_programs(flow.plan.keys):
+    if not flow.kind.own_programs(flow.plan.keys):
         return common
-    explain = inside.explain
+    limits = (lambda: None) if host.container is None else host.container.explain
     return common | {
-        "argv": inside.parent(program.argv),
+        "argv": host.parent(program.argv),
         "program": Path(program.argv[0]).name,
-        "explain": lambda: explain() or program.explain(),
+        "explain": lambda: limits() or program.explain(),
     }
 
 

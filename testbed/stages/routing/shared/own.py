@@ -67,7 +67,9 @@ def running(network: Network) -> Iterator[Daemons]:
         )
         path.write_text(json.dumps(config, indent=1) + "\n")
         remedy = f"the routes went with it; see log/{name}-{station.name}.log and run it again"
-        return children.start(f"{name}-{station.name}", [program, "run", path], netns=station.netns, remedy=remedy)
+        return children.start(
+            f"{name}-{station.name}", [program, "run", path], netns=station.netns, pids=station.pids, remedy=remedy
+        )
 
     def ready(started: Mapping[Station, Child]) -> None:
         children.wait_for_text(started.values(), "ready\n", within_s=READY_DEADLINE_S)

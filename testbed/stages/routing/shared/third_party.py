@@ -62,7 +62,7 @@ def processes_running(
     children, remedy = network.children, "the routes went with it; run it again"
 
     def start(station: Station) -> Child:
-        return children.start(f"{name}-{station.name}", argv(station), netns=station.netns, remedy=remedy)
+        return children.start(f"{name}-{station.name}", argv(station), netns=station.netns, pids=station.pids, remedy=remedy)
 
     def wait(started: Mapping[Station, Child]) -> None:
         _wait_for_signs(network, {child: sign(station) for station, child in started.items()})
