@@ -106,7 +106,7 @@ def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, 
     monkeypatch.setattr(iperf_client, "KILLED_AFTER_S", 0.5)
     deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)"
     command = [sys.executable, "-c", f"{deaf}; open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep(60)"]
-    tried = iperf_client._try(command, 1.0)
+    tried = iperf_client._try(iperf_client.Iperf(), command, 1.0)
     assert (tried.sent, tried.sent_to_its_end, tried.error) == (True, True, "iperf3 wrote no report")
 
 
@@ -116,7 +116,7 @@ def test_a_client_that_closes_gets_a_small_share_of_a_core():
     spins = "while time.monotonic() < began + 4.5: pass"
     says = "print(json.dumps({'cpu_s': time.process_time()}))"
     command = [sys.executable, "-c", f"import json, time; {sends}; began = time.monotonic()\n{spins}\n{says}"]
-    assert iperf_client._try(command, 1.0).report["cpu_s"] < 2.5  # of 4.5 s, 1.5 of them before it closes
+    assert iperf_client._try(iperf_client.Iperf(), command, 1.0).report["cpu_s"] < 2.5  # of 4.5 s, 1.5 of them before it closes
 
 
 def test_a_flow_that_ended_while_it_sent_is_an_error_and_not_tried_again(bulk):

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import scenarios.traffic.programs
 from analysis.metrics import analyse_run
 from scenarios.definition import load_scenario
 from scenarios.errors import UsageError
@@ -267,6 +269,52 @@ def test_a_server_ends_at_sigterm(tmp_path: Path) -> None:
         wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", "it runs")
         server.terminate()
     assert not Path(f"/proc/{pid}").exists()
+
+
+# SIGTERM at the worst moment: the child has started, and nothing of the program knows it yet.
+AT_WORST = """
+import os, runpy, signal, subprocess, sys
+
+class Popen(subprocess.Popen):
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen, sys.argv = Popen, sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+PROGRAMS = Path(scenarios.traffic.programs.__file__).parent
+SLEEPER = ["sh", "-c", "exec sleep 60", "sh"]  # whatever follows is not read
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["command.py", "run", "--seconds", "60", "--out", "report", "--", "sleep", "60"],
+        ["command.py", "serve", "--", "sleep", "60"],
+        ["iperf_client.py", "--seconds", "60", "--report", "report", "--receiver", "0", "--", *SLEEPER],
+        ["iperf_server.py", "--report", "report", "--", *SLEEPER],
+    ],
+    ids=["run", "serve", "iperf-client", "iperf-server"],
+)
+def test_sigterm_while_a_child_is_being_started_ends_it_too(tmp_path: Path, words: list[str]) -> None:
+    argv = [PYTHON, "-c", AT_WORST, str(PROGRAMS / words[0]), *words[1:]]
+    program = subprocess.Popen(argv, cwd=tmp_path, start_new_session=True)
+    program.wait(timeout=20)
+    left = in_session(program.pid)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
+def in_session(leader: int) -> list[int]:
+    """The processes in the session of a process that has ended; those that nobody has waited for have no command line."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(process.name)) == leader and (process / "cmdline").read_text():
+                found.append(int(process.name))
+    return found
 
 
 # --- runs -----------------------------------------------------------------------------------------

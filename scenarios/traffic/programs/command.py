@@ -13,7 +13,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from typing import NoReturn
 
@@ -21,9 +20,16 @@ GRACE_S = 5.0  # less than testbed/host/processes.py gives this program
 
 
 class Command:
-    """The running command, which leads a group of processes. It is reaped last, so that the group's number stays its own."""
+    """The running command, which leads a group of processes. It is reaped last, so that the group's number stays its own.
+
+    SIGTERM ends the waiting, and nothing else: an exception of its handler could come while the command is being started, and
+    leave it behind."""
 
     def __init__(self, words: list[str]) -> None:
+        self._signal, woken = os.pipe()
+        os.set_blocking(woken, False)
+        signal.set_wakeup_fd(woken)
+        signal.signal(signal.SIGTERM, lambda _number, _frame: None)
         try:
             self._process = subprocess.Popen(words, process_group=0)
         except OSError as problem:
@@ -31,15 +37,25 @@ class Command:
         self._pidfd = os.pidfd_open(self._process.pid)
 
     def ended_within(self, seconds: float | None) -> bool:
-        """Wait for its end, at most so long (None: any time)."""
-        return bool(select.select([self._pidfd], [], [], seconds)[0])
+        """Wait for its end, at most so long (None: any time). SystemExit at SIGTERM."""
+        return self._wait(seconds, self._pidfd)
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long. SystemExit at SIGTERM."""
+        self._wait(seconds)
+
+    def _wait(self, seconds: float | None, *descriptors: int) -> bool:
+        ready = select.select([self._signal, *descriptors], [], [], seconds)[0]
+        if self._signal in ready:
+            raise SystemExit(128 + signal.SIGTERM)
+        return bool(ready)
 
     def end(self) -> int:
         """End the group; the status."""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this is under way
         group = self._process.pid
         os.killpg(group, signal.SIGTERM)
-        self.ended_within(GRACE_S)
+        select.select([self._pidfd], [], [], GRACE_S)
         os.killpg(group, signal.SIGKILL)
         return self._process.wait()
 
@@ -53,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         by_itself = command.ended_within(options.seconds)
         passed_s = time.monotonic() - began
-        time.sleep(max(0.0, options.seconds - passed_s))
+        command.pause(max(0.0, options.seconds - passed_s))
     finally:
         status = command.end()
     report = {
@@ -79,10 +95,6 @@ def serve(options: argparse.Namespace) -> NoReturn:
     raise SystemExit(f"the server, {options.words[options.place_words]}, {ended}")
 
 
-def _stop(_number: int, _frame: object) -> NoReturn:
-    sys.exit(128 + signal.SIGTERM)
-
-
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -94,7 +106,6 @@ def main() -> None:
         sub.add_argument("--place-words", type=int, default=0, help="so many words before the command run it in its place")
         sub.add_argument("words", nargs="+")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, _stop)
     run(options) if options.verb == "run" else serve(options)
 
 

@@ -78,19 +78,48 @@ class Try(NamedTuple):
         return self.sent and (self.interrupted or max(part.get("end", 0) for part in self._sums) >= self.seconds - MIN_TEST_S)
 
 
+class Iperf:
+    """The iperf3 of now, which SIGTERM to this program ends. An exception of the handler could come while iperf3 is being
+    started, and leave it behind."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._process: subprocess.Popen[bytes] | None = None
+        signal.signal(signal.SIGTERM, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: object) -> None:
+        self.is_over = True
+        if self._process is not None:
+            self._process.terminate()
+            self._process.send_signal(signal.SIGCONT)
+
+    def attend(self, argv: list[str], seconds: float) -> tuple[bytes, bool, bool, int]:
+        """Run it to its end; its output, two of `_attend`, its status. SystemExit after SIGTERM."""
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as self._process:
+            if self.is_over:  # the signal came while it was being started
+                self._process.terminate()
+            output, interrupted, sending = _attend(self._process, seconds)
+        status, self._process = self._process.returncode, None
+        if self.is_over:
+            sys.exit(128 + signal.SIGTERM)
+        return output, interrupted, sending, status
+
+
 def run(options: argparse.Namespace) -> None:
     """Repeat the test until it has sent data or was killed, or the flow's time is up; then write the report."""
-    began, first_try_s, tries = time.monotonic(), time.time(), 0
+    iperf, began, first_try_s, tries = Iperf(), time.monotonic(), time.time(), 0
     last = Try({}, 0)
     while not tries or options.seconds - (time.monotonic() - began) > MIN_TEST_S:
         tries += 1
-        last = _try(options.command, options.seconds - (time.monotonic() - began))
+        last = _try(iperf, options.command, options.seconds - (time.monotonic() - began))
         if not last.error or last.sent or last.killed:
             break
         print(f"try {tries}: {last.error}", file=sys.stderr, flush=True)
         if UNREACHED not in last.error:
             _new_server(options.receiver)
         time.sleep(AGAIN_AFTER_S)
+        if iperf.is_over:
+            sys.exit(128 + signal.SIGTERM)
     report = last.report
     report["manet"] = {"tries": tries, "first_try_s": first_try_s, "connected": not last.error or last.sent, "remark": None}
     if last.error and not last.killed and (not last.sent or last.sent_to_its_end):
@@ -106,25 +135,17 @@ def _new_server(receiver: int) -> None:
         os.kill(receiver, signal.SIGHUP)
 
 
-def _try(command: list[str], seconds: float) -> Try:
-    """Run one test of iperf3, which SIGTERM to this program ends."""
+def _try(iperf: Iperf, command: list[str], seconds: float) -> Try:
+    """Run one test of iperf3."""
     patience_ms = round(1000 * max(MIN_TEST_S, min(CONNECT_DEADLINE_S, seconds)))
     argv = [*command, "--connect-timeout", str(patience_ms), "--time", str(math.ceil(seconds))]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as iperf:
-
-        def stop(_number: int, _frame: object) -> None:
-            iperf.terminate()
-            iperf.send_signal(signal.SIGCONT)
-            sys.exit(128 + signal.SIGTERM)
-
-        signal.signal(signal.SIGTERM, stop)
-        output, interrupted, sending = _attend(iperf, seconds)
+    output, interrupted, sending, status = iperf.attend(argv, seconds)
     try:
         return Try(json.loads(output), seconds, interrupted)
     except ValueError:
         if interrupted:  # killed while it sent: the server has the received bytes
             return Try({"error": NO_REPORT}, seconds, interrupted, sending)
-        return Try({"error": f"{NO_REPORT} ({exit_text(iperf.returncode)})"}, seconds, cut_off=True)
+        return Try({"error": f"{NO_REPORT} ({exit_text(status)})"}, seconds, cut_off=True)
 
 
 def exit_text(status: int) -> str:

@@ -102,13 +102,19 @@ def serve(options: argparse.Namespace) -> NoReturn:
     """Run nginx until SIGTERM; SystemExit with a message if it ends by itself."""
     folder = options.folder.resolve()
     argv = [options.nginx, "-p", f"{folder}/", "-c", folder / "nginx.conf", "-e", "stderr"]
+    # an exception of the handler could come while nginx is being started, and leave it and its folders behind
+    is_over, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
         nginx = subprocess.Popen(argv, cwd=folder, preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
     except OSError as problem:
         raise SystemExit(f"{options.nginx}: {problem.strerror}") from None
     pidfd = os.pidfd_open(nginx.pid)
     try:
-        select.select([pidfd], [], [])
+        if is_over in select.select([pidfd, is_over], [], [])[0]:
+            sys.exit(128 + signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this is under way
         nginx.terminate()
