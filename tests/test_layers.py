@@ -196,7 +196,7 @@ def test_a_text_for_an_error_is_found():
     assert not TEXT_FOR_ERROR.search("pub fn a() -> Result<(), E> {}\nfn b() -> Result<(), String> {")
 
 
-# Within testbed: who may use whom, beside columns, errors and programs (testbed/README.md); commands and tests may all.
+# Within testbed: who may use whom, beside columns, errors, programs and signals (testbed/README.md); commands and tests may all.
 TESTBED = {
     "host": set(), "validate": set(), "campaigns": set(),
     "stages": {"host"}, "runs": {"host", "stages"}, "mn_wifi": {"host", "stages", "runs"},
@@ -208,7 +208,7 @@ def test_the_folders_of_testbed_import_downwards(folder):
     files = list((ROOT / "testbed" / folder).rglob("*.py"))
     used = {match for path in files for match in re.findall(r"(?:from|import) testbed\.(\w+)", path.read_text())}
     assert len(files) > 3
-    assert used - {folder, "columns", "errors", "programs"} <= TESTBED[folder]
+    assert used - {folder, "columns", "errors", "programs", "signals"} <= TESTBED[folder]
 
 
 def test_an_import_that_points_up_is_found():

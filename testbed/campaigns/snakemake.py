@@ -20,6 +20,7 @@ from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import RunError
 from testbed.programs import ROOT
+from testbed.signals import interrupts_noted
 
 SNAKEFILE = Path(__file__).parent / "workflow" / "Snakefile"
 CLUSTERS = ("slurm",)
@@ -113,21 +114,24 @@ def _run(
     argv: list[str], directory: Path, release: Callable[[], None], queue: Queue | None = None, limit: TimeLimit | None = None
 ) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
-    # a session of its own: Ctrl-C is for this program, which ends the workers in order
-    with subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True) as process:
-        if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-            signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
-        try:
-            if queue and limit and _outlasts(process, limit):
-                queue.drain(process)
-                return
-            status = process.wait()
-        except KeyboardInterrupt:
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with interrupts_noted():
+            # a session of its own: Ctrl-C is for this program, which ends the workers in order
+            process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+        if queue and limit and _outlasts(process, limit):
+            queue.drain(process)
+            return
+        status = process.wait()
+    except KeyboardInterrupt:
+        if process is not None:
             release()  # the workers of this machine end their runs and keep what is complete
             if queue:
                 queue.drain(process)
             process.wait()
-            raise
+        raise
     if status:
         log = f"see the lines above and {directory}/.snakemake/log, then start the campaign again"
         raise RunError(f"a batch did not end (snakemake: status {status}); {log}")

@@ -36,6 +36,7 @@ from testbed.host import cgroup, descriptors, namespace, neighbours, station_pid
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
 from testbed.runs.template import TEMPLATE, Keeper
+from testbed.signals import interrupts_noted
 
 # The folder of sockets of a run is memory of the host. Sockets take none; lock and state files of routing daemons a page (4 KiB)
 # each: 1000 stations with two of them take 8 MiB.
@@ -171,18 +172,12 @@ def _interrupts_deferred() -> Iterator[None]:
     A blocked signal goes to another thread of this process (a library's), and Python still runs the handler in this one. So the
     handler only records the signal until the keeper has started.
     """
-    noted: list[int] = []
-    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
-    handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in handled if callable(signal.getsignal(n))}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for number in noted:
-            signal.raise_signal(number)
+    with interrupts_noted():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Report:
