@@ -30,6 +30,11 @@ with suppress(ImportError):  # in the environment of another project, which trie
 def pytest_configure(config: pytest.Config) -> None:
     # pytest-xdist sets COLUMNS for its workers, which would wrap manet's rows (testbed/columns.py).
     os.environ.pop("COLUMNS", None)
+    # Programs inherit what is ignored (after nohup, or `&` in a script), not what is handled: those of the tests begin as from a
+    # terminal, and this process still survives the signal.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
     # A worker of pytest-xdist ignores Ctrl-C; the programs in tests of Ctrl-C would inherit this.
     if "PYTEST_XDIST_WORKER" in os.environ:
         signal.signal(signal.SIGINT, signal.default_int_handler)
