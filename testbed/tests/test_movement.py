@@ -1,5 +1,6 @@
 """Movement in scenarios on this kernel: the example in experiments/scenarios, against its geometry."""
 
+from bisect import bisect_left
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,19 +16,28 @@ from testbed.tests.running import air_rows, captured, needs_runs, run_json
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 
-RANGE_M = 250.0  # of ns2-dsss-2m under two-ray ground
+# Of ns2-dsss-2m under two-ray ground: its power times its antennas' heights, squared, over its threshold; 250.0107 m.
+RANGE_M = (0.28183815 * 1.5**4 / 3.652e-10) ** 0.25
+SECOND_NS = 1_000_000_000
 GAP_S = 0.05  # between two datagrams of the example's second flow
 LATE_S = 0.5  # how late a program may be on a loaded host; the medium itself acts at the instants of the trace
 ON_THE_WAY_S = 0.02  # an exchange that began in range may end out of it, behind a TCP segment's
 
 
 def crossings(scenario: Scenario, stations: tuple[str, str]) -> list[float]:
-    """When the two stations pass each other's range, from the trace alone, to a millisecond."""
+    """When the two stations pass each other's range, from the trace alone, to a nanosecond: a frame may begin just after."""
     trace = mobility.trace.read(Path(scenario.mobility.file), scenario.station_names())
-    distance_m = [
-        abs(trace.position(stations[0], ms / 1000)[0] - trace.position(stations[1], ms / 1000)[0]) for ms in range(16000)
-    ]
-    return [ms / 1000 for ms in range(1, 16000) if (distance_m[ms] > RANGE_M) != (distance_m[ms - 1] > RANGE_M)]
+
+    def apart(at_ns: int) -> bool:
+        one, other = (trace.position(station, at_ns / 1e9)[0] for station in stations)
+        return abs(one - other) > RANGE_M
+
+    found = []
+    for begin_ns in range(0, 16 * SECOND_NS, SECOND_NS):
+        now, times_ns = apart(begin_ns), range(begin_ns, begin_ns + SECOND_NS)
+        index = bisect_left(times_ns, True, key=lambda at_ns, now=now: apart(at_ns) != now)
+        found += [at_ns / 1e9 for at_ns in times_ns[index : index + 1]]
+    return found
 
 
 def longest_silence(times: list[float]) -> tuple[float, float]:
