@@ -21,7 +21,8 @@ IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_GSO_MAX_SEGS 
 IFF_UP = 1  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
 RTA_DST, RTA_OIF = 1, 4  # <linux/rtnetlink.h>
-RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST = 254, 3, 253, 1
+RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_LINK = 255, 3, 253
+ROUTE_TYPES = {"broadcast": 3, "multicast": 5}  # RTN_*
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
 NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
 NLM_F_DUMP_INTR = 0x10
@@ -125,9 +126,10 @@ def add_address(ip: str, prefix_bits: str, device: str) -> None:
     _request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body)
 
 
-def replace_route(ip: str, prefix_bits: str, device: str) -> None:
-    """Set an IPv4 route to a network on the link of a device."""
-    body = struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST, 0)
+def replace_group_route(kind: str, ip: str, prefix_bits: str, device: str) -> None:
+    """Set an IPv4 route of one of ROUTE_TYPES over a device, in the table `local`."""
+    place = (RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_LINK, ROUTE_TYPES[kind])
+    body = struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, *place, 0)
     body += _attribute(RTA_DST, socket.inet_aton(ip)) + _attribute(RTA_OIF, struct.pack("=i", _index(device)))
     _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body)  # struct rtmsg
 

@@ -5,7 +5,8 @@ missing route is "unreachable" instead of an unanswered ARP request. A wire is a
 ends get their routes to it here, all other routes come from the routing protocol.
 
 Broadcasts (255.255.255.255) and multicasts of programs that name no device leave by the radio, as on a host with one network, or
-by bat0. DSR carries unicast only, so with it they are unreachable. IPv6 needs no such routes: the kernel has one for each device.
+by bat0. DSR carries unicast only, so with it they are unreachable. The routes are in the table `local`, which no routing daemon
+reads and announces. IPv6 needs no such routes: the kernel has one for each device.
 
 With `ipv6` each device has an IPv6 address too, in addition to the link-local one that the kernel gives it; of the radio's it is
 fd6d:616e:6574::<i>/128, hence again without a route to its network. It is assigned without duplicate address detection
@@ -37,7 +38,7 @@ from topologies.addresses import (
 )
 
 OTHER_WIRE_METRIC = 10  # preferred to a routing daemon's routes (100), which lead over the air
-GROUPS = ("255.255.255.255/32", "224.0.0.0/4")  # RFC 919, RFC 1112
+GROUPS = {"255.255.255.255/32": "broadcast", "224.0.0.0/4": "multicast"}  # RFC 919, RFC 1112
 OWN_WIRE_METRIC = 1  # of IPv6, which has no metric 0: the kernel takes 1024 for it (IP6_RT_PRIO_USER, include/net/ip6_route.h)
 
 
@@ -56,7 +57,7 @@ def assign(site: Site, net: StationNet) -> None:
             lines[station].append(f"address flush dev {radio} scope global")
         lines[station].append(f"address add {station.IP()}/{PREFIX_BITS} dev {radio} noprefixroute")
         if site.scenario.routing.protocol == "dsr":
-            lines[station] += [f"route replace unreachable {group}" for group in GROUPS]
+            lines[station] += [f"route replace unreachable {group} table local" for group in GROUPS]
         else:
             lines[station] += routes_of_groups(radio)
         if site.scenario.ipv6:
@@ -73,7 +74,7 @@ def assign(site: Site, net: StationNet) -> None:
 def routes_of_groups(device: str) -> list[str]:
     """The lines of ip(8) by which broadcasts and multicasts leave by a device. The kernel removes these routes with the last
     address of the device."""
-    return [f"route replace {group} dev {device} scope link" for group in GROUPS]
+    return [f"route replace {kind} {group} dev {device} table local scope link" for group, kind in GROUPS.items()]
 
 
 def mtus(net: StationNet) -> dict[str, int]:

@@ -21,7 +21,9 @@ DIRECT = {
     re.compile(r"link set (\S+) gso_max_segs (\d+)"): rtnetlink.set_gso_max_segs,
     re.compile(r"address add ([0-9.]+)/(\d+) dev (\S+) noprefixroute"): rtnetlink.add_address,
     re.compile(r"address add ([0-9a-f:]+)/(\d+) dev (\S+) noprefixroute nodad"): rtnetlink.add_address,
-    re.compile(r"route replace ([0-9.]+)/(\d+) dev (\S+) scope link"): rtnetlink.replace_route,
+    re.compile(
+        r"route replace (broadcast|multicast) ([0-9.]+)/(\d+) dev (\S+) table local scope link"
+    ): rtnetlink.replace_group_route,
 }
 END_INDEX, END_NAME = 2**31 - 1, "end-of-table"
 _LINK = re.compile(r"^(?:Deleted )?\d+: .*\n(?: .*\n)*", re.MULTILINE)

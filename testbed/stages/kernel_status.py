@@ -5,7 +5,6 @@ routes/<station>.txt.
 """
 
 import re
-from ipaddress import ip_address
 
 _TYPES = ("local", "broadcast", "multicast", "anycast", "throw")  # of routes that lead to no other station
 _NUD = ("REACHABLE", "STALE", "DELAY", "PROBE", "PERMANENT", "NOARP", "INCOMPLETE", "FAILED", "NONE")
@@ -30,8 +29,6 @@ def route_of(line: str) -> dict | None:
         return None
     kind, words = (words[0], words[1:]) if words[0] in ("unreachable", "prohibit", "blackhole") else (None, words)
     six = ":" in line.partition(" dev ")[0]
-    if _is_of_group(words[0]):
-        return None
     destination, _, bits = ("::/0" if six else "0.0.0.0/0").partition("/") if words[0] == "default" else words[0].partition("/")
     metric = _after(words, "metric")
     of_table = {"table": table} if table else {}
@@ -44,12 +41,6 @@ def route_of(line: str) -> dict | None:
         "metric": int(metric) if metric else 0,
         **of_table,
     }
-
-
-def _is_of_group(destination: str) -> bool:
-    """Whether a route is for broadcasts or multicasts, which lead to no station."""
-    address = destination.partition("/")[0]
-    return address == "255.255.255.255" or (address != "default" and ip_address(address).is_multicast)
 
 
 def recorded(content: str, when: str) -> tuple[str, str] | None:

@@ -137,8 +137,8 @@ def test_batmand_has_a_run_folder_of_its_own_and_announces_each_wire(tmp_path):
     assert made.radio_lines(made.network.stations[0]) == [
         "address delete 10.0.0.1/8 dev wlan0",
         "address add 10.0.0.1/8 broadcast + dev wlan0 noprefixroute",
-        "route replace 255.255.255.255/32 dev wlan0 scope link",
-        "route replace 224.0.0.0/4 dev wlan0 scope link",
+        "route replace broadcast 255.255.255.255/32 dev wlan0 table local scope link",
+        "route replace multicast 224.0.0.0/4 dev wlan0 table local scope link",
     ]
 
 

@@ -38,9 +38,9 @@ def test_a_route_in_a_table_of_a_daemon_s_own() -> None:
         "local 10.0.0.1 dev wlan0 table local proto kernel scope host src 10.0.0.1",
         "broadcast 127.255.255.255 dev lo table local proto kernel scope link src 127.0.0.1",
         "fe80::/64 dev wlan0 proto kernel metric 256 pref medium",
-        "255.255.255.255 dev wlan0 scope link",
-        "224.0.0.0/4 dev wlan0 scope link",
-        "unreachable 224.0.0.0/4",
+        "broadcast 255.255.255.255 dev wlan0 table local scope link",
+        "multicast 224.0.0.0/4 dev wlan0 table local scope link",
+        "unreachable 224.0.0.0/4 table local",
         "multicast ff00::/8 dev wlan0 table local proto kernel metric 256 pref medium",
     ],
 )
