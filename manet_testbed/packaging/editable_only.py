@@ -6,7 +6,11 @@ install, and its first use fail.
 
 from typing import Any, NoReturn
 
-from setuptools.build_meta import build_editable, get_requires_for_build_editable, prepare_metadata_for_build_editable
+from setuptools.build_meta import (  # type: ignore[import-untyped]
+    build_editable,
+    get_requires_for_build_editable,
+    prepare_metadata_for_build_editable,
+)
 
 __all__ = [
     "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
