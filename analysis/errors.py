@@ -25,9 +25,14 @@ class PlaceError(AnalysisError, OSError):
 
     def __init__(self, path: Path, kind: str, remedy: str) -> None:
         super().__init__(errno.EINVAL, f"is {kind} and no plain file; {remedy}", str(path))
+        self.kind, self._remedy = kind, remedy
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
+
+    def __reduce__(self) -> tuple[type["PlaceError"], tuple[Path, str, str]]:
+        """From another process it comes as it was."""
+        return PlaceError, (Path(self.filename), self.kind, self._remedy)
 
 
 class DiskFullError(AnalysisError):

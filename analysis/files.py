@@ -40,7 +40,7 @@ def special(path: Path) -> str | None:
 
 
 @contextmanager
-def atomic_file(path: Path, mode: str = "w") -> Iterator[IO]:
+def atomic_file(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file to write, which becomes `path` when the block ends without an error. PlaceError if `path` is no plain file,
     DiskFullError if the disk is full; other errors of writing name `path`, not the temporary file."""
     _refuse_special(path)

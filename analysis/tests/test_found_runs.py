@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import socket
 import stat
@@ -11,9 +12,10 @@ import pytest
 
 from analysis import manifest
 from analysis.errors import PlaceError
-from analysis.files import atomic_file, write_atomic
+from analysis.files import atomic_file, plain_file, write_atomic
 from analysis.found_runs import exclusion_reason, find_runs, scenario_sum
 from analysis.metrics import analyse_run
+from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
@@ -190,7 +192,7 @@ def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe", "socket", "device"])
-def test_nothing_but_a_plain_file_is_replaced(tmp_path: Path, kind: str) -> None:
+def test_nothing_but_a_plain_file_is_replaced_or_read(tmp_path: Path, kind: str) -> None:
     """A rename over /dev/null, as by root, makes a file of it."""
     path = tmp_path / "x.csv"
     if kind == "link":
@@ -211,6 +213,28 @@ def test_nothing_but_a_plain_file_is_replaced(tmp_path: Path, kind: str) -> None
     before = path.lstat()
     with pytest.raises(PlaceError, match=rf"x\.csv: is a {kind} and no plain file; give another name"):
         write_atomic(path, "text\n")
+    with pytest.raises(PlaceError, match=rf"x\.csv: is a {kind} and no plain file; put the file itself there"):
+        plain_file(path)
     assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
     assert {entry.name for entry in tmp_path.iterdir()} <= {"x.csv", "elsewhere"}
     assert kind != "link" or (tmp_path / "elsewhere").read_text() == "kept"
+
+
+def test_a_refused_place_comes_from_another_process_as_it_was(tmp_path: Path) -> None:
+    problem = pickle.loads(pickle.dumps(PlaceError(tmp_path / "x.csv", "a link", "give another name")))
+    assert str(problem) == f"{tmp_path}/x.csv: is a link and no plain file; give another name" and problem.kind == "a link"
+
+
+@pytest.mark.parametrize("name", ["captures", "captures/sta1.pcap", "run.json"])
+def test_a_link_below_a_run_is_not_followed(results: Path, tmp_path: Path, name: str) -> None:
+    """A link to the folder of the run itself, which the user names, is."""
+    run_dir = results / "hops2" / "seed-1"
+    moved = tmp_path / "moved"
+    shutil.move(run_dir / name, moved)
+    (run_dir / name).symlink_to(moved)
+    with pytest.raises(PlaceError, match="is a link and no plain file"):
+        RunDirectory(run_dir).run, RunDirectory(run_dir).capture("sta1")
+    (run_dir / name).unlink()
+    shutil.move(moved, run_dir / name)
+    (tmp_path / "here").symlink_to(run_dir)
+    assert RunDirectory(tmp_path / "here").capture("sta1").height == RunDirectory(run_dir).capture("sta1").height > 0

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from analysis.files import atomic_file, read_object
+from analysis.files import atomic_file, plain_file, read_object
 from analysis.manifest import entry_of
 from analysis.store.files import PENDING, merge
 from testbed.bundles import crate
@@ -73,7 +73,7 @@ def _add(archive: zipfile.ZipFile, name: str, member: Path | bytes) -> dict[str,
 
 
 def _opened(member: Path | bytes) -> IO[bytes]:
-    return io.BytesIO(member) if isinstance(member, bytes) else member.open("rb")
+    return io.BytesIO(member) if isinstance(member, bytes) else plain_file(member)
 
 
 def _left_out(path: Path, why: str) -> dict[str, Any]:

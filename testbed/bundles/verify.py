@@ -65,7 +65,7 @@ def verify(path: Path) -> Verified:
                     found.unsafe.append(why)
                 return found
     except PlaceError as problem:
-        raise UsageError(f"{path}: {str(problem.strerror).partition(';')[0]}; {REMEDY}") from None
+        raise UsageError(f"{path}: is {problem.kind} and no plain file; {REMEDY}") from None
     except (*BROKEN, OSError, MemoryError) as problem:
         if isinstance(problem, OSError) and problem.filename is not None:  # without: it leads to a place that no file has
             raise UsageError(f"{path}: {problem.strerror}; {REMEDY}") from None

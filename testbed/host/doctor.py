@@ -4,6 +4,7 @@ Every check has a result and, if it fails, a remedy. `needed` checks decide whet
 optional programs (third-party routing daemons, kernel wireless).
 """
 
+import errno
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from scenarios.daemon_description import Description
 from scenarios.daemon_file import own_descriptions
 from scenarios.traffic import kinds
 from testbed.errors import UsageError
-from testbed.host import cgroup, mininet_wifi, modules, protocols
+from testbed.host import cgroup, mininet_wifi, modules, privileges, protocols
 from testbed.host.requirements import BTF, IPV6, IPV6_REMEDY, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
@@ -48,17 +49,19 @@ class Check:
 
 
 def doctor(
-    *, tun: Path = TUN, btf: Path = BTF, path: str | None = None, programs: Programs = BUILT, user: int | None = None
-) -> list[Check]:
-    """Run all checks, in the order in which they are printed. The arguments replace devices, PATH, programs and user id in
-    tests."""
+    *, tun: Path = TUN, btf: Path = BTF, path: str | None = None, programs: Programs = BUILT, user: int | None = None,
+    proc: Path = privileges.SELF,
+) -> list[Check]:  # fmt: skip
+    """Run all checks, in the order in which they are printed. The arguments replace devices, PATH, programs, user id and
+    /proc/self in tests."""
     checks = [
         _root(os.geteuid() if user is None else user),
-        _tun(tun),
-        _namespaces(),
+        _privileges(proc),
+        _tun(tun, proc),
+        _namespaces(proc),
         _cgroup2(),
         _btf(btf),
-        _bpf(programs),
+        _bpf(programs, proc),
         _medium(programs),
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
@@ -76,21 +79,37 @@ def _root(user: int) -> Check:
     return Check("root", user == 0, f"user {user}", "" if user == 0 else "run it with sudo")
 
 
-def _tun(tun: Path) -> Check:
+def _privileges(proc: Path) -> Check:
+    missing = privileges.missing_privilege(proc)
+    return Check("privileges", missing is None, *(missing or ("root of the machine", "")))
+
+
+def _remedy(proc: Path, otherwise: str) -> str:
+    """The remedy for what the kernel refused: a missing privilege looks like a missing feature."""
+    if (missing := privileges.missing_privilege(proc)) is not None:
+        return f"{missing[0]}; see privileges"
+    if privileges.is_filtered(proc):
+        return f"{otherwise}; a filter of system calls may refuse it: --security-opt seccomp=unconfined of a container"
+    return otherwise
+
+
+def _tun(tun: Path, proc: Path) -> Check:
     try:
         os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
     except OSError as problem:
-        return Check("TUN", False, f"{tun}: {problem.strerror}", "modprobe tun (CONFIG_TUN); in a container, pass the device in")
+        remedy = "modprobe tun (CONFIG_TUN); in a container, pass the device in"
+        refused = problem.errno in (errno.EPERM, errno.EACCES)
+        return Check("TUN", False, f"{tun}: {problem.strerror}", _remedy(proc, remedy) if refused else remedy)
     return Check("TUN", True, str(tun))
 
 
-def _namespaces() -> Check:
+def _namespaces(proc: Path) -> Check:
     argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return Check("namespaces", False, str(problem), "apt-get install util-linux")
-    remedy = "" if done.returncode == 0 else "run as root, outside of a restricted container"
+    remedy = "" if done.returncode == 0 else _remedy(proc, "run as root, outside of a restricted container")
     return Check("namespaces", done.returncode == 0, done.stderr.strip() or "mount, network and pid", remedy)
 
 
@@ -104,7 +123,7 @@ def _btf(btf: Path) -> Check:
     return Check("BTF", btf.exists(), str(btf) if btf.exists() else f"{btf}: not there", remedy)
 
 
-def _bpf(programs: Programs) -> Check:
+def _bpf(programs: Programs, proc: Path) -> Check:
     if not programs.kernel_tcp.exists():
         return Check("kernel-tcp", False, f"{programs.kernel_tcp}: not built", "run ./setup.sh")
     argv = [str(programs.kernel_tcp), "features", "--json"]
@@ -114,7 +133,8 @@ def _bpf(programs: Programs) -> Check:
     except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
         return Check("kernel-tcp", False, f"features: {problem}", "run ./setup.sh")
     features_text = ", ".join(f"{key} {_yes_no(value)}" for key, value in features.items() if not isinstance(value, dict | list))
-    remedy = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["use a newer kernel"])[-1]
+    words = (done.stderr.strip().splitlines() or ["use a newer kernel"])[-1]
+    remedy = "" if done.returncode == 0 else _remedy(proc, words)
     return Check("kernel-tcp", done.returncode == 0, features_text, remedy)
 
 

@@ -1,5 +1,9 @@
 """`manet doctor`: an answer to each question, and a remedy for each no."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +11,7 @@ import pytest
 from testbed.errors import UsageError
 from testbed.host.doctor import Check, _load, _mininet_wifi, _timers, _wireless, doctor, timer_lateness_us
 from testbed.host.protocols import require_protocol
-from testbed.programs import Programs
+from testbed.programs import BUILT, ROOT, Programs
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +113,42 @@ def test_on_debians_cloud_kernel_the_remedy_is_the_whole_one(monkeypatch: pytest
     whole, cloud = _wireless("6.12.107+deb13-amd64"), _wireless("6.12.107+deb13-cloud-amd64")
     assert not whole.ok and not cloud.ok and not cloud.needed
     assert "linux-image-amd64" in cloud.remedy and "linux-image-amd64" not in whole.remedy
+
+
+def checks_by(*words: str) -> dict[str, dict]:
+    """The doctor's answer as a process that `words` start."""
+    argv = [*words, sys.executable, "-P", "-m", "testbed", "doctor", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(argv, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1, done.stderr
+    return {check["name"]: check for check in json.loads(done.stdout)}
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="manet-tcp is not built; run ./setup.sh")
+@pytest.mark.parametrize(
+    ("words", "missing", "remedy"),
+    [
+        (["unshare", "--user", "--map-root-user"], "root of a user namespace alone", "run it as root of the machine"),
+        (["setpriv", "--bounding-set", "-sys_admin,-bpf,-perfmon"], "without CAP_SYS_ADMIN", "--cap-add SYS_ADMIN"),
+    ],
+    ids=["user namespace", "container without capabilities"],
+)
+def test_a_missing_privilege_is_named_and_no_newer_kernel(words: list[str], missing: str, remedy: str) -> None:
+    checks = checks_by(*words)
+    assert missing in checks["privileges"]["detail"] and remedy in checks["privileges"]["remedy"]
+    assert not checks["kernel-tcp"]["ok"] and missing in checks["kernel-tcp"]["remedy"]
+    assert [check["name"] for check in checks.values() if "newer kernel" in check["remedy"]] == []
+
+
+def test_a_filter_of_system_calls_is_named(tmp_path: Path) -> None:
+    """As of a container with capabilities, whose profile refuses bpf(2)."""
+    (tmp_path / "status").write_text("Name:\tx\nCapEff:\t000001ffffffffff\nSeccomp:\t2\n")
+    (tmp_path / "uid_map").write_text("         0          0 4294967295\n")
+    refuses = tmp_path / "manet-tcp"
+    refuses.write_text("#!/bin/sh\necho '{}'\nexit 1\n")
+    refuses.chmod(0o755)
+    checks = {check.name: check for check in doctor(programs=Programs(refuses, refuses, daemons=tmp_path), proc=tmp_path)}
+    assert checks["privileges"].ok
+    assert checks["kernel-tcp"].remedy.startswith("use a newer kernel; a filter of system calls may refuse it: --security-opt")
