@@ -1,4 +1,4 @@
-"""The actions of a view in the record of a run, as events and flows of a scenario: `manet run RUN_DIR` repeats them."""
+"""Actions of a view or a prompt in the record of a run, as events and flows of a scenario: `manet run RUN_DIR` repeats them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis.added_flows import added_flows
-from analysis.events_file import VIEW, read_events
+from analysis.events_file import SCENARIO, read_events
 from scenarios.scenario import Scenario
 
 
@@ -30,7 +30,7 @@ def with_actions(directory: Path, scenario: Scenario) -> ByHand:
         scenario = Scenario.model_validate({**tables, "flows": [*tables["flows"], *flows]})
         repeated += [f"flow from {flow['from']} to {flow['to']} at {flow['start']:g} s" for flow in flows]
     for row in read_events(directory):
-        if row["source"] != VIEW or row["event"] == "flow":
+        if row["source"] == SCENARIO or row["event"] == "flow":
             continue
         text = f"{row['event']} of {row['station']} ({row['detail']})"
         if not row["at_s"]:
