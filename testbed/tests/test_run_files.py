@@ -58,10 +58,10 @@ def test_a_run_has_the_kernels_modules_for_networks_and_no_others(paths):
 
 
 def test_a_program_outside_of_debians_folders_is_found_in_the_guest_too(monkeypatch, tmp_path):
-    (tmp_path / "own-babeld").write_text("#!/bin/sh\n")
-    (tmp_path / "own-babeld").chmod(0o755)
+    (tmp_path / "daemon-of-a-test").write_text("#!/bin/sh\n")
+    (tmp_path / "daemon-of-a-test").chmod(0o755)
     monkeypatch.setenv("PATH", f"/usr/sbin:/usr/bin:{tmp_path}")
-    assert run_files.search_path(["own-babeld"]) == f"{tmp_path}:{guest.PATH}"
+    assert run_files.search_path(["daemon-of-a-test"]) == f"{tmp_path}:{guest.PATH}"
     assert run_files.search_path([]) == guest.PATH
 
 
