@@ -100,7 +100,7 @@ nightly-slurm: build
 
 # Each process and each file of a run, with each fault, at each stage (an hour).
 nightly-faults: build
-	./manet test --nightly tests/faults testbed/tests/test_file_faults.py
+	./manet test --nightly tests/faults
 
 nightly-fuzz: fuzz
 

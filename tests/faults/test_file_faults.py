@@ -1,7 +1,7 @@
 """Files of a run that are removed, cut, swapped with another run's or edited, during the run and after it: the run is never
 `valid` with a wrong number, and `manet` never ends with status 0.
 
-The cells of one damage share a run. With MANET_NIGHTLY each cell has one of its own (`make nightly-faults`).
+The cells of one damage share a run. Each night each cell has one of its own (`make nightly-faults`).
 """
 
 import json
@@ -33,7 +33,6 @@ DURING = [
 EARLY_BYTE = 20  # it was there a second before, also in files whose writers do not say what they wrote
 SCENARIO = {"routing": "aodv", "duration": 6}
 TOML = 'hops = 1\nwarmup = 0\nduration = 6\nrouting = "aodv"\n'
-NIGHTLY = pytest.mark.skipif("MANET_NIGHTLY" not in os.environ, reason="a run for each file and damage; make nightly-faults")
 
 
 def _remove(path: Path, _other: Path) -> None:
@@ -94,7 +93,7 @@ def test_a_run_that_nobody_touches_has_no_such_reason(tmp_path: Path) -> None:
 
 
 CELLS = [
-    pytest.param(name, damage, marks=() if (name, damage) == ("tcp.csv", "removed") else NIGHTLY)
+    pytest.param(name, damage, marks=() if (name, damage) == ("tcp.csv", "removed") else pytest.mark.nightly)
     for name in DURING
     for damage in DAMAGES
 ]
