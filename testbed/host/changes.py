@@ -22,7 +22,6 @@ from testbed.host.rtnetlink import (
     RTM_DELROUTE,
     RTM_NEWADDR,
     RTM_NEWROUTE,
-    RTN_UNICAST,
     RTPROT_BOOT,
 )
 
@@ -36,7 +35,7 @@ KINDS = {
     37: "queueing discipline changed", 40: "traffic class changed", 41: "traffic class changed", 44: "traffic filter changed",
     45: "traffic filter changed", 80: "forwarding changed",
 }  # fmt: skip
-RTPROT_KERNEL, RTPROT_STATIC = 2, 4
+RTPROT_KERNEL, RTPROT_STATIC, RTN_UNICAST = 2, 4, 1  # <linux/rtnetlink.h>
 OWN_PROTOCOL = 98  # of our daemons' routes (routing/host/src/rtnetlink.rs)
 SO_ATTACH_FILTER = 26  # <asm-generic/socket.h>
 LD_B, JEQ, RET = 0x30, 0x15, 0x06  # <linux/bpf_common.h>: BPF_LD|BPF_B|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K
