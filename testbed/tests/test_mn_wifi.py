@@ -95,6 +95,12 @@ def test_a_profile_that_is_named_keeps_its_own_range(in_a_script):
     assert (scenario.radio, scenario.radio_overrides, scenario.queue) == ("ns2-dsss-2m", {}, 20)
 
 
+def test_a_station_may_start_below_zero():
+    """Scripts put their origin where they like."""
+    placed = net_of("-60,-5,0", "20,0,0").scenario().positions()
+    assert [(place.x_m, place.y_m) for place in placed] == [(-60.0, -5.0), (20.0, 0.0)]
+
+
 def test_one_wire_for_a_host():
     net = net_of("0,0", "50,0")
     host = net.addHost("h1")
