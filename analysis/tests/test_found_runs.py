@@ -209,7 +209,7 @@ def test_nothing_but_a_plain_file_is_replaced_or_read(tmp_path: Path, kind: str)
         try:
             os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))
         except PermissionError:
-            pytest.skip("needs root to make a device")
+            pytest.skip("needs root to make a device; sudo ./manet test")
     before = path.lstat()
     with pytest.raises(PlaceError, match=rf"x\.csv: is a {kind} and no plain file; give another name"):
         write_atomic(path, "text\n")

@@ -378,7 +378,7 @@ exec "$@"
 
 @pytest.mark.root
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts over /usr/lib: run as root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts over /usr/lib, which needs root; sudo ./manet test")
 @pytest.mark.parametrize("module", ["", "dummy.ko"])
 def test_a_machine_with_the_headers_of_the_guests_kernel_has_no_modules_of_it(bootable, tmp_path, module):
     """Debian's package of the headers makes the kernel's folder of modules, with the link `build` in it. A module that the user

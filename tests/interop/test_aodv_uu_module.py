@@ -17,7 +17,10 @@ from testbed.tests.running import chain, needs_runs
 
 MISSING = missing_requirement("aodv-uu")
 
-pytestmark = [needs_runs, pytest.mark.skipif(MISSING is not None, reason=f"aodv-uu: {MISSING and MISSING[0]}")]
+pytestmark = [
+    needs_runs,
+    pytest.mark.skipif(MISSING is not None, reason=f"aodv-uu: {MISSING and MISSING[0]} (tests/interop/README.md)"),
+]
 
 
 @pytest.mark.parametrize("stations", ["tap", "hwsim"])
