@@ -143,10 +143,14 @@ class Station:
 
     def move(self, x: float, y: float, z: float = 0.0, *, speed: float | None = None) -> None:
         """Go to a place (m), at once or in a straight line at `speed` (m/s)."""
-        position = [number(value, f"{self.name}: move: {axis}") for axis, value in (("x", x), ("y", y), ("z", z))]
-        speed_mps = None if speed is None else number(speed, f"{self.name}: move: speed")
-        arguments = {"station": self.name, "position": position, "speed_mps": speed_mps}
-        self._connection.request("move", arguments)
+
+        def checked(value: float, name: str) -> float:
+            # the testbed refuses nan and inf, with the words of a scenario's event
+            return value if isinstance(value, float) else number(value, f"{self.name}: move: {name}")
+
+        position = [checked(value, axis) for axis, value in (("x", x), ("y", y), ("z", z))]
+        speed_mps = None if speed is None else checked(speed, "speed")
+        self._connection.request("move", {"station": self.name, "position": position, "speed_mps": speed_mps})
 
     def power(self, on: bool) -> None:
         """Switch radio and wires on or off, as if unplugged; programs keep running."""
