@@ -17,9 +17,10 @@ MARK = b"m"
 
 
 def send(connection: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-    """Send one message. Raises OSError if the other end has closed, ValueError or TypeError for what JSON has no word for."""
+    """Send one message; the other end judges numbers that are not finite. Raises OSError if it has closed, ValueError or TypeError for
+    what JSON has no word for."""
     with os.fdopen(os.memfd_create("message", os.MFD_CLOEXEC), "wb") as file:
-        file.write(json.dumps(message, allow_nan=False).encode())
+        file.write(json.dumps(message).encode())
         file.flush()
         socket.send_fds(connection, [MARK], [file.fileno(), *descriptors], socket.MSG_NOSIGNAL)
 
