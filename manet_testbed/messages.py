@@ -17,8 +17,8 @@ MARK = b"m"
 
 
 def send(connection: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-    """Send one message; the other end judges numbers that are not finite. Raises OSError if it has closed, ValueError or TypeError for
-    what JSON has no word for."""
+    """Send one message; the other end judges numbers that are not finite. Raises OSError if it has closed, ValueError or
+    TypeError for what JSON has no word for."""
     with os.fdopen(os.memfd_create("message", os.MFD_CLOEXEC), "wb") as file:
         file.write(json.dumps(message).encode())
         file.flush()
