@@ -87,8 +87,8 @@ class StoppedPrograms:
     def begin(self, traffic_s: float) -> None:
         """The traffic begins; it takes `traffic_s` seconds. After that, programs may stop what they have started
         (scenarios/traffic/programs/iperf_client.py does)."""
+        self.tick(at_once=True)  # first: until now nobody has called it
         self._sampled_until_s = self._clock() + traffic_s
-        self.tick(at_once=True)
 
     def tick(self, *, at_once: bool = False) -> None:
         """Look, if TICK_S has passed since the last look."""

@@ -218,6 +218,13 @@ def test_a_gap_of_the_runs_own_process_without_a_signal_is_reported(run: Run) ->
     assert run.stopped.end().judgement()[0] == "void"
 
 
+def test_a_long_start_up_is_no_gap(run: Run) -> None:
+    run.clock.now_s += 60.0
+    run.begin()
+    run.look()
+    assert run.stopped.end().report() == {}
+
+
 def test_few_reasons_are_listed_and_all_programs_reported() -> None:
     summary = StopSummary()
     for number in range(40):
