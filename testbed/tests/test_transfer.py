@@ -142,7 +142,7 @@ def test_a_transfer_in_a_run_finishes_and_is_measured(tmp_path: Path) -> None:
 @pytest.mark.root
 @needs_runs
 def test_an_unfinished_transfer_and_one_without_a_path_are_no_failure(tmp_path: Path) -> None:
-    flows = [{**FLOW, "size": "100_000_000 B"}, {**FLOW, "to": "sta3"}]
+    flows = [{**FLOW, "size": "100000000 B"}, {**FLOW, "to": "sta3"}]
     places = [[0, 0], [200, 0], [2000, 0]]
     scenario = chain(hops=None, topology="positions", positions=places, routing="none", flows=flows)
     result = run_scenario(scenario, 1, tmp_path / "run", programs=BUILT)
