@@ -193,7 +193,7 @@ def test_a_void_network_is_no_result(tmp_path):
     )
     done = script(written_script(tmp_path, body), tmp_path / "out")
     assert done.returncode == 1 and void(done), done.stdout + done.stderr
-    assert re.search(r"^\*\*\* void \(.*\): run it again on a quieter machine; results in ", done.stdout, re.MULTILINE)
+    assert re.search(r"^\*\*\* void \(.*\): see verdict\.json, and run it again; results in ", done.stdout, re.MULTILINE)
     assert "it was void\n" in done.stdout
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
 

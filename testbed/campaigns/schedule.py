@@ -280,7 +280,8 @@ class Schedule:
         _enter(put, task.results)
         reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
         rerun = f"rerun {how}" if self.may_start() else "not rerun, by the time limit"
-        self.progress.rerun(self._work(task), f"{reason}, {rerun} (the {kind} run is kept in {put.parent})")
+        because = "" if outcome.host_late else first_reason(put)
+        self.progress.rerun(self._work(task), f"{reason}{because}, {rerun} (the {kind} run is kept in {put.parent})")
 
     def _work(self, task: Task) -> Work:
         return Work.of(self.name_of(task), task.cell.scenario)
@@ -352,6 +353,12 @@ def tries(directory: Path) -> int:
 def read_verdict(directory: Path) -> str:
     """The verdict of a run; `void` if the medium wrote none."""
     return read_object(directory / "verdict.json").get("verdict", "void")
+
+
+def first_reason(directory: Path) -> str:
+    """The first reason of a run's verdict in brackets, without its remedy; empty without one."""
+    reasons = read_object(directory / "verdict.json").get("reasons")
+    return f" ({str(reasons[0]).partition(': ')[0]})" if isinstance(reasons, list) and reasons else ""
 
 
 def _enter(run_dir: Path, results: Path) -> None:

@@ -39,6 +39,14 @@ def version_1_mounts(mountinfo: Path = Path("/proc/self/mountinfo")) -> dict[str
     return mounts
 
 
+def is_frozen(group: Path) -> bool:
+    """Whether a group of the version 1 freezer is frozen, by itself or with one above it."""
+    try:
+        return (group / "freezer.state").read_text().strip() != "THAWED"
+    except OSError:
+        return False
+
+
 def require_mount() -> Path:
     """The mount point of cgroup version 2. Raises UsageError if it is not mounted."""
     mount = cgroup2_mount()

@@ -1,10 +1,11 @@
-"""Changes of a network namespace's settings that the testbed did not make, from rtnetlink(7)'s notifications.
+"""Changes of a network namespace's settings that the testbed did not make, from netlink(7)'s notifications.
 
 Addresses, links (up or down, MTU, MAC address, queueing discipline, master), queueing disciplines, filters, rules, forwarding,
-and routes. Routing daemons change routes all the time: the kernel drops the notifications of their routes by a socket filter
-(BPF), before they take memory or wake anybody. A notification without a change of these settings (a carrier, a counter) is none.
+permanent neighbours, IPsec policies, nftables, and routes. Routing daemons change routes all the time, and ARP neighbours: the
+kernel drops these notifications by a socket filter (BPF), before they take memory or wake anybody. A notification without a
+change of these settings (a carrier, a counter) is none.
 
-Not seen: sysctls other than forwarding, netfilter, neighbours.
+Not seen: sysctls other than forwarding, rules of the older iptables, neighbours that are not permanent.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from testbed.host import namespace, rtnetlink
@@ -25,46 +27,57 @@ from testbed.host.rtnetlink import (
     RTPROT_BOOT,
 )
 
-# <linux/rtnetlink.h>: RTNLGRP_LINK, TC, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE, IPV6_RULE, IPV4_NETCONF,
-# IPV6_NETCONF
-GROUPS = (1, 4, 5, 7, 8, 9, 11, 19, 24, 25)
+# <linux/rtnetlink.h>: RTNLGRP_LINK, NEIGH, TC, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE, IPV6_RULE,
+# IPV4_NETCONF, IPV6_NETCONF
+GROUPS = (1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25)
 ADDRESS_BODY_BYTES, ROUTE_BODY_BYTES = 8, 12  # struct ifaddrmsg, struct rtmsg
+RTM_NEWNEIGH, NUD_PERMANENT, NDA_DST = 28, 0x80, 1  # <linux/neighbour.h>
 KINDS = {
     RTM_NEWADDR: "address {} added", RTM_DELADDR: "address {} removed", RTM_NEWROUTE: "route to {} added",
     RTM_DELROUTE: "route to {} removed", 32: "rule added", 33: "rule removed", 36: "queueing discipline changed",
     37: "queueing discipline changed", 40: "traffic class changed", 41: "traffic class changed", 44: "traffic filter changed",
-    45: "traffic filter changed", 80: "forwarding changed",
+    45: "traffic filter changed", 80: "forwarding or rp_filter changed", RTM_NEWNEIGH: "permanent neighbour {} set",
 }  # fmt: skip
-RTPROT_KERNEL, RTPROT_STATIC, RTN_UNICAST = 2, 4, 1  # <linux/rtnetlink.h>
+RTPROT_KERNEL, RTPROT_STATIC, RTN_UNICAST, RTN_BLACKHOLE = 2, 4, 1, 6  # <linux/rtnetlink.h>
+# Other families of netlink(7), with their groups: XFRMNLGRP_SA, POLICY (<linux/xfrm.h>); NETLINK_NETFILTER with
+# NFNLGRP_NFTABLES (<linux/netfilter/nfnetlink.h>)
+OTHERS = {6: ((3, 4), "IPsec changed"), 12: ((7,), "nftables changed")}
 OWN_PROTOCOL = 98  # of our daemons' routes (routing/host/src/rtnetlink.rs)
 SO_ATTACH_FILTER = 26  # <asm-generic/socket.h>
-LD_B, JEQ, RET = 0x30, 0x15, 0x06  # <linux/bpf_common.h>: BPF_LD|BPF_B|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K
+# <linux/bpf_common.h>: BPF_LD|BPF_B|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, JGE, JSET, BPF_RET|BPF_K
+LD_B, JEQ, JGE, JSET, RET = 0x30, 0x15, 0x35, 0x45, 0x06
 ACCEPT, DROP = 0xFFFF_FFFF, 0
-# offsets in a notification: the low byte of nlmsg_type; rtm_protocol and rtm_type behind the header of 16 bytes
-TYPE_AT, PROTOCOL_AT, ROUTE_TYPE_AT = (4 if sys.byteorder == "little" else 5), 21, 23
+# offsets in a notification: the low byte of nlmsg_type, and behind the header of 16 bytes rtm_protocol, rtm_type, and the low
+# byte of ndm_state
+LOW_BYTE = 0 if sys.byteorder == "little" else 1
+TYPE_AT, PROTOCOL_AT, ROUTE_TYPE_AT, NEIGHBOUR_STATE_AT = 4 + LOW_BYTE, 21, 23, 24 + LOW_BYTE
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr
 
 Instruction = tuple[int, int, int, int]
 
 
 def of_own_daemons() -> list[Instruction]:
-    """The filter beside our daemons, static routes or none: any route counts that is neither theirs nor the kernel's."""
-    own = [(JEQ, 2, 0, OWN_PROTOCOL), (JEQ, 1, 0, RTPROT_KERNEL), (RET, 0, 0, ACCEPT)]
-    return _of_routes([(LD_B, 0, 0, PROTOCOL_AT), *own])
+    """The filter beside our daemons, static routes or none: a route counts that is neither theirs nor the kernel's, and any that
+    forwards nothing (blackhole, unreachable, prohibit): our daemons set none."""
+    own = [(LD_B, 0, 0, PROTOCOL_AT), (JEQ, 2, 0, OWN_PROTOCOL), (JEQ, 1, 0, RTPROT_KERNEL), (RET, 0, 0, ACCEPT)]
+    return _of_routes([(LD_B, 0, 0, ROUTE_TYPE_AT), (JGE, 0, 1, RTN_BLACKHOLE), (RET, 0, 0, ACCEPT), *own])
 
 
 def of_third_party() -> list[Instruction]:
     """The filter beside third-party daemons, whose routes may have any protocol: a route counts if a person or a script set it
-    (the protocols of ip(8) and of configured routes) and if it forwards nothing (blackhole, unreachable, prohibit)."""
-    by_hand = [(JEQ, 1, 0, RTPROT_BOOT), (JEQ, 0, 3, RTPROT_STATIC)]
-    no_way = [(LD_B, 0, 0, ROUTE_TYPE_AT), (JEQ, 1, 0, RTN_UNICAST), (RET, 0, 0, ACCEPT)]
-    return _of_routes([(LD_B, 0, 0, PROTOCOL_AT), *by_hand, *no_way])
+    (the protocols of ip(8) and of configured routes) and if it forwards nothing."""
+    by_hand = [(LD_B, 0, 0, PROTOCOL_AT), (JEQ, 1, 0, RTPROT_BOOT), (JEQ, 0, 3, RTPROT_STATIC)]
+    return _of_routes([*by_hand, (LD_B, 0, 0, ROUTE_TYPE_AT), (JEQ, 1, 0, RTN_UNICAST), (RET, 0, 0, ACCEPT)])
 
 
 def _of_routes(of_route: list[Instruction]) -> list[Instruction]:
-    """A filter that accepts all but routes, which `of_route` decides: its last jump leads to the drop that follows it."""
-    first = [(LD_B, 0, 0, TYPE_AT), (JEQ, 2, 0, RTM_NEWROUTE), (JEQ, 1, 0, RTM_DELROUTE), (RET, 0, 0, ACCEPT)]
-    return [*first, *of_route, (RET, 0, 0, DROP)]
+    """A filter that accepts all but routes, which `of_route` decides (its last jump leads to the drop that follows it), and
+    neighbours that are not permanent, as those of ARP."""
+    kind = [
+        (LD_B, 0, 0, TYPE_AT), (JEQ, 6, 0, RTM_NEWROUTE), (JEQ, 5, 0, RTM_DELROUTE), (JEQ, 0, 3, RTM_NEWNEIGH),
+        (LD_B, 0, 0, NEIGHBOUR_STATE_AT), (JSET, 1, 0, NUD_PERMANENT), (RET, 0, 0, DROP), (RET, 0, 0, ACCEPT),
+    ]  # fmt: skip
+    return [*kind, *of_route, (RET, 0, 0, DROP)]
 
 
 class Changes:
@@ -72,15 +85,17 @@ class Changes:
 
     def __init__(self, netns: str | Path, of_routes: list[Instruction]) -> None:
         """`of_routes`: one of the filters above. Raises OSError, RunError."""
-        self._socket, self._links = namespace.within(netns, lambda: (_listening(of_routes), rtnetlink.links()))
+        self._socket, self._others, self._links = namespace.within(
+            netns, lambda: (_listening(of_routes), _listening_to_others(), rtnetlink.links())
+        )
 
-    def fileno(self) -> int:
-        """The descriptor that is readable after a notification."""
-        return self._socket.fileno()
+    def descriptors(self) -> list[int]:
+        """The descriptors of which one is readable after a notification."""
+        return [one.fileno() for one in (self._socket, *self._others)]
 
     def read(self) -> list[str]:
         """What changed, each kind once, in the order of time; does not block."""
-        changes: list[str] = []
+        changes = [text for other, text in self._others.items() if _has_input(other)]
         while True:
             try:
                 message = self._socket.recv(READ_BYTES)
@@ -92,8 +107,9 @@ class Changes:
             changes += self._changes_of(message)
 
     def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
+        """Close the sockets."""
+        for one in (self._socket, *self._others):
+            one.close()
 
     def _changes_of(self, notification: bytes) -> Iterable[str]:
         kind = _HEADER.unpack_from(notification)[1]
@@ -114,6 +130,8 @@ def _address(notification: bytes, kind: int) -> str:
     if kind in (RTM_NEWADDR, RTM_DELADDR):
         values = rtnetlink.attributes(notification, _HEADER.size + ADDRESS_BODY_BYTES)
         address = values.get(rtnetlink.IFA_LOCAL) or values.get(rtnetlink.IFA_ADDRESS)
+    elif kind == RTM_NEWNEIGH:
+        address = rtnetlink.attributes(notification, _HEADER.size + ROUTE_BODY_BYTES).get(NDA_DST)
     elif kind in (RTM_NEWROUTE, RTM_DELROUTE):
         address = rtnetlink.attributes(notification, _HEADER.size + ROUTE_BODY_BYTES).get(RTA_DST)
         if address is None:
@@ -133,3 +151,32 @@ def _listening(of_routes: list[Instruction]) -> socket.socket:
     for group in GROUPS:
         listening.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
     return listening
+
+
+def _listening_to_others() -> dict[socket.socket, str]:
+    """Sockets of the caller's namespace for OTHERS, as far as the kernel has them, and what their messages say."""
+    listening: dict[socket.socket, str] = {}
+    for family, (groups, text) in OTHERS.items():
+        try:
+            one = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, family)
+        except OSError:
+            continue
+        listening[one] = text
+        with suppress(OSError):  # the kernel has fewer groups
+            one.bind((0, 0))
+            for group in groups:
+                one.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
+    return listening
+
+
+def _has_input(one: socket.socket) -> bool:
+    """Whether there are notifications, which are read and dropped."""
+    found = False
+    while True:
+        try:
+            one.recv(READ_BYTES)
+        except BlockingIOError:
+            return found
+        except OSError:  # ENOBUFS
+            pass
+        found = True

@@ -19,6 +19,8 @@ SYSCTLS = [
         f"net.ipv4.{name}"
         for name in [
             "ip_forward",
+            "ip_default_ttl",
+            "ip_no_pmtu_disc",
             "tcp_congestion_control",
             "tcp_sack",
             "tcp_dsack",

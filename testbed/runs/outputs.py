@@ -26,6 +26,8 @@ from testbed.stages.site import Site
 
 WROTE = re.compile(r"^wrote (\S+) (\d+) ([0-9a-f]{8})$", re.MULTILINE)
 REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
+# Written by the testbed itself, and again for a flow that is added: they must be there.
+PRESENT = ("run.json", "tcp-settings.json")
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
 # By folder, the files that are written once, or only at their end; a name with a dot in front is a suffix.
 GROWING = {
@@ -76,7 +78,8 @@ def outputs_kept(site: Site) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-    wrong = growing.differences(_expected(site), _said(site.log)) + _captures(site)
+    missing = [f"{name} was removed" for name in PRESENT if not (site.directory / name).is_file()]
+    wrong = growing.differences(_expected(site), _said(site.log)) + _captures(site) + missing
     if wrong:
         add_outputs(site.directory, wrong)
 

@@ -356,7 +356,7 @@ def _stages(site: Site, report: Report) -> None:
                     part.begin(start_s)
                 refused.append(neighbours.refused())
                 waits.begin()
-                stopped.begin(site.scenario.traffic_seconds())
+                stopped.begin()
                 changes.begin()
 
             def under_way(fraction: float) -> None:

@@ -74,8 +74,9 @@ class StationChanges:
         self._poll = select.epoll()
         for station, namespace in self._namespaces.items():
             changes = Changes(namespace, self._of_routes)
-            self._stations[changes.fileno()] = station, changes
-            self._poll.register(changes.fileno(), select.EPOLLIN)
+            for descriptor in changes.descriptors():
+                self._stations[descriptor] = station, changes
+                self._poll.register(descriptor, select.EPOLLIN)
 
     def tick(self) -> None:
         """Read the changes so far."""

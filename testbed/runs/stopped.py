@@ -1,38 +1,42 @@
-"""Programs of a run that were stopped or traced: their numbers are not those of the scenario (docs/verdict.md).
+"""Programs of a run that were stopped, traced or frozen: their numbers are not those of the scenario (docs/verdict.md).
 
 A stopped program takes no turn and asks for none, so the time that programs wait for a processor (testbed/runs/waits.py) does not
-show it. Two sources show it, none of which costs more than a few system calls each half second:
+show it. Two sources show it, and neither costs more than a few system calls each half second:
 
 - The kernel reports the stop and the continuation of a child of this process to waitid(2), however short the stop was. These are
-  the medium, captures, daemons, samplers and the programs of flows and events.
+  the medium, captures, daemons, samplers and the programs of flows.
 - The programs that those have started (iperf3 below its client) are looked at in /proc/PID/stat, and with them the programs of
-  flows and a few other children at a time: a tracer's stop is reported to the tracer alone.
+  flows and a few other children at a time: a tracer's stop is reported to the tracer alone, a frozen control group to nobody.
 
-A stop of this process itself is seen by SIGCONT. Not seen: a program below another one that is stopped for less than half a
-second, and a tracer that stops a program only for the length of a system call (strace).
+A stop of this process itself is seen by SIGCONT. The commands of a scenario's events may stop as they like, and so may iperf3
+while its client lets it close. Not seen: a program below another one that is stopped for less than half a second, and a tracer
+that stops a program only for the length of a system call (strace).
 """
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scenarios.traffic.programs.iperf_client import CLOSING
 from testbed.host import cgroup
 from testbed.host.processes import SLOWER, Processes
 
 TICK_S = 0.5
 CHILDREN_AT_ONCE = 4  # of each tick: reading a stat file takes 10 us
-STAT_BYTES = 512  # more than the first fields need
+FILE_BYTES = 1024  # more than is needed of a file of /proc/PID
 # As a stall of the medium (docs/verdict.md): TCP's shortest RTO is 0.2 s.
 VOID_STOPPED_S = 0.5
 STOPPED_STATES = ("T", "t")  # proc_pid_stat(5): stopped by a signal, by a tracer
+FROZEN_IN = "do_freezer_trap"  # /proc/PID/wchan of a process in a frozen control group of version 2
 THIS_PROCESS = "the run's own process"
 # They record the run and take no part in it: a stop costs samples, no throughput.
 RECORDERS = ("tcpdump-", "kernel-tcp")
 MAX_GAP_S = 5.0 * SLOWER  # between two looks: a frozen control group, a suspended machine
-FLOW = "flow"  # the names of the programs of flows begin so
+FLOW, EVENT = "flow", "event-"  # the names of the programs of flows, and of commands of events, begin so
 MAX_REASONS = 5
 
 
@@ -50,8 +54,9 @@ class StopSummary:
         """`valid`, `suspect` or `void`, as in the medium's verdict, and the reasons."""
         if not self.seconds:
             return "valid", []
+        cause = "was stopped by a signal, a tracer or a frozen control group"
         reasons = [
-            f"{program} was stopped by a signal or a tracer{f' for {stopped_s:.1f} s' if stopped_s else ''}: run it again"
+            f"{program} {cause}{f' for {stopped_s:.1f} s' if stopped_s else ''}: run it again"
             for program, stopped_s in list(self.seconds.items())[:MAX_REASONS]
         ]
         lost = max((s for program, s in self.seconds.items() if not program.startswith(RECORDERS)), default=0.0)
@@ -78,17 +83,17 @@ class StoppedPrograms:
         self.summary = StopSummary()
         self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
-        self._sampled_until_s: float | None = None
+        self._ticks = False
+        self._freezer = cgroup.version_1_mounts().get("freezer")
         self._at_s = clock()
         self._next_child = 0
         self._continued = False
         signal.signal(signal.SIGCONT, self._note_own_stop)
 
-    def begin(self, traffic_s: float) -> None:
-        """The traffic begins; it takes `traffic_s` seconds. After that, programs may stop what they have started
-        (scenarios/traffic/programs/iperf_client.py does)."""
-        self.tick(at_once=True)  # first: until now nobody has called it
-        self._sampled_until_s = self._clock() + traffic_s
+    def begin(self) -> None:
+        """The traffic begins, and `tick` is called regularly."""
+        self.tick(at_once=True)
+        self._ticks = True
 
     def tick(self, *, at_once: bool = False) -> None:
         """Look, if TICK_S has passed since the last look."""
@@ -99,12 +104,12 @@ class StoppedPrograms:
         self._at_s = now_s
         named = {child.pid: child.name for child in list(self._children.children)}
         self._take_reports(named, now_s)
-        if self._sampled_until_s is not None and now_s < self._sampled_until_s:
+        if self._ticks:
             self._sample(named, now_s)
 
     def end(self) -> StopSummary:
         """The traffic is over: look a last time. Those that are stopped still count until now."""
-        self._sampled_until_s = None
+        self._ticks = False
         self.tick(at_once=True)
         for pid in list(self._since):
             self._goes_on(pid, self._clock())
@@ -117,15 +122,14 @@ class StoppedPrograms:
     def _judge_own_gap(self, gap_s: float) -> None:
         """Add a stop of this process; its length is known during the traffic only, when `tick` is called regularly."""
         was_stopped, self._continued = self._continued, False
-        ticks = self._sampled_until_s is not None
-        if was_stopped or (ticks and gap_s > MAX_GAP_S):
-            self.summary.add(THIS_PROCESS, max(0.0, gap_s - TICK_S) if ticks else 0.0)
+        if was_stopped or (self._ticks and gap_s > MAX_GAP_S):
+            self.summary.add(THIS_PROCESS, max(0.0, gap_s - TICK_S) if self._ticks else 0.0)
 
     def _take_reports(self, named: dict[int, str], now_s: float) -> None:
         """Take the kernel's reports about children, without those of their ends."""
         for pid, is_stopped in _reports():
             name = named.get(pid)
-            if name is None or name in self._without:
+            if name is None or self._may_stop(name):
                 continue
             if is_stopped:
                 self._since.setdefault(pid, (name, now_s))
@@ -138,7 +142,7 @@ class StoppedPrograms:
         looked_at = self._chosen(named)
         for pid in looked_at:
             state, session = self._state(pid)
-            if state not in STOPPED_STATES:
+            if state not in STOPPED_STATES and not self._is_frozen(pid, state):
                 self._goes_on(pid, now_s)
             elif pid not in self._since and (name := self._name(pid, session, named)) is not None:
                 self._since[pid] = (name, now_s)
@@ -147,7 +151,7 @@ class StoppedPrograms:
 
     def _chosen(self, named: dict[int, str]) -> list[int]:
         """All processes that are no children, the programs of flows, and the next few of the other children but recorders."""
-        ours = {pid: name for pid, name in named.items() if name not in self._without}
+        ours = {pid: name for pid, name in named.items() if not self._may_stop(name)}
         flows = [pid for pid, name in ours.items() if name.startswith(FLOW)]
         below = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
         others = [pid for pid, name in ours.items() if not name.startswith((FLOW, *RECORDERS))]
@@ -157,25 +161,41 @@ class StoppedPrograms:
 
     def _name(self, pid: int, session: int, named: dict[int, str]) -> str | None:
         """The name of a child, or of a program and the child below which it runs: each child has a session of its own. None for
-        those below a shell of a station."""
+        those that may stop."""
         if pid in named:
             return named[pid]
         owner = named.get(session)
-        if owner in self._without:
+        if owner is not None and (self._may_stop(owner) or self._text(session, "comm") == CLOSING):
             return None
+        program = self._text(pid, "comm")
+        return f"{owner} ({program})" if owner else program or None
+
+    def _may_stop(self, child: str) -> bool:
+        return child in self._without or child.startswith(EVENT)
+
+    def _is_frozen(self, pid: int, state: str) -> bool:
+        """Whether its control group is frozen; version 1 shows a frozen sleep as one that cannot be interrupted."""
+        if state == "S":
+            return self._text(pid, "wchan") == FROZEN_IN
+        if state != "D" or self._freezer is None:
+            return False
+        group = re.search(r":freezer:/(.*)", self._text(pid, "cgroup"))
+        return group is not None and cgroup.is_frozen(self._freezer / group[1])
+
+    def _text(self, pid: int, name: str) -> str:
+        """A short file of the process; empty if it has ended."""
         try:
-            program = (self._proc / str(pid) / "comm").read_text().strip()
+            with Path(f"{self._proc}/{pid}/{name}").open("rb", buffering=0) as file:
+                return file.read(FILE_BYTES).decode(errors="replace").rstrip("\n")
         except OSError:
-            return None
-        return f"{owner} ({program})" if owner else program
+            return ""
 
     def _state(self, pid: int) -> tuple[str, int]:
         """State and session of a process; empty if it has ended."""
         try:
-            with Path(f"{self._proc}/{pid}/stat").open("rb", buffering=0) as stat:
-                fields = stat.read(STAT_BYTES).rpartition(b")")[2].split(maxsplit=4)
-            return fields[0].decode(), int(fields[3])
-        except (OSError, IndexError, ValueError):
+            fields = self._text(pid, "stat").rpartition(")")[2].split(maxsplit=4)
+            return fields[0], int(fields[3])
+        except (IndexError, ValueError):
             return "", 0
 
     def _goes_on(self, pid: int, now_s: float) -> None:

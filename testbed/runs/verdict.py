@@ -9,7 +9,7 @@ from analysis.files import read_object, read_text, write_atomic
 
 FORMAT = "manet-verdict/1"
 BETTER_FIRST = ("valid", "suspect", "void")
-VOID_REMEDY = "run it again on a quieter machine"
+VOID_REMEDY = "see verdict.json, and run it again"
 
 # The movement is ahead of the traffic by that (docs/verdict.md): at 20 m/s a station is 10 and 50 m from its place.
 SUSPECT_LATE_S = 0.5

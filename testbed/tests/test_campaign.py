@@ -30,6 +30,7 @@ class Ended:
     verdict: str | None = "valid"
     error: str | None = None
     host_late: bool = False
+    reasons: tuple[str, ...] = ()
 
 
 class FakeRuns:
@@ -55,7 +56,8 @@ class FakeRuns:
             ended = Ended("interrupted", None, "interrupted") if cancelled else (endings.pop(0) if endings else Ended())
         directory.joinpath("scenario.json").write_text(scenario.to_json())
         directory.joinpath("run.json").write_text(json.dumps({"status": ended.status, "experiment": experiment, "axes": axes}))
-        directory.joinpath("verdict.json").write_text(json.dumps({"verdict": ended.verdict, "model_ns": 3_000_000_000}))
+        verdict = {"verdict": ended.verdict, "reasons": ended.reasons, "model_ns": 3_000_000_000}
+        directory.joinpath("verdict.json").write_text(json.dumps(verdict))
         if not cancelled:
             manifest.write(directory)
         return ended
@@ -124,12 +126,13 @@ def test_cells_of_equal_names_in_two_experiments_count_apart(campaign, tmp_path)
 
 
 def test_a_void_run_is_put_aside_and_rerun_alone(campaign):
-    runs = FakeRuns({("hops1", 1): [Ended(verdict="void")]})
+    reason = "flow1-sender was stopped for 4.0 s: run it again"
+    runs = FakeRuns({("hops1", 1): [Ended(verdict="void", reasons=(reason,))]})
     outcomes = campaign(runs, jobs=2).run(resume=False)
     assert runs.calls.count(("hops1", 1)) == 2
     assert (outcomes[0].verdict, outcomes[0].voids) == ("valid", 1)
     assert (campaign.out / "hops1" / "void" / "seed-1-try-1" / "run.json").exists()
-    assert "hops1 seed 1: void, rerun alone" in campaign.log.getvalue()
+    assert "hops1 seed 1: void (flow1-sender was stopped for 4.0 s), rerun alone" in campaign.log.getvalue()
 
 
 def test_void_runs_are_rerun_with_few_in_parallel_and_alone_the_second_time(campaign):

@@ -42,9 +42,11 @@ CHANGES = [
     ("ip address add 10.0.0.9/32 dev wlan0", ["address 10.0.0.9 added"]),
     ("ip route add blackhole 10.0.0.4", ["route to 10.0.0.4 added"]),
     ("ip rule add from 10.0.0.1 table 5", ["rule added"]),
+    ("ip neigh replace 10.0.0.3 lladdr 02:00:00:00:00:99 dev wlan0 nud permanent", ["permanent neighbour 10.0.0.3 set"]),
+    ("ip xfrm policy add dir out dst 10.0.0.3/32 action block", ["IPsec changed"]),
     ("ip link set wlan0 mtu 900", ["wlan0: MTU 1500 -> 900"]),
     ("ip link set wlan0 down", ["wlan0: set down"]),
-    ("sysctl -qw net.ipv4.ip_forward=1", ["forwarding changed"]),
+    ("sysctl -qw net.ipv4.ip_forward=1", ["forwarding or rp_filter changed"]),
     ("tc qdisc add dev wlan0 root tbf rate 200kbit burst 3000 latency 50ms", ["queueing discipline changed"]),
     ("tc qdisc add dev wlan0 clsact", ["queueing discipline changed"]),
     ("ip link set wlan0 down name wlan9", ["wlan0: renamed to wlan9"]),
@@ -66,6 +68,7 @@ def test_each_kind_of_change_is_named_beside_every_daemon(station: Path, line: s
     ("route", "of_own", "of_others"),
     [
         ("10.0.0.2 dev wlan0 proto 98", 0, 0),  # our daemons'
+        ("blackhole 10.0.0.2 proto 98", 1, 0),  # which our daemons never set
         ("10.0.0.2 dev wlan0 proto 42", 1, 0),  # babeld's
         ("unreachable 10.0.0.2 proto 42", 1, 0),
         ("10.0.0.2 dev wlan0", 1, 0),  # a person's, or that of a daemon which uses ioctl(2)
@@ -89,6 +92,7 @@ def test_a_notification_without_a_change_of_the_settings_is_none(station: Path) 
     watch = Changes(station, of_own_daemons())
     within(station, "ip link set wlan0 alias antenna")
     within(station, "ip link set wlan0 mtu 1500")
+    within(station, "ip neigh replace 10.0.0.3 lladdr 02:00:00:00:00:99 dev wlan0 nud reachable")  # as ARP's
     assert watch.read() == []
     watch.close()
 
@@ -169,6 +173,7 @@ FAULTS: dict[str, tuple[str, str]] = {
     "shaper": ("sta1", "tc qdisc add dev wlan0 root tbf rate 200kbit burst 3000 latency 50ms"),
     "link-down-and-up": ("sta2", "ip link set wlan0 down; sleep 1; ip link set wlan0 up"),
     "sack": ("sta1", "sysctl -qw net.ipv4.tcp_sack=1"),
+    "ttl": ("sta1", "sysctl -qw net.ipv4.ip_default_ttl=1"),
 }
 
 

