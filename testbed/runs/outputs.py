@@ -1,7 +1,7 @@
 """Whether the files of a run hold what their writers wrote (formats/results.md, "Written files").
 
 A writer ends by saying how much it wrote: the medium with a line `wrote NAME BYTES CRC32` for each file, manet-tcp in its report,
-tcpdump with its number of packets. While a file grows, what it held a second ago is summed up as well, so that a change in the
+tcpdump with its number of packets. While a file grows, what it held two seconds ago is summed up as well, so that a change in the
 middle of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
 """
 
@@ -39,7 +39,7 @@ GROWING = {
     "routing": (".jsonl",),
     "traffic": (".jsonl",),
 }  # fmt: skip
-EVERY_S = 1.0
+EVERY_S = 2.0
 BLOCK_BYTES = 1 << 18
 PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
 LITTLE_ENDIAN = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")  # magic numbers of microseconds and nanoseconds

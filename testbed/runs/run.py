@@ -322,12 +322,13 @@ def _stages(site: Site, report: Report) -> None:
         protocol.before_traffic(say)
         require_before_traffic_at(site, network.medium)
         epoch_ns = network.medium.ask("status")["epoch_ns"]
-        compared = sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})
+        names = sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})
+        sysctls = kernel_tcp.read_sysctls(network.net, names)
         record.update(
             epoch_ns=epoch_ns,
             routing_ns=protocol.began_ns,
             mtu=addresses.mtus(network.net),
-            sysctls=kernel_tcp.read_sysctls(network.net, compared),
+            sysctls=sysctls,
         )
         log = EventLog(site.directory)
         added = AddedFlows(site, network.net, children, settings, record.update)
@@ -336,7 +337,8 @@ def _stages(site: Site, report: Report) -> None:
             changes = StationChanges(
                 {host.name: host.netns for host in network.net.hosts},
                 of_own_daemons() if site.scenario.routing.DESCRIPTION is None else of_third_party(),
-                partial(kernel_tcp.read_sysctls, network.net, compared),
+                sysctls,
+                partial(kernel_tcp.read_sysctls, network.net, names),
                 events.acted_on,
             )
 

@@ -53,16 +53,17 @@ class StationChanges:
         self,
         namespaces: Mapping[str, Path],
         of_routes: list[Instruction],
+        before: Mapping[str, Mapping[str, str]],
         sysctls: Sysctls,
         expected: Expected,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`namespaces`: of each station and host. `of_routes`: the routes that count (testbed/host/changes.py). `sysctls`: reads
-        those that are compared, by station. `expected`: whether an event of the scenario acted on a station since a monotonic
-        instant."""
+        """`namespaces`: of each station and host. `of_routes`: the routes that count (testbed/host/changes.py). `before`: the
+        sysctls, by station; `sysctls` reads them again. `expected`: whether an event of the scenario acted on a station since a
+        monotonic instant."""
         self.summary = ChangeSummary()
-        self._namespaces, self._of_routes, self._sysctls = namespaces, of_routes, sysctls
+        self._namespaces, self._of_routes, self._before, self._sysctls = namespaces, of_routes, before, sysctls
         self._expected, self._clock = expected, clock
         self._stations: dict[int, tuple[str, Changes]] = {}
         self._begin_s = self._at_s = 0.0
@@ -70,7 +71,6 @@ class StationChanges:
     def begin(self) -> None:
         """Start: earlier changes are the testbed's."""
         self._begin_s = self._at_s = self._clock()
-        self._before = self._sysctls()
         self._poll = select.epoll()
         for station, namespace in self._namespaces.items():
             changes = Changes(namespace, self._of_routes)

@@ -1,7 +1,7 @@
 """Programs of a run that were stopped, traced or frozen: their numbers are not those of the scenario (docs/verdict.md).
 
 A stopped program takes no turn and asks for none, so the time that programs wait for a processor (testbed/runs/waits.py) does not
-show it. Two sources show it, and neither costs more than a few system calls each half second:
+show it. Two sources show it, and neither costs more than a few system calls each half second, and some more each two seconds:
 
 - The kernel reports the stop and the continuation of a child of this process to waitid(2), however short the stop was. These are
   the medium, captures, daemons, samplers and the programs of flows.
@@ -9,8 +9,8 @@ show it. Two sources show it, and neither costs more than a few system calls eac
   flows and a few other children at a time: a tracer's stop is reported to the tracer alone, a frozen control group to nobody.
 
 A stop of this process itself is seen by SIGCONT. The commands of a scenario's events may stop as they like, and so may iperf3
-while its client lets it close. Not seen: a program below another one that is stopped for less than half a second, and a tracer
-that stops a program only for the length of a system call (strace).
+while its client lets it close. Not seen: a program below another one that is stopped for less than half a second, a control
+group that is frozen for less than two, and a tracer that stops a program only for the length of a system call (strace).
 """
 
 import os
@@ -25,8 +25,9 @@ from scenarios.traffic.programs.iperf_client import CLOSING
 from testbed.host import cgroup
 from testbed.host.processes import SLOWER, Processes
 
-TICK_S = 0.5
-CHILDREN_AT_ONCE = 4  # of each tick: reading a stat file takes 10 us
+TICK_S = 0.5  # programs below a child are looked at
+ROUND_S = 2.0  # they are listed again, and some children are looked at, CHILDREN_AT_ONCE of them and those of flows
+CHILDREN_AT_ONCE = 6  # reading a stat file takes 10 us
 FILE_BYTES = 1024  # more than is needed of a file of /proc/PID
 # As a stall of the medium (docs/verdict.md): TCP's shortest RTO is 0.2 s.
 VOID_STOPPED_S = 0.5
@@ -84,6 +85,7 @@ class StoppedPrograms:
         self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
         self._ticks = False
+        self._round_s, self._below, self._frozen = 0.0, list[int](), set[int]()
         self._freezer = cgroup.version_1_mounts().get("freezer")
         self._at_s = clock()
         self._next_child = 0
@@ -93,7 +95,7 @@ class StoppedPrograms:
     def begin(self) -> None:
         """The traffic begins, and `tick` is called regularly."""
         self.tick(at_once=True)
-        self._ticks = True
+        self._ticks, self._round_s = True, self._clock()
 
     def tick(self, *, at_once: bool = False) -> None:
         """Look, if TICK_S has passed since the last look."""
@@ -139,25 +141,30 @@ class StoppedPrograms:
                 self.summary.add(name, 0.0)
 
     def _sample(self, named: dict[int, str], now_s: float) -> None:
-        looked_at = self._chosen(named)
-        for pid in looked_at:
+        in_round = now_s >= self._round_s
+        if in_round:
+            self._round_s = now_s + ROUND_S
+            self._below = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
+        for pid in [*self._below, *(self._chosen(named) if in_round else ())]:
             state, session = self._state(pid)
-            if state not in STOPPED_STATES and not self._is_frozen(pid, state):
-                self._goes_on(pid, now_s)
+            if state not in STOPPED_STATES and not (in_round and self._is_frozen(pid, state)):
+                if in_round or pid not in self._frozen:
+                    self._goes_on(pid, now_s)
             elif pid not in self._since and (name := self._name(pid, session, named)) is not None:
                 self._since[pid] = (name, now_s)
-        for pid in self._since.keys() - set(looked_at) - named.keys():
+                if state not in STOPPED_STATES:
+                    self._frozen.add(pid)
+        for pid in self._since.keys() - set(self._below) - named.keys():
             self._goes_on(pid, now_s)  # it has ended
 
     def _chosen(self, named: dict[int, str]) -> list[int]:
-        """All processes that are no children, the programs of flows, and the next few of the other children but recorders."""
+        """The programs of flows, and the next few of the other children but recorders."""
         ours = {pid: name for pid, name in named.items() if not self._may_stop(name)}
         flows = [pid for pid, name in ours.items() if name.startswith(FLOW)]
-        below = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
         others = [pid for pid, name in ours.items() if not name.startswith((FLOW, *RECORDERS))]
         first = self._next_child % max(1, len(others))
         self._next_child = first + CHILDREN_AT_ONCE
-        return [*below, *flows, *others[first : first + CHILDREN_AT_ONCE]]
+        return [*flows, *others[first : first + CHILDREN_AT_ONCE]]
 
     def _name(self, pid: int, session: int, named: dict[int, str]) -> str | None:
         """The name of a child, or of a program and the child below which it runs: each child has a session of its own. None for
@@ -199,6 +206,7 @@ class StoppedPrograms:
             return "", 0
 
     def _goes_on(self, pid: int, now_s: float) -> None:
+        self._frozen.discard(pid)
         if pid in self._since:
             name, since_s = self._since.pop(pid)
             self.summary.add(name, now_s - since_s)

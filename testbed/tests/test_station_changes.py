@@ -117,7 +117,7 @@ class Follow:
     def __init__(self, netns: Path) -> None:
         self.now_s, self.sysctls, self.acted_s = 0.0, {"sta1": {"net.ipv4.tcp_sack": "1"}}, -1.0
         self.changes = StationChanges(
-            {"sta1": netns}, of_own_daemons(), lambda: self.sysctls, lambda _name, since: self.acted_s >= since,
+            {"sta1": netns}, of_own_daemons(), self.sysctls, lambda: self.sysctls, lambda _name, since: self.acted_s >= since,
             clock=lambda: self.now_s,
         )  # fmt: skip
         self.now_s = 10.0

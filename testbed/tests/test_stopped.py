@@ -198,11 +198,12 @@ def test_a_program_in_a_frozen_control_group_is_named(run: Run) -> None:
         (group / "freezer.state").write_text("FROZEN")
         while (group / "freezer.state").read_text().strip() != "FROZEN":
             time.sleep(0.001)
-        run.look()
-        run.look(4.0)
+        run.look(2.0)
+        run.look(0.5)
+        run.look(3.5)
         (group / "freezer.state").write_text("THAWED")
-        run.look()
-        assert run.stopped.end().report() == {"flow1-sender": 4.5}
+        run.look(2.0)
+        assert run.stopped.end().report() == {"flow1-sender": 6.0}
     finally:
         (group / "freezer.state").write_text("THAWED")
         os.kill(pid, signal.SIGKILL)
