@@ -234,8 +234,8 @@ def test_a_traced_program_is_found_within_a_round(run: Run) -> None:
             assert tracer.stdout is not None
             tracer.stdout.readline()
             reaches(pids[-1], "t")
-            for _ in range(5):  # 19 children, 4 at a time
-                run.look()
+            for _ in range(5):  # 19 children, 6 each two seconds
+                run.look(2.0)
         finally:
             tracer.kill()
     assert list(run.stopped.end().report()) == ["aodv-sta19"]
