@@ -40,7 +40,20 @@ class Run:
         self.stopped = StoppedPrograms(folder, processes, without=["sta1"], clock=self.clock)
 
     def start(self, name: str, argv: list[str]) -> int:
-        return self.processes.start(name, list(argv), remedy="run it again").pid
+        """Start a child and wait until it sleeps; its process id."""
+        pid = self.processes.start(name, list(argv), remedy="run it again").pid
+        reaches(pid, "S")
+        return pid
+
+    def start_below(self, name: str, argv: list[str]) -> int:
+        """Start a child that starts another program; that one's process id."""
+        self.start(name, argv)
+        child = self.processes.children[-1]
+        while not child.printed():
+            time.sleep(0.001)
+        below = int(child.printed())
+        reaches(below, "S")
+        return below
 
     def begin(self, *below: int) -> None:
         pids = [*(child.pid for child in self.processes.children), *below]
@@ -86,7 +99,6 @@ def test_an_undisturbed_run_is_valid(run: Run) -> None:
 
 def test_a_stop_shorter_than_the_time_between_two_looks_is_reported(run: Run) -> None:
     pid = run.start("aodv-sta2", CHILD)
-    reaches(pid, "S")
     run.begin()
     stop(pid)
     go_on(pid)
@@ -98,7 +110,6 @@ def test_a_stop_shorter_than_the_time_between_two_looks_is_reported(run: Run) ->
 
 def test_a_long_stop_is_void_and_its_length_is_reported(run: Run) -> None:
     pid = run.start("flow1-sender", CHILD)
-    reaches(pid, "S")
     run.begin()
     stop(pid)
     run.look()
@@ -111,7 +122,6 @@ def test_a_long_stop_is_void_and_its_length_is_reported(run: Run) -> None:
 
 def test_a_stop_that_lasts_until_the_end_counts(run: Run) -> None:
     pid = run.start("medium", CHILD)
-    reaches(pid, "S")
     run.begin()
     stop(pid)
     run.look()
@@ -122,7 +132,6 @@ def test_a_stop_that_lasts_until_the_end_counts(run: Run) -> None:
 
 def test_a_stop_before_the_traffic_counts(run: Run) -> None:
     pid = run.start("aodv-sta1", CHILD)
-    reaches(pid, "S")
     stop(pid)
     go_on(pid)
     run.begin()
@@ -131,7 +140,6 @@ def test_a_stop_before_the_traffic_counts(run: Run) -> None:
 
 def test_a_stopped_capture_costs_no_throughput(run: Run) -> None:
     pid = run.start("tcpdump-sta1", CHILD)
-    reaches(pid, "S")
     run.begin()
     stop(pid)
     run.look()
@@ -141,12 +149,8 @@ def test_a_stopped_capture_costs_no_throughput(run: Run) -> None:
 
 
 def test_a_program_below_a_child_is_named_with_the_child(run: Run) -> None:
-    parent = run.start("flow1-sender", PARENT)
-    child = run.processes.children[-1]
-    while not child.printed():
-        time.sleep(0.001)
-    below = int(child.printed())
-    reaches(below, "S")
+    below = run.start_below("flow1-sender", PARENT)
+    parent = run.processes.children[-1].pid
     run.begin(below)
     stop(below)
     run.look()
@@ -159,12 +163,9 @@ def test_a_program_below_a_child_is_named_with_the_child(run: Run) -> None:
 def test_a_client_may_pause_what_closes(run: Run) -> None:
     """iperf3's client pauses iperf3 while it closes, also before the end of the other flows."""
     naming = f"open('/proc/self/comm', 'w').write('{CLOSING}'); "
-    run.start("flow1-sender", [word.replace("import subprocess, sys; ", f"import subprocess, sys; {naming}") for word in PARENT])
-    child = run.processes.children[-1]
-    while not child.printed():
-        time.sleep(0.001)
-    below = int(child.printed())
-    reaches(below, "S")
+    below = run.start_below(
+        "flow1-sender", [word.replace("import subprocess, sys; ", f"import subprocess, sys; {naming}") for word in PARENT]
+    )
     run.begin(below)
     stop(below)
     run.look()
@@ -175,7 +176,6 @@ def test_a_client_may_pause_what_closes(run: Run) -> None:
 
 def test_a_command_of_an_event_may_stop(run: Run) -> None:
     pid = run.start("event-upload", CHILD)
-    reaches(pid, "S")
     run.begin()
     stop(pid)
     run.look()
@@ -191,7 +191,6 @@ def test_a_program_in_a_frozen_control_group_is_named(run: Run) -> None:
     except OSError as problem:
         pytest.skip(f"this machine has no freezer of cgroup version 1: {problem.strerror}")
     pid = run.start("flow1-sender", CHILD)
-    reaches(pid, "S")
     run.begin()
     try:
         (group / "cgroup.procs").write_text(str(pid))
@@ -213,7 +212,6 @@ def test_a_program_in_a_frozen_control_group_is_named(run: Run) -> None:
 
 def test_a_shell_of_a_station_may_stop(run: Run) -> None:
     pid = run.start("sta1", CHILD)
-    reaches(pid, "S")
     run.begin()
     stop(pid)
     run.look()
@@ -224,8 +222,6 @@ def test_a_shell_of_a_station_may_stop(run: Run) -> None:
 def test_a_traced_program_is_found_within_a_round(run: Run) -> None:
     """Its tracer alone is told of the stop: PTRACE_SEIZE and PTRACE_INTERRUPT, as a debugger that attaches."""
     pids = [run.start(f"aodv-sta{number}", CHILD) for number in range(1, 20)]
-    for pid in pids:
-        reaches(pid, "S")
     run.begin()
     words = f"libc = ctypes.CDLL(None); libc.ptrace(0x4206, {pids[-1]}, 0, 0); libc.ptrace(0x4207, {pids[-1]}, 0, 0)"
     argv = [sys.executable, "-I", "-S", "-c", f"import ctypes, time; {words}; print(1, flush=True); time.sleep(60)"]
