@@ -143,13 +143,11 @@ def _address(notification: bytes, kind: int) -> str:
 
 def _listening(of_routes: list[Instruction]) -> socket.socket:
     """A netlink socket of the caller's namespace."""
-    listening = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE)
+    listening = _netlink(socket.NETLINK_ROUTE)
     program = b"".join(struct.pack("=HBBI", *instruction) for instruction in of_routes)
     code = ctypes.create_string_buffer(program)
     listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(of_routes), ctypes.addressof(code)))
-    listening.bind((0, 0))
-    for group in GROUPS:
-        listening.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
+    _subscribe(listening, GROUPS)
     return listening
 
 
@@ -157,16 +155,21 @@ def _listening_to_others() -> dict[socket.socket, str]:
     """Sockets of the caller's namespace for OTHERS, as far as the kernel has them, and what their messages say."""
     listening: dict[socket.socket, str] = {}
     for family, (groups, text) in OTHERS.items():
-        try:
-            one = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, family)
-        except OSError:
-            continue
-        listening[one] = text
-        with suppress(OSError):  # the kernel has fewer groups
-            one.bind((0, 0))
-            for group in groups:
-                one.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
+        with suppress(OSError):  # the kernel lacks the family, or has fewer groups
+            one = _netlink(family)
+            listening[one] = text
+            _subscribe(one, groups)
     return listening
+
+
+def _netlink(family: int) -> socket.socket:
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, family)
+
+
+def _subscribe(listening: socket.socket, groups: Iterable[int]) -> None:
+    listening.bind((0, 0))
+    for group in groups:
+        listening.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
 
 
 def _has_input(one: socket.socket) -> bool:
