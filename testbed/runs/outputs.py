@@ -5,12 +5,10 @@ tcpdump with its number of packets. While a file grows, what it held two seconds
 middle of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
 """
 
-import errno
 import json
 import mmap
 import os
 import re
-import stat
 import struct
 import threading
 import zlib
@@ -20,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from analysis.files import plain_file, read_bytes
 from testbed.runs.verdict import add_outputs
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -103,7 +102,7 @@ class Growing:
         begun = self.begun.setdefault(name, _Begun(now.st_ino))
         if now.st_ino != begun.inode or now.st_size <= begun.bytes:
             return  # what is wrong here, `differences` names
-        with suppress(OSError), _opened(self.directory / name) as file:
+        with suppress(OSError), plain_file(self.directory / name, beneath=self.directory) as file:
             file.seek(begun.bytes)
             while block := file.read(BLOCK_BYTES):
                 begun.bytes, begun.sum = begun.bytes + len(block), zlib.crc32(block, begun.sum)
@@ -116,7 +115,7 @@ class Growing:
 
     def _difference(self, name: str, said: _Said | None) -> str | None:
         try:
-            with _opened(self.directory / name) as file:
+            with plain_file(self.directory / name, beneath=self.directory) as file:
                 now = os.fstat(file.fileno())
                 begun = self.begun.get(name, _Begun(now.st_ino))
                 head = _sum(file, begun.bytes)
@@ -132,7 +131,7 @@ class Growing:
 
 def packets_in(path: Path) -> int | None:
     """The number of packets in a capture of tcpdump; None if it ends in the middle of one. Raises OSError."""
-    with _opened(path) as file:
+    with plain_file(path) as file:
         size, count, at = os.fstat(file.fileno()).st_size, 0, PCAP_HEADER
         if size < PCAP_HEADER:
             return None
@@ -181,19 +180,9 @@ def _said(log: Path) -> dict[str, _Said]:
 
 def _text(path: Path) -> str:
     try:
-        with _opened(path) as file:
-            return file.read().decode(errors="replace")
+        return read_bytes(path).decode(errors="replace")
     except OSError:
         return ""
-
-
-def _opened(path: Path) -> BinaryIO:
-    """A regular file to read. OSError for anything else: a FIFO in its place would be waited for."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
-    return os.fdopen(descriptor, "rb")
 
 
 def _sum(file: BinaryIO, size: int, before: int = 0) -> int:
