@@ -50,6 +50,7 @@ command ip iproute2
 command ifconfig net-tools
 command ping iputils-ping
 command sysctl procps
+command killall psmisc
 command unshare util-linux
 command ethtool ethtool
 command iperf3 iperf3

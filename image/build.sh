@@ -16,7 +16,7 @@ export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 target=$(realpath -m "${1:-$here/.build/manet-image.tar}")
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-readonly PACKAGES='python3 mininet net-tools iproute2 iputils-ping procps util-linux ethtool iperf3 tcpdump nginx libbpf1 libjansson4'
+readonly PACKAGES='python3 mininet net-tools iproute2 iputils-ping procps psmisc util-linux ethtool iperf3 tcpdump nginx libbpf1 libjansson4'
 readonly PLACE=opt/manet
 
 fail() {
