@@ -16,13 +16,13 @@ RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, R
 RTM_GETROUTE, RTM_GETNEIGH = 26, 30
 NLMSG_ERROR, NLMSG_DONE, NLMSGERR_ATTR_MSG = 2, 3, 1  # <linux/netlink.h>
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x100, 0x200, 0x400
-SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 1, 10, 11, 12
+SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 10, 11, 12
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_GSO_MAX_SEGS = 1, 3, 4, 6, 10, 40  # <linux/if_link.h>
 IFF_UP = 1  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
 RTA_DST, RTA_OIF = 1, 4  # <linux/rtnetlink.h>
-RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_LINK = 255, 3, 253
-ROUTE_TYPES = {"broadcast": 3, "multicast": 5}  # RTN_*
+RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 255, 3, 0, 253
+ROUTE_TYPES = {"broadcast": 3, "multicast": 5, "unreachable": 7}  # RTN_*
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
 NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
 NLM_F_DUMP_INTR = 0x10
@@ -128,10 +128,18 @@ def add_address(ip: str, prefix_bits: str, device: str) -> None:
 
 def replace_group_route(kind: str, ip: str, prefix_bits: str, device: str) -> None:
     """Set an IPv4 route of one of ROUTE_TYPES over a device, in the table `local`."""
-    place = (RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_LINK, ROUTE_TYPES[kind])
-    body = struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, *place, 0)
-    body += _attribute(RTA_DST, socket.inet_aton(ip)) + _attribute(RTA_OIF, struct.pack("=i", _index(device)))
-    _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body)  # struct rtmsg
+    _replace_local(kind, ip, prefix_bits, RT_SCOPE_LINK, _attribute(RTA_OIF, struct.pack("=i", _index(device))))
+
+
+def refuse_group(kind: str, ip: str, prefix_bits: str) -> None:
+    """Set an IPv4 route of one of ROUTE_TYPES that leads nowhere, in the table `local`."""
+    _replace_local(kind, ip, prefix_bits, RT_SCOPE_UNIVERSE, b"")
+
+
+def _replace_local(kind: str, ip: str, prefix_bits: str, scope: int, more: bytes) -> None:
+    place = (RT_TABLE_LOCAL, RTPROT_BOOT, scope, ROUTE_TYPES[kind])
+    body = struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, *place, 0)  # struct rtmsg
+    _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body + _attribute(RTA_DST, socket.inet_aton(ip)) + more)
 
 
 def _set_link(device: str, attributes: bytes, flags: int = 0) -> None:

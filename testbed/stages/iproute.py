@@ -24,6 +24,7 @@ DIRECT = {
     re.compile(
         r"route replace (broadcast|multicast) ([0-9.]+)/(\d+) dev (\S+) table local scope link"
     ): rtnetlink.replace_group_route,
+    re.compile(r"route replace (unreachable) ([0-9.]+)/(\d+) table local"): rtnetlink.refuse_group,
 }
 END_INDEX, END_NAME = 2**31 - 1, "end-of-table"
 _LINK = re.compile(r"^(?:Deleted )?\d+: .*\n(?: .*\n)*", re.MULTILINE)

@@ -82,6 +82,8 @@ LINES = [
     "link set d0 up",
     "address add 10.0.0.1/8 dev d0 noprefixroute",
     "address add 192.168.1.1/30 dev d0 noprefixroute",
+    "route replace broadcast 255.255.255.255/32 dev d0 table local scope link",
+    "route replace unreachable 224.0.0.0/4 table local",
 ]
 TAP = "ip tuntap add d0 mode tap; echo ready; exec sleep 60"
 
@@ -99,6 +101,7 @@ def test_a_batch_without_a_process_has_the_effect_of_ip(tmp_path: Path):
                 break
         assert settings[0] == settings[1]
         assert "gso_max_segs 1 " in settings[0] and "192.168.1.1/30" in settings[0]
+        assert "unreachable 224.0.0.0/4" in settings[0] and "broadcast 255.255.255.255" in settings[0]
 
 
 @pytest.mark.root
