@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 #include "csv.h"
 #include "kernel.h"
 
@@ -205,23 +206,11 @@ static void cut_back(struct csv *csv, size_t written)
 	}
 }
 
-/* Adds what was just written to the size and to the CRC-32, half a byte at a time. */
+/* Adds what was just written to the size and to the CRC-32. */
 static void count(struct csv *csv, const char *text, size_t bytes)
 {
-	static const __u32 table[16] = {
-		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-	};
-	__u32 sum = ~csv->sum;
-
 	csv->bytes += bytes;
-	for (size_t i = 0; i < bytes; i++) {
-		sum ^= (unsigned char)text[i];
-		sum = table[sum & 15] ^ (sum >> 4);
-		sum = table[sum & 15] ^ (sum >> 4);
-	}
-	csv->sum = ~sum;
+	csv->sum = crc32_z(csv->sum, (const Bytef *)text, bytes);
 }
 
 void csv_flush(struct csv *csv)

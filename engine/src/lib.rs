@@ -7,7 +7,6 @@
 
 #![warn(missing_docs)]
 
-pub mod crc32;
 pub mod event_log;
 pub mod formula;
 pub mod keys;

@@ -15,7 +15,7 @@
 use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
 use crate::DaemonError;
-use manet_engine::crc32::Crc32;
+use crc32fast::Hasher;
 use manet_engine::event_log::CLOSED;
 use manet_engine::{Duration, Instant};
 use manet_medium::config::Loaded;
@@ -83,7 +83,7 @@ struct Output {
     path: PathBuf,
     to: Result<BufWriter<File>, io::Error>,
     written: u64,
-    sum: Crc32,
+    sum: Hasher,
 }
 
 /// What the writer of a file wrote into it, as a line of the daemon's output (formats/air.md).
@@ -91,21 +91,19 @@ struct Output {
 pub struct Written {
     name: String,
     bytes: u64,
-    sum: Crc32,
+    sum: u32,
 }
 
 impl Written {
     /// The whole content of the file at `path`.
     pub fn whole(path: &Path, content: &[u8]) -> Self {
-        let mut sum = Crc32::default();
-        sum.add(content);
-        Self { name: name_of(path), bytes: content.len() as u64, sum }
+        Self { name: name_of(path), bytes: content.len() as u64, sum: crc32fast::hash(content) }
     }
 }
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wrote {} {} {:08x}", self.name, self.bytes, self.sum.value())
+        write!(f, "wrote {} {} {:08x}", self.name, self.bytes, self.sum)
     }
 }
 
@@ -128,12 +126,12 @@ impl Output {
             DaemonError(format!("{}: {e}; does the folder exist and may it be written?", path.display()))
         })?;
         let to = Ok(BufWriter::with_capacity(1 << 16, file));
-        Ok(Self { path: path.to_owned(), to, written: 0, sum: Crc32::default() })
+        Ok(Self { path: path.to_owned(), to, written: 0, sum: Hasher::new() })
     }
 
     fn write(&mut self, bytes: &[u8]) {
         self.written += bytes.len() as u64;
-        self.sum.add(bytes);
+        self.sum.update(bytes);
         self.attempt(|to| to.write_all(bytes));
     }
 
@@ -149,7 +147,7 @@ impl Output {
 
     fn end(self, ended: &mut Ended) {
         match self.to {
-            Ok(_) => ended.written.push(Written { name: name_of(&self.path), bytes: self.written, sum: self.sum }),
+            Ok(_) => ended.written.push(Written { name: name_of(&self.path), bytes: self.written, sum: self.sum.finalize() }),
             Err(error) => ended.lacking.push(Incomplete::LogBroken { path: self.path, error }),
         }
     }

@@ -51,25 +51,8 @@ mod field {
 
 /// The frame check sequence of a frame, as it follows the bytes (clause 9.2.4.8): IEEE 802's CRC-32.
 pub fn fcs(bytes: &[u8]) -> [u8; FCS_LEN] {
-    let crc = bytes.iter().fold(u32::MAX, |crc, byte| crc >> 8 ^ CRC_OF_BYTE[usize::from(crc as u8 ^ byte)]);
-    (!crc).to_le_bytes()
+    crc32fast::hash(bytes).to_le_bytes()
 }
-
-/// The CRC of each byte alone, bits in the order of the air: the polynomial is reflected.
-const CRC_OF_BYTE: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        let (mut crc, mut bit) = (byte as u32, 0);
-        while bit < 8 {
-            crc = crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
 
 /// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
