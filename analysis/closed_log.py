@@ -9,10 +9,11 @@ CLOSED = b"# closed: "
 MAX_LINE_BYTES = 8192  # paths are at most 4096 bytes
 
 
-def closing_reason(path: Path) -> str | None:
-    """The reason why the medium closed this log early; None if it did not, or if there is no such log."""
+def closing_reason(path: Path, beneath: Path | None = None) -> str | None:
+    """The reason why the medium closed this log early; None if it did not, or if there is no such log. `beneath`: as of
+    `plain_file`."""
     try:
-        with plain_file(path) as log:
+        with plain_file(path, beneath=beneath) as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - MAX_LINE_BYTES))
             last = log.read().rstrip(b"\n").rpartition(b"\n")[2]
     except OSError:

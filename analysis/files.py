@@ -78,7 +78,7 @@ def plain_file(path: Path, *, links: bool = False, beneath: Path | None = None) 
         if problem.errno == errno.ENXIO and (kind := special(path)) is not None:  # a socket
             raise PlaceError(path, kind, REMEDY) from None
         raise
-    if (kind := _kind_of(os.fstat(descriptor).st_mode)) is not None:
+    if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode) and (kind := _kind_of(mode)) is not None:
         os.close(descriptor)
         raise PlaceError(path, kind, REMEDY)
     return os.fdopen(descriptor, "rb")

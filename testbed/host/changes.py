@@ -144,8 +144,7 @@ def _address(notification: bytes, kind: int) -> str:
 def _listening(of_routes: list[Instruction]) -> socket.socket:
     """A netlink socket of the caller's namespace."""
     listening = _netlink(socket.NETLINK_ROUTE)
-    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in of_routes)
-    code = ctypes.create_string_buffer(program)
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *instruction) for instruction in of_routes))
     listening.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(of_routes), ctypes.addressof(code)))
     _subscribe(listening, GROUPS)
     return listening
@@ -155,7 +154,7 @@ def _listening_to_others() -> dict[socket.socket, str]:
     """Sockets of the caller's namespace for OTHERS, as far as the kernel has them, and what their messages say."""
     listening: dict[socket.socket, str] = {}
     for family, (groups, text) in OTHERS.items():
-        with suppress(OSError):  # the kernel lacks the family, or has fewer groups
+        with suppress(OSError):  # the kernel lacks the family
             one = _netlink(family)
             listening[one] = text
             _subscribe(one, groups)
@@ -167,9 +166,7 @@ def _netlink(family: int) -> socket.socket:
 
 
 def _subscribe(listening: socket.socket, groups: Iterable[int]) -> None:
-    listening.bind((0, 0))
-    for group in groups:
-        listening.setsockopt(rtnetlink.SOL_NETLINK, rtnetlink.NETLINK_ADD_MEMBERSHIP, group)
+    listening.bind((0, sum(1 << (group - 1) for group in groups)))
 
 
 def _has_input(one: socket.socket) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from testbed.errors import RunError
+from testbed.host import kernel_files
 
 CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x0002_0000, 0x2000_0000, 0x4000_0000  # <linux/sched.h>
 CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x0200_0000, 0x0400_0000, 0x0800_0000
@@ -101,7 +102,7 @@ def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[st
     values = {}
     for name in names:
         try:
-            values[name] = " ".join(sysctl_path(name, proc=proc).read_text().split())
+            values[name] = b" ".join(kernel_files.read(_sysctl_file(name, proc)).split()).decode()
         except OSError:
             continue
     return values
@@ -109,7 +110,11 @@ def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[st
 
 def sysctl_path(name: str, *, proc: Path = Path("/proc/sys")) -> Path:
     """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
-    return proc / name.replace(".", "/")
+    return Path(_sysctl_file(name, proc))
+
+
+def _sysctl_file(name: str, proc: Path) -> str:
+    return f"{proc}/{name.replace('.', '/')}"
 
 
 def _in_thread(enter: Callable[[], None], action: Callable[[], T], name: str) -> T:

@@ -1,14 +1,16 @@
 """Whether the files of a run hold what their writers wrote (formats/results.md, "Written files").
 
 A writer ends by saying how much it wrote: the medium with a line `wrote NAME BYTES CRC32` for each file, manet-tcp in its report,
-tcpdump with its number of packets. While a file grows, what it held two seconds ago is summed up as well, so that a change in the
-middle of a file shows whose writer keeps no sum. A file that disagrees makes the run void.
+tcpdump with its number of packets. Of a file whose writer keeps no sum, what it held EVERY_S ago is summed up while it grows, so
+that a change in its middle shows. A file that disagrees makes the run void.
 """
 
+import io
 import json
 import mmap
 import os
 import re
+import stat
 import struct
 import threading
 import zlib
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from analysis.files import plain_file, read_bytes
+from analysis.files import READ, plain_file, read_bytes
 from testbed.runs.verdict import add_outputs
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -28,17 +30,15 @@ REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
 # Written by the testbed itself, and again for a flow that is added: they must be there.
 PRESENT = ("run.json", "tcp-settings.json")
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
-# By folder, the files that are written once, or only at their end; a name with a dot in front is a suffix.
+# By folder, the ends of the names of files that are written once, or only at their end, and whose writers keep no sum.
 GROWING = {
-    "": (
-        "scenario.json", "medium.json", "trace.csv", "air.csv", "air.pcapng", "monitor.pcapng", INPUT_LOG, "tcp.csv",
-        "events.csv",
-    ),
+    "": ("scenario.json", "medium.json", "trace.csv", "events.csv"),
     "captures": (".pcap", ".pcapng"),
     "routing": (".jsonl",),
     "traffic": (".jsonl",),
-}  # fmt: skip
-EVERY_S = 2.0
+}
+EVERY_S = 4.0
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK_BYTES = 1 << 18
 PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
 LITTLE_ENDIAN = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")  # magic numbers of microseconds and nanoseconds
@@ -51,6 +51,13 @@ class _Begun:
     inode: int
     bytes: int = 0
     sum: int = 0
+
+    def add(self, descriptor: int, size: int) -> None:
+        """Sum up what follows in the file, to `size` bytes, and close it."""
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            file.seek(self.bytes)
+            self.sum = _sum(file, size - self.bytes, self.sum)
+            self.bytes = file.tell()
 
 
 @dataclass(frozen=True)
@@ -93,19 +100,14 @@ class Growing:
     def look(self) -> None:
         """Sum up what has been added to each file since the last time."""
         for folder, names in GROWING.items():
-            with suppress(OSError), os.scandir(self.directory / folder) as entries:
+            with suppress(OSError), _folder(f"{self.directory}/{folder}") as at, os.scandir(at) as entries:
                 for entry in entries:
-                    if entry.name in names or (folder and entry.name.endswith(names)):
-                        self._add(f"{folder}/{entry.name}" if folder else entry.name, entry.stat(follow_symlinks=False))
-
-    def _add(self, name: str, now: os.stat_result) -> None:
-        begun = self.begun.setdefault(name, _Begun(now.st_ino))
-        if now.st_ino != begun.inode or now.st_size <= begun.bytes:
-            return  # what is wrong here, `differences` names
-        with suppress(OSError), plain_file(self.directory / name, beneath=self.directory) as file:
-            file.seek(begun.bytes)
-            while block := file.read(BLOCK_BYTES):
-                begun.bytes, begun.sum = begun.bytes + len(block), zlib.crc32(block, begun.sum)
+                    if entry.name.endswith(names):
+                        now = entry.stat(follow_symlinks=False)
+                        begun = self.begun.setdefault(f"{folder}/{entry.name}".lstrip("/"), _Begun(now.st_ino))
+                        # what is wrong otherwise, `differences` names
+                        if now.st_ino == begun.inode and now.st_size > begun.bytes and stat.S_ISREG(now.st_mode):
+                            begun.add(os.open(entry.name, READ | os.O_NOFOLLOW, dir_fd=at), now.st_size)
 
     def differences(self, expected: set[str], said: dict[str, _Said]) -> list[str]:
         """A line for each file that is not what was seen, or what its writer said."""
@@ -127,6 +129,16 @@ class Growing:
             return f"{name} has {now.st_size} bytes, and {had} were written"
         same = (now.st_ino, head) == (begun.inode, begun.sum) and (said is None or whole == said.sum)
         return None if same else f"{name} was changed by another program than its writer"
+
+
+@contextmanager
+def _folder(path: str) -> Iterator[int]:
+    """A descriptor of a folder that is no link."""
+    descriptor = os.open(path, FOLDER)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def packets_in(path: Path) -> int | None:
@@ -185,7 +197,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _sum(file: BinaryIO, size: int, before: int = 0) -> int:
+def _sum(file: BinaryIO | io.RawIOBase, size: int, before: int = 0) -> int:
     """The sum of the next `size` bytes, added to that of the bytes `before` them."""
     while size > 0 and (block := file.read(min(size, BLOCK_BYTES))):
         size, before = size - len(block), zlib.crc32(block, before)

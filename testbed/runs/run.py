@@ -399,7 +399,8 @@ def check_space(directory: Path) -> None:
 
 def check_logs(directory: Path) -> None:
     """RunError when the medium has closed its logs: the rest of the run could not be analysed."""
-    reason = closing_reason(directory / "air.csv") or closing_reason(directory / INPUT_LOG)
+    logs = (directory / name for name in ("air.csv", INPUT_LOG))
+    reason = next((reason for log in logs if (reason := closing_reason(log, directory)) is not None), None)
     if reason is not None:
         raise RunError(f"{reason} (what was written until then is kept)")
 

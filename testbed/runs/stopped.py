@@ -9,8 +9,9 @@ show it. Two sources show it, and neither costs more than a few system calls eac
   flows and a few other children at a time: a tracer's stop is reported to the tracer alone, a frozen control group to nobody.
 
 A stop of this process itself is seen by SIGCONT. The commands of a scenario's events may stop as they like, and so may iperf3
-while its client lets it close. Not seen: a program below another one that is stopped for less than half a second, a control
-group that is frozen for less than two, and a tracer that stops a program only for the length of a system call (strace).
+while its client lets it close. Not seen: a program below another one that is stopped for less than half a second, one in a
+session of its own or a control group for less than two, and a tracer that stops a program only for the length of a system call
+(strace).
 """
 
 import os
@@ -22,13 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scenarios.traffic.programs.iperf_client import CLOSING
-from testbed.host import cgroup
+from testbed.host import cgroup, kernel_files
 from testbed.host.processes import SLOWER, Processes
 
 TICK_S = 0.5  # programs below a child are looked at
 ROUND_S = 2.0  # they are listed again, and some children are looked at, CHILDREN_AT_ONCE of them and those of flows
 CHILDREN_AT_ONCE = 6  # reading a stat file takes 10 us
-FILE_BYTES = 1024  # more than is needed of a file of /proc/PID
 # As a stall of the medium (docs/verdict.md): TCP's shortest RTO is 0.2 s.
 VOID_STOPPED_S = 0.5
 STOPPED_STATES = ("T", "t")  # proc_pid_stat(5): stopped by a signal, by a tracer
@@ -85,7 +85,8 @@ class StoppedPrograms:
         self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
         self._ticks = False
-        self._round_s, self._below, self._frozen = 0.0, list[int](), set[int]()
+        self._round_s, self._frozen = 0.0, set[int]()
+        self._others, self._below = list[int](), list[int]()  # that are no children; of those, the ones below a child
         self._freezer = cgroup.version_1_mounts().get("freezer")
         self._at_s = clock()
         self._next_child = 0
@@ -104,10 +105,9 @@ class StoppedPrograms:
             return
         self._judge_own_gap(now_s - self._at_s)
         self._at_s = now_s
-        named = {child.pid: child.name for child in list(self._children.children)}
-        self._take_reports(named, now_s)
+        self._take_reports(now_s)
         if self._ticks:
-            self._sample(named, now_s)
+            self._sample(now_s)
 
     def end(self) -> StopSummary:
         """The traffic is over: look a last time. Those that are stopped still count until now."""
@@ -127,10 +127,14 @@ class StoppedPrograms:
         if was_stopped or (self._ticks and gap_s > MAX_GAP_S):
             self.summary.add(THIS_PROCESS, max(0.0, gap_s - TICK_S) if self._ticks else 0.0)
 
-    def _take_reports(self, named: dict[int, str], now_s: float) -> None:
+    def _named(self) -> dict[int, str]:
+        """The names of the children, by process id."""
+        return {child.pid: child.name for child in list(self._children.children)}
+
+    def _take_reports(self, now_s: float) -> None:
         """Take the kernel's reports about children, without those of their ends."""
         for pid, is_stopped in _reports():
-            name = named.get(pid)
+            name = self._named().get(pid)
             if name is None or self._may_stop(name):
                 continue
             if is_stopped:
@@ -140,21 +144,25 @@ class StoppedPrograms:
             else:
                 self.summary.add(name, 0.0)
 
-    def _sample(self, named: dict[int, str], now_s: float) -> None:
+    def _sample(self, now_s: float) -> None:
         in_round = now_s >= self._round_s
+        named = self._named() if in_round or self._since else {}
         if in_round:
             self._round_s = now_s + ROUND_S
-            self._below = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
-        for pid in [*self._below, *(self._chosen(named) if in_round else ())]:
+            self._others = [pid for pid in cgroup.members(self._group) if pid not in named and pid != os.getpid()]
+            self._below = []
+        for pid in [*self._others, *self._chosen(named)] if in_round else {*self._below, *self._since}:
             state, session = self._state(pid)
+            if in_round and session in named and pid not in named:
+                self._below.append(pid)
             if state not in STOPPED_STATES and not (in_round and self._is_frozen(pid, state)):
                 if in_round or pid not in self._frozen:
                     self._goes_on(pid, now_s)
-            elif pid not in self._since and (name := self._name(pid, session, named)) is not None:
+            elif pid not in self._since and (name := self._name(pid, session, named or self._named())) is not None:
                 self._since[pid] = (name, now_s)
                 if state not in STOPPED_STATES:
                     self._frozen.add(pid)
-        for pid in self._since.keys() - set(self._below) - named.keys():
+        for pid in self._since.keys() - set(self._others) - named.keys():
             self._goes_on(pid, now_s)  # it has ended
 
     def _chosen(self, named: dict[int, str]) -> list[int]:
@@ -192,8 +200,7 @@ class StoppedPrograms:
     def _text(self, pid: int, name: str) -> str:
         """A short file of the process; empty if it has ended."""
         try:
-            with Path(f"{self._proc}/{pid}/{name}").open("rb", buffering=0) as file:
-                return file.read(FILE_BYTES).decode(errors="replace").rstrip("\n")
+            return kernel_files.read(f"{self._proc}/{pid}/{name}").decode(errors="replace").rstrip("\n")
         except OSError:
             return ""
 
