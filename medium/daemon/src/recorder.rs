@@ -147,7 +147,9 @@ impl Output {
 
     fn end(self, ended: &mut Ended) {
         match self.to {
-            Ok(_) => ended.written.push(Written { name: name_of(&self.path), bytes: self.written, sum: self.sum.finalize() }),
+            Ok(_) => {
+                ended.written.push(Written { name: name_of(&self.path), bytes: self.written, sum: self.sum.finalize() })
+            }
             Err(error) => ended.lacking.push(Incomplete::LogBroken { path: self.path, error }),
         }
     }
