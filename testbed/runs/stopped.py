@@ -153,9 +153,10 @@ class StoppedPrograms:
             self._below = []
         for pid in [*self._others, *self._chosen(named)] if in_round else {*self._below, *self._since}:
             state, session = self._state(pid)
-            if in_round and session in named and pid not in named:
+            ours = in_round and session in named
+            if ours and pid not in named:
                 self._below.append(pid)
-            if state not in STOPPED_STATES and not (in_round and self._is_frozen(pid, state)):
+            if state not in STOPPED_STATES and not (ours and self._is_frozen(pid, state)):
                 if in_round or pid not in self._frozen:
                     self._goes_on(pid, now_s)
             elif pid not in self._since and (name := self._name(pid, session, named or self._named())) is not None:
