@@ -81,6 +81,12 @@ def find_runs(out_dir: Path) -> FoundRuns:
 def exclusion_reason(run_dir: Path) -> str | None:
     """The contradiction between a run and its place, the scenario of its cell, its run.json or its manifest; None for a run that
     counts."""
+    reason = misplaced(run_dir)
+    return manifest.difference(run_dir) if reason is None and (run_dir / manifest.NAME).exists() else reason
+
+
+def misplaced(run_dir: Path) -> str | None:
+    """As `exclusion_reason`, without the manifest."""
     match = SEED.fullmatch(run_dir.name)
     if match is None:
         return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"
@@ -97,7 +103,7 @@ def exclusion_reason(run_dir: Path) -> str | None:
     wanted = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)
     if wanted is not None and wanted != scenario_sum(read_object(run_dir / "scenario.json")):
         return "is of another scenario than its cell (scenario.json); move it out of the results, and rerun it with --resume"
-    return manifest.difference(run_dir) if (run_dir / manifest.NAME).exists() else None
+    return None
 
 
 def scenario_sum(scenario: dict[str, Any]) -> str:

@@ -45,6 +45,7 @@ def _write(options: argparse.Namespace) -> int:
     import hashlib
     import json
 
+    from analysis.found_runs import find_runs
     from testbed.bundles.archive import write
     from testbed.errors import UsageError
 
@@ -58,17 +59,20 @@ def _write(options: argparse.Namespace) -> int:
     with out.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     left_out = manifest["left_out"]
+    not_counted = find_runs(directory).left_out
     if options.json:
         print(json.dumps({"file": str(out), "sha256": digest, "bytes": out.stat().st_size, "files": len(manifest["files"]),
-                          "left_out": left_out}, indent=1))  # fmt: skip
-        return 0
+                          "left_out": left_out, "not_counted": not_counted}, indent=1))  # fmt: skip
+        return 1 if not_counted else 0
     print(f"files     {len(manifest['files'])}, {sum(entry['bytes'] for entry in manifest['files'].values())} bytes")
     if left_out:
         size = sum(entry.get("bytes", 0) for entry in left_out.values())
         print(f"left out  {len(left_out)} files, {size} bytes: captures and links; bundle.json lists them")
     print(f"sha256    {digest}")
+    for name, why in list(not_counted.items())[:NAMED]:
+        print(f"not counted  {name} {why}")
     print(written([out]))
-    return 0
+    return 1 if not_counted else 0
 
 
 def _verify(path: Path, as_json: bool) -> int:

@@ -181,6 +181,22 @@ def test_a_file_that_is_damaged_after_the_run_is_named_and_its_run_does_not_coun
     return _contains(printed, f"left out  all/seed-1: {reason}", "verdict   void (0 valid")
 
 
+@pytest.mark.parametrize("same_scenario", [False, True], ids=["of another scenario", "again"])
+def test_a_run_that_is_exchanged_as_a_whole_is_named(results: Path, capsys: pytest.CaptureFixture, same_scenario: bool) -> None:
+    """Its files agree with its own manifest."""
+    run, other = results / "all" / "seed-1", results.parent / "other" / "all" / "seed-1"
+    if same_scenario:
+        shutil.copy(run / "scenario.json", other / "scenario.json")
+        manifest.write(other)
+    shutil.rmtree(run)
+    shutil.copytree(other, run)
+    reason = "is another run (id of run.json)" if same_scenario else "is of another scenario than its cell"
+    assert manet.main(["sql", "select acked_kbps from runs", str(results)]) == 1
+    _contains(capsys.readouterr().err, f"manet sql: {run}: {reason}")
+    assert manet.main(["bundle", str(results), "--out", str(results.parent / "x.zip")]) == (0 if same_scenario else 1)
+    assert (f"not counted  all/seed-1 {reason}" in capsys.readouterr().out) is not same_scenario
+
+
 def _contains(text: str, *parts: str) -> None:
     assert [part for part in parts if part not in text] == [], text
 
