@@ -82,7 +82,12 @@ def exclusion_reason(run_dir: Path) -> str | None:
     """The contradiction between a run and its place, the scenario of its cell, its run.json or its manifest; None for a run that
     counts."""
     reason = misplaced(run_dir)
-    return manifest.difference(run_dir) if reason is None and (run_dir / manifest.NAME).exists() else reason
+    if reason is not None:
+        return reason
+    if (run_dir / manifest.NAME).exists():
+        return manifest.difference(run_dir)
+    known = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)  # results older than that may be older than manifests
+    return None if known is None else "has no manifest.json, by which changes would show; rerun it with --resume"
 
 
 def misplaced(run_dir: Path) -> str | None:

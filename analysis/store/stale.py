@@ -1,4 +1,4 @@
-"""Runs that were changed or exchanged after their rows were written: a query shows what was measured then, a report what is there."""
+"""Runs that were changed or exchanged after their rows were written: a query shows what was measured, a report what is there."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -23,12 +23,12 @@ def changed_runs(out_dir: Path) -> dict[str, str]:
         run_dir, written = out_dir / row["run_dir"], row["written"]
         if not run_dir.exists():
             return "is gone"
-        if (why := misplaced(run_dir)) is not None:
-            return why
-        if read_object(run_dir / "run.json").get("id") != row["run_id"]:
-            return "is another run (id of run.json)"
         since_ns = int(written.timestamp() * 1e9) if written is not None else 0
-        return manifest.changed_since(run_dir, since_ns) if (run_dir / manifest.NAME).exists() else None
+        changed = manifest.changed_since(run_dir, since_ns) if (run_dir / manifest.NAME).exists() else None
+        if (why := changed or misplaced(run_dir)) is not None:
+            return why
+        same = read_object(run_dir / "run.json").get("id") == row["run_id"]
+        return None if same else "is another run (id of run.json)"
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         reasons = list(pool.map(of_row, rows))

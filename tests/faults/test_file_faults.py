@@ -197,6 +197,15 @@ def test_a_run_that_is_exchanged_as_a_whole_is_named(results: Path, capsys: pyte
     assert (f"not counted  all/seed-1 {reason}" in capsys.readouterr().out) is not same_scenario
 
 
+def test_an_edited_result_whose_manifest_was_removed_does_not_count(results: Path, capsys: pytest.CaptureFixture) -> None:
+    run = results / "all" / "seed-1"
+    metrics = run / "metrics.json"
+    metrics.write_text(metrics.read_text().replace('"acked_kbps": ', '"acked_kbps": 9'))
+    (run / manifest.NAME).unlink()
+    assert manet.main(["report", str(results)]) == 1
+    _contains(capsys.readouterr().out, "left out  all/seed-1: has no manifest.json", "verdict   void (0 valid")
+
+
 def _contains(text: str, *parts: str) -> None:
     assert [part for part in parts if part not in text] == [], text
 
