@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +38,8 @@ GROWING = {
     "routing": (".jsonl",),
     "traffic": (".jsonl",),
 }
-EVERY_S = 4.0
+EVERY_S = 2.0
+FIRST_S = [0.5] * 8  # most files are written while the run starts
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK_BYTES = 1 << 18
 PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
@@ -74,7 +76,9 @@ def outputs_kept(site: Site) -> Iterator[None]:
     growing, over = Growing(site.directory), threading.Event()
 
     def follow() -> None:
-        while not over.wait(EVERY_S):
+        for wait_s in chain(FIRST_S, repeat(EVERY_S)):
+            if over.wait(wait_s):
+                return
             growing.look()
 
     thread = threading.Thread(target=follow, name="outputs", daemon=True)
