@@ -161,7 +161,7 @@ def test_unsafe_code_is_the_daemons_alone():
 def test_the_medium_is_a_library_that_opens_nothing():
     manifest = tomllib.loads((ROOT / "medium" / "Cargo.toml").read_text())
     assert "bin" not in manifest
-    assert set(manifest["dependencies"]) == {"manet-engine", "manet-netlink", "serde", "serde_json", "toml"}
+    assert set(manifest["dependencies"]) == {"crc32fast", "manet-engine", "manet-netlink", "serde", "serde_json", "toml"}
     within = [path for path in RUST if path.is_relative_to("medium/src")]
     assert len(within) > 30
     assert [str(path) for path in within if DOES_IO.search(without_tests(without_comments(path)))] == []
