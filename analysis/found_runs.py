@@ -86,7 +86,13 @@ def exclusion_reason(run_dir: Path) -> str | None:
         return reason
     if (run_dir / manifest.NAME).exists():
         return manifest.difference(run_dir)
-    known = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)  # results older than that may be older than manifests
+    return without_manifest(run_dir)
+
+
+def without_manifest(run_dir: Path) -> str | None:
+    """The reason why a run without a manifest does not count; None in results without sums of scenarios, which may be older than
+    manifests."""
+    known = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)
     return None if known is None else "has no manifest.json, by which changes would show; rerun it with --resume"
 
 

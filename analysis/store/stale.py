@@ -7,13 +7,13 @@ from typing import Any
 
 from analysis import manifest
 from analysis.files import read_object
-from analysis.found_runs import misplaced
+from analysis.found_runs import misplaced, without_manifest
 from analysis.store.files import read_folder
 
 
 def changed_runs(out_dir: Path) -> dict[str, str]:
     """The difference of each run that counts in the store of a folder of results, by its directory. None of a store that is kept
-    without its runs, and of runs without a manifest."""
+    without its runs, and of runs without a manifest in results that may be older than manifests."""
     table = read_folder(out_dir)
     rows = table.filter(table["counts"]).select(["run_dir", "written", "run_id"]).to_pylist()
     if not any((out_dir / row["run_dir"]).exists() for row in rows):
@@ -24,7 +24,7 @@ def changed_runs(out_dir: Path) -> dict[str, str]:
         if not run_dir.exists():
             return "is gone"
         since_ns = int(written.timestamp() * 1e9) if written is not None else 0
-        changed = manifest.changed_since(run_dir, since_ns) if (run_dir / manifest.NAME).exists() else None
+        changed = manifest.changed_since(run_dir, since_ns) if (run_dir / manifest.NAME).exists() else without_manifest(run_dir)
         if (why := changed or misplaced(run_dir)) is not None:
             return why
         same = read_object(run_dir / "run.json").get("id") == row["run_id"]

@@ -75,7 +75,7 @@ def _changed(folders: list[Path]) -> int:
 
     found = [(place, name, why) for place in folders for name, why in changed_runs(place).items()]
     for place, name, why in found[:NAMED_RUNS]:
-        text = f"{place / name}: {why}; its row is of before, and `./manet report {place}` leaves the run out"
+        text = f"{place / name}: {why}; its row is of before: `./manet report {place}`"
         print(f"manet sql: {text}", file=sys.stderr)
     if len(found) > NAMED_RUNS:
         print(f"manet sql: and {len(found) - NAMED_RUNS} more runs", file=sys.stderr)

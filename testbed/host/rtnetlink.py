@@ -17,8 +17,10 @@ RTM_GETROUTE, RTM_GETNEIGH = 26, 30
 NLMSG_ERROR, NLMSG_DONE, NLMSGERR_ATTR_MSG = 2, 3, 1  # <linux/netlink.h>
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x100, 0x200, 0x400
 SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 10, 11, 12
-IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER, IFLA_GSO_MAX_SEGS = 1, 3, 4, 6, 10, 40  # <linux/if_link.h>
-IFF_UP = 1  # <linux/if.h>
+IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_QDISC, IFLA_MASTER = 1, 3, 4, 6, 10  # <linux/if_link.h>
+IFLA_GSO_MAX_SEGS, IFLA_XDP = 40, 43
+IFLA_XDP_ATTACHED = 2
+IFF_UP, IFF_NOARP, IFF_MULTICAST = 0x1, 0x80, 0x1000  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
 RTA_DST, RTA_OIF = 1, 4  # <linux/rtnetlink.h>
 RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 255, 3, 0, 253
@@ -53,6 +55,9 @@ class LinkSettings:
     mac: bytes
     qdisc: str
     master: int
+    arp: bool
+    multicast: bool
+    xdp: bool
 
     def differences(self, after: "LinkSettings") -> list[str]:
         """Each setting that `after` has changed, in words."""
@@ -69,6 +74,11 @@ class LinkSettings:
             words.append(f"queueing discipline {self.qdisc} -> {after.qdisc}")
         if after.master != self.master:
             words.append("bridge left" if not after.master else "bridge joined")
+        for name, before, now in (("ARP", self.arp, after.arp), ("multicast", self.multicast, after.multicast)):
+            if before != now:
+                words.append(f"{name} switched {'on' if now else 'off'}")
+        if after.xdp != self.xdp:
+            words.append("XDP program attached" if after.xdp else "XDP program detached")
         return words
 
 
@@ -90,9 +100,14 @@ def link_settings(message: bytes) -> tuple[int, LinkSettings]:
 
     settings = LinkSettings(
         text(IFLA_IFNAME), bool(flags & IFF_UP), number(IFLA_MTU), values.get(IFLA_ADDRESS, b""), text(IFLA_QDISC),
-        number(IFLA_MASTER),
+        number(IFLA_MASTER), not flags & IFF_NOARP, bool(flags & IFF_MULTICAST), _has_xdp(values),
     )  # fmt: skip
     return index, settings
+
+
+def _has_xdp(of_link: dict[int, bytes]) -> bool:
+    nested = of_link.get(IFLA_XDP, b"")
+    return any(attributes(nested, 0).get(IFLA_XDP_ATTACHED, b"\0"))
 
 
 def link(index: int, name: str, *, deleted: bool = False) -> bytes:

@@ -28,8 +28,8 @@ from testbed.stages.site import Site
 
 WROTE = re.compile(r"^wrote (\S+) (\d+) ([0-9a-f]{8})$", re.MULTILINE)
 REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
-# Written by the testbed itself, and again for a flow that is added: they must be there.
-PRESENT = ("run.json", "tcp-settings.json")
+# Written by the testbed itself, again and again: it must be there.
+PRESENT = ("run.json",)
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
 # By folder, the ends of the names of files that are written once, or only at their end, and whose writers keep no sum.
 GROWING = {
@@ -89,7 +89,7 @@ def outputs_kept(site: Site) -> Iterator[None]:
         over.set()
         thread.join()
     missing = [f"{name} was removed" for name in PRESENT if not (site.directory / name).is_file()]
-    wrong = growing.differences(_expected(site), _said(site.log)) + _captures(site) + missing
+    wrong = growing.differences(_expected(site), _said(site)) + _captures(site) + missing
     if wrong:
         add_outputs(site.directory, wrong)
 
@@ -180,15 +180,16 @@ def _captures(site: Site) -> list[str]:
 def _expected(site: Site) -> set[str]:
     """The files whose writers say what they wrote."""
     optional = {INPUT_LOG: site.scenario.input_log, "monitor.pcapng": site.scenario.monitor}
-    always = {"air.csv", "air.pcapng", "counters.json", "lateness.csv", "tcp.csv"}
+    always = {"air.csv", "air.pcapng", "counters.json", "lateness.csv", "tcp.csv", "verdict.json"}
     return always | {name for name, wanted in optional.items() if wanted}
 
 
-def _said(log: Path) -> dict[str, _Said]:
-    """What the writers said; not of verdict.json, to which the testbed adds."""
-    lines = WROTE.findall(_text(log / "medium.log"))
-    said = {name: _Said(int(size), int(total, 16)) for name, size, total in lines if name != "verdict.json"}
-    for report in REPORT.findall(_text(log / "kernel-tcp.log")):
+def _said(site: Site) -> dict[str, _Said]:
+    """What the writers said, this process among them; of verdict.json the medium, before the testbed adds to it."""
+    said = {name: _Said(size, total) for name, (size, total) in site.wrote.items()}
+    lines = WROTE.findall(_text(site.log / "medium.log"))
+    said |= {name: _Said(int(size), int(total, 16)) for name, size, total in lines}
+    for report in REPORT.findall(_text(site.log / "kernel-tcp.log")):
         wrote = json.loads(report).get("wrote", {})
         said |= {name: _Said(one["bytes"], int(one["crc32"], 16)) for name, one in wrote.items()}
     return said

@@ -31,6 +31,7 @@ from testbed.stages.status import status_socket
 from topologies.addresses import INTERFACE
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
+SETTINGS = "tcp-settings.json"
 READY_DEADLINE_S = 20.0
 ANSWERED = re.compile(r"^(taken|refused)$", re.MULTILINE)  # of `manet-tcp` after SIGHUP
 # TCP_RTO_MIN, <net/tcp.h>: TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
@@ -143,11 +144,10 @@ def kernel_tcp_running(
         "samples": "tcp.csv",
         "stations": [station_entry(site.scenario, host, hops.get(host.name), net.wires) for host in net.hosts],
     }
-    path = site.directory / "tcp-settings.json"
-    path.write_text(json.dumps(settings, indent=1) + "\n")
+    site.write(SETTINGS, json.dumps(settings, indent=1) + "\n")
     child = children.start(
         "kernel-tcp",
-        [site.programs.kernel_tcp, "run", path],
+        [site.programs.kernel_tcp, "run", site.directory / SETTINGS],
         remedy="without it connections have the kernel's own settings; `manet doctor` says what this kernel can do",
     )
     children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S)
@@ -176,15 +176,14 @@ def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:
         return
     if tcp.kernel_algorithm is not None and (missing := missing_algorithm(tcp.kernel_algorithm, list(table()))):
         raise UsageError(f"tcp: {missing}")
-    path = before.directory / "tcp-settings.json"
-    text = path.read_text()
+    text = (before.directory / SETTINGS).read_text()
     settings = json.loads(text)
     for station in settings["stations"]:
         if station["name"] in entries:
             station["ports"] = entries[station["name"]]["ports"]
-    path.write_text(json.dumps(settings, indent=1) + "\n")
+    before.write(SETTINGS, json.dumps(settings, indent=1) + "\n")
     if (refusal := _reread(child)) is not None:
-        path.write_text(text)
+        before.write(SETTINGS, text)
         raise UsageError(f"tcp: {refusal}")
 
 
@@ -193,11 +192,10 @@ def leave_flow(site: Site, child: Child) -> None:
     if site.scenario.flows[-1].tcp is None:
         return
     port = str(FIRST_PORT + len(site.scenario.flows) - 1)
-    path = site.directory / "tcp-settings.json"
-    settings = json.loads(path.read_text())
+    settings = json.loads((site.directory / SETTINGS).read_text())
     for station in settings["stations"]:
         station.get("ports", {}).pop(port, None)
-    path.write_text(json.dumps(settings, indent=1) + "\n")
+    site.write(SETTINGS, json.dumps(settings, indent=1) + "\n")
     _reread(child)
 
 

@@ -58,12 +58,11 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     its routing daemon, into routing/<name>.status.json or, of a third-party one, appended to routing/<name>.status.txt. Before
     them what the daemons have used, into routing/usage.json."""
     _write_usage(network, protocol, when)
-    folder = network.site.folder("routes")
+    network.site.folder("routes")
     hosts = network.net.hosts
     for station, (table, neighbours) in zip(hosts, iproute.tables(hosts), strict=True):
         text = f"# at the {when} of the traffic\n{table}# neighbours\n{neighbours}"
-        with (folder / f"{station.name}.txt").open("a") as file:
-            file.write(text)
+        network.site.write(f"routes/{station.name}.txt", text, append=True)
     for name, status in protocol.status().items():
         path = network.site.folder("routing") / f"{name}.status.json"
         before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}

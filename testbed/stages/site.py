@@ -1,6 +1,7 @@
 """The parameters of one run: its scenario, seed, folders and programs."""
 
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scenarios.scenario import Scenario
@@ -22,6 +23,8 @@ class Site:
     cgroup: Path
     programs: Programs = BUILT
     outside: Path | None = None  # the network namespace of `manet`, if wired hosts may reach it
+    # Bytes and CRC-32 of each file that `write` wrote; testbed/runs/outputs.py compares them. Also that of a copy of this object.
+    wrote: dict[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def log(self) -> Path:
@@ -42,6 +45,14 @@ class Site:
     def limited_groups(self) -> list[Path]:
         """The control groups whose programs have a limit of processor time, and therefore wait."""
         return [self.cgroup / one.name for one in self.scenario.containers if one.cpu is not None]
+
+    def write(self, name: str, text: str, *, append: bool = False) -> None:
+        """Write a text file of the run's directory, whose content at the end of the run is to be this."""
+        content = text.encode()
+        size, total = self.wrote.get(name, (0, 0)) if append else (0, 0)
+        with (self.directory / name).open("ab" if append else "wb") as file:
+            file.write(content)
+        self.wrote[name] = size + len(content), zlib.crc32(content, total)
 
     def folder(self, name: str) -> Path:
         """A folder of the run's directory; it is made if missing."""

@@ -46,6 +46,8 @@ CHANGES = [
     ("ip xfrm policy add dir out dst 10.0.0.3/32 action block", ["IPsec changed"]),
     ("ip link set wlan0 mtu 900", ["wlan0: MTU 1500 -> 900"]),
     ("ip link set wlan0 down", ["wlan0: set down"]),
+    ("ip link set wlan0 arp off", ["wlan0: ARP switched off"]),
+    ("ip link set wlan0 multicast off", ["wlan0: multicast switched off"]),
     ("sysctl -qw net.ipv4.ip_forward=1", ["forwarding or rp_filter changed"]),
     ("tc qdisc add dev wlan0 root tbf rate 200kbit burst 3000 latency 50ms", ["queueing discipline changed"]),
     ("tc qdisc add dev wlan0 clsact", ["queueing discipline changed"]),
@@ -62,6 +64,18 @@ def test_each_kind_of_change_is_named_beside_every_daemon(station: Path, line: s
         assert set(changes) <= set(watch.read())
         assert watch.read() == []
         watch.close()
+
+
+def test_an_xdp_program_is_named(station: Path, tmp_path: Path) -> None:
+    source, program = tmp_path / "pass.c", tmp_path / "pass.o"
+    source.write_text('__attribute__((section("xdp"))) int pass(void *context) { return 2; }\n')  # XDP_PASS
+    subprocess.run(["clang", "-O2", "-target", "bpf", "-c", source, "-o", program], check=True)
+    watch = Changes(station, of_own_daemons())
+    within(station, f"ip link set dev wlan0 xdpgeneric obj {program} sec xdp")
+    assert watch.read() == ["wlan0: XDP program attached"]
+    within(station, "ip link set dev wlan0 xdpgeneric off")
+    assert watch.read() == ["wlan0: XDP program detached"]
+    watch.close()
 
 
 @pytest.mark.parametrize(

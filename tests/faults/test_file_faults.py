@@ -29,6 +29,7 @@ FIXTURE = ROOT / "analysis" / "tests" / "fixtures" / "two-flows"
 DURING = [
     "air.csv", "air.pcapng", "inputs.jsonl", "tcp.csv", "captures/sta1.pcap", "captures/sta2.pcap",
     "captures/sta1.held.pcapng", "routing/sta1.jsonl", "routing/sta1.events.jsonl", "scenario.json", "medium.json", "trace.csv",
+    "tcp-settings.json", "routes/sta1.txt",
 ]  # fmt: skip
 EARLY_BYTE = 20  # it was there a second before, also in files whose writers do not say what they wrote
 SCENARIO = {"routing": "aodv", "duration": 6}
@@ -171,7 +172,7 @@ def test_a_file_that_is_damaged_after_the_run_is_named_and_its_run_does_not_coun
     DAMAGES[damage](results / "all" / "seed-1" / name, other)
     assert manet.main(["sql", "select acked_kbps from runs", str(results)]) == 1
     _contains(
-        capsys.readouterr().err, f"manet sql: {results}/all/seed-1: {name}", f"`./manet report {results}` leaves the run out"
+        capsys.readouterr().err, f"manet sql: {results}/all/seed-1: {name}", f"its row is of before: `./manet report {results}`"
     )
     assert manet.main(["report", str(results)]) == 1
     printed = capsys.readouterr().out
@@ -202,6 +203,8 @@ def test_an_edited_result_whose_manifest_was_removed_does_not_count(results: Pat
     metrics = run / "metrics.json"
     metrics.write_text(metrics.read_text().replace('"acked_kbps": ', '"acked_kbps": 9'))
     (run / manifest.NAME).unlink()
+    assert manet.main(["sql", "select acked_kbps from runs", str(results)]) == 1
+    _contains(capsys.readouterr().err, f"manet sql: {run}: has no manifest.json")
     assert manet.main(["report", str(results)]) == 1
     _contains(capsys.readouterr().out, "left out  all/seed-1: has no manifest.json", "verdict   void (0 valid")
 
