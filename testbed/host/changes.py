@@ -1,9 +1,9 @@
 """Changes of a network namespace's settings that the testbed did not make, from netlink(7)'s notifications.
 
-Addresses, links (up or down, MTU, MAC address, ARP, XDP, queueing discipline, master), queueing disciplines, filters, rules, forwarding,
-permanent neighbours, IPsec policies, nftables, and routes. Routing daemons change routes all the time, and ARP neighbours: the
-kernel drops these notifications by a socket filter (BPF), before they take memory or wake anybody. A notification without a
-change of these settings (a carrier, a counter) is none.
+Addresses, links (up or down, MTU, MAC address, ARP, multicast, XDP, queueing discipline, master), queueing disciplines, filters,
+rules, forwarding, permanent neighbours, IPsec policies, nftables, and routes. Routing daemons change routes all the time, and ARP
+neighbours: the kernel drops these notifications by a socket filter (BPF), before they take memory or wake anybody. A notification
+without a change of these settings (a carrier, a counter) is none.
 
 Not seen: sysctls other than forwarding, rules of the older iptables, neighbours that are not permanent.
 """
