@@ -6,6 +6,7 @@ stages, which are entered from top to bottom and undone from bottom to top.
 """
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -243,6 +244,10 @@ def report_outcome(directory: Path, report: Report, work: Callable[[], None]) ->
         outcome = {"status": "failed", "error": str(problem), "host_late": isinstance(problem, HostLateError)}
     except OSError as problem:
         outcome = {"status": "failed", "error": _os_error(problem, directory)}
+    except json.JSONDecodeError as problem:  # what the run reads, its own programs have written
+        traceback.print_exc()
+        text = f"a file below {directory} was damaged by another program ({problem}); see log/run.log, and run it again"
+        outcome = {"status": "failed", "error": text}
     except Exception as problem:  # a bug: the record says so, the log has the trace
         traceback.print_exc()
         outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}

@@ -57,7 +57,7 @@ class StopSummary:
             return "valid", []
         cause = "was stopped by a signal, a tracer or a frozen control group"
         reasons = [
-            f"{program} {cause}{f' for {stopped_s:.1f} s' if stopped_s else ''}: run it again"
+            f"{program} {cause}{f' for {stopped_s:.1f} s' if stopped_s >= 0.05 else ''}: run it again"
             for program, stopped_s in list(self.seconds.items())[:MAX_REASONS]
         ]
         lost = max((s for program, s in self.seconds.items() if not program.startswith(RECORDERS)), default=0.0)

@@ -227,3 +227,14 @@ def test_a_run_whose_sources_disagree_is_suspect_and_the_status_is_1(results: Pa
             printed, "cross-checks failed in 1 of 1 run", "verdict suspect (0 valid, 1 suspect, 0 void): the cross-check flow1"
         )
     assert (results / "table.csv").read_text().splitlines()[1].count("suspect") == 1
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+def test_a_file_that_is_damaged_before_the_run_reads_it_again_is_a_failure_of_one_line(tmp_path: Path) -> None:
+    run = Background(chain(**SCENARIO), tmp_path / "run").at("traffic", 0.5)
+    (tmp_path / "run" / "routing" / "sta1.status.json").write_text("{")
+    result = run.result()
+    assert result.status == "failed"
+    assert str(result.error).startswith(f"a file below {tmp_path}/run was damaged by another program")
