@@ -1,11 +1,10 @@
 """flows.json of a run: the flows that a view started while the run was under way (formats/results.md)."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from analysis.errors import RunFileError
-from analysis.files import read_text
+from analysis.files import read_json
 
 ADDED_FLOWS = "flows.json"
 ADDED_FORMAT = "manet-added-flows/1"
@@ -15,11 +14,9 @@ def added_flows(directory: Path) -> list[dict[str, Any]]:
     """The added flows with the keys of scenario.json; none without the file. Raises RunFileError."""
     path = directory / ADDED_FLOWS
     try:
-        content = json.loads(read_text(path))
+        content = read_json(path)
     except FileNotFoundError:
         return []
-    except ValueError:
-        raise RunFileError(f"{path}: not JSON; was its writer killed?") from None
     if not isinstance(content, dict) or content.get("format") != ADDED_FORMAT or not isinstance(content.get("flows"), list):
         raise RunFileError(f'{path}: this version reads the format "{ADDED_FORMAT}"')
     return content["flows"]

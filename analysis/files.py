@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
 
-from analysis.errors import DiskFullError, PlaceError
+from analysis.errors import DiskFullError, PlaceError, RunFileError
 
 UNFINISHED = ".new"  # suffix of a temporary file, which may be removed
 REMEDY = "put the file itself there"
@@ -100,6 +100,19 @@ def read_bytes(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """The text of a plain file. Raises PlaceError, OSError, and ValueError for other bytes than UTF-8."""
     return read_bytes(path).decode()
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file. Raises OSError, and RunFileError if it is not JSON."""
+    return json_of(read_bytes(path), path)
+
+
+def json_of(text: str | bytes, path: Path) -> Any:
+    """The content of a file, or of a line of it. RunFileError, which names the file, if it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise RunFileError(f"{path}: not JSON ({problem}); was its writer killed, or the file changed?") from None
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -9,7 +9,6 @@ of the daemon (source routes of DSR, batman-adv's own).
 """
 
 import csv
-import json
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -18,7 +17,7 @@ import polars as pl
 
 from analysis.datagrams import FOLDER
 from analysis.errors import RunFileError
-from analysis.files import plain_text, read_text
+from analysis.files import plain_text, read_json
 from analysis.movement import read_trace, trace_path
 from analysis.reception import range_of
 from analysis.rundir import Flow, RunDirectory
@@ -135,7 +134,7 @@ def _overhead_bytes(run: RunDirectory) -> int:
 
 def _usage(run: RunDirectory) -> dict[str, Any]:
     path = run.path / USAGE
-    return json.loads(read_text(path)) if path.exists() else {}
+    return read_json(path) if path.exists() else {}
 
 
 def _cpu_ms_per_s(usage: dict[str, Any]) -> float | None:

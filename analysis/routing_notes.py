@@ -3,7 +3,6 @@
 A last line that a killed daemon left unfinished is skipped. Times are model time.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import polars as pl
 
 from analysis.captures import table_of
 from analysis.connections import Connection
-from analysis.files import read_text
+from analysis.files import json_of, read_json, read_text
 from analysis.held_packets import HELD, read_held
 
 _ETHERNET = bytes(12) + b"\x08\x00"  # Ethernet header before an IPv4 packet
@@ -28,7 +27,7 @@ def too_big(run_dir: Path, station: str) -> int:
     path = run_dir / "routing" / f"{station}.status.json"
     if not path.exists():
         return 0
-    count: int = json.loads(read_text(path)).get("end", {}).get("counters", {}).get("too-big", 0)
+    count: int = read_json(path).get("end", {}).get("counters", {}).get("too-big", 0)
     return count
 
 
@@ -49,7 +48,8 @@ def notes_path(run_dir: Path, station: str) -> Path:
 
 def read_notes(run_dir: Path, station: str) -> list[dict]:
     """All notes of a station's daemon; none for third-party daemons."""
-    return [json.loads(line) for line in _lines(notes_path(run_dir, station))]
+    path = notes_path(run_dir, station)
+    return [json_of(line, path) for line in _lines(path)]
 
 
 def received_from_kernel(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def _handed(path: Path, starts: Iterator[int]) -> Iterator[tuple[int, bytes]]:
         if '"started"' in line:
             start_ns = next(starts, start_ns)
         elif '"input":{"packet"' in line:
-            entry = json.loads(line)
+            entry = json_of(line, path)
             yield start_ns + entry["at"], _ETHERNET + bytes.fromhex(entry["input"]["packet"]["bytes"])
 
 

@@ -1,7 +1,6 @@
 """A run directory as formats/results.md describes it. Each file is read on first use."""
 
 import csv
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
 from analysis.errors import AnalysisError, RunFileError
 from analysis.events_file import SCENARIO, read_events
-from analysis.files import plain_text, read_text
+from analysis.files import plain_text, read_json
 from analysis.found_runs import folders_of_runs
 from analysis.iperf import IperfReport, read_report
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
@@ -324,7 +323,7 @@ class RunDirectory:
     def held_at_end(self, station: str) -> bool:
         """Whether the station's routing daemon held packets at the end of the traffic; False for third-party daemons and none."""
         path = self.path / "routing" / f"{station}.status.json"
-        return path.exists() and json.loads(read_text(path)).get("end", {}).get("held", 0) > 0
+        return path.exists() and read_json(path).get("end", {}).get("held", 0) > 0
 
     def gateways_of(self, node: str) -> list[str]:
         """The stations at the other ends of a wired host's wires; the node itself if it is a station."""
@@ -339,11 +338,9 @@ class RunDirectory:
     def _json(self, name: str, expected_format: str | None = None) -> dict[str, Any]:
         path = self.path / name
         try:
-            content = json.loads(read_text(path))
+            content: dict[str, Any] = read_json(path)
         except FileNotFoundError:
             raise RunFileError(f"{path}: missing; the run did not get that far, see log/ in the same folder") from None
-        except ValueError as problem:
-            raise RunFileError(f"{path}: not JSON ({problem}); was its writer killed?") from None
         if expected_format and content.get("format") != expected_format:
             raise RunFileError(f'{path}: format "{content.get("format")}", this version reads "{expected_format}"')
         return content
