@@ -6,7 +6,6 @@ stages, which are entered from top to bottom and undone from bottom to top.
 """
 
 import errno
-import json
 import os
 import shutil
 import signal
@@ -22,7 +21,7 @@ from pathlib import Path
 
 from analysis import manifest
 from analysis.closed_log import closing_reason
-from analysis.errors import AnalysisError
+from analysis.errors import AnalysisError, RunFileError
 from analysis.files import write_atomic
 from analysis.folder_lock import lock
 from scenarios.scenario import Scenario
@@ -240,14 +239,10 @@ def report_outcome(directory: Path, report: Report, work: Callable[[], None]) ->
             ignore_signals()  # nothing may interrupt the record of the outcome
     except Interrupted:
         outcome = {"status": "interrupted", "error": "interrupted; what was captured is kept"}
-    except ManetError as problem:
+    except (ManetError, RunFileError) as problem:
         outcome = {"status": "failed", "error": str(problem), "host_late": isinstance(problem, HostLateError)}
     except OSError as problem:
         outcome = {"status": "failed", "error": _os_error(problem, directory)}
-    except json.JSONDecodeError as problem:  # what the run reads, its own programs have written
-        traceback.print_exc()
-        text = f"a file below {directory} was damaged by another program ({problem}); see log/run.log, and run it again"
-        outcome = {"status": "failed", "error": text}
     except Exception as problem:  # a bug: the record says so, the log has the trace
         traceback.print_exc()
         outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}
@@ -404,8 +399,7 @@ def check_space(directory: Path) -> None:
 
 def check_logs(directory: Path) -> None:
     """RunError when the medium has closed its logs: the rest of the run could not be analysed."""
-    logs = (directory / name for name in ("air.csv", INPUT_LOG))
-    reason = next((reason for log in logs if (reason := closing_reason(log, directory)) is not None), None)
+    reason = closing_reason(directory / "air.csv", directory) or closing_reason(directory / INPUT_LOG, directory)
     if reason is not None:
         raise RunError(f"{reason} (what was written until then is kept)")
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from analysis.files import write_atomic
+from analysis.files import read_json, write_atomic
 from testbed.host import station_pids
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
@@ -65,7 +65,7 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
         network.site.write(f"routes/{station.name}.txt", text, append=True)
     for name, status in protocol.status().items():
         path = network.site.folder("routing") / f"{name}.status.json"
-        before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}
+        before = read_json(path) if path.exists() else {"format": STATUS_FORMAT}
         write_atomic(path, json.dumps({**before, when: status}, indent=1) + "\n")
     for name, text in protocol.status_texts().items():
         with (network.site.folder("routing") / f"{name}.status.txt").open("a") as file:
@@ -78,6 +78,6 @@ def _write_usage(network: Network, protocol: Protocol, when: str) -> None:
     if not used:
         return
     path = network.site.folder("routing") / "usage.json"
-    before = json.loads(path.read_text()) if path.exists() else {"format": USAGE_FORMAT}
+    before = read_json(path) if path.exists() else {"format": USAGE_FORMAT}
     model_ns = network.medium.ask("status")["model_ns"]
     write_atomic(path, json.dumps({**before, when: {"model_ns": model_ns, "stations": used}}, indent=1) + "\n")

@@ -4,6 +4,7 @@ Receivers start first and must be ready; each sender starts at its flow's time. 
 flows with a late start compete during all of their measured time.
 """
 
+import json
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -211,7 +212,7 @@ def report_until(flow: RunningFlow, failed_s: float) -> None:
     if flow.sender is None or not flow.kind.records_at_once:
         return
     plan = replace(flow.plan, seconds=min(flow.plan.seconds, failed_s - flow.sender_started))
-    with suppress(OSError, LookupError):  # no record yet
+    with suppress(OSError, LookupError, ValueError):  # no record yet, or a damaged one
         report = flow.kind.report(plan)
         if report is not None:
             write_atomic(plan.report, report)
@@ -222,6 +223,10 @@ def finish_flow(flow: RunningFlow) -> None:
     error = flow.kind.error(flow.plan)
     if error is not None:
         raise RunError(f"{flow.name}: {error}; {REMEDY}")
-    report = flow.kind.report(flow.plan)
+    try:
+        report = flow.kind.report(flow.plan)
+    except json.JSONDecodeError as problem:
+        folder = flow.plan.report.parent
+        raise RunError(f"{folder}: a file of {flow.name} is not JSON ({problem}); who changed it? Run it again") from None
     if report is not None:
         write_atomic(flow.plan.report, report)

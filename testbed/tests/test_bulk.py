@@ -12,8 +12,11 @@ from analysis.iperf import read_report
 from analysis.metrics import analyse_run
 from scenarios.traffic.bulk import CLIENT, SERVER, with_servers_part
 from scenarios.traffic.programs import iperf_client
+from scenarios.traffic.shared.kind import FlowPlan
+from testbed.errors import RunError
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
+from testbed.stages.traffic import RunningFlow, finish_flow
 from testbed.tests.running import chain, needs_runs
 
 WHOLE = {"sum_sent": {"bytes": 1_000_000, "end": 10.0}}
@@ -171,3 +174,12 @@ def test_a_flow_partitioned_to_its_end_completes_with_the_delivered_data(tmp_pat
     assert flow["goodput_bps"] == pytest.approx(flow["delivered_bps"], rel=0.05)
     report = json.loads((tmp_path / "run" / "traffic" / "flow1.json").read_text())
     assert report["manet"]["remark"]
+
+
+def test_a_report_that_another_program_damaged_is_an_error_of_one_line_with_its_folder(tmp_path):
+    flow = chain(flows=[{"from": "sta1", "to": "sta2"}]).flows[0]
+    ends = {"source": "10.0.0.1", "target": "10.0.0.2", "port": 5201}
+    plan = FlowPlan("flow1", flow.own_keys(), **ends, seconds=7.0, seed=1, report=tmp_path / "flow1.json", log=tmp_path)
+    plan.report.write_text("{")
+    with pytest.raises(RunError, match=rf"^{tmp_path}: a file of flow1 is not JSON \(.*\); who changed it\? Run it again$"):
+        finish_flow(RunningFlow(plan, flow, None, None))

@@ -237,4 +237,4 @@ def test_a_file_that_is_damaged_before_the_run_reads_it_again_is_a_failure_of_on
     (tmp_path / "run" / "routing" / "sta1.status.json").write_text("{")
     result = run.result()
     assert result.status == "failed"
-    assert str(result.error).startswith(f"a file below {tmp_path}/run was damaged by another program")
+    assert str(result.error).startswith(f"{tmp_path}/run/routing/sta1.status.json: not JSON")
