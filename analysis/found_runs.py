@@ -81,19 +81,16 @@ def find_runs(out_dir: Path) -> FoundRuns:
 def exclusion_reason(run_dir: Path) -> str | None:
     """The contradiction between a run and its place, the scenario of its cell, its run.json or its manifest; None for a run that
     counts."""
-    reason = misplaced(run_dir)
-    if reason is not None:
-        return reason
-    if (run_dir / manifest.NAME).exists():
-        return manifest.difference(run_dir)
-    return without_manifest(run_dir)
+    return misplaced(run_dir) or changed(run_dir)
 
 
-def without_manifest(run_dir: Path) -> str | None:
-    """The reason why a run without a manifest does not count; None in results without sums of scenarios, which may be older than
-    manifests."""
-    known = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)
-    return None if known is None else "has no manifest.json, by which changes would show; rerun it with --resume"
+def changed(run_dir: Path, since_ns: int | None = None) -> str | None:
+    """The difference between a run and its manifest; `since_ns` as of `manifest.changed_since`. A run without a manifest counts
+    only in results without sums of scenarios, which may be older than manifests."""
+    if not (run_dir / manifest.NAME).exists():
+        known = _scenarios_of(run_dir.parents[1]).get(run_dir.parent.name)
+        return None if known is None else "has no manifest.json, by which changes would show; rerun it with --resume"
+    return manifest.difference(run_dir) if since_ns is None else manifest.changed_since(run_dir, since_ns)
 
 
 def misplaced(run_dir: Path) -> str | None:

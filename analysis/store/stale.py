@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from analysis import manifest
 from analysis.files import read_object
-from analysis.found_runs import misplaced, without_manifest
+from analysis.found_runs import changed, misplaced
 from analysis.store.files import read_folder
 
 
@@ -24,8 +23,7 @@ def changed_runs(out_dir: Path) -> dict[str, str]:
         if not run_dir.exists():
             return "is gone"
         since_ns = int(written.timestamp() * 1e9) if written is not None else 0
-        changed = manifest.changed_since(run_dir, since_ns) if (run_dir / manifest.NAME).exists() else without_manifest(run_dir)
-        if (why := changed or misplaced(run_dir)) is not None:
+        if (why := changed(run_dir, since_ns) or misplaced(run_dir)) is not None:
             return why
         same = read_object(run_dir / "run.json").get("id") == row["run_id"]
         return None if same else "is another run (id of run.json)"
