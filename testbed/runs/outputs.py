@@ -31,7 +31,7 @@ REPORT = re.compile(r'^\{"format":"manet-tcp-report/1".*\}$', re.MULTILINE)
 # Written by the testbed itself, again and again: it must be there.
 PRESENT = ("run.json",)
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
-# By folder, the ends of the names of files that are written once, or only at their end, and whose writers keep no sum.
+# By folder, the files that are written once, or only at their end, and whose writers keep no sum; below the first, suffixes.
 GROWING = {
     "": ("scenario.json", "medium.json", "trace.csv", "events.csv"),
     "captures": (".pcap", ".pcapng"),
@@ -53,13 +53,6 @@ class _Begun:
     inode: int
     bytes: int = 0
     sum: int = 0
-
-    def add(self, descriptor: int, size: int) -> None:
-        """Sum up what follows in the file, to `size` bytes, and close it."""
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            file.seek(self.bytes)
-            self.sum = _sum(file, size - self.bytes, self.sum)
-            self.bytes = file.tell()
 
 
 @dataclass(frozen=True)
@@ -106,12 +99,19 @@ class Growing:
         for folder, names in GROWING.items():
             with suppress(OSError), _folder(f"{self.directory}/{folder}") as at, os.scandir(at) as entries:
                 for entry in entries:
-                    if entry.name.endswith(names):
-                        now = entry.stat(follow_symlinks=False)
-                        begun = self.begun.setdefault(f"{folder}/{entry.name}".lstrip("/"), _Begun(now.st_ino))
-                        # what is wrong otherwise, `differences` names
-                        if now.st_ino == begun.inode and now.st_size > begun.bytes and stat.S_ISREG(now.st_mode):
-                            begun.add(os.open(entry.name, READ | os.O_NOFOLLOW, dir_fd=at), now.st_size)
+                    if entry.name.endswith(names) if folder else entry.name in names:
+                        with suppress(OSError):  # it is gone, or was exchanged: `differences` names it
+                            self._add(f"{folder}/{entry.name}" if folder else entry.name, entry, at)
+
+    def _add(self, name: str, entry: os.DirEntry[str], folder: int) -> None:
+        now = entry.stat(follow_symlinks=False)
+        begun = self.begun.setdefault(name, _Begun(now.st_ino))
+        if now.st_ino != begun.inode or now.st_size <= begun.bytes or not stat.S_ISREG(now.st_mode):
+            return  # what is wrong here, `differences` names
+        with os.fdopen(os.open(entry.name, READ | os.O_NOFOLLOW, dir_fd=folder), "rb", buffering=0) as file:
+            file.seek(begun.bytes)
+            begun.sum = _sum(file, now.st_size - begun.bytes, begun.sum)
+            begun.bytes = file.tell()
 
     def differences(self, expected: set[str], said: dict[str, _Said]) -> list[str]:
         """A line for each file that is not what was seen, or what its writer said."""
