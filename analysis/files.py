@@ -78,7 +78,7 @@ def plain_file(path: Path, *, links: bool = False, beneath: Path | None = None) 
         if problem.errno == errno.ENXIO and (kind := special(path)) is not None:  # a socket
             raise PlaceError(path, kind, REMEDY) from None
         raise
-    if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode) and (kind := _kind_of(mode)) is not None:
+    if (kind := _kind_of(os.fstat(descriptor).st_mode)) is not None:
         os.close(descriptor)
         raise PlaceError(path, kind, REMEDY)
     return os.fdopen(descriptor, "rb")
@@ -145,7 +145,7 @@ def _opened_beneath(path: Path, beneath: Path | None) -> int:
 
 
 def _kind_of(mode: int) -> str | None:
-    return next((words for is_one, words in SPECIAL if is_one(mode)), None)
+    return None if stat.S_ISREG(mode) else next((words for is_one, words in SPECIAL if is_one(mode)), None)
 
 
 def _refuse_special(path: Path) -> None:

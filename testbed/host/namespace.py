@@ -89,7 +89,7 @@ def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True,
     """Set sysctls (dotted names) of the calling thread's network namespace. Raises RunError for one that the kernel refuses."""
     for name, value in values.items():
         try:
-            sysctl_path(name, proc=proc).write_text(f"{value}\n")
+            Path(_sysctl_file(name, proc)).write_text(f"{value}\n")
         except FileNotFoundError:
             if absent_is_error:
                 raise RunError(f"sysctl {name}: this kernel does not have it; use a newer one") from None
@@ -108,12 +108,8 @@ def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[st
     return values
 
 
-def sysctl_path(name: str, *, proc: Path = Path("/proc/sys")) -> Path:
-    """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
-    return Path(_sysctl_file(name, proc))
-
-
 def _sysctl_file(name: str, proc: Path) -> str:
+    """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
     return f"{proc}/{name.replace('.', '/')}"
 
 

@@ -23,7 +23,7 @@ class Site:
     cgroup: Path
     programs: Programs = BUILT
     outside: Path | None = None  # the network namespace of `manet`, if wired hosts may reach it
-    # Bytes and CRC-32 of each file that `write` wrote; testbed/runs/outputs.py compares them. Also that of a copy of this object.
+    # Bytes and CRC-32 of each file that `write` wrote, which testbed/runs/outputs.py compares; one with all copies by `replace`.
     wrote: dict[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
