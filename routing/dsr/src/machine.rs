@@ -15,7 +15,6 @@ use crate::neighbours::Neighbours;
 use crate::options::{self, Link, Options};
 use crate::overheard_filter;
 use crate::reported::Reported;
-use crate::resolve::Hop;
 use crate::salvaged::Salvaged;
 use crate::wire::RouteError;
 use manet_engine::random::Purpose;
@@ -35,8 +34,8 @@ pub struct Dsr {
     pub(crate) counters: Counters,
     pub(crate) cache: Cache,
     pub(crate) neighbours: Neighbours,
-    /// `None`: link addresses are those of `neighbours`.
-    pub(crate) arp: Option<Resolver<Hop>>,
+    /// Of packets and their next hops. `None`: link addresses are those of `neighbours`.
+    pub(crate) arp: Option<Resolver<(Ipv4Addr, Datagram)>>,
     /// The send buffer (RFC 4728, 4.2); with notices also unchanged packets of other nodes whose route broke here.
     pub(crate) held: Held,
     pub(crate) notices: Notices,

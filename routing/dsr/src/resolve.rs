@@ -13,9 +13,6 @@ use manet_routing::packet::arp::Message;
 use manet_routing::{Bytes, Mac, Note, Output, BROADCAST_MAC};
 use std::net::Ipv4Addr;
 
-/// A packet and its next hop.
-pub(crate) type Hop = (Ipv4Addr, Datagram);
-
 impl Dsr {
     /// Sends a packet in a frame to a neighbour, now or when its link address is resolved.
     pub(crate) fn frame(&mut self, packet: Datagram, next: Ipv4Addr) {
@@ -67,7 +64,7 @@ impl Dsr {
         }
     }
 
-    fn displaced(&mut self, hops: Vec<Hop>) {
+    fn displaced(&mut self, hops: Vec<(Ipv4Addr, Datagram)>) {
         for (next, packet) in hops {
             self.count("arp-displaced");
             // an unconfirmed packet is repeated, or returned with its broken link
