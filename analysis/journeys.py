@@ -24,13 +24,15 @@ from analysis.air_packets import IN, OUT, AirPacket, air_packets, paired_capture
 from analysis.connections import Connection
 from analysis.held_packets import GIVEN_UP
 from analysis.icmp import HOLDING, IcmpError, errors_about
-from analysis.routing_notes import given_up, held_capture, received_from_kernel
+from analysis.routing_notes import DISPLACED, RESOLVING, UNREACHABLE, held_capture, notes_about, received_from_kernel
 from analysis.rundir import Captured, RunDirectory
 
+# RESOLVING of the notes: a routing daemon's own ARP asks for the link address of the packet's next hop
 SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, ICMP_SENT, ICMP_RECEIVED, HELD = (
     "sent", "resent", "forwarded", "arrived", "received", "dropped", "gave up", "said", "told", "held",
 )  # fmt: skip
 NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD_AT_END, PUSHED_OUT = "no record", "no-route", "no-neighbour", "held-at-end", "held-full"
+_REASONS = {UNREACHABLE: NO_ROUTE, DISPLACED: DISPLACED}  # of a daemon's notes
 # A packet that routing kept for less than this was forwarded, not held: DSR handles every packet.
 PASSED_ON_NS = 5_000_000
 # Between a probe's event and its captured frame, from two programs: below 1 ms on an idle host, tens of ms on a loaded one.
@@ -45,7 +47,8 @@ ARP_GIVES_UP_NS = 4_000_000_000
 class Step(NamedTuple):
     """Something that happened to a packet at a node.
 
-    `reason`: why, of DROPPED and GAVE_UP; the name of the ICMP message, of ICMP_SENT and ICMP_RECEIVED.
+    `reason`: why, of DROPPED and GAVE_UP; the name of the ICMP message, of ICMP_SENT and ICMP_RECEIVED; of RESOLVING the next
+    hop.
     """
 
     t_ns: int  # CLOCK_REALTIME
@@ -134,8 +137,13 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
     for captured in captures:
         if captured.radio:
             entries += [(row.t_ns, walk.held, row) for row in _held(run, captured, connection)]
-            notes = given_up(run.path, captured.node, connection)
-            entries += [(note["t_ns"] + run.epoch_ns, walk.note, (captured.node, note.get("seq", -1))) for note in notes]
+            notes = notes_about(run.path, captured.node, connection)
+            handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
+            entries += [
+                (note["t_ns"] + run.epoch_ns, handles[note["event"]], (captured.node, note))
+                for note in notes
+                if note["event"] in handles
+            ]
             dropped = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
             entries += [(row.t_ns, walk.pushed_out, row) for row in _rows({captured: dropped}, connection)]
     for captured, capture in captures.items():
@@ -145,6 +153,7 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
         ]
     for t_ns, handle, subject in sorted(entries, key=lambda entry: entry[0]):
         handle(t_ns, subject)
+    walk.complete()
     evidence = _Evidence(run, captures)
     for journey in walk.journeys:
         _judge(journey, evidence)
@@ -200,6 +209,7 @@ class _Walk:
         self._by_key: dict[tuple, list[Journey]] = defaultdict(list)
         self._by_packet: dict[int, Journey] = {}
         self._by_sequence: dict[int, list[Journey]] = defaultdict(list)
+        self._asked: dict[tuple[str, int], Step] = {}  # RESOLVING, of packets that no record has before
 
     def frame(self, t_ns: int, row: _Row) -> None:
         node = row.captured.node
@@ -281,9 +291,22 @@ class _Walk:
         step = journey.places[node] = Step(t_ns, DROPPED, node, reason)
         journey.steps.append(step)
 
-    def note(self, t_ns: int, about: tuple[str, int]) -> None:
-        """A daemon gave up a packet: the oldest with this sequence number at the node, or one of its own that was never sent."""
-        node, sequence = about
+    def resolving(self, t_ns: int, about: tuple[str, dict]) -> None:
+        """A daemon's ARP asks for the next hop of a packet at the node, or of one of its own that may never be sent."""
+        node, note = about
+        sequence = note.get("seq", -1)
+        step = Step(t_ns, RESOLVING, node, note.get("via", ""))
+        journey = next((journey for journey in self._by_sequence[sequence] if node in journey.places), None)
+        if journey is None:
+            self._asked[node, sequence] = step
+            return
+        journey.places[node] = step
+        journey.steps.append(step)
+
+    def note(self, t_ns: int, about: tuple[str, dict]) -> None:
+        """A daemon dropped a packet: the oldest with this sequence number at the node, or one of its own that was never sent."""
+        node, note = about
+        sequence = note.get("seq", -1)
         same = self._by_sequence[sequence]
         journey = next((journey for journey in same if node in journey.places), None)
         if journey is None:
@@ -291,7 +314,18 @@ class _Walk:
                 return
             known = same[-1] if same else Journey(self._source, sequence, 0, None, 0, None)
             journey = self._begin(Journey(self._source, sequence, known.payload_bytes, known.acknowledgement, known.flags, None))
-        self._give_up(journey, t_ns, node, NO_ROUTE)
+            if note["event"] == DISPLACED and (asked := self._asked.pop((node, sequence), None)):
+                journey.steps.append(asked)
+        self._give_up(journey, t_ns, node, _REASONS[note["event"]])
+
+    def complete(self) -> None:
+        """Take the length of packets that only notes have from another transmission of the same segment."""
+        for journey in self.journeys:
+            if journey.captured or journey.identification is not None or journey.payload_bytes:
+                continue
+            known = next((one for one in self._by_sequence[journey.sequence] if one.payload_bytes), journey)
+            journey.payload_bytes, journey.flags = known.payload_bytes, known.flags
+            journey.acknowledgement = known.acknowledgement
 
     @staticmethod
     def _give_up(journey: Journey, t_ns: int, node: str, reason: str) -> None:
@@ -333,6 +367,8 @@ class _Evidence:
 
     def of(self, step: Step) -> str:
         """The reason why a packet stayed at the node of its last step, or NO_RECORD."""
+        if step.kind == RESOLVING:
+            return NO_NEIGHBOUR
         if step.kind == HELD:
             return HELD_AT_END
         if step.kind == ARRIVED:

@@ -13,11 +13,13 @@ from analysis.connections import Connection
 from analysis.files import json_of, read_json, read_text
 from analysis.held_packets import HELD, read_held
 
+UNREACHABLE, RESOLVING, DISPLACED = "unreachable", "resolving", "displaced"
 _ETHERNET = bytes(12) + b"\x08\x00"  # Ethernet header before an IPv4 packet
 
 
 def segments_given_up(run_dir: Path, station: str, connection: Connection) -> int:
-    """Number of the connection's segments that the station's own daemon gave up because it had no route; 0 without notes."""
+    """Number of the connection's segments that the station's own daemon dropped, without a route or for a later packet that waits
+    for the same link address; 0 without notes."""
     return len(given_up(run_dir, station, connection))
 
 
@@ -32,12 +34,15 @@ def too_big(run_dir: Path, station: str) -> int:
 
 
 def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
-    """Notes of the connection's packets that this station's daemon gave up, in order; `t_ns` is model time."""
+    """Notes of the connection's packets that this station's daemon dropped, in order; `t_ns` is model time."""
+    return [note for note in notes_about(run_dir, station, connection) if note.get("event") in (UNREACHABLE, DISPLACED)]
+
+
+def notes_about(run_dir: Path, station: str, connection: Connection) -> list[dict]:
+    """Notes of this station's daemon about the connection's packets, in order; `t_ns` is model time."""
     ports = [connection.source_port, connection.destination_port]
     return [
-        note
-        for note in read_notes(run_dir, station)
-        if note.get("event") == "unreachable" and note.get("source") == connection.source and note.get("ports") == ports
+        note for note in read_notes(run_dir, station) if note.get("source") == connection.source and note.get("ports") == ports
     ]
 
 

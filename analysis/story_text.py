@@ -7,7 +7,20 @@ packet, and details; their events are s (here `sent`), r (`received`) and D (`dr
 from collections import Counter
 from typing import Any, NamedTuple
 
-from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, ICMP_RECEIVED, ICMP_SENT, NO_RECORD, RESENT, SENT, Journey, Step
+from analysis.journeys import (
+    DROPPED,
+    FORWARDED,
+    GAVE_UP,
+    HELD,
+    ICMP_RECEIVED,
+    ICMP_SENT,
+    NO_RECORD,
+    RESENT,
+    RESOLVING,
+    SENT,
+    Journey,
+    Step,
+)
 from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
 
 FORMAT = "manet-story/1"
@@ -149,6 +162,8 @@ def _step_words(step: Step) -> str:
         return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
     if step.kind == ICMP_SENT:
         return f"sends: {step.reason}"
+    if step.kind == RESOLVING:
+        return f"asks for {step.reason} by ARP"
     return f"receives: {step.reason}" if step.kind == ICMP_RECEIVED else step.reason
 
 

@@ -14,7 +14,7 @@ from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
 from scenarios.models import KeyProblem
 from scenarios.overrides import SHORT_FOR
 from scenarios.quantities import NAMES
-from scenarios.routing import PRESETS
+from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.toml_file import BASE
 from scenarios.toml_lines import Path as KeyPath
 
@@ -122,6 +122,9 @@ def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
     if key == BASE:
         return "unknown key here; it stands at the top of a file, before all tables"
     known = keys_at(model, path)
+    if path[:1] == ("routing",) and key == "arp":
+        able = ", ".join(f'"{name}"' for name, protocol in PROTOCOLS.items() if "arp" in protocol.model_fields)
+        return f'routing "{path[1]}" writes no frames, so the kernel resolves its addresses; remove it, or take {able}'
     if path[:1] == ("routing",) and known == ["protocol"]:
         return f'routing "{path[1]}" has no options'
     if close := did_you_mean(key, known if path else [*known, BASE]):

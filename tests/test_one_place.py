@@ -32,10 +32,10 @@ COMPARED = re.compile(r"(?<![-=])[<>]=?\s*-?\d|\d\.\.=?-?\d|\.contains\(&")
 
 
 def owned_names():
-    """The names of all keys that a scenario passes to our own programs."""
+    """The names of all keys that a scenario passes to our own programs, without `arp`, which is the kernel's in a scenario."""
     tables = [owned.schema(name)["properties"] for name in ("radio", *OWN_DAEMONS)]
     tables += [table["properties"] for table in owned.node("medium", "propagation")["oneOf"]]
-    return MEDIUMS | {name for table in tables for name in table} - {"model", "name", "source"}
+    return MEDIUMS | {name for table in tables for name in table} - {"model", "name", "source", "arp"}
 
 
 def second_places(source, names):

@@ -122,10 +122,12 @@ class Chain:
         data = b"\xff" * 6 + mac(here) + b"\x08\x06" + body
         self.folder.captures[here].append(Frame(round(at_ms * MS), data, 28))
 
-    def give_up(self, at_ms: float, here: int, number: int) -> None:
-        """sta`here`'s daemon writes that it gave up segment `number`."""
-        note = {"t_ns": T0_NS + round(at_ms * MS) - EPOCH_NS, "event": "unreachable", "about": "10.0.0.3", "value": 6,
+    def give_up(self, at_ms: float, here: int, number: int, event: str = "unreachable") -> None:
+        """sta`here`'s daemon writes that it gave up segment `number`, or another note about it."""
+        note = {"t_ns": T0_NS + round(at_ms * MS) - EPOCH_NS, "event": event, "about": "10.0.0.3", "value": 6,
                 "source": "10.0.0.1", "ports": list(PORTS), "seq": ISN + 1 + (number - 1) * SEGMENT}  # fmt: skip
+        if event in ("resolving", "displaced"):
+            note["via"] = f"10.0.0.{here + 1}"
         self.notes.setdefault(f"sta{here}", []).append(note)
 
     def take_over(self, at_ms: float, frame: Frame, here: int) -> None:

@@ -17,6 +17,14 @@ def test_only_this_connection_s_segments_of_this_station_count(tmp_path):
     assert segments_given_up(tmp_path, "sta1", CONNECTION) == 2
 
 
+def test_displaced_segments_count_and_those_that_only_wait_do_not(tmp_path):
+    displaced = {"t_ns": 1, "event": "displaced", "about": "10.0.0.2", "value": 6, "source": "10.0.0.1", "ports": [40000, 5201]}
+    (tmp_path / "routing").mkdir()
+    text = "".join(json.dumps(note) + "\n" for note in (displaced, displaced | {"event": "resolving"}))
+    (tmp_path / "routing" / "sta1.jsonl").write_text(text)
+    assert segments_given_up(tmp_path, "sta1", CONNECTION) == 1
+
+
 def test_without_a_daemon_there_are_none(tmp_path):
     assert segments_given_up(tmp_path, "sta1", CONNECTION) == 0
     assert too_big(tmp_path, "sta1") == 0

@@ -281,6 +281,45 @@ def test_a_relay_with_a_failed_arp_resolution_is_named(chain, tmp_path):
     assert fate_of(chain, tmp_path, 2) == ("no-neighbour", "sta2")
 
 
+def test_a_packet_that_the_next_one_displaced_at_a_relays_arp_is_dropped_for_that_reason(chain, tmp_path):
+    """`routing.arp`: segment 2 waits for the address of sta3 until segment 3 takes its place and waits to the end."""
+    chain.travel(chain.data(2), 100, FORWARD[:2])
+    chain.give_up(110, 2, 2, "resolving")
+    chain.travel(chain.data(3), 150, FORWARD[:2])
+    chain.give_up(160, 2, 2, "displaced")
+    chain.give_up(160, 2, 3, "resolving")
+    story = story_of(chain, tmp_path)
+    (second,), (third,) = of_segment(story, 2), of_segment(story, 3)
+    assert [(step.kind, step.node, step.reason) for step in second.journey.steps][-2:] == [
+        ("resolving", "sta2", "10.0.0.3"),
+        ("gave up", "sta2", "displaced"),
+    ]
+    assert (second.journey.fate, third.journey.fate, third.journey.node) == ("displaced", "no-neighbour", "sta2")
+    table = "\n".join(story_text.table_lines(story, [second]))
+    assert "asks for 10.0.0.3 by ARP" in table and "displaced" in table
+    assert "dropped by sta2 0.160000: displaced" in story_text.outcome(story, second)
+
+
+def test_a_packet_that_waited_for_an_address_is_forwarded(chain, tmp_path):
+    packet = chain.data(2)
+    chain.travel(packet, 100, FORWARD[:2])
+    chain.give_up(110, 2, 2, "resolving")
+    chain.travel(packet, 130, FORWARD[1:])
+    (sent,) = of_segment(story_of(chain, tmp_path), 2)
+    assert [step.kind for step in sent.journey.steps] == ["sent", "arrived", "resolving", "forwarded", "received"]
+    assert sent.journey.received
+
+
+def test_a_packet_displaced_at_its_source_was_sent_when_its_address_was_requested(chain, tmp_path):
+    chain.give_up(100, 1, 2, "resolving")
+    chain.give_up(130, 1, 2, "displaced")
+    chain.travel(chain.data(2), 400, FORWARD)
+    sent, again = of_segment(story_of(chain, tmp_path), 2)
+    assert (sent.kind, again.kind, sent.end - sent.start, again.journey.received) == (FIRST, AGAIN, 1000, True)
+    assert (sent.journey.fate, sent.journey.captured, sent.journey.time_known) == ("displaced", False, True)
+    assert sent.journey.sent_ns == T0_NS + 100 * MS
+
+
 def test_a_packet_may_still_be_held_at_the_end(chain, tmp_path):
     chain.travel(chain.data(2), 100, FORWARD[:2])
     chain.held["sta2"] = 1

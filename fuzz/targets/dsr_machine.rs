@@ -1,4 +1,5 @@
-//! The DSR machine: received and overheard frames, frames that failed or were purged, packets of the stack, over time. No panic,
+//! The DSR machine: received and overheard frames, ARP messages, frames that failed or were purged, packets of the stack, over
+//! time. No panic,
 //! no deadline left behind, no frame beyond the MTU, no route that visits a node twice.
 //!
 //! A step is: kind, neighbour, time in ms, length, that many bytes: a DSR header with payload, put into an IPv4 packet
@@ -8,6 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use manet_dsr::datagram::Datagram;
 use manet_dsr::{options::Link, Dsr, Options};
 use manet_engine::{Duration, Instant, Machine};
+use manet_routing::arp::Resolution;
 use manet_routing::packet::ipv4::{protocol, Repr};
 use manet_routing::{Bytes, Input, Node, Output, Protocol};
 use std::net::Ipv4Addr;
@@ -56,6 +58,7 @@ fn node(gateway: bool) -> Node {
 
 fn options_of(bits: u8) -> Options {
     Options {
+        arp: [Resolution::None, Resolution::Cmu, Resolution::Silent][usize::from(bits >> 6) % 3],
         link: if bits & 2 != 0 { Link::Ack } else { Link::Feedback },
         cache_replies: bits & 4 != 0,
         cache_paths: 1 + usize::from(bits >> 3),
@@ -81,6 +84,7 @@ fn input(kind: u8, neighbour: u8, body: &[u8]) -> Input {
         3 => Input::Packet { bytes },
         4 => Input::Overheard { from, to: [2, 0, 0, 0, 0, 9], bytes },
         5 => Input::Frame { from, to, bytes: Bytes(body.to_vec()) },
+        6 if kind & 8 == 0 => Input::Arp { from, bytes: Bytes(body.to_vec()) },
         _ => Input::Frame { from, to, bytes },
     }
 }

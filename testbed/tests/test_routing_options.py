@@ -38,6 +38,11 @@ def test_a_name_for_ns2s_constants_is_a_table_that_set_reaches_into(load):
     assert (changed.learn_from_data, changed.request_period) == (False, 4)
 
 
+def test_dsr_takes_an_address_resolution_also_with_ns2s_constants(load):
+    assert load('hops = 2\nrouting = "dsr"').routing.arp == "none"
+    assert load("hops = 2", "routing=dsr-ns2", "routing.arp=silent").routing.options()["arp"] == "silent"
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_protocol_writes_all_its_defaults_and_reads_them_back(load, name):
     scenario = load(f'hops = 2\nrouting = "{name}"')
@@ -150,6 +155,20 @@ ERRORS = {
     "an option of what has none": (
         'hops = 2\nrouting = { protocol = "static", link = "hello" }',
         'x.toml: line 2: key "routing.link": routing "static" has no options',
+    ),
+    "address resolution of what sends through the kernel": (
+        'hops = 2\nrouting = { protocol = "aodv", arp = "cmu" }',
+        'x.toml: line 2: key "routing.arp": routing "aodv" writes no frames, so the kernel resolves its addresses; '
+        'remove it, or take "dsr"',
+    ),
+    "address resolution of what has no daemon": (
+        'hops = 2\nrouting = { protocol = "static", arp = "cmu" }',
+        'x.toml: line 2: key "routing.arp": routing "static" writes no frames, so the kernel resolves its addresses; '
+        'remove it, or take "dsr"',
+    ),
+    "unknown address resolution": (
+        'hops = 2\nrouting = { protocol = "dsr", arp = "real" }',
+        'x.toml: line 2: key "routing.arp": "real" is not known; use one of "none", "cmu", "silent"',
     ),
     "wrong unit": (
         'hops = 2\nrouting = { protocol = "olsr", tc_interval = "5 m" }',

@@ -16,6 +16,7 @@ mod overheard_filter;
 mod receive;
 mod reported;
 mod request;
+mod resolve;
 mod salvage;
 mod salvaged;
 mod send;

@@ -19,6 +19,7 @@ use crate::salvaged::Salvaged;
 use crate::wire::RouteError;
 use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
+use manet_routing::arp::{Resolution, Resolver};
 use manet_routing::packet::filter::Step;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
@@ -33,6 +34,8 @@ pub struct Dsr {
     pub(crate) counters: Counters,
     pub(crate) cache: Cache,
     pub(crate) neighbours: Neighbours,
+    /// Of packets and their next hops. `None`: link addresses are those of `neighbours`.
+    pub(crate) arp: Option<Resolver<(Ipv4Addr, Datagram)>>,
     /// The send buffer (RFC 4728, 4.2); with notices also unchanged packets of other nodes whose route broke here.
     pub(crate) held: Held,
     pub(crate) notices: Notices,
@@ -51,8 +54,9 @@ pub struct Dsr {
     /// The nodes that were informed of the last broken link, so that packets purged for it cause no second report.
     pub(crate) reported: Reported,
     pub(crate) salvaged: Salvaged,
-    /// Packets for next hops without known link address: handled as failed ones before the input is complete.
-    pub(crate) unsendable: VecDeque<(Ipv4Addr, Datagram)>,
+    /// Packets for next hops whose link address is unknown, or was not answered by ARP: handled as failed ones before the
+    /// input is complete.
+    pub(crate) unsendable: VecDeque<(Ipv4Addr, Vec<Datagram>)>,
     /// The path in the last note about each destination of our own packets; empty: lost.
     pub(crate) noted: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
     out: VecDeque<Output>,
@@ -86,14 +90,14 @@ impl Dsr {
 
     /// Handles queued failures. Each one removes a link from the cache, so the loop ends.
     fn settle(&mut self, now: Instant) {
-        while let Some((next, packet)) = self.unsendable.pop_front() {
-            match self.maintenance {
-                Some(_) => self.broken_silently(now, next, vec![packet]),
-                None => self.broken(now, next, vec![packet]),
+        loop {
+            if let Some((next, packets)) = self.unsendable.pop_front() {
+                self.without_address(now, next, packets);
+            } else if let Some((next, packet)) = self.maintenance.as_mut().and_then(Maintenance::release) {
+                self.frame(packet, next);
+            } else {
+                break;
             }
-        }
-        while let Some((next, packet)) = self.maintenance.as_mut().and_then(Maintenance::release) {
-            self.frame(packet, next);
         }
         if self.cache.take_changed() {
             self.follow_cache(now);
@@ -120,6 +124,10 @@ impl Machine for Dsr {
             }
             Input::Overheard { from, bytes, .. } => {
                 self.overhear(now, from, &bytes);
+                self.presume(now, from);
+            }
+            Input::Arp { from, bytes } => {
+                self.receive_arp(now, &bytes);
                 self.presume(now, from);
             }
             Input::FrameFailed { to, bytes } => self.frame_failed(now, to, &bytes),
@@ -173,6 +181,7 @@ impl Protocol for Dsr {
         Ok(Self {
             cache: Cache::new(node.clone(), options.cache_paths, options.max_hops, options.cache_timeout),
             neighbours: Neighbours::default(),
+            arp: Resolver::new(&node, options.arp),
             held: Held::new(options.send_buffer, options.send_buffer, options.send_buffer_timeout),
             notices: Notices::new(&node, options.send_buffer),
             duplicates: Duplicates::default(),
@@ -197,6 +206,10 @@ impl Protocol for Dsr {
 
     fn wants_deliveries(options: &Options) -> bool {
         options.link == Link::Ack
+    }
+
+    fn resolves_addresses(options: &Options) -> bool {
+        options.arp != Resolution::None
     }
 
     fn overheard_version(&self) -> u64 {
@@ -227,7 +240,7 @@ impl Protocol for Dsr {
         destinations.sort();
         destinations.dedup();
         let neighbours = self.neighbours.iter();
-        Status {
+        let mut status = Status {
             sequence: Some(u32::from(self.request_id)),
             routes: destinations.into_iter().filter_map(|d| self.route_status(now, d)).collect(),
             neighbours: neighbours
@@ -244,7 +257,11 @@ impl Protocol for Dsr {
                 "delayed": self.delayed.len(),
                 "unconfirmed": self.maintenance.as_ref().map_or(0, Maintenance::len),
             }),
+        };
+        if let Some(table) = &self.arp {
+            status.details["arp"] = serde_json::json!({"known": table.known(), "waiting": table.waiting()});
         }
+        status
     }
 }
 

@@ -226,6 +226,13 @@ impl Maintenance {
         gone.into_iter().map(|p| p.packet).collect()
     }
 
+    /// Whether this packet to `next` is unconfirmed; it may have an acknowledgement request.
+    pub fn has(&self, next: Ipv4Addr, packet: &Datagram) -> bool {
+        let mut plain = packet.clone();
+        plain.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
+        self.packets.iter().any(|p| p.next == next && p.packet == plain)
+    }
+
     /// The earliest end of a wait.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.packets.iter().filter_map(|p| p.at).min()

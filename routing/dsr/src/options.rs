@@ -5,6 +5,7 @@
 
 use manet_engine::keys::{above, from, up_to, within, Declared};
 use manet_engine::{choices, keys, Duration};
+use manet_routing::arp::Resolution;
 use manet_routing::{seconds, Node, OptionError, MIN_MTU};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,9 @@ keys! {
         pub learn_from_data: bool = true;
         /// Whether routes are shortened automatically (3.4.3).
         pub shortening: bool = true;
+        /// Address resolution: none (link addresses are learnt from any frame), or ARP as CMU's extension of ns has it, which
+        /// reports failures to the protocol or drops packets silently (README.md).
+        pub arp: Resolution = Resolution::None;
         /// BroadcastJitter.
         #[serde(with = "seconds")]
         pub broadcast_jitter: Duration = Duration::from_millis(10);

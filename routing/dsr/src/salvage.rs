@@ -14,6 +14,7 @@ use std::net::Ipv4Addr;
 /// Values of the note `link-broken`.
 const BY_FEEDBACK: u64 = 1;
 const BY_SILENCE: u64 = 2;
+const BY_ARP: u64 = 3;
 
 impl Dsr {
     /// Handles a frame that the radio dropped (8.3.1).
@@ -58,6 +59,19 @@ impl Dsr {
         // routes of other nodes still contain the link: without a link address it is not tried again
         self.neighbours.forget(next);
         self.link_gone(now, next, packets, BY_SILENCE);
+    }
+
+    /// Handles packets for a next hop without link address.
+    pub(crate) fn without_address(&mut self, now: Instant, next: Ipv4Addr, mut packets: Vec<Datagram>) {
+        match &self.maintenance {
+            Some(maintenance) => {
+                // a packet that waited for ARP is among the unconfirmed ones, too
+                packets.retain(|p| !maintenance.has(next, p));
+                self.broken_silently(now, next, packets);
+            }
+            None if self.arp.is_some() => self.link_gone(now, next, packets, BY_ARP),
+            None => self.broken(now, next, packets),
+        }
     }
 
     /// Handles a broken link to `next` and its unconfirmed packets, in the form in which they were sent.

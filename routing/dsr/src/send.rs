@@ -132,9 +132,11 @@ impl Dsr {
 
     /// Sends one frame to a neighbour.
     pub(crate) fn transmit(&mut self, now: Instant, packet: Datagram, next: Ipv4Addr) {
-        if self.neighbours.mac(next).is_none() {
+        // ARP asks for a next hop that was never heard; but one that does not acknowledge waits until it is heard again
+        let resolved = self.arp.is_some() && self.maintenance.is_none();
+        if !resolved && self.neighbours.mac(next).is_none() {
             self.count("no-mac");
-            return self.unsendable.push_back((next, packet));
+            return self.unsendable.push_back((next, vec![packet]));
         }
         // replies and errors need no acknowledgement: a lost one is repeated after the next request or failure, and errors
         // about errors would load the channel
@@ -147,16 +149,6 @@ impl Dsr {
             Some(packet) => self.frame(packet, next),
             None => self.count("kept-back"),
         }
-    }
-
-    pub(crate) fn frame(&mut self, packet: Datagram, next: Ipv4Addr) {
-        let Some(to) = self.neighbours.mac(next) else { return };
-        let bytes = packet.to_bytes();
-        if bytes.len() > usize::from(self.node.mtu) {
-            return self.count("too-big");
-        }
-        self.count(if packet.is_control() { "control-sent" } else { "data-sent" });
-        self.put(Output::Frame { to, bytes, control: packet.is_control() });
     }
 
     /// Sends one frame to all neighbours.

@@ -5,6 +5,8 @@ use manet_dsr::datagram::Datagram;
 use manet_dsr::wire::{Opt, Reply, Request, RouteError, SourceRoute, Unknown, What};
 use manet_dsr::{Dsr, Options};
 use manet_engine::{Instant, Machine};
+use manet_routing::arp::Resolution;
+use manet_routing::packet::arp::{Message, Operation};
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Input, Output, Protocol, BROADCAST};
 use net::{at, ip, mac, node, udp, Net};
@@ -241,10 +243,11 @@ proptest! {
     /// frame that does not parse, no deadline left behind.
     #[test]
     fn no_input_of_a_neighbour_breaks_a_node(
-        packets in proptest::collection::vec((packet(), 2..9u64, 0..5u8), 1..60), by_acks in any::<bool>()
+        packets in proptest::collection::vec((packet(), 2..9u64, 0..6u8), 1..60), by_acks in any::<bool>(), arp in 0..3u8
     ) {
         let link = if by_acks { manet_dsr::options::Link::Ack } else { manet_dsr::options::Link::Feedback };
-        let mut machine = Dsr::new(node(1), Options { link, ..Options::default() }).unwrap();
+        let arp = [Resolution::None, Resolution::Cmu, Resolution::Silent][usize::from(arp)];
+        let mut machine = Dsr::new(node(1), Options { link, arp, ..Options::default() }).unwrap();
         for (i, (bytes, neighbour, how)) in packets.into_iter().enumerate() {
             let now = at(i as u64 * 7);
             machine.handle_timeout(now);
@@ -254,6 +257,7 @@ proptest! {
                 0 | 1 => Input::Frame { from, to, bytes },
                 2 => Input::Overheard { from, to: mac(9), bytes },
                 3 => Input::FrameFailed { to: from, bytes },
+                4 => Input::Arp { from, bytes: Bytes(arp_request(neighbour, bytes[4]).to_bytes()) },
                 _ => Input::FramesPurged { to: from, packets: vec![bytes] },
             };
             machine.handle(now, input);
@@ -291,9 +295,16 @@ proptest! {
                 ipv4::repair(&mut bytes.0);
             }
             machine.handle(Instant::ZERO, Input::Frame { from: mac(2), to: mac(1), bytes: bytes.clone() });
+            machine.handle(Instant::ZERO, Input::Arp { from: mac(2), bytes: bytes.clone() });
             machine.handle(Instant::ZERO, Input::Packet { bytes });
         }
     }
+}
+
+/// A request of a neighbour for node 1 or another.
+fn arp_request(neighbour: u64, target: u8) -> Message {
+    let (operation, sender_mac, target_mac) = (Operation::Request, mac(neighbour), [0; 6]);
+    Message { operation, sender_mac, sender: ip(neighbour), target_mac, target: ip(u64::from(target % 3)) }
 }
 
 fn paths(machine: &Dsr, now: Instant) -> Vec<(Vec<Ipv4Addr>, bool)> {

@@ -19,7 +19,7 @@ use crate::usage::Usage;
 use manet_engine::event_log::Logged;
 use manet_engine::real_time::{Clock, RealTime};
 use manet_engine::Duration;
-use manet_routing::packet::ipv4;
+use manet_routing::packet::{arp, ipv4};
 use manet_routing::{Bytes, Carrier, Counters, Held, Input, Output, Protocol};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -48,6 +48,7 @@ const FEEDBACK: u64 = 4;
 const STATUS: u64 = 5;
 const FRAMES: u64 = 6;
 const LINK: u64 = 7;
+const ARP: u64 = 8;
 const FIRST_TUNNEL: u64 = 16;
 
 struct Daemon<P: Protocol> {
@@ -76,21 +77,22 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let restarted = config.node.restarted;
     let started = Started { restarted, clock_ns: Clock::starting_now().epoch_ns() };
     let log = config.events.as_deref().map(|path| event_log(path, &started)).transpose()?;
-    let deliveries = P::wants_deliveries(&options);
+    let (deliveries, resolves) = (P::wants_deliveries(&options), P::resolves_addresses(&options));
     let mut machine = P::new(config.node.clone(), options)?;
     machine.synchronise(started.clock_ns);
     if config.held.is_some() {
         machine.held().into_iter().for_each(Held::keep_journal);
     }
-    let sockets = Sockets::open::<P>(&config, &kernel, deliveries)?;
+    let sockets = Sockets::open::<P>(&config, &kernel, deliveries, resolves)?;
     let driver = RealTime::start(Logged::new(machine, log), |output| !matches!(output, Output::Note(_)))?;
     let offset_ns = i128::from(driver.clock().epoch_ns()) - i128::from(config.epoch_ns);
     let notes = Notes::open(config.notes.as_deref(), i64::try_from(offset_ns).unwrap_or(i64::MAX))?;
     let held = HeldCapture::open(config.held.as_deref(), &config.tun, driver.clock().epoch_ns())?;
-    let Sockets { udp, frames, sender, feedback, usage, tunnels, link } = sockets;
+    let Sockets { udp, frames, arp, sender, feedback, usage, tunnels, link } = sockets;
     let (address, tcp_unreachable) = (config.node.address, config.tcp_unreachable);
     let counters = Counters::default();
-    let outlet = Outlet { address, kernel, udp, frames, sender, tcp_unreachable, feedback, notes, status, counters };
+    let outlet =
+        Outlet { address, kernel, udp, frames, arp, sender, tcp_unreachable, feedback, notes, status, counters };
     let (overheard_version, buffer) = (0, vec![0; BUFFER]);
     let mut daemon =
         Daemon { driver, outlet, usage, tunnels, link, held, overheard_version, buffer, stop: false, error: None };
@@ -106,6 +108,7 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
 struct Sockets {
     udp: Option<Udp>,
     frames: Option<Frames>,
+    arp: Option<Frames>,
     sender: Sender,
     feedback: Feedback,
     usage: Option<Usage>,
@@ -114,9 +117,9 @@ struct Sockets {
 }
 
 impl Sockets {
-    fn open<P: Protocol>(config: &Config, kernel: &Kernel, deliveries: bool) -> Result<Self> {
+    fn open<P: Protocol>(config: &Config, kernel: &Kernel, deliveries: bool, resolves: bool) -> Result<Self> {
         let node = &config.node;
-        let (mut udp, mut usage, mut frames) = (None, None, None);
+        let (mut udp, mut usage, mut frames, mut arp) = (None, None, None, None);
         match P::CARRIER {
             Carrier::Udp(port) => {
                 udp = Some(Udp::open(&config.interface, port, node.address)?);
@@ -124,13 +127,16 @@ impl Sockets {
             }
             Carrier::Frames => {
                 let overhear = !matches!(config.feedback, FeedbackSource::Medium(_));
-                frames = Some(Frames::open(kernel.radio, node.mac, overhear)?);
+                let open = |ethertype, overhear| Frames::open(kernel.radio, node.mac, ethertype, overhear);
+                frames = Some(open(frames::IPV4, overhear)?);
+                arp = resolves.then(|| open(arp::ETHERTYPE, false)).transpose()?;
             }
         }
         let tunnels: Result<_> = P::TUNNELS.iter().map(|p| Listener::open(*p, &config.interface)).collect();
         Ok(Self {
             udp,
             frames,
+            arp,
             sender: Sender::open()?,
             feedback: Feedback::open(config, P::CARRIER, kernel.radio, deliveries)?,
             usage,
@@ -156,6 +162,9 @@ impl<P: Protocol> Daemon<P> {
         }
         if let Some(frames) = &self.outlet.frames {
             watcher.watch(frames, FRAMES, false)?;
+        }
+        if let Some(arp) = &self.outlet.arp {
+            watcher.watch(arp, ARP, false)?;
         }
         for (i, tunnel) in self.tunnels.iter().enumerate() {
             watcher.watch(tunnel, FIRST_TUNNEL + i as u64, false)?;
@@ -209,6 +218,7 @@ impl<P: Protocol> Daemon<P> {
             }
             STATUS => self.outlet.status.accept(),
             FRAMES => self.read_frames(),
+            ARP => self.read_arp(),
             LINK => {
                 if self.link.came_up() {
                     let refused = self.outlet.kernel.restore_routes();
@@ -324,6 +334,19 @@ impl<P: Protocol> Daemon<P> {
         }
     }
 
+    fn read_arp(&mut self) {
+        for _ in 0..PACKETS_AT_ONCE {
+            let Some(socket) = &self.outlet.arp else { return };
+            let Some((length, frames::Header { from, to })) = socket.receive(&mut self.buffer) else { return };
+            // a radio that overhears delivers messages for other stations, too
+            if to == socket.own() || to[0] & 1 == 1 {
+                let message = &self.buffer[frames::HEADER_LEN..length.min(frames::HEADER_LEN + arp::LEN)];
+                let bytes = Bytes(message.to_vec());
+                self.input(Input::Arp { from, bytes });
+            }
+        }
+    }
+
     fn read_tunnel(&mut self, index: usize) {
         for _ in 0..PACKETS_AT_ONCE {
             let Some(length) = self.tunnels.get(index).and_then(|t| t.receive(&mut self.buffer)) else { return };
@@ -364,7 +387,9 @@ impl<P: Protocol> Daemon<P> {
         host.add("late-p99-us", health.lateness.quantile(0.99).as_nanos() / 1000);
         host.add("notes-lost", self.outlet.notes.lost);
         host.add("held-capture-lost", self.held.lost);
-        let overruns = self.outlet.udp.iter().map(sys::overrun).chain(self.outlet.frames.iter().map(sys::overrun));
+        let Outlet { udp, frames, arp, .. } = &self.outlet;
+        let sockets = frames.iter().chain(arp).map(sys::overrun);
+        let overruns = udp.iter().map(sys::overrun).chain(sockets);
         host.add("overrun", overruns.sum());
         let status = self.driver.timeline().machine().machine.status(now);
         status::answer(P::NAME, self.outlet.address, self.outlet.notes.time(now), &status, &host)

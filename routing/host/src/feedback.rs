@@ -293,7 +293,7 @@ fn subscribe(path: &Path, flags: u32) -> Result<OwnedFd> {
 
 /// The IPv4 packet of an Ethernet frame, without padding.
 fn ip_packet(frame: &[u8]) -> Option<Bytes> {
-    frames::parse(frame)?;
+    frames::parse(frame, frames::IPV4)?;
     Some(Bytes(ipv4::Packet::parse(frame.get(frames::HEADER_LEN..)?)?.bytes().to_vec()))
 }
 

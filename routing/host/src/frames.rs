@@ -1,4 +1,5 @@
-//! Design B: IPv4 packets in Ethernet frames that the daemon writes, on a packet socket of the radio (packet(7)).
+//! Design B: IPv4 packets, and ARP messages, in Ethernet frames that the daemon writes, on packet sockets of the radio
+//! (packet(7)).
 
 use crate::error::{failed, Result};
 use crate::sys;
@@ -11,18 +12,20 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// Length of an Ethernet header: destination, source, EtherType.
 pub const HEADER_LEN: usize = 14;
-const ETH_P_IP: u16 = 0x800;
+/// EtherType of IPv4.
+pub const IPV4: u16 = 0x800;
 const PACKET_ADD_MEMBERSHIP: i32 = 1;
 /// In packet_mreq.
 const PACKET_MR_PROMISC: u32 = 1;
 
-/// The packet socket of the radio.
+/// A packet socket of the radio, for frames of one EtherType.
 pub struct Frames {
     socket: OwnedFd,
     own: Mac,
+    ethertype: u16,
 }
 
-/// Addresses of a received frame; its IPv4 packet begins at [`HEADER_LEN`].
+/// Addresses of a received frame; its packet begins at [`HEADER_LEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Transmitter.
@@ -34,7 +37,7 @@ pub struct Header {
 impl Frames {
     /// `interface`: index of the radio. `own`: its address. `overhear`: receive frames for other stations as well, if the
     /// radio delivers them.
-    pub fn open(interface: u32, own: Mac, overhear: bool) -> Result<Self> {
+    pub fn open(interface: u32, own: Mac, ethertype: u16, overhear: bool) -> Result<Self> {
         let fail = |e| failed("the radio's packet socket", e);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = socket(AddressFamily::Packet, SockType::Raw, flags, None).map_err(fail)?;
@@ -45,8 +48,8 @@ impl Frames {
             sys::set(&fd, libc::SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership).map_err(fail)?;
         }
         // frames of one EtherType that arrive: our own do not come back
-        sys::bind_to_link(&fd, interface, ETH_P_IP).map_err(fail)?;
-        Ok(Self { socket: fd, own })
+        sys::bind_to_link(&fd, interface, ethertype).map_err(fail)?;
+        Ok(Self { socket: fd, own, ethertype })
     }
 
     /// The radio's address.
@@ -54,7 +57,7 @@ impl Frames {
         self.own
     }
 
-    /// Sends an IPv4 packet in one frame. `control`: marks it CS6.
+    /// Sends a packet in one frame. `control`: marks it CS6, which only IPv4 has.
     pub fn send(&mut self, to: Mac, mut packet: Vec<u8>, control: bool) -> Result<(), Errno> {
         if control && packet.len() >= ipv4::HEADER_LEN {
             packet[1] = TOS_CS6;
@@ -63,7 +66,7 @@ impl Frames {
         let mut frame = Vec::with_capacity(HEADER_LEN + packet.len());
         frame.extend(to);
         frame.extend(self.own);
-        frame.extend(ETH_P_IP.to_be_bytes());
+        frame.extend(self.ethertype.to_be_bytes());
         frame.extend(packet);
         send(self.socket.as_raw_fd(), &frame, MsgFlags::MSG_DONTWAIT).map(drop)
     }
@@ -73,7 +76,7 @@ impl Frames {
         loop {
             match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
                 Ok(length) => {
-                    if let Some(header) = parse(&buffer[..length]).filter(|h| h.from != self.own) {
+                    if let Some(header) = parse(&buffer[..length], self.ethertype).filter(|h| h.from != self.own) {
                         return Some((length, header));
                     }
                 }
@@ -85,12 +88,12 @@ impl Frames {
     }
 }
 
-/// The addresses of a frame. `None`: it carries no IPv4 packet.
-pub fn parse(frame: &[u8]) -> Option<Header> {
+/// The addresses of a frame. `None`: it has another EtherType.
+pub fn parse(frame: &[u8], ethertype: u16) -> Option<Header> {
     let header = frame.get(..HEADER_LEN)?;
     let to = header[..6].try_into().ok()?;
     let from = header[6..12].try_into().ok()?;
-    (header[12..] == ETH_P_IP.to_be_bytes()).then_some(Header { from, to })
+    (header[12..] == ethertype.to_be_bytes()).then_some(Header { from, to })
 }
 
 impl AsFd for Frames {

@@ -29,6 +29,8 @@ pub struct Outlet {
     pub udp: Option<Udp>,
     /// Design B: the packet socket.
     pub frames: Option<Frames>,
+    /// Design B: the packet socket of ARP, if the machine resolves addresses.
+    pub arp: Option<Frames>,
     /// Raw socket for complete IPv4 packets.
     pub sender: Sender,
     /// Whether ICMP unreachables about TCP packets are sent or, in design B, delivered.
@@ -135,6 +137,12 @@ impl Outlet {
         let sent = frames.send(to, packet.0, control);
         self.count_result(sent, "frames-sent", "frames-failed");
     }
+
+    fn arp_frame(&mut self, to: manet_routing::Mac, message: Vec<u8>) {
+        let Some(frames) = &mut self.arp else { return self.counters.count("no-such-carrier") };
+        let sent = frames.send(to, message, false);
+        self.count_result(sent, "frames-sent", "frames-failed");
+    }
 }
 
 impl<P: Protocol> Outside<LoggedProtocol<P>> for Outlet {
@@ -151,6 +159,7 @@ impl<P: Protocol> Outside<LoggedProtocol<P>> for Outlet {
             }
             Output::PurgeFrames { to } => self.feedback.purge(to, &mut self.counters),
             Output::Frame { to, bytes, control } => self.frame(to, bytes, control),
+            Output::Arp { to, bytes } => self.arp_frame(to, bytes.0),
             Output::Deliver { bytes } => self.deliver(&bytes),
             Output::Note(note) => {
                 self.note(at, &note.event, note.about, note.value, &notes::about_note(&note));

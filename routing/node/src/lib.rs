@@ -15,6 +15,7 @@
 
 #![warn(missing_docs)]
 
+pub mod arp;
 pub mod bytes;
 pub mod counters;
 pub mod held;

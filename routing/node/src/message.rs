@@ -69,6 +69,13 @@ pub enum Input {
         /// The IPv4 packet of the frame.
         bytes: Bytes,
     },
+    /// Design B: an ARP message for this node or a group address ([`crate::Protocol::resolves_addresses`]).
+    Arp {
+        /// Transmitter.
+        from: Mac,
+        /// The message ([`crate::packet::arp`]).
+        bytes: Bytes,
+    },
     /// Design B: as `LinkFailed`.
     FrameFailed {
         /// Receiver of the lost frame.
@@ -157,6 +164,13 @@ pub enum Output {
         /// Whether the host marks the packet CS6 (the machine sets no TOS itself).
         control: bool,
     },
+    /// Design B: send an ARP message in one frame.
+    Arp {
+        /// Receiver; [`crate::BROADCAST_MAC`] for all.
+        to: Mac,
+        /// The message ([`crate::packet::arp`]).
+        bytes: Bytes,
+    },
     /// Design B: as `Purge`.
     PurgeFrames {
         /// Receiver of the frames.
@@ -181,10 +195,10 @@ pub struct Note {
     pub about: Ipv4Addr,
     /// A number whose meaning depends on `event`.
     pub value: u64,
-    /// Design B, `route`: the first hop.
+    /// Design B, `route`: the first hop. `displaced`: the next hop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Ipv4Addr>,
-    /// Design B, `unreachable`: the dropped packet, from its IPv4 header on. The host notes its source, ports and
+    /// Design B, `unreachable` and `displaced`: the dropped packet, from its IPv4 header on. The host notes its source, ports and
     /// sequence number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Bytes>,

@@ -108,6 +108,11 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
         true
     }
 
+    /// Design B: whether the machine exchanges ARP messages ([`Input::Arp`]).
+    fn resolves_addresses(_options: &Self::Options) -> bool {
+        false
+    }
+
     /// Design B: a number that changes with [`Self::overheard_filter`].
     fn overheard_version(&self) -> u64 {
         0

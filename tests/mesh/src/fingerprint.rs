@@ -47,6 +47,10 @@ impl Fingerprint {
                 self.bytes(to);
                 self.packet(7, Ipv4Addr::UNSPECIFIED, u64::from(*control), bytes);
             }
+            Output::Arp { to, bytes } => {
+                self.bytes(to);
+                self.packet(11, Ipv4Addr::UNSPECIFIED, 0, bytes);
+            }
             Output::PurgeFrames { to } => {
                 self.head(8, Ipv4Addr::UNSPECIFIED);
                 self.bytes(to);

@@ -46,8 +46,17 @@ pub fn udp(header: ipv4::Repr, port: u16, payload: &[u8]) -> Vec<u8> {
 
 /// The bytes of an Ethernet frame with an IPv4 packet.
 pub fn ethernet(from: Mac, to: Mac, packet: &[u8]) -> Vec<u8> {
+    frame(from, to, ethernet::TYPE_IPV4, packet)
+}
+
+/// The bytes of an Ethernet frame with an ARP message.
+pub fn arp(from: Mac, to: Mac, message: &[u8]) -> Vec<u8> {
+    frame(from, to, ethernet::TYPE_ARP, message)
+}
+
+fn frame(from: Mac, to: Mac, ethertype: u16, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; ethernet::HEADER_LEN];
-    ethernet::Repr { destination: to, source: from, ethertype: ethernet::TYPE_IPV4 }.emit(&mut frame);
+    ethernet::Repr { destination: to, source: from, ethertype }.emit(&mut frame);
     frame.extend(packet);
     frame
 }
@@ -56,6 +65,12 @@ pub fn ethernet(from: Mac, to: Mac, packet: &[u8]) -> Vec<u8> {
 pub fn open(frame: &[u8]) -> Option<(Mac, Mac, ipv4::Packet<'_>)> {
     let header = ethernet::Repr::parse(frame).ok().filter(|h| h.ethertype == ethernet::TYPE_IPV4)?;
     Some((header.source, header.destination, ipv4::Packet::parse(&frame[ethernet::HEADER_LEN..])?))
+}
+
+/// Source and ARP message of a frame, with padding. `None`: something else.
+pub fn open_arp(frame: &[u8]) -> Option<(Mac, &[u8])> {
+    let header = ethernet::Repr::parse(frame).ok().filter(|h| h.ethertype == ethernet::TYPE_ARP)?;
+    Some((header.source, &frame[ethernet::HEADER_LEN..]))
 }
 
 /// Class of a packet on the air in the tables.

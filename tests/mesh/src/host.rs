@@ -1,7 +1,7 @@
 //! A node without its radio: the machine and, for design A, a kernel with the routes of formats/routing.md ("Kernel state"),
 //! which forwards IPv4 packets.
 //!
-//! Modelled: longest-prefix routes, the TTL, the default route into the TUN. Not modelled: ARP (neighbours' MAC addresses are
+//! Modelled: longest-prefix routes, the TTL, the default route into the TUN. Not modelled: the kernel's ARP (neighbours' MAC addresses are
 //! known), fragments, ICMP other than host unreachable, sockets other than the sinks of the data.
 
 use crate::addresses;

@@ -298,7 +298,10 @@ impl<P: Protocol> Mesh<P> {
     }
 
     fn transmit(&mut self, i: usize, to: Mac, packet: &[u8]) {
-        let frame = frames::ethernet(addresses::mac(i), to, packet);
+        self.transmit_frame(i, frames::ethernet(addresses::mac(i), to, packet));
+    }
+
+    fn transmit_frame(&mut self, i: usize, frame: Vec<u8>) {
         self.medium.handle(self.now, ToMedium::Packet { station: StationId(i as u16), frame });
     }
 
@@ -346,6 +349,7 @@ impl<P: Protocol> Mesh<P> {
                 None => self.pending.push_back((i, Input::Purged { neighbour, packets: Vec::new() })),
             },
             Output::Frame { to, bytes, control } => self.frame(i, to, bytes, control),
+            Output::Arp { to, bytes } => self.transmit_frame(i, frames::arp(addresses::mac(i), to, &bytes)),
             Output::PurgeFrames { to } => self.purge(i, to),
             Output::Deliver { bytes } => {
                 let verdict = self.hosts[i].up(bytes.0);
@@ -427,6 +431,8 @@ impl<P: Protocol> Mesh<P> {
                     self.pending.push_back((station.0.into(), input));
                 }
             }
+            // the host does not pass on a failed ARP message
+            FromMedium::Failed { packet, .. } if frames::open_arp(&packet.ethernet).is_some() => {}
             FromMedium::Failed { station, neighbour, packet, .. } if self.scenario.feedback => {
                 let bytes = ip_of(&packet);
                 let input = match (P::CARRIER, addresses::node_of_mac(&neighbour)) {
@@ -440,7 +446,8 @@ impl<P: Protocol> Mesh<P> {
                 self.pending.push_back((station.0.into(), Input::FrameDelivered { to: neighbour }));
             }
             FromMedium::Purged { station, neighbour, packets, .. } => {
-                let packets = packets.iter().map(|p| ip_of(p)).collect();
+                let packets =
+                    packets.iter().filter(|p| frames::open(&p.ethernet).is_some()).map(|p| ip_of(p)).collect();
                 let input = match (P::CARRIER, addresses::node_of_mac(&neighbour)) {
                     (Carrier::Frames, _) => Input::FramesPurged { to: neighbour, packets },
                     (Carrier::Udp(_), Some(n)) => Input::Purged { neighbour: addresses::ip(n), packets },
@@ -454,6 +461,10 @@ impl<P: Protocol> Mesh<P> {
     }
 
     fn arrive(&mut self, i: usize, packet: &Packet) {
+        if let Some((from, message)) = frames::open_arp(&packet.ethernet) {
+            let input = Input::Arp { from, bytes: Bytes(message.to_vec()) };
+            return self.pending.push_back((i, input));
+        }
         let Some((from, to, ip)) = frames::open(&packet.ethernet) else { return };
         let neighbour = addresses::node_of_mac(&from);
         self.heard_from[i] = neighbour;
@@ -478,6 +489,9 @@ impl<P: Protocol> Mesh<P> {
                         &mut self.seen.data
                     }
                     Some(Kind::Control) => &mut self.seen.control,
+                    None if frame.packet.as_ref().is_some_and(|p| frames::open_arp(&p.ethernet).is_some()) => {
+                        &mut self.seen.arp
+                    }
                     _ => return,
                 };
                 on_air.frames += 1;

@@ -70,6 +70,8 @@ pub struct Seen {
     pub control_packets: u64,
     /// Frames with control packets.
     pub control: OnAir,
+    /// Frames with ARP messages.
+    pub arp: OnAir,
     /// Frames with data packets.
     pub data: OnAir,
     /// Bytes that the protocol added to data frames (DSR's headers).

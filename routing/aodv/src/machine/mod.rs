@@ -137,6 +137,7 @@ impl Machine for Aodv {
             Input::Purged { packets, .. } => packets.into_iter().for_each(|p| self.returned(now, p)),
             Input::Stop => self.stop(now),
             Input::Frame { .. }
+            | Input::Arp { .. }
             | Input::Overheard { .. }
             | Input::FrameFailed { .. }
             | Input::FrameDelivered { .. }

@@ -60,7 +60,7 @@ pub fn udp(from: Ipv4Addr, to: Ipv4Addr, id: u16, payload: &[u8]) -> Bytes {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Arrive { from: usize, to: Mac, bytes: Bytes },
+    Arrive { from: usize, to: Mac, bytes: Bytes, arp: bool },
     Failed { at: usize, to: Mac, bytes: Bytes },
 }
 
@@ -146,11 +146,15 @@ impl Net {
         }
         for output in outputs {
             self.seen.push(Seen { at: self.now, node: index as u64 + 1, output: output.clone() });
-            if let Output::Frame { to, bytes, .. } = output {
-                assert!(ipv4::Packet::parse(&bytes).is_some() && bytes.len() <= 1500);
-                let event = Event::Arrive { from: index, to, bytes };
-                self.events.push(self.now + AIRTIME, 0, event);
-            }
+            let event = match output {
+                Output::Frame { to, bytes, .. } => {
+                    assert!(ipv4::Packet::parse(&bytes).is_some() && bytes.len() <= 1500);
+                    Event::Arrive { from: index, to, bytes, arp: false }
+                }
+                Output::Arp { to, bytes } => Event::Arrive { from: index, to, bytes, arp: true },
+                _ => continue,
+            };
+            self.events.push(self.now + AIRTIME, 0, event);
         }
     }
 
@@ -177,7 +181,7 @@ impl Net {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Arrive { from, to, bytes } => {
+            Event::Arrive { from, to, bytes, arp } => {
                 let mut reached = to == BROADCAST_MAC;
                 for index in 0..self.nodes.len() {
                     if !self.links.contains(&(from, index)) {
@@ -187,6 +191,12 @@ impl Net {
                     let own = to == mac(index as u64 + 1);
                     reached |= own;
                     let ours = own || to == BROADCAST_MAC;
+                    if arp {
+                        if ours {
+                            self.handle(index as u64 + 1, Input::Arp { from, bytes });
+                        }
+                        continue;
+                    }
                     if !ours && self.filters && is_dull(&self.nodes[index], from, to, &bytes) {
                         self.filtered += 1;
                         continue;
@@ -195,7 +205,9 @@ impl Net {
                         if ours { Input::Frame { from, to, bytes } } else { Input::Overheard { from, to, bytes } };
                     self.handle(index as u64 + 1, input);
                 }
-                if !reached {
+                if !reached && arp {
+                    // the radio does not report frames other than IP
+                } else if !reached {
                     self.events.push(self.now + RETRIES, 0, Event::Failed { at: from, to, bytes });
                 } else if to != BROADCAST_MAC && self.feedback {
                     self.handle(from as u64 + 1, Input::FrameDelivered { to });

@@ -1,7 +1,8 @@
-//! IPv4 (RFC 791) and ICMP (RFC 792) as far as the daemons need them, and socket filters.
+//! IPv4 (RFC 791), ICMP (RFC 792) and ARP (RFC 826) as far as the daemons need them, and socket filters.
 //!
 //! `parse` does not panic for any bytes; writers fill in lengths and checksums.
 
+pub mod arp;
 pub mod filter;
 pub mod icmp;
 pub mod ipv4;
