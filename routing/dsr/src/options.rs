@@ -36,6 +36,9 @@ keys! {
         pub nonpropagating: bool = true;
         /// Whether a packet whose link broke is sent along another cached route (3.4.1).
         pub salvage: bool = true;
+        /// Whether a Route Error carries a notice about the TCP packet that met the broken link, to the packet's source (Holland and
+        /// Vaidya, 1999, section 6). A flow's `elfn(notice=route-error)` sets it.
+        pub error_notices: bool = false;
         /// Whether routes are learned from overheard frames (3.3.1).
         pub snoop: bool = true;
         /// Whether routes are learned from the source routes of data (3.3.1). False: from requests, replies and errors only, as in

@@ -260,7 +260,10 @@ impl Dsr {
     fn arrived(&mut self, now: Instant, packet: Datagram) {
         self.relay_errors(now, &packet);
         if packet.is_control() {
-            return self.count("control-received");
+            self.count("control-received");
+        }
+        if !packet.has_payload() {
+            return;
         }
         self.deliver(&packet);
     }
