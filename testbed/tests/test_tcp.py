@@ -16,7 +16,9 @@ from scenarios.tcp_names import microseconds, spelled_time, table
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 
-ELFN = {"probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack", "restore": "at-notice"}
+ELFN = {
+    "probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack", "restore": "at-notice", "notice": "icmp",
+}  # fmt: skip
 
 
 def problem(text):
@@ -294,3 +296,37 @@ def test_the_loader_accepts_exactly_the_values_of_the_table(name, tmp_path):
             error = refusal(tmp_path, settings)
             case = (parameter.name, value, error)
             assert ("nowhere" if taken else parameter.key) in error and ("nowhere" in error) == taken, case
+
+
+def test_the_probe_interval_of_elfn_may_be_a_multiple_of_the_round_trip_time() -> None:
+    tcp = parse("elfn(newreno, probe=2.50rtt)")
+    assert tcp.spelled == "elfn(newreno, probe=2.5rtt)" and parse(tcp.in_full).settings() == tcp.settings()
+    settings = tcp.settings()["layers"][0]["parameters"]  # type: ignore[index]
+    assert (settings["probe_rtts"], "probe_us" in settings) == (2.5, False)
+    for text, error in {
+        "elfn(probe=0rtt)": '"0rtt" is out of range; give 100ms to 30s, or 0.1 to 1000rtt',
+        "elfn(probe=1001rtt)": '"1001rtt" is out of range',
+        "elfn(probe=2rtts)": '"rtts" is no unit of time',
+        "atcp(probe=2rtt)": '"rtt" is no unit of time',
+    }.items():
+        with pytest.raises(TcpError) as problem:
+            parse(text)
+        assert error in str(problem.value)
+
+
+@pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="kernel-tcp is not built (./setup.sh)")
+def test_the_loader_takes_a_multiple_of_the_round_trip_time(tmp_path):
+    for rtts, taken in ((0.1, True), (1000, True), (1001, False)):
+        settings = parse("elfn(probe=2rtt)").settings()
+        settings["layers"][0]["parameters"]["probe_rtts"] = rtts
+        error = refusal(tmp_path, settings)
+        assert ("nowhere" if taken else '"probe_rtts" must be a number from 0 to 1000') in error, rtts
+
+
+def test_elfn_follows_icmp_or_route_errors_never_both() -> None:
+    by_error, by_icmp = parse("elfn(newreno, notice=route-error)"), parse("elfn")
+    assert parse("elfn(notice=icmp)").settings() == by_icmp.settings()
+    assert (by_error.wants_error_notices, by_error.hears_unreachable) == (True, False)
+    assert (by_icmp.wants_error_notices, by_icmp.hears_unreachable) == (False, True)
+    with pytest.raises(TcpError, match='"both" is not known; use one of icmp, route-error'):
+        parse("elfn(notice=both)")

@@ -159,5 +159,5 @@ def test_a_layer_of_one_flow_acts_on_that_flow(tmp_path):
         rows = [row for row in csv.DictReader(file) if row["event"] and row["station"] == "sta1"]
     seen = [row["event"] for row in rows if row["dport"] == "5201"]
     assert {"notice", "stand-by"} <= set(seen) and seen.count("probe") > 3, rows
-    parameters = "probe=300ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice"
+    parameters = "probe=300ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice, notice=icmp"
     assert run_json(tmp_path / "run")["tcp"]["flow1"] == f"elfn(newreno, {parameters})"
