@@ -52,6 +52,9 @@ keys! {
         /// RouteCacheTimeout.
         #[serde(with = "seconds")]
         pub cache_timeout: Duration = Duration::from_secs(300) => above(0.0);
+        /// Whether the cache's time-out follows the lifetimes of the routes that broke here (`cache_timeout` is then the maximum):
+        /// Holland and Vaidya, 1999, section 5.2 propose to adjust it to the rate of route failures.
+        pub adaptive_timeout: bool = false;
         /// Maximum number of paths in the route cache.
         pub cache_paths: usize = 64 => within(1.0, MAX_PATHS);
         /// Maximum number of packets that wait for routes.
@@ -65,7 +68,9 @@ keys! {
         /// RequestPeriod.
         #[serde(with = "seconds")]
         pub request_period: Duration = Duration::from_millis(500) => above(0.0);
-        /// MaxRequestPeriod.
+        /// Factor by which the wait grows with each request: 2 by RFC 4728, 4.3; 4 in ns-2 (dsragent.cc, BackOffTest).
+        pub request_backoff: u32 = 2 => within(1.0, 16.0);
+        /// MaxRequestPeriod: the maximum wait between two requests.
         #[serde(with = "seconds")]
         pub max_request_period: Duration = Duration::from_secs(10) => above(0.0);
         /// MaxRequestRexmt.

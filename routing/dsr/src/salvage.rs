@@ -65,7 +65,7 @@ impl Dsr {
         self.count("links-broken");
         self.note("link-broken", next, how);
         let own = self.own();
-        self.cache.remove_link(own, next);
+        self.cache.remove_link(now, own, next);
         if let Some(maintenance) = &mut self.maintenance {
             packets.extend(maintenance.broken(next));
         }
