@@ -178,10 +178,10 @@ def _parameter(path: Path, name: str, keys: Any) -> Parameter:
         if keys["default"] not in keys["choices"]:
             raise _wrong(path, f"{place}.default", "is none of the choices")
         return Parameter(**{**keys, "name": name, "choices": tuple(keys["choices"])})
-    if "rtts" in keys:
-        if keys["type"] != "time" or len(keys["rtts"]) != 2:
-            raise _wrong(path, f"{place}.rtts", "must be the least and the greatest multiple of a time")
-        keys = {**keys, "rtts": tuple(_number(path, f"{place}.rtts", "number", bound) for bound in keys["rtts"])}
+    if rtts := keys.get("rtts"):
+        if keys["type"] != "time" or not isinstance(rtts, list) or len(rtts) != 2:
+            raise _wrong(path, f"{place}.rtts", "must be the least and the greatest multiple, of a time")
+        keys = {**keys, "rtts": tuple(_number(path, f"{place}.rtts", "number", bound) for bound in rtts)}
     numbers = {key: _number(path, f"{place}.{key}", keys["type"], keys[key]) for key in ("min", "max", "default")}
     if not numbers["min"] <= numbers["default"] <= numbers["max"]:
         raise _wrong(path, f"{place}.default", "is not between min and max")

@@ -87,6 +87,14 @@ def test_a_program_has_the_parameters_that_its_names_file_says(name):
             'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "number"\ntext = "t"\ndefault = 2\nmin = 0\nmax = 1',
             'key "parameters.p.default": is not between min and max',
         ),
+        *(
+            (
+                f'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "{kind}"\ntext = "t"\ndefault = {bound}\n'
+                f"min = {bound}\nmax = {bound}\nrtts = {rtts}",
+                'key "parameters.p.rtts": must be the least and the greatest multiple, of a time',
+            )
+            for kind, bound, rtts in (("time", '"1s"', 9), ("time", '"1s"', [9]), ("number", 1, [1, 9]))
+        ),
     ],
 )
 def test_an_invalid_names_file_is_reported_with_its_key(tmp_path, text, error):
@@ -170,12 +178,12 @@ def test_the_kernels_own_need_no_struct_ops():
         ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
         ("x/own.bpf.o", '"x/own.bpf.o" is no name of a TCP; load the file first (manet tcp load FILE.o) and give its name'),
         ("elfn(prob=2s)", '"elfn" has no parameter "prob"; did you mean "probe"?'),
-        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave, restore'),
+        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave, restore, notice'),
         ("tahoe(alpha=1)", '"tahoe" has no parameter "alpha"; it has none'),
         ("elfn(probe=2)", "probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)"),
         ("elfn(probe=2m)", 'probe of elfn: "m" is no unit of time; use one of s, ms, us, min'),
-        ("elfn(probe=soon)", 'probe of elfn: "soon" is not a time, which is a number with its unit; give 100ms to 30s'),
-        ("elfn(probe=60s)", 'probe of elfn: "60s" is out of range; give 100ms to 30s'),
+        ("elfn(probe=soon)", 'probe of elfn: "soon" is not a time, which is a number with its unit; give 100ms to 30s, or 0.1 to 1000rtt'),
+        ("elfn(probe=60s)", 'probe of elfn: "60s" is out of range; give 100ms to 30s, or 0.1 to 1000rtt'),
         ("elfn(probe=2s, probe=3s)", '"elfn" has probe twice; remove one'),
         ("elfn(repair=windw)",
          'repair of elfn: "windw" is not known; use one of unchanged, window, initial (did you mean "window"?)'),
