@@ -182,7 +182,7 @@ def test_the_kernels_own_need_no_struct_ops():
         ("tahoe(alpha=1)", '"tahoe" has no parameter "alpha"; it has none'),
         ("elfn(probe=2)", "probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)"),
         ("elfn(probe=2m)", 'probe of elfn: "m" is no unit of time; use one of s, ms, us, min'),
-        ("elfn(probe=soon)", 'probe of elfn: "soon" is not a time, which is a number with its unit; give 100ms to 30s, or 0.1 to 1000rtt'),
+        ("elfn(probe=soon)", '"soon" is not a time, which is a number with its unit; give 100ms to 30s, or 0.1 to 1000rtt'),
         ("elfn(probe=60s)", 'probe of elfn: "60s" is out of range; give 100ms to 30s, or 0.1 to 1000rtt'),
         ("elfn(probe=2s, probe=3s)", '"elfn" has probe twice; remove one'),
         ("elfn(repair=windw)",
