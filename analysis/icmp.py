@@ -2,7 +2,7 @@
 
 An error quotes the packet as it was dropped: a DSR header or the header of a half tunnel in it is decoded
 (analysis/encapsulation.py). Type 253 is this project's own (RFC 4727, experimental): a routing daemon holds a packet whose route
-broke, or has a route again (formats/routing.md).
+broke, has a route again, or sends a Route Error about the packet's link (formats/routing.md).
 """
 
 from typing import NamedTuple
@@ -22,6 +22,7 @@ _NAMES = {
     (TIME_EXCEEDED, 0): "TTL exceeded",
     (HOLDING, 0): "held",
     (HOLDING, 1): "restored",
+    (HOLDING, 2): "route error",
 }
 _NAMES6 = {
     (UNREACHABLE6, 0): "no route to destination",

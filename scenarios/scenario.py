@@ -209,6 +209,7 @@ class Scenario(BaseModel):
         self._check_routing()
         self._check_gateways()
         self._check_hops()
+        self._check_error_notices()
         self._check_ipv6()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
         if self.traffic_at is None and self.mobility.with_traffic:
@@ -308,6 +309,11 @@ class Scenario(BaseModel):
     def tcp_wants_notices(self) -> bool:
         """Whether the routing daemons must report `held` and `restored` to the sources of packets (TCP-F, TCP-BuS)."""
         return any(tcp.wants_notices for tcp in self.tcps())
+
+    @property
+    def tcp_wants_error_notices(self) -> bool:
+        """Whether DSR's Route Errors must carry notices to the sources of packets."""
+        return any(tcp.wants_error_notices for tcp in self.tcp_of_flows().values())
 
     @property
     def tcp_hears_unreachable(self) -> bool:
@@ -541,6 +547,15 @@ class Scenario(BaseModel):
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
             text += "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
+
+    def _check_error_notices(self) -> None:
+        """Of the protocols only our DSR has Route Errors that go to the source of the packet."""
+        protocol = self.routing.protocol
+        for index, flow in enumerate(self.flows):
+            if flow.has_tcp and self.tcp_of(flow).wants_error_notices and protocol != "dsr":
+                text = f'"{self.tcp_of(flow).spelled}" follows DSR\'s Route Errors, which routing = "{protocol}" has not; '
+                text += 'take routing = "dsr", or notice=icmp'
+                raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _check_ipv6(self) -> None:
         """Refuse IPv6 without routes for it, and flows over IPv6 with what knows IPv4 alone."""

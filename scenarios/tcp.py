@@ -20,12 +20,13 @@ from typing import Annotated, Any
 from pydantic_core import CoreSchema, core_schema
 
 from scenarios.quantities import UNITS
-from scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
+from scenarios.tcp_names import RTT, Name, Parameter, Value, microseconds, plain, table
 
 EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'
 MAX_LENGTH = 300  # characters, far above any sensible TCP
 KERNEL = "kernel-"  # prefix of the kernel's algorithm if the table has another of its name: kernel-vegas
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")  # TCP_CA_NAME_MAX is 16 with the end of the string
+ROUTE_ERROR = "route-error"  # value of the parameter `notice` of elfn
 _TOKEN = re.compile(r"\s*([(),=]|[^\s(),=](?:[^(),=]*[^\s(),=])?)\s*", re.ASCII)
 _NUMBER = re.compile(r"([+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([A-Za-z/%]*)")
 _TIME_UNITS = ", ".join(UNITS["s"])
@@ -46,7 +47,7 @@ class Part:
     def settings(self) -> dict[str, int | float | str]:
         """The parameters as tcp-settings.json has them: times in microseconds."""
         known = table()[self.name].parameters if self.parameters else {}
-        return {known[name].key: _as_json(value) for name, value in self.parameters.items()}
+        return dict(known[name].setting(value) for name, value in self.parameters.items())
 
     def spelled(self, inner: str, in_full: bool) -> str:
         """The text of this part around `inner`; `in_full`: with all parameters, else with those that were given."""
@@ -126,9 +127,14 @@ class Tcp:
         return any(table()[layer.name].notices == "held" for layer in self.layers)
 
     @property
+    def wants_error_notices(self) -> bool:
+        """Whether DSR's Route Errors must carry notices, which a layer follows instead of ICMP unreachable."""
+        return any(layer.parameters.get("notice") == ROUTE_ERROR for layer in self.layers)
+
+    @property
     def hears_unreachable(self) -> bool:
         """Whether a layer acts on ICMP unreachable."""
-        return any(table()[layer.name].notices for layer in self.layers)
+        return any(table()[layer.name].notices for layer in self.layers) and not self.wants_error_notices
 
     @property
     def asks_for_hops(self) -> bool:
@@ -316,6 +322,10 @@ def _value(name: str, parameter: Parameter, text: str) -> Value:
         what = "a time, which is a number with its unit" if parameter.type == "time" else "a number"
         raise TcpError(f"{place}: {quoted(text)} is not {what}; give {parameter.allowed()}")
     number, unit = Decimal(match[1]), match[2]
+    if unit == RTT and parameter.rtts:
+        if not parameter.rtts[0] <= number <= parameter.rtts[1]:
+            raise TcpError(f"{place}: {quoted(text)} is out of range; give {parameter.allowed()}")
+        return f"{plain(number)}{RTT}"
     value = _time(place, parameter, number, unit) if parameter.type == "time" else _number(place, parameter, number, unit)
     if not parameter.min <= value <= parameter.max:
         raise TcpError(f"{place}: {quoted(text)} is out of range; give {parameter.allowed()}")
@@ -349,9 +359,3 @@ def _filled(known: Name, given: Mapping[str, Value]) -> Part:
             text = f"{name}={parameter.spelled(values[name])} is above {other}={parameter.spelled(values[other])}"
             raise TcpError(f'"{known.name}": {text}; lower {name}, or raise {other}')
     return Part(known.name, MappingProxyType(values), tuple(name for name in values if name in given))
-
-
-def _as_json(value: Value) -> int | float | str:
-    if not isinstance(value, Decimal):
-        return value
-    return int(value) if value == int(value) else float(value)

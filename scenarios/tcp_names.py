@@ -22,6 +22,7 @@ KINDS = ("algorithm", "layer")
 TYPES = ("time", "number", "integer", "choice")
 NOTICES = ("unreachable", "held")  # messages that a layer uses: ICMP unreachable; also the daemons' held and restored
 US_PER_S = 1_000_000
+RTT = "rtt"  # unit of a time that is a multiple of the smoothed round-trip time; such a value is text, like "2rtt"
 Value = int | Decimal | str
 
 
@@ -38,11 +39,20 @@ class Parameter:
     unit: str = ""
     choices: tuple[str, ...] = ()
     not_above: str = ""  # another parameter of the same TCP, which this one must not exceed
+    rtts: tuple[Decimal, ...] = ()  # least and greatest multiple of the round-trip time that a time may be
 
     @property
     def key(self) -> str:
-        """Its name in tcp-settings.json."""
-        return f"{self.name}_us" if self.type == "time" else self.name
+        """The default's name in tcp-settings.json."""
+        return self.setting(self.default)[0]
+
+    def setting(self, value: Value) -> tuple[str, int | float | str]:
+        """Its name and value in tcp-settings.json."""
+        if self.type != "time":
+            return self.name, _as_json(value)
+        if isinstance(value, str):
+            return f"{self.name}_rtts", _as_json(Decimal(value.removesuffix(RTT)))
+        return f"{self.name}_us", _as_json(value)
 
     def spelled(self, value: Value) -> str:
         """The shortest exact text of a value in a scenario."""
@@ -55,7 +65,8 @@ class Parameter:
         if self.type == "choice":
             return f"one of {', '.join(self.choices)}"
         if self.type == "time":
-            return f"{spelled_time(int(self.min))} to {spelled_time(int(self.max))}"
+            rtts = f", or {plain(self.rtts[0])} to {plain(self.rtts[1])}{RTT}" if self.rtts else ""
+            return f"{spelled_time(int(self.min))} to {spelled_time(int(self.max))}{rtts}"
         whole = "a whole number from " if self.type == "integer" else ""
         unit = f" ({self.unit})" if self.unit else ""
         return f"{whole}{self.spelled(self.min)} to {self.spelled(self.max)}{unit}"
@@ -105,6 +116,12 @@ def plain(number: Decimal) -> str:
     """The number without exponent and trailing zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _as_json(value: Value) -> int | float | str:
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value == int(value) else float(value)
 
 
 def microseconds(number: Decimal, unit: str) -> int:
@@ -161,6 +178,10 @@ def _parameter(path: Path, name: str, keys: Any) -> Parameter:
         if keys["default"] not in keys["choices"]:
             raise _wrong(path, f"{place}.default", "is none of the choices")
         return Parameter(**{**keys, "name": name, "choices": tuple(keys["choices"])})
+    if rtts := keys.get("rtts"):
+        if keys["type"] != "time" or not isinstance(rtts, list) or len(rtts) != 2:
+            raise _wrong(path, f"{place}.rtts", "must be the least and the greatest multiple, of a time")
+        keys = {**keys, "rtts": tuple(_number(path, f"{place}.rtts", "number", bound) for bound in rtts)}
     numbers = {key: _number(path, f"{place}.{key}", keys["type"], keys[key]) for key in ("min", "max", "default")}
     if not numbers["min"] <= numbers["default"] <= numbers["max"]:
         raise _wrong(path, f"{place}.default", "is not between min and max")

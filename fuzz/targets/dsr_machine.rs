@@ -63,6 +63,7 @@ fn options_of(bits: u8) -> Options {
         cache_replies: bits & 4 != 0,
         cache_paths: 1 + usize::from(bits >> 3),
         send_buffer: 3,
+        error_notices: bits & 1 != 0,
         ..Options::default()
     }
 }

@@ -22,6 +22,7 @@ struct layers;		/* the skeleton of layers.bpf.c */
 enum reason {
 	REASON_NONE,
 	REASON_UNREACHABLE,
+	REASON_ROUTE_ERROR,
 	REASON_HELD,
 	REASON_LOST_ROUTE,
 	REASON_TIMEOUT,

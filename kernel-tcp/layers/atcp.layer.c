@@ -13,6 +13,8 @@ static void answer(struct agent *agent, __u32 slot, const struct notice *notice)
 {
 	const __u32 *values = agent->connections[slot].settings.values;
 
+	if (notice->kind == NOTICE_ROUTE_ERROR)	/* for elfn, in the same network */
+		return;
 	stand_by_probe_every(agent, slot, notice, values[ATCP_PROBE_US], 0);
 }
 

@@ -157,6 +157,12 @@ static __u32 rto_jiffies(struct tcp_sock *tp)
 	return BPF_CORE_READ((struct inet_connection_sock *)tp, icsk_rto);
 }
 
+/* tcp_sock has eight times the value. */
+static __u32 smoothed_rtt_us(struct tcp_sock *tp)
+{
+	return BPF_CORE_READ(tp, srtt_us) >> 3;
+}
+
 /* ACKs of segments that got through before the break arrive after the notice and prove
  * nothing about the route. A probe with data that had already arrived is answered with
  * the same ACK again. */
@@ -180,6 +186,7 @@ static void ack_received(struct tcp_sock *tp, struct connection *own, __u32 ack)
 		own->timer_ns = bpf_ktime_get_ns();
 		own->timeouts = own->fixed_rto = own->refuse_timer = 0;
 		own->rto_jiffies = rto_jiffies(tp);
+		own->srtt_us = smoothed_rtt_us(tp);
 	}
 	if (in_stand_by(own) && ends_stand_by(own, ack, new))
 		end_stand_by(tp, own);

@@ -157,6 +157,7 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->ordered = own->probed = own->ended = own->resent_order = own->reported_for = 0;
 	own->held = own->restore = own->initial = own->half = own->before_timeout = 0;
 	own->rto_jiffies = rto_jiffies(tp);
+	own->srtt_us = smoothed_rtt_us(tp);
 	own->timer_ns = bpf_ktime_get_ns();
 	own->cookie = cookie;
 }

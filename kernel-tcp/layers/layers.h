@@ -30,7 +30,7 @@ enum repair { REPAIR_UNCHANGED, REPAIR_WINDOW, REPAIR_INITIAL };
 /* Which acknowledgement ends a stand-by: any of new data, or one after a probe. */
 enum leave { LEAVE_ANY_ACK, LEAVE_PROBE_ACK };
 
-#define LAYER_VALUES 5
+#define LAYER_VALUES 7
 
 struct layer_settings {
 	__u32 station;
@@ -55,6 +55,7 @@ struct connection {
 	__u32 snd_nxt;
 	__u32 copied;		/* new segments copied so far */
 	__u32 rto_jiffies;	/* at the last ACK */
+	__u32 srtt_us;		/* smoothed round-trip time before it; 0 = no sample */
 
 	/* Stand-by: from the agent's order until either side ends it. */
 	__u32 ordered;		/* agent: number of the last order */

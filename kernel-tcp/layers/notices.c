@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * notices.c - reads ICMP errors: which segment of which connection was lost, is held,
- * or is forwarded again.
+ * is forwarded again, or met a broken link (payload of a Route Error).
  *
  * An error quotes a packet: its IP header and at least 8 bytes (RFC 792), which hold
  * the TCP ports and the sequence number. A routing protocol on the path may have put a
@@ -29,6 +29,7 @@
 #define EXPERIMENT 253	/* RFC 4727 4 */
 #define HELD 0
 #define RESTORED 1
+#define ROUTE_ERROR 2
 
 #define EXTENSION_VERSION 2	/* RFC 4884 7 */
 #define FORWARDED_CLASS 247	/* RFC 4884 8: for private use; type 0 */
@@ -234,6 +235,8 @@ static bool kind_of(const __u8 *icmp, enum notice_kind *kind)
 		*kind = NOTICE_HELD;
 	else if (icmp[0] == EXPERIMENT && icmp[1] == RESTORED)
 		*kind = NOTICE_RESTORED;
+	else if (icmp[0] == EXPERIMENT && icmp[1] == ROUTE_ERROR)
+		*kind = NOTICE_ROUTE_ERROR;
 	else
 		return false;
 	return true;

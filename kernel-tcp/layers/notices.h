@@ -11,6 +11,7 @@ enum notice_kind {
 	NOTICE_UNREACHABLE,	/* ICMP type 3, code 0 or 1 (RFC 792) */
 	NOTICE_HELD,		/* type 253 (RFC 4727), code 0: formats/routing.md */
 	NOTICE_RESTORED,	/* type 253, code 1 */
+	NOTICE_ROUTE_ERROR,	/* type 253, code 2 */
 	NOTICE_ROUTE,		/* from the station's own daemon, as the next two */
 	NOTICE_LOST_ROUTE,
 	NOTICE_NO_ROUTE,

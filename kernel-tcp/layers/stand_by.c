@@ -17,6 +17,7 @@
 
 static const char *const reasons[] = {
 	[REASON_UNREACHABLE] = "unreachable",
+	[REASON_ROUTE_ERROR] = "route-error",
 	[REASON_HELD] = "held",
 	[REASON_LOST_ROUTE] = "lost-route",
 	[REASON_TIMEOUT] = "timeout",
@@ -26,6 +27,7 @@ const char *const notice_names[NOTICE_KINDS] = {
 	[NOTICE_UNREACHABLE] = "unreachable",
 	[NOTICE_HELD] = "held",
 	[NOTICE_RESTORED] = "restored",
+	[NOTICE_ROUTE_ERROR] = "route-error",
 	[NOTICE_ROUTE] = "route",
 	[NOTICE_LOST_ROUTE] = "lost-route",
 	[NOTICE_NO_ROUTE] = "no-route",
@@ -163,19 +165,33 @@ void stand_by_end(struct agent *agent, __u32 slot, const char *cause)
 
 /* ---- notices ---- */
 
+static enum reason reason_of(enum notice_kind kind)
+{
+	switch (kind) {
+	case NOTICE_UNREACHABLE:
+		return REASON_UNREACHABLE;
+	case NOTICE_ROUTE_ERROR:
+		return REASON_ROUTE_ERROR;
+	case NOTICE_LOST_ROUTE:
+		return REASON_LOST_ROUTE;
+	default:
+		return REASON_NONE;
+	}
+}
+
 void stand_by_probe_every(struct agent *agent, __u32 slot, const struct notice *notice,
 			  __u32 interval_us, unsigned options)
 {
 	struct stand_by *now = &agent->stand_bys[slot];
+	enum reason reason = reason_of(notice->kind);
 
-	if (notice->kind != NOTICE_UNREACHABLE && notice->kind != NOTICE_LOST_ROUTE)
+	if (reason == REASON_NONE)
 		return;
 	if (connection_stands_by(&agent->connections[slot])) {
 		stand_by_lower(now, notice->seq);
 		return;
 	}
-	now = stand_by_begin(agent, slot, notice->kind == NOTICE_UNREACHABLE ?
-			     REASON_UNREACHABLE : REASON_LOST_ROUTE, notice->seq, options);
+	now = stand_by_begin(agent, slot, reason, notice->seq, options);
 	now->interval_ns = interval_us * 1000ULL;
 	now->next_ns = agent_now_ns() + now->interval_ns;
 }

@@ -31,8 +31,8 @@ void stand_by_lower(struct stand_by *now, __u32 seq);
 /* Ends it; `cause` is for the samples' file. */
 void stand_by_end(struct agent *agent, __u32 slot, const char *cause);
 
-/* Begins a stand-by at unreachable or the loss of our own daemon's route, with a probe
- * every `interval_us`; a second notice does not restart the interval. Ignores other
+/* Begins a stand-by at unreachable, a Route Error or the loss of our own daemon's route,
+ * with a probe every `interval_us`; a second notice does not restart the interval. Ignores other
  * notices. */
 void stand_by_probe_every(struct agent *agent, __u32 slot, const struct notice *notice,
 			  __u32 interval_us, unsigned options);

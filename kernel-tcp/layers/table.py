@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = ".layer.c"
 US = {"us": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
+RTTS = {"type": "number", "min": 0, "default": 0}  # of a time that may be a multiple of the round-trip time; 0: it is not
 SCALES = {"time": "1", "integer": "1", "number": "NUMBER_SCALE", "choice": "1"}
 
 
@@ -25,7 +26,11 @@ class TableError(Exception):
 def layers(root: Path) -> dict[str, dict[str, Any]]:
     """The names files of all layers, by the layer's name, in alphabetical order."""
     files = {path.stem: _read(path) for path in sorted((root / "names").glob("*.toml"))}
-    named = {name: {"parameters": {}} | file for name, file in files.items() if file.get("kind") == "layer"}
+    named = {
+        name: file | {"parameters": _split(file.get("parameters", {}))}
+        for name, file in files.items()
+        if file.get("kind") == "layer"
+    }
     modules = {path.name.removesuffix(MODULE) for path in (root / "layers").glob(f"*{MODULE}")}
     for name in sorted(set(named) ^ modules):
         present, missing = f"names/{name}.toml", f"layers/{name}{MODULE}"
@@ -53,6 +58,16 @@ def _read(path: Path) -> dict[str, Any]:
         raise TableError(f"{path}: cannot be read as TOML ({problem}); correct it") from None
 
 
+def _split(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as the loader keeps them: beside a time with `rtts` the number NAME_rtts, up to that maximum."""
+    split = {}
+    for name, parameter in parameters.items():
+        split[name] = parameter
+        if "rtts" in parameter:
+            split[f"{name}_rtts"] = RTTS | {"max": parameter["rtts"][1]}
+    return split
+
+
 def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
@@ -70,6 +85,9 @@ def _constants(layer: str, parameters: dict[str, Any]) -> list[str]:
     for name, parameter in parameters.items():
         of_choice = f"{prefix}_{_identifier(name).upper()}"
         lists.append([f"{of_choice}_{_identifier(choice).upper()}" for choice in parameter.get("choices", [])])
+        if "rtts" in parameter:
+            bounds = {bound.upper(): _number(parameter[bound], "time") for bound in ("min", "max")}
+            lists.append([f"{of_choice}_US_{bound} = {value}" for bound, value in bounds.items()])
     return [*(f"enum {{ {', '.join(names)} }};" for names in lists if names), enough]
 
 

@@ -2,8 +2,9 @@
 
 It reads the station's own frames, to quote real segments to PORT of the connection. Kinds: `ports` (another
 connection), `sequence` (outside the window), `cut` (quotes of every length too short), `checksum`, `noise` (random
-bytes), `listening` (a port that listens), `type` (other types and codes), `all` (these by turns), `true` (a notice to
-be believed). `lists`: the `restored` of lists(), about the first segment since `ready`; COUNT is ignored.
+bytes), `listening` (a port that listens), `type` (other types and codes), `all` (these by turns), `true` (an unreachable to
+be believed), `route-error` (a Route Error's notice to be believed). `lists`: the `restored` of lists(), about the first
+segment since `ready`; COUNT is ignored.
 Prints `ready`, starts at the next line on standard input, and prints `sent` at the end.
 """
 
@@ -15,9 +16,9 @@ import struct
 import sys
 from collections.abc import Iterator
 
-from outage import HELD, RESTORED, UNREACHABLE, checksum, extension, icmp_error, is_data, numbers, port_of
+from outage import HELD, RESTORED, ROUTE_ERROR, UNREACHABLE, checksum, extension, icmp_error, is_data, numbers, port_of
 
-KINDS = (UNREACHABLE, HELD, RESTORED)
+KINDS = (UNREACHABLE, HELD, RESTORED, ROUTE_ERROR)
 HOSTILE = ("ports", "sequence", "cut", "checksum", "noise", "listening", "type")
 
 
@@ -55,7 +56,7 @@ def forged(kind: str, about: bytes, number: int) -> bytes:
         noise = struct.pack(">BBHI", *icmp, 0, 0) + random.randbytes(number % 60)
         noise = noise[:2] + struct.pack(">H", checksum(noise)) + noise[4:]
         return icmp_error(about, icmp)[:20] + noise
-    return icmp_error(about, UNREACHABLE)
+    return icmp_error(about, ROUTE_ERROR if kind == "route-error" else UNREACHABLE)
 
 
 def with_extension(about: bytes, structure: bytes, quoted_words: int = 32) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 
 RELAY = bytes([10, 9, 0, 254])
-UNREACHABLE, HELD, RESTORED = (3, 1), (253, 0), (253, 1)
+UNREACHABLE, HELD, RESTORED, ROUTE_ERROR = (3, 1), (253, 0), (253, 1), (253, 2)
 
 
 def checksum(data: bytes) -> int:

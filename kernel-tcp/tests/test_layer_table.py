@@ -18,6 +18,7 @@ type = "time"
 default = "1.5s"
 min = "100ms"
 max = "1min"
+rtts = [0.5, 20]
 [parameters.factor]
 type = "number"
 default = 1.25
@@ -61,7 +62,9 @@ def test_row_has_parameters_in_the_units_of_the_agent(folder: Folder) -> None:
     assert '{ "wait_us", 100000, 60000000, 1500000, 1, NULL }' in header
     assert '{ "factor", 1, 4, 1.25, NUMBER_SCALE, NULL }' in header
     assert '{ "when", 0, 0, 1, 1, (const char *const[]){ "at-once", "at-last", NULL } }' in header
-    assert "enum { MINE_2_WAIT_US, MINE_2_FACTOR, MINE_2_WHEN };" in header
+    assert '{ "wait_rtts", 0, 20, 0, NUMBER_SCALE, NULL }' in header
+    assert "enum { MINE_2_WAIT_US, MINE_2_WAIT_RTTS, MINE_2_FACTOR, MINE_2_WHEN };" in header
+    assert "enum { MINE_2_WAIT_US_MIN = 100000, MINE_2_WAIT_US_MAX = 60000000 };" in header
     assert "enum { MINE_2_WHEN_AT_ONCE, MINE_2_WHEN_AT_LAST };" in header
 
 

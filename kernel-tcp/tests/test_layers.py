@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -41,6 +42,9 @@ def change(lab, layers) -> str:
         ([layer("elfn", repair="half")], '"repair" must be one of unchanged, window, initial'),
         ([layer("elfn", leave="ack")], '"leave" must be one of any-ack, probe-ack'),
         ([layer("elfn", restore="never")], '"restore" must be one of at-notice, before-timeout'),
+        ([layer("elfn", notice="both")], '"notice" must be one of icmp, route-error'),
+        ([layer("elfn", probe_rtts=1001)], '"probe_rtts" must be a number from 0 to 1000'),
+        ([layer("atcp", probe_rtts=2)], 'no parameter "probe_rtts"'),
         ([layer("atcp", leave="any-ack")], 'no parameter "leave"; kernel-tcp/names/atcp.toml lists them'),
         ([layer("elfn", failure_us=1000000)], 'no parameter "failure_us"; kernel-tcp/names/elfn.toml lists them'),
         ([{"name": "elfn", "parameters": []}], '"parameters" must be an object'),
@@ -253,6 +257,44 @@ def test_a_notice_before_anything_is_lost_is_ended_by_the_next_acknowledgement(s
     assert recorded == ["stand-by", "repair"] * (len(recorded) // 2)
 
 
+@pytest.mark.parametrize("kind", ["true", "route-error"])
+@pytest.mark.parametrize(("follows", "answers"), [("icmp", "true"), ("route-error", "route-error")])
+def test_elfn_answers_the_kind_of_notice_that_it_follows(slow_lab, follows, answers, kind):
+    with trial(slow_lab, layered(layer("elfn", probe_us=10000000, notice=follows))) as one:
+        noticed(one, 5, kind)
+    name = "unreachable" if kind == "true" else kind
+    assert {row["detail"].split()[0] for row in one.events("notice")} == {name}
+    begun = {row["detail"] for row in one.events("stand-by")}
+    assert begun == ({name} if kind == answers else set())
+
+
+def test_atcp_does_not_answer_the_notice_of_a_route_error(slow_lab):
+    with trial(slow_lab, layered(layer("atcp"))) as one:
+        noticed(one, 5, "route-error")
+    assert one.report["believed"] > 0 and one.events("stand-by") == []
+
+
+@pytest.mark.parametrize(("rtts", "least"), [(30, None), (1, 0.1)])
+def test_the_probe_interval_is_a_multiple_of_the_round_trip_time_before_the_break(slow_lab, rtts, least):
+    """One round-trip time is less than the lower bound of `probe`, 100 ms."""
+    with trial(slow_lab, layered(layer("elfn", probe_rtts=rtts))) as one:
+        server = slow_lab.serve()
+        slow_lab.ready_line(slow_lab.send(250 * MSS), "connected")
+        time.sleep(0.5)
+        one.break_path()
+        wait_for(lambda: len(one.events("probe")) >= 3, "three probes", seconds=60)
+        one.repair_path()
+        whole(server, 250 * MSS)
+    with (slow_lab.folder / "tcp.csv").open() as file:
+        samples = [row for row in csv.DictReader(file) if not row["event"] and row["dport"] == "5201"]
+    # a row shows the state before its segment, as the program does that keeps the round-trip time
+    before = [int(row["srtt_us"]) for row in samples if int(row["t_ns"]) / 1e9 <= one.broke + one.events("stand-by")[0]["time"]]
+    expected = least or rtts * before[-1] / 1e6
+    begin, first, second, third = [one.events("stand-by")[0]["time"], *(row["time"] for row in one.events("probe")[:3])]
+    for interval in (first - begin, second - first, third - second):
+        assert expected * 0.9 - 0.005 <= interval <= expected * 1.1 + 0.05, (expected, interval)
+
+
 def test_initial_waits_for_the_initial_timeout_after_the_repair(slow_lab):
     """The segment after the probe is lost too: it is retransmitted after the initial RTO, not after the measured one."""
     settings = layered(layer("elfn", probe_us=500000, repair="initial"), rto_initial_ms=1000)
@@ -303,9 +345,9 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
 # ---- hostile ----
 
 
-def noticed(one: Trial, count: int) -> None:
+def noticed(one: Trial, count: int, kind: str = "true") -> None:
     """A transfer over a path that never breaks, with true notices about it after 0.3 s."""
-    forge = forger(one.lab, "true", count, 5201)
+    forge = forger(one.lab, kind, count, 5201)
     server = one.lab.serve()
     one.lab.ready_line(one.lab.send(250 * MSS), "connected")
     time.sleep(0.3)

@@ -156,7 +156,8 @@ def _of_medium(scenario: Scenario, seed: int) -> object:
 def _of_routing(scenario: Scenario, programs: Programs) -> object:
     """The input of `check_routing`, without the seed, which no daemon refuses."""
     routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario)
-    return (programs, routing, scenario.mtu, settings, scenario.tcp_wants_notices, scenario.tcp_hears_unreachable)
+    notices = (scenario.tcp_wants_notices, scenario.tcp_wants_error_notices, scenario.tcp_hears_unreachable)
+    return (programs, routing, scenario.mtu, settings, notices)
 
 
 def check_open_files(scenario: Scenario, hard: int | None = None) -> None:

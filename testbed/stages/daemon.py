@@ -11,6 +11,9 @@ TUN = "manet0"
 def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: int, epoch_ns: int) -> dict:
     """The configuration of station `number`; `wires` are the networks (address/bits) to which it is a gateway."""
     routing, results = site.scenario.routing, site.directory / "routing"
+    options = routing.options()
+    if site.scenario.tcp_wants_error_notices:  # some flow's TCP is elfn(notice=route-error); such a scenario has DSR
+        options["error_notices"] = True
     return {
         "format": "manet-routing/1",
         "node": {
@@ -21,7 +24,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
             "wires": [[address, int(bits)] for address, _, bits in (wire.partition("/") for wire in wires)],
             "mtu": mtu,
             "seed": site.seed,
-            "feedback": routing.options().get("link") == "feedback",
+            "feedback": options.get("link") == "feedback",
         },
         "interface": radio_interface(name, site.scenario.interface),
         "tun": TUN,
@@ -37,5 +40,5 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "notices": site.scenario.tcp_wants_notices,
         # if not, TCPs of the papers' years would follow RFC 6069
         "tcp_unreachable": site.scenario.tcp_hears_unreachable,
-        "options": routing.options(),
+        "options": options,
     }

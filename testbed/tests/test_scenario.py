@@ -43,6 +43,14 @@ def test_nodes_may_replace_hops(load):
     assert load("nodes = 4").positions() == load("hops = 3").positions()
 
 
+def test_only_dsr_has_the_route_errors_that_elfn_may_follow(load):
+    keys = 'hops = 2\nflows = [{from = "sta1", to = "sta3", traffic = "bulk", tcp = "elfn(notice=route-error)"}]'
+    error = message(load, f'{keys}\nrouting = "aodv"')
+    assert '"elfn(newreno, notice=route-error)" follows DSR\'s Route Errors, which routing = "aodv" has not; take' in error
+    assert load(f'{keys}\nrouting = "dsr"').tcp_wants_error_notices
+    assert not load(f'{keys.replace("route-error", "icmp")}\nrouting = "dsr"').tcp_wants_error_notices
+
+
 def test_a_cross_gets_a_flow_along_each_arm(load):
     flows = load('topology = "cross"\nhops = 4').flows
     assert [(f.source, f.target) for f in flows] == [("sta1", "sta5"), ("sta6", "sta9")]

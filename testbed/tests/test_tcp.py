@@ -16,7 +16,9 @@ from scenarios.tcp_names import microseconds, spelled_time, table
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 
-ELFN = {"probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack", "restore": "at-notice"}
+ELFN = {
+    "probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack", "restore": "at-notice", "notice": "icmp",
+}  # fmt: skip
 
 
 def problem(text):
@@ -84,6 +86,14 @@ def test_a_program_has_the_parameters_that_its_names_file_says(name):
         (
             'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "number"\ntext = "t"\ndefault = 2\nmin = 0\nmax = 1',
             'key "parameters.p.default": is not between min and max',
+        ),
+        *(
+            (
+                f'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "{kind}"\ntext = "t"\ndefault = {bound}\n'
+                f"min = {bound}\nmax = {bound}\nrtts = {rtts}",
+                'key "parameters.p.rtts": must be the least and the greatest multiple, of a time',
+            )
+            for kind, bound, rtts in (("time", '"1s"', 9), ("time", '"1s"', [9]), ("number", 1, [1, 9]))
         ),
     ],
 )
@@ -168,12 +178,13 @@ def test_the_kernels_own_need_no_struct_ops():
         ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
         ("x/own.bpf.o", '"x/own.bpf.o" is no name of a TCP; load the file first (manet tcp load FILE.o) and give its name'),
         ("elfn(prob=2s)", '"elfn" has no parameter "prob"; did you mean "probe"?'),
-        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave, restore'),
+        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave, restore, notice'),
         ("tahoe(alpha=1)", '"tahoe" has no parameter "alpha"; it has none'),
         ("elfn(probe=2)", "probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)"),
         ("elfn(probe=2m)", 'probe of elfn: "m" is no unit of time; use one of s, ms, us, min'),
-        ("elfn(probe=soon)", 'probe of elfn: "soon" is not a time, which is a number with its unit; give 100ms to 30s'),
-        ("elfn(probe=60s)", 'probe of elfn: "60s" is out of range; give 100ms to 30s'),
+        ("elfn(probe=soon)",
+         'probe of elfn: "soon" is not a time, which is a number with its unit; give 100ms to 30s, or 0.1 to 1000rtt'),
+        ("elfn(probe=60s)", 'probe of elfn: "60s" is out of range; give 100ms to 30s, or 0.1 to 1000rtt'),
         ("elfn(probe=2s, probe=3s)", '"elfn" has probe twice; remove one'),
         ("elfn(repair=windw)",
          'repair of elfn: "windw" is not known; use one of unchanged, window, initial (did you mean "window"?)'),
@@ -294,3 +305,37 @@ def test_the_loader_accepts_exactly_the_values_of_the_table(name, tmp_path):
             error = refusal(tmp_path, settings)
             case = (parameter.name, value, error)
             assert ("nowhere" if taken else parameter.key) in error and ("nowhere" in error) == taken, case
+
+
+def test_the_probe_interval_of_elfn_may_be_a_multiple_of_the_round_trip_time() -> None:
+    tcp = parse("elfn(newreno, probe=2.50rtt)")
+    assert tcp.spelled == "elfn(newreno, probe=2.5rtt)" and parse(tcp.in_full).settings() == tcp.settings()
+    settings = tcp.settings()["layers"][0]["parameters"]  # type: ignore[index]
+    assert (settings["probe_rtts"], "probe_us" in settings) == (2.5, False)
+    for text, error in {
+        "elfn(probe=0rtt)": '"0rtt" is out of range; give 100ms to 30s, or 0.1 to 1000rtt',
+        "elfn(probe=1001rtt)": '"1001rtt" is out of range',
+        "elfn(probe=2rtts)": '"rtts" is no unit of time',
+        "atcp(probe=2rtt)": '"rtt" is no unit of time',
+    }.items():
+        with pytest.raises(TcpError) as problem:
+            parse(text)
+        assert error in str(problem.value)
+
+
+@pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="kernel-tcp is not built (./setup.sh)")
+def test_the_loader_takes_a_multiple_of_the_round_trip_time(tmp_path):
+    for rtts, taken in ((0.1, True), (1000, True), (1001, False)):
+        settings = parse("elfn(probe=2rtt)").settings()
+        settings["layers"][0]["parameters"]["probe_rtts"] = rtts
+        error = refusal(tmp_path, settings)
+        assert ("nowhere" if taken else '"probe_rtts" must be a number from 0 to 1000') in error, rtts
+
+
+def test_elfn_follows_icmp_or_route_errors_never_both() -> None:
+    by_error, by_icmp = parse("elfn(newreno, notice=route-error)"), parse("elfn")
+    assert parse("elfn(notice=icmp)").settings() == by_icmp.settings()
+    assert (by_error.wants_error_notices, by_error.hears_unreachable) == (True, False)
+    assert (by_icmp.wants_error_notices, by_icmp.hears_unreachable) == (False, True)
+    with pytest.raises(TcpError, match='"both" is not known; use one of icmp, route-error'):
+        parse("elfn(notice=both)")

@@ -115,7 +115,7 @@ def test_a_name_is_shown_with_all_that_its_file_says(name, kernel, capsys):
 def test_a_whole_text_is_shown_with_its_meaning(kernel, capsys):
     text = output_of(capsys, "show", "elfn(vegas, probe=0.5s)")
     assert 'tcp = "elfn(vegas, probe=500ms)"' in text
-    of_elfn = "probe=500ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice"
+    of_elfn = "probe=500ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice, notice=icmp"
     assert f'tcp = "elfn(vegas(alpha=1, beta=3, gamma=1), {of_elfn})"' in text
     shown = json.loads(output_of(capsys, "show", "--json", "elfn(vegas, probe=0.5s)"))
     assert shown["settings"]["layers"][0]["parameters"]["probe_us"] == 500_000

@@ -1,6 +1,7 @@
 """Flows with TCPs of their own in a real run: the kernel's view of their sockets, and the run's files."""
 
 import csv
+import itertools
 import json
 import re
 import subprocess
@@ -159,5 +160,42 @@ def test_a_layer_of_one_flow_acts_on_that_flow(tmp_path):
         rows = [row for row in csv.DictReader(file) if row["event"] and row["station"] == "sta1"]
     seen = [row["event"] for row in rows if row["dport"] == "5201"]
     assert {"notice", "stand-by"} <= set(seen) and seen.count("probe") > 3, rows
-    parameters = "probe=300ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice"
+    parameters = "probe=300ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice, notice=icmp"
     assert run_json(tmp_path / "run")["tcp"]["flow1"] == f"elfn(newreno, {parameters})"
+
+
+def events_of(run: Path, station: str, port: int) -> list[dict]:
+    with (run / "tcp.csv").open() as file:
+        return [row for row in csv.DictReader(file) if row["event"] and (row["station"], row["dport"]) == (station, str(port))]
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+@pytest.mark.skipif(missing_struct_ops() != "", reason=missing_struct_ops())
+def test_elfn_answers_the_route_error_of_a_salvaged_packet_with_a_probe(tmp_path):
+    """sta2 has two ways to sta5, over sta3 and over sta4, and each is cut while the other is there: whichever carries the data,
+    one cut meets it, and sta2 salvages. The acknowledgement of the salvaged segment does not end the stand-by (probe-ack)."""
+    positions = [[0, 150], [200, 150], [400, 250], [400, 50], [600, 150]]  # m; 224 m to and from the two relays
+    cuts = [(3, "sta3", False), (5, "sta3", True), (7, "sta4", False)]
+    keys = {
+        "hops": None, "topology": "positions", "positions": positions, "routing": "dsr", "duration": 12,
+        "flows": [{"from": "sta1", "to": "sta5", "tcp": "elfn(newreno, notice=route-error, probe=100ms, leave=probe-ack)"}],
+        "events": [{"at": at, "power": station, "on": on} for at, station, on in cuts],
+    }  # fmt: skip
+    result = Background(chain(**keys), tmp_path / "run").result()
+    assert result.status == "complete", result.error
+    run = tmp_path / "run"
+    notes = [json.loads(line) for line in (run / "routing" / "sta2.jsonl").read_text().splitlines()]
+    about_salvaged = [
+        note for note, after in itertools.pairwise(notes) if (note["event"], after["event"]) == ("route-error", "salvage")
+    ]
+    assert about_salvaged, [note["event"] for note in notes]
+    seen = events_of(run, "sta1", 5201)
+    notices = [row["detail"] for row in seen if row["event"] == "notice"]
+    assert f"route-error seq={about_salvaged[0]['seq']}" in notices and not any("unreachable" in notice for notice in notices)
+    names = [row["event"] for row in seen if row["event"] != "window"]
+    begin = names.index("stand-by", names.index("notice"))
+    assert "probe" in names[begin : names.index("repair", begin)], names
+    # on the air: DSR (48), its next header ICMP (1), from sta2 to the source
+    assert captured(run, "sta1", "ip proto 48 and src host 10.0.0.2 and dst host 10.0.0.1 and ip[20] = 1")

@@ -5,6 +5,7 @@
 //! broken link cuts every path that contains it. No path visits a node twice or returns here. A full cache removes the
 //! least recently used path (ns-2: the oldest).
 
+use crate::lifetime::Lifetime;
 use manet_engine::{Duration, Instant};
 use manet_routing::Node;
 use std::net::Ipv4Addr;
@@ -21,6 +22,7 @@ pub struct Route {
 #[derive(Clone, Debug)]
 struct Path {
     route: Route,
+    learnt: Instant,
     /// Time at which it was learnt or last used.
     used: Instant,
 }
@@ -31,16 +33,16 @@ pub struct Cache {
     node: Node,
     max_paths: usize,
     max_hops: usize,
-    timeout: Duration,
+    lifetime: Lifetime,
     paths: Vec<Path>,
     /// Whether the cache has changed since [`Self::take_changed`].
     changed: bool,
 }
 
 impl Cache {
-    /// At most `max_paths` paths of `max_hops` hops, each kept for `timeout` after its last use (RouteCacheTimeout).
-    pub fn new(node: Node, max_paths: usize, max_hops: usize, timeout: Duration) -> Self {
-        Self { node, max_paths, max_hops, timeout, paths: Vec::new(), changed: false }
+    /// At most `max_paths` paths of `max_hops` hops, each kept for `lifetime` after its last use.
+    pub fn new(node: Node, max_paths: usize, max_hops: usize, lifetime: Lifetime) -> Self {
+        Self { node, max_paths, max_hops, lifetime, paths: Vec::new(), changed: false }
     }
 
     /// Learns a path, cut before a repeated node and to the maximum length. False: nothing is left of it.
@@ -72,7 +74,7 @@ impl Cache {
             let oldest = (0..self.paths.len()).min_by_key(|i| self.paths[*i].used);
             oldest.map(|i| self.paths.remove(i));
         }
-        self.paths.push(Path { route, used: now });
+        self.paths.push(Path { route, learnt: now, used: now });
         self.changed = true;
     }
 
@@ -92,13 +94,14 @@ impl Cache {
     /// Index of the path, and the number of its hops to the destination.
     fn best(&self, now: Instant, destination: Ipv4Addr) -> Option<(usize, usize)> {
         let hops_to = |path: &Path| path.route.hops.iter().position(|h| *h == destination);
-        let fresh = self.paths.iter().enumerate().filter(|(_, p)| now.since(p.used) < self.timeout);
+        let timeout = self.lifetime.timeout(now);
+        let fresh = self.paths.iter().enumerate().filter(|(_, p)| now.since(p.used) < timeout);
         let reaching = fresh.filter_map(|(i, p)| hops_to(p).map(|at| (i, at + 1, p.used)));
         reaching.min_by_key(|(_, len, used)| (*len, std::cmp::Reverse(*used))).map(|(i, len, _)| (i, len))
     }
 
     /// Removes the link `from` - `to` (RFC 4728, 8.3.5): cuts every path before `to`. True: a path was cut.
-    pub fn remove_link(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> bool {
+    pub fn remove_link(&mut self, now: Instant, from: Ipv4Addr, to: Ipv4Addr) -> bool {
         let own = self.node.address;
         let crosses = |hops: &[Ipv4Addr]| {
             (0..hops.len()).find(|i| hops[*i] == to && (if *i == 0 { own } else { hops[i - 1] }) == from)
@@ -107,6 +110,7 @@ impl Cache {
         for path in &mut self.paths {
             if let Some(at) = crosses(&path.route.hops) {
                 path.route = path.route.up_to(at);
+                self.lifetime.broke(now, path.learnt);
                 cut = true;
             }
         }
@@ -135,7 +139,7 @@ impl Cache {
     }
 
     fn expire(&mut self, now: Instant) {
-        let timeout = self.timeout;
+        let timeout = self.lifetime.timeout(now);
         self.paths.retain(|p| now.since(p.used) < timeout);
     }
 
@@ -145,7 +149,8 @@ impl Cache {
 
     /// The paths with their remaining lifetimes.
     pub fn paths(&self, now: Instant) -> impl Iterator<Item = (&Route, Duration)> {
-        self.paths.iter().map(move |p| (&p.route, (p.used + self.timeout) - now))
+        let timeout = self.lifetime.timeout(now);
+        self.paths.iter().map(move |p| (&p.route, (p.used + timeout) - now))
     }
 
     /// Number of paths.
@@ -201,6 +206,10 @@ mod tests {
     }
 
     fn cache(max_paths: usize) -> Cache {
+        cache_with(max_paths, false)
+    }
+
+    fn cache_with(max_paths: usize, adaptive: bool) -> Cache {
         let node = Node {
             number: 1,
             address: ip(OWN),
@@ -213,7 +222,7 @@ mod tests {
             restarted: false,
             notices: false,
         };
-        Cache::new(node, max_paths, 15, Duration::from_secs(300))
+        Cache::new(node, max_paths, 15, Lifetime::new(Duration::from_secs(300), adaptive))
     }
 
     fn found(cache: &mut Cache, to: u8) -> Option<Vec<Ipv4Addr>> {
@@ -243,12 +252,12 @@ mod tests {
         let mut cache = cache(64);
         cache.add(at(0), &hops(&[2, 3, 4]), false);
         cache.add(at(0), &hops(&[5, 4, 3]), false);
-        assert!(cache.remove_link(ip(3), ip(4)));
+        assert!(cache.remove_link(at(1), ip(3), ip(4)));
         assert_eq!(found(&mut cache, 4), Some(hops(&[5, 4])));
         assert_eq!(found(&mut cache, 3), Some(hops(&[2, 3])));
-        assert!(cache.remove_link(ip(OWN), ip(2)));
+        assert!(cache.remove_link(at(1), ip(OWN), ip(2)));
         assert_eq!(found(&mut cache, 3), Some(hops(&[5, 4, 3])));
-        assert!(!cache.remove_link(ip(3), ip(4)));
+        assert!(!cache.remove_link(at(1), ip(3), ip(4)));
     }
 
     #[test]
@@ -266,6 +275,19 @@ mod tests {
         assert!(cache.find(at(299), ip(2)).is_some());
         assert!(cache.peek(at(598), ip(2)).is_some());
         assert!(cache.peek(at(599), ip(2)).is_none());
+    }
+
+    #[test]
+    fn a_broken_path_shortens_the_lives_of_the_others_if_the_time_out_is_adaptive() {
+        // a path that lived for 8 s: 1.25 x 8 = 10 s
+        for (adaptive, kept) in [(false, true), (true, false)] {
+            let mut cache = cache_with(64, adaptive);
+            cache.add(at(0), &hops(&[2, 3]), false);
+            cache.add(at(4), &hops(&[5, 6]), false);
+            assert!(cache.remove_link(at(8), ip(2), ip(3)));
+            assert!(cache.peek(at(13), ip(6)).is_some());
+            assert_eq!(cache.peek(at(14), ip(6)).is_some(), kept);
+        }
     }
 
     #[test]
@@ -300,7 +322,7 @@ mod tests {
                 cache.add(at(0), &hops(path), *external);
             }
             for (from, to) in &cuts {
-                cache.remove_link(ip(*from), ip(*to));
+                cache.remove_link(at(0), ip(*from), ip(*to));
             }
             prop_assert!(cache.len() <= 16);
             for (route, _) in cache.paths(at(0)) {

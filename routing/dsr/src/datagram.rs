@@ -94,9 +94,21 @@ impl Datagram {
         Self { options: Vec::new(), ..self.clone() }.to_bytes()
     }
 
-    /// Whether the packet has only DSR options.
+    /// Whether the packet has more than DSR options.
+    pub fn has_payload(&self) -> bool {
+        self.next != NO_NEXT || self.options.is_empty()
+    }
+
+    /// Whether the packet is DSR's own: only options, or a Route Error with its notice ([`Self::put_notice`]).
     pub fn is_control(&self) -> bool {
-        self.next == NO_NEXT && !self.options.is_empty()
+        let is_error = |o: &Opt| matches!(o, Opt::Error(_));
+        !self.has_payload() || self.next == protocol::ICMP && self.options.iter().any(is_error)
+    }
+
+    /// Takes the payload of an ICMP message (RFC 4728, section 6.1: the header may precede any).
+    pub fn put_notice(&mut self, message: &ipv4::Packet) {
+        self.next = message.protocol();
+        self.payload = message.payload().to_vec();
     }
 
     /// IP source.

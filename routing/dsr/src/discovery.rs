@@ -14,12 +14,21 @@ pub struct Pace {
     pub nonpropagating: bool,
     /// Wait after the non-propagating request (NonpropRequestTimeout).
     pub nonprop_timeout: Duration,
-    /// Wait after the first propagating request (RequestPeriod); each further one doubles it.
+    /// Wait after the first propagating request (RequestPeriod).
     pub period: Duration,
+    /// Factor of the wait after each further one.
+    pub backoff: u32,
     /// Upper bound of the wait (MaxRequestPeriod).
     pub max_period: Duration,
     /// Propagating requests after the first (MaxRequestRexmt).
     pub retries: u32,
+}
+
+impl Pace {
+    /// The wait after one of `wait`.
+    fn after(&self, wait: Duration) -> Duration {
+        (wait * u64::from(self.backoff)).min(self.max_period)
+    }
 }
 
 /// The next action of a discovery.
@@ -72,7 +81,7 @@ impl Discoveries {
         let (step, sent, first, wait) = if ask_neighbours {
             (Step::Neighbours, 0, pace.nonprop_timeout, wait)
         } else {
-            (Step::Network, 1, wait, (wait + wait).min(pace.max_period))
+            (Step::Network, 1, wait, pace.after(wait))
         };
         self.targets.insert(target, Discovery { sent, wait, at: now + first, given_up: false, idle: false });
         Some(step)
@@ -106,7 +115,7 @@ impl Discoveries {
             }
             discovery.sent += 1;
             discovery.at = now + discovery.wait;
-            discovery.wait = (discovery.wait + discovery.wait).min(self.pace.max_period);
+            discovery.wait = self.pace.after(discovery.wait);
             return Some((target, Step::Network));
         }
     }
@@ -141,6 +150,7 @@ mod tests {
         nonpropagating: true,
         nonprop_timeout: Duration::from_millis(30),
         period: Duration::from_millis(500),
+        backoff: 2,
         max_period: Duration::from_secs(10),
         retries: 16,
     };
@@ -171,6 +181,17 @@ mod tests {
         let mut discoveries = Discoveries::new(Pace { nonpropagating: false, ..PACE });
         assert_eq!(discoveries.start(at(0), T), Some(Step::Network));
         for ms in [500, 1500, 3500] {
+            assert_eq!(discoveries.next_timeout(), Some(at(ms)));
+            assert_eq!(discoveries.due(at(ms), |_| true), Some((T, Step::Network)));
+        }
+    }
+
+    #[test]
+    fn with_ns_2s_factor_of_four_the_maximum_is_reached_by_the_fourth_request() {
+        // 0.5 s x 4^n: 0.5, 2, 8, then 10 s each
+        let mut discoveries = Discoveries::new(Pace { nonpropagating: false, backoff: 4, ..PACE });
+        assert_eq!(discoveries.start(at(0), T), Some(Step::Network));
+        for ms in [500, 2500, 10_500, 20_500, 30_500] {
             assert_eq!(discoveries.next_timeout(), Some(at(ms)));
             assert_eq!(discoveries.due(at(ms), |_| true), Some((T, Step::Network)));
         }

@@ -8,6 +8,7 @@ mod delayed;
 pub mod discovery;
 mod duplicates;
 mod gratuitous;
+mod lifetime;
 pub mod machine;
 pub mod maintenance;
 mod neighbours;

@@ -10,6 +10,7 @@ use crate::delayed::Queue;
 use crate::discovery::{self, Discoveries};
 use crate::duplicates::Duplicates;
 use crate::gratuitous::Gratuitous;
+use crate::lifetime::Lifetime;
 use crate::maintenance::{self, Maintenance};
 use crate::neighbours::Neighbours;
 use crate::options::{self, Link, Options};
@@ -179,7 +180,7 @@ impl Protocol for Dsr {
         let request_id = (rng.next_u64() as u16).wrapping_add(if node.restarted { 0x8000 } else { 0 });
         let by_acks = options.link == Link::Ack || !node.feedback;
         Ok(Self {
-            cache: Cache::new(node.clone(), options.cache_paths, options.max_hops, options.cache_timeout),
+            cache: Cache::new(node.clone(), options.cache_paths, options.max_hops, lifetime(&options)),
             neighbours: Neighbours::default(),
             arp: Resolver::new(&node, options.arp),
             held: Held::new(options.send_buffer, options.send_buffer, options.send_buffer_timeout),
@@ -288,11 +289,16 @@ impl Dsr {
     }
 }
 
+fn lifetime(options: &Options) -> Lifetime {
+    Lifetime::new(options.cache_timeout, options.adaptive_timeout)
+}
+
 fn discovery_pace(options: &Options) -> discovery::Pace {
     discovery::Pace {
         nonpropagating: options.nonpropagating,
         nonprop_timeout: options.nonprop_timeout,
         period: options.request_period,
+        backoff: options.request_backoff,
         max_period: options.max_request_period,
         retries: options.max_request_rexmt,
     }

@@ -37,6 +37,9 @@ keys! {
         pub nonpropagating: bool = true;
         /// Whether a packet whose link broke is sent along another cached route (3.4.1).
         pub salvage: bool = true;
+        /// Whether a Route Error carries a notice about the TCP packet that met the broken link, to the packet's source (Holland and
+        /// Vaidya, 1999, section 6). A flow's `elfn(notice=route-error)` sets it.
+        pub error_notices: bool = false;
         /// Whether routes are learned from overheard frames (3.3.1).
         pub snoop: bool = true;
         /// Whether routes are learned from the source routes of data (3.3.1). False: from requests, replies and errors only, as in
@@ -53,6 +56,9 @@ keys! {
         /// RouteCacheTimeout.
         #[serde(with = "seconds")]
         pub cache_timeout: Duration = Duration::from_secs(300) => above(0.0);
+        /// Whether the cache's time-out follows the lifetimes of the routes that broke here (`cache_timeout` is then the maximum):
+        /// Holland and Vaidya, 1999, section 5.2 propose to adjust it to the rate of route failures.
+        pub adaptive_timeout: bool = false;
         /// Maximum number of paths in the route cache.
         pub cache_paths: usize = 64 => within(1.0, MAX_PATHS);
         /// Maximum number of packets that wait for routes.
@@ -66,7 +72,9 @@ keys! {
         /// RequestPeriod.
         #[serde(with = "seconds")]
         pub request_period: Duration = Duration::from_millis(500) => above(0.0);
-        /// MaxRequestPeriod.
+        /// Factor by which the wait grows with each request: 2 by RFC 4728, 4.3; 4 in ns-2 (dsragent.cc, BackOffTest).
+        pub request_backoff: u32 = 2 => within(1.0, 16.0);
+        /// MaxRequestPeriod: the maximum wait between two requests.
         #[serde(with = "seconds")]
         pub max_request_period: Duration = Duration::from_secs(10) => above(0.0);
         /// MaxRequestRexmt.

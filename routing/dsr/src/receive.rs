@@ -50,7 +50,7 @@ impl Dsr {
         if self.options.snoop {
             for error in errors(&packet) {
                 if let What::NodeUnreachable(node) = error.what {
-                    self.cache.remove_link(error.source, node);
+                    self.cache.remove_link(now, error.source, node);
                 }
             }
             if self.teaches(&packet) {
@@ -134,7 +134,7 @@ impl Dsr {
     fn receive_errors(&mut self, now: Instant, packet: &Datagram) {
         for error in errors(packet) {
             if let What::NodeUnreachable(node) = error.what {
-                self.cache.remove_link(error.source, node);
+                self.cache.remove_link(now, error.source, node);
             }
             // an error in a request is for all nodes; one for this node came separately before
             if error.destination == self.own() && packet.request().is_none() {
@@ -260,7 +260,10 @@ impl Dsr {
     fn arrived(&mut self, now: Instant, packet: Datagram) {
         self.relay_errors(now, &packet);
         if packet.is_control() {
-            return self.count("control-received");
+            self.count("control-received");
+        }
+        if !packet.has_payload() {
+            return;
         }
         self.deliver(&packet);
     }

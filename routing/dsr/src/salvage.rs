@@ -7,7 +7,7 @@ use crate::receive::errors;
 use crate::reported::Reported;
 use crate::wire::{Opt, RouteError, SourceRoute, What};
 use manet_engine::Instant;
-use manet_routing::packet::icmp;
+use manet_routing::packet::{icmp, ipv4};
 use manet_routing::{Bytes, Mac, Note, Output};
 use std::net::Ipv4Addr;
 
@@ -79,7 +79,7 @@ impl Dsr {
         self.count("links-broken");
         self.note("link-broken", next, how);
         let own = self.own();
-        self.cache.remove_link(own, next);
+        self.cache.remove_link(now, own, next);
         if let Some(maintenance) = &mut self.maintenance {
             packets.extend(maintenance.broken(next));
         }
@@ -197,6 +197,7 @@ impl Dsr {
     /// packet.
     pub(crate) fn send_error(&mut self, now: Instant, packet: &Datagram, what: What) {
         let (origin, salvage) = (packet.origin(), packet.salvage());
+        let broken = matches!(what, What::NodeUnreachable(_));
         let mut hops = packet.return_path(self.own());
         if let Some(at) = hops.iter().position(|h| *h == origin) {
             hops.truncate(at + 1);
@@ -221,7 +222,24 @@ impl Dsr {
             }
         }
         self.count("errors-sent");
-        self.send_control(now, options, hops);
+        let Some(destination) = hops.last().copied() else { return self.count("no-way-back") };
+        let mut report = Datagram::control(self.own(), destination, self.next_ip_id(), options);
+        if self.options.error_notices && broken && origin == packet.source() {
+            self.notice_in(&mut report, packet);
+        }
+        self.send_over(now, report, &Route { hops, external: false });
+    }
+
+    /// Puts the notice about `packet` into the Route Error to its source. Of a salvaged packet only the salvaging node gets
+    /// the error.
+    fn notice_in(&mut self, report: &mut Datagram, packet: &Datagram) {
+        let plain = packet.plain();
+        let Some(message) = icmp::route_error(&plain, self.own()) else { return };
+        let Some(message) = ipv4::Packet::parse(&message) else { return };
+        report.put_notice(&message);
+        self.count("error-notices-sent");
+        let (event, about, value) = ("route-error".to_owned(), packet.destination(), u64::from(packet.next()));
+        self.put(Output::Note(Note { event, about, value, via: None, packet: Some(plain) }));
     }
 
     /// Relays an error of this node that did not arrive and came back behind an error for this node (8.3.5).

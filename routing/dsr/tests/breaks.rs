@@ -3,7 +3,7 @@
 
 mod net;
 use manet_dsr::options::Link;
-use manet_dsr::wire::{Opt, What};
+use manet_dsr::wire::{Opt, SourceRoute, What};
 use manet_dsr::Options;
 use manet_routing::packet::ipv4::{self, protocol};
 use manet_routing::{Bytes, Input, Output};
@@ -70,6 +70,92 @@ fn without_salvage_the_packet_is_dropped_and_its_source_gets_icmp() {
     assert_eq!(dead.as_ref().map(|d| d.0.as_slice()), Some(quoted.bytes()));
     let via = net.outputs(1).find_map(|o| if let Output::Note(n) = o { n.via } else { None });
     assert_eq!(via, Some(ip(2)));
+}
+
+/// TCP from port 5001 to 80, sequence number 258.
+fn tcp(from: u64, to: u64, id: u16) -> Bytes {
+    let mut bytes = udp(ip(from), ip(to), id, b"hello, TCP");
+    bytes.0[9] = protocol::TCP;
+    bytes.0[20..28].copy_from_slice(&[0x13, 0x89, 0, 80, 0, 0, 1, 2]);
+    ipv4::repair(&mut bytes.0);
+    bytes
+}
+
+fn with_error_notices() -> Options {
+    Options { error_notices: true, ..Options::default() }
+}
+
+/// The ICMP messages that a node's stack gets: type, code and quoted packet.
+fn icmp_at(net: &Net, n: u64) -> Vec<([u8; 2], Vec<u8>)> {
+    let of = |o: &Output| {
+        let Output::Deliver { bytes } = o else { return None };
+        let message = ipv4::Packet::parse(bytes).filter(|p| p.protocol() == protocol::ICMP)?;
+        let payload = message.payload();
+        assert_eq!((message.destination(), manet_routing::packet::checksum(payload)), (ip(n), 0));
+        Some(([payload[0], payload[1]], payload[8..].to_vec()))
+    };
+    net.outputs(n).filter_map(of).collect()
+}
+
+#[test]
+fn the_source_of_a_salvaged_packet_gets_a_notice_in_the_route_error_and_no_other_node_does() {
+    // Holland and Vaidya, section 6: the route failure message carries the addresses, ports and sequence number
+    let mut net = with_detour(&with_error_notices());
+    net.cut(2, 3);
+    net.handle(1, Input::Packet { bytes: tcp(1, 4, 3) });
+    net.run(at(2010));
+    assert_eq!((net.delivered(4), net.notes(2, "salvage")), (vec![1, 2, 3], vec![(ip(4), 1)]));
+    let notices = icmp_at(&net, 1);
+    let [([253, 2], quoted)] = notices.as_slice() else { panic!("{notices:?}") };
+    let header_and_ports = [&quoted[12..20], &quoted[20..]].concat();
+    assert_eq!(header_and_ports, [10, 0, 0, 1, 10, 0, 0, 4, 0x13, 0x89, 0, 80, 0, 0, 1, 2]);
+    assert!((2..=6).all(|n| icmp_at(&net, n).is_empty()));
+    assert_eq!((net.counter(1, "errors-received"), net.counter(2, "error-notices-sent")), (1, 1));
+    assert_eq!((net.notes(2, "route-error"), net.total("icmp-sent")), (vec![(ip(4), 6)], 0));
+    assert_ne!(net.path(1, 4), Some(vec![ip(2), ip(3), ip(4)]));
+}
+
+#[test]
+fn a_route_error_is_without_notice_by_default_and_for_other_protocols_than_tcp() {
+    for (options, bytes) in [(Options::default(), tcp(1, 4, 3)), (with_error_notices(), udp(ip(1), ip(4), 3, b"x"))] {
+        let mut net = with_detour(&options);
+        net.cut(2, 3);
+        net.handle(1, Input::Packet { bytes });
+        net.run(at(2010));
+        assert_eq!((net.counter(1, "errors-received"), icmp_at(&net, 1).len()), (1, 0));
+        assert_eq!(net.total("error-notices-sent"), 0);
+    }
+}
+
+#[test]
+fn the_second_break_of_a_salvaged_packet_is_reported_to_the_salvaging_node_only() {
+    let mut net = with_detour(&with_error_notices());
+    net.cut(2, 3);
+    net.cut(5, 6);
+    net.handle(1, Input::Packet { bytes: tcp(1, 4, 3) });
+    net.run(at(2020));
+    assert_eq!((net.counter(1, "errors-received"), net.counter(2, "errors-received")), (1, 1));
+    assert_eq!((net.total("error-notices-sent"), icmp_at(&net, 2).len()), (1, 0));
+    // the packet is lost at node 5, which answers as without notices (8.3.6: no further salvage)
+    let kinds: Vec<[u8; 2]> = icmp_at(&net, 1).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, [[253, 2], [3, 1]]);
+}
+
+#[test]
+fn a_route_error_with_a_notice_that_cannot_be_sent_starts_no_discovery() {
+    let mut net = with_detour(&with_error_notices());
+    net.cut(2, 3);
+    net.cut(1, 2);
+    let mut packet = manet_dsr::datagram::Datagram::parse(&tcp(1, 4, 3)).unwrap();
+    let (addresses, segments_left) = (vec![ip(2), ip(3)], 1);
+    let route = SourceRoute { first_external: false, last_external: false, salvage: 0, segments_left, addresses };
+    packet.options.push(Opt::SourceRoute(route));
+    let requests = net.total("requests-to-neighbours");
+    net.handle(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+    net.run(at(2500));
+    assert_eq!((net.delivered(4), net.counter(2, "error-notices-sent")), (vec![1, 2, 3], 1));
+    assert_eq!((net.counter(2, "control-lost"), net.total("requests-to-neighbours")), (1, requests));
+    assert!(icmp_at(&net, 1).is_empty());
 }
 
 #[test]

@@ -1,8 +1,7 @@
-//! ICMP destination unreachable (RFC 792): host, for packets dropped for lack of a route, and fragmentation needed. Also a
-//! message of our own (formats/routing.md), in a type reserved for experiments (RFC 4727, section 3.2): [`Notice`]. It
-//! lists
-//! the forwarded data after the quoted packet as in RFC 4884: length of the quote in the header's sixth byte, the quote
-//! padded to 128 bytes, then an extension structure with one object.
+//! ICMP destination unreachable (RFC 792): host, for packets dropped for lack of a route, and fragmentation needed. Also
+//! messages of our own (formats/routing.md), in a type reserved for experiments (RFC 4727, section 3.2): [`Notice`] and
+//! [`route_error`]. `restored` lists the forwarded data after the quoted packet as in RFC 4884: length of the quote in the
+//! header's sixth byte, the quote padded to 128 bytes, then an extension structure with one object.
 
 use super::{checksum, ipv4};
 use serde::{Deserialize, Serialize};
@@ -10,11 +9,14 @@ use std::net::Ipv4Addr;
 
 const UNREACHABLE: u8 = 3;
 const EXPERIMENT: u8 = 253;
+/// Code of [`route_error`].
+const ROUTE_ERROR: u8 = 2;
 const NETWORK: u8 = 0;
 const HOST: u8 = 1;
 const FRAGMENTATION_NEEDED: u8 = 4;
 /// The error quotes as much as fits into 576 bytes in total, as the kernel's (RFC 1812, section 4.3.2.3).
 const MAX_LEN: usize = 576;
+const MAX_QUOTE: usize = MAX_LEN - ipv4::HEADER_LEN - 8;
 
 /// RFC 4884, section 3: the quote before extensions is at least this long, padded with zeros.
 const QUOTE: usize = 128;
@@ -63,16 +65,26 @@ impl Notice {
 /// The error about `packet`, from `from` to the packet's source. `None` if RFC 1122, section 3.2.2 forbids one: about an
 /// ICMP error, a fragment other than the first, a broadcast or multicast, or with a source that is no single host.
 pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
-    error([UNREACHABLE, HOST], packet, from, &[])
+    error([UNREACHABLE, HOST], packet, from, &[], MAX_QUOTE)
 }
 
 /// The notice about `packet`, from `from` to the packet's source; `None` as for [`host_unreachable`]. It differs from that
 /// error in type, code and the list of restored data (the first [`MAX_RANGES`] ranges).
 pub fn notice(kind: &Notice, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
-    error(kind.kind(), packet, from, kind.restored())
+    let restored = kind.restored();
+    error(kind.kind(), packet, from, restored, if restored.is_empty() { MAX_QUOTE } else { QUOTE })
 }
 
-fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, restored: &[Range]) -> Option<Vec<u8>> {
+/// The explicit link failure notification of Holland and Vaidya (MobiCom 1999, section 6), payload of a Route Error about
+/// the next hop of `packet`, which may have been salvaged: as [`host_unreachable`] in another type, with the fields that the
+/// paper's message carries (addresses, ports and sequence number), which are the header and eight bytes. `None` as for
+/// [`host_unreachable`], and if the packet is not TCP.
+pub fn route_error(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
+    let about = ipv4::Packet::parse(packet).filter(|p| p.protocol() == ipv4::protocol::TCP)?;
+    error([EXPERIMENT, ROUTE_ERROR], packet, from, &[], about.header_len() + 8)
+}
+
+fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, restored: &[Range], max_quote: usize) -> Option<Vec<u8>> {
     let about = ipv4::Packet::parse(packet)?;
     let (source, destination) = (about.source(), about.destination());
     let single = |a: Ipv4Addr| !(a.is_broadcast() || a.is_multicast() || a.is_unspecified());
@@ -84,7 +96,6 @@ fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, restored: &[Range]) -> Op
     {
         return None;
     }
-    let max_quote = if restored.is_empty() { MAX_LEN - ipv4::HEADER_LEN - 8 } else { QUOTE };
     let mut quoted = about.bytes()[..about.bytes().len().min(max_quote)].to_vec();
     let mut rest = [0; 4];
     if !restored.is_empty() {
@@ -214,6 +225,17 @@ mod tests {
             assert_eq!((&bytes[28..], checksum(&bytes[20..])), (about.as_slice(), 0));
         }
         assert_eq!(notice(&Notice::Held, &packet(ipv4::protocol::TCP, &[0; 1400]), US).unwrap().len(), 576);
+    }
+
+    #[test]
+    fn the_notice_of_a_route_error_quotes_addresses_ports_and_sequence_number_of_tcp() {
+        let about = packet(ipv4::protocol::TCP, &[7; 1400]);
+        let bytes = route_error(&about, US).unwrap();
+        // 20 of IP, 8 of ICMP, 20 + 8 of the quote
+        assert_eq!((bytes.len(), &bytes[12..22]), (56, [10, 0, 0, 9, 10, 0, 0, 1, 253, 2].as_slice()));
+        assert_eq!((&bytes[28..], checksum(&bytes[20..]), &bytes[24..28]), (&about[..28], 0, [0; 4].as_slice()));
+        assert_eq!(route_error(&packet(ipv4::protocol::UDP, &[7; 20]), US), None);
+        assert!(!is_unreachable_tcp(&bytes), "the kernel's TCP does not act on it (RFC 6069)");
     }
 
     /// The ranges of the one object behind the quote (RFC 4884).
