@@ -225,6 +225,17 @@ def test_every_scenario_of_the_project_loads(path):
     assert load(path).cells[0].scenario.flows
 
 
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", sorted({name for name in names() if name.startswith("hv-")} - {"hv-fig1", "hv-patterns"}))
+def test_holland_and_vaidya_s_patterns_are_the_same_at_every_speed(name, quick):
+    """Section 2. (hv-fig1 is static, hv-patterns repeats runs of ns-2.) A pattern of 3600 m takes 120 s at 30 m/s, section 5.1."""
+    scenarios = [cell.scenario for cell in load(find(name), Request(quick=quick)).cells]
+    (travelled,) = {round(scenario.duration * scenario.speed, 6) for scenario in scenarios}
+    assert travelled <= 3600 if quick else travelled == 3600
+    assert {scenario.warmup for scenario in scenarios} == {0}
+    assert max(scenario.traffic_seconds() for scenario in scenarios) <= (600 if quick else 1805)
+
+
 def test_hv_fig1_has_ten_hops_three_variants_and_five_seeds():
     full = load(find("hv-fig1"))
     assert full.axes == {"hops": list(range(1, 11))}
