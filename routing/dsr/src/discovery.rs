@@ -14,8 +14,10 @@ pub struct Pace {
     pub nonpropagating: bool,
     /// Wait after the non-propagating request (NonpropRequestTimeout).
     pub nonprop_timeout: Duration,
-    /// Wait after the first propagating request (RequestPeriod); each further one doubles it.
+    /// Wait after the first propagating request (RequestPeriod).
     pub period: Duration,
+    /// Factor from one wait to the next.
+    pub backoff: u64,
     /// Upper bound of the wait (MaxRequestPeriod).
     pub max_period: Duration,
     /// Propagating requests after the first (MaxRequestRexmt).
@@ -72,7 +74,7 @@ impl Discoveries {
         let (step, sent, first, wait) = if ask_neighbours {
             (Step::Neighbours, 0, pace.nonprop_timeout, wait)
         } else {
-            (Step::Network, 1, wait, (wait + wait).min(pace.max_period))
+            (Step::Network, 1, wait, (wait * pace.backoff).min(pace.max_period))
         };
         self.targets.insert(target, Discovery { sent, wait, at: now + first, given_up: false, idle: false });
         Some(step)
@@ -106,7 +108,7 @@ impl Discoveries {
             }
             discovery.sent += 1;
             discovery.at = now + discovery.wait;
-            discovery.wait = (discovery.wait + discovery.wait).min(self.pace.max_period);
+            discovery.wait = (discovery.wait * self.pace.backoff).min(self.pace.max_period);
             return Some((target, Step::Network));
         }
     }
@@ -141,6 +143,7 @@ mod tests {
         nonpropagating: true,
         nonprop_timeout: Duration::from_millis(30),
         period: Duration::from_millis(500),
+        backoff: 2,
         max_period: Duration::from_secs(10),
         retries: 16,
     };
@@ -164,6 +167,17 @@ mod tests {
         assert_eq!(times[..7], [30, 530, 1530, 3530, 7530, 15_530, 25_530]);
         assert_eq!((sent.len(), sent[17].1), (18, Step::GiveUp));
         assert!(sent[..17].iter().all(|(_, step)| *step == Step::Network));
+    }
+
+    #[test]
+    fn waits_of_ns2_are_two_seconds_then_eight_then_ten() {
+        // requesttable.cc: 0.5 s * 4^n, at most 10 s; the request to the neighbours is the one with n = 0
+        let mut discoveries = Discoveries::new(Pace { period: Duration::from_secs(2), backoff: 4, ..PACE });
+        discoveries.start(at(0), T);
+        for ms in [30, 2030, 10_030, 20_030, 30_030] {
+            assert_eq!(discoveries.next_timeout(), Some(at(ms)));
+            assert_eq!(discoveries.due(at(ms), |_| true), Some((T, Step::Network)));
+        }
     }
 
     #[test]

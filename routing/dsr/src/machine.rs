@@ -276,6 +276,7 @@ fn discovery_pace(options: &Options) -> discovery::Pace {
         nonpropagating: options.nonpropagating,
         nonprop_timeout: options.nonprop_timeout,
         period: options.request_period,
+        backoff: options.request_backoff.into(),
         max_period: options.max_request_period,
         retries: options.max_request_rexmt,
     }

@@ -65,6 +65,8 @@ keys! {
         /// MaxRequestPeriod.
         #[serde(with = "seconds")]
         pub max_request_period: Duration = Duration::from_secs(10) => above(0.0);
+        /// Factor from one wait to the next, up to `max_request_period`: 2 (4.3). CMU's DSR and ns-2 have 4 (requesttable.cc).
+        pub request_backoff: u32 = 2 => within(1.0, 16.0);
         /// MaxRequestRexmt.
         pub max_request_rexmt: u32 = 16 => up_to(65_535.0);
         /// DiscoveryHopLimit.
