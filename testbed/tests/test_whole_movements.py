@@ -10,6 +10,7 @@ from analysis.references import load_reference
 from mobility import connectivity
 from mobility.connectivity import Links
 from scenarios.json_schema import of_scenario
+from scenarios.movement import MOVEMENTS as MODELS
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 from testbed.stages.movement import trace_of
@@ -57,6 +58,11 @@ def test_a_seed_has_the_same_links_at_the_same_places_at_every_speed(load, movem
             assert other_times == pytest.approx(times, abs=1e-3)
             assert other_hops == hops
             assert other_kbps == pytest.approx(kbps, rel=1e-6)
+
+
+def test_every_movement_that_scales_is_compared_above():
+    scaling = {name for name, model in MODELS.items() if model.SCALES and model.MADE}
+    assert scaling == {name for name in MODELS if any(f'"{name}"' in form for form in MOVEMENTS)}
 
 
 def test_scenario_json_has_the_time(load):
