@@ -13,7 +13,7 @@ from scenarios import owned, propagation
 from scenarios.movement import MOVEMENTS
 from scenarios.quantities import NAMES, UNITS, text_pattern
 from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
-from scenarios.scenario import Scenario
+from scenarios.scenario import WHOLE_MOVEMENT, Scenario
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
@@ -55,6 +55,7 @@ def scenario_keys() -> tuple[Json, Json]:
     properties["mobility"] = _short(mobility, {"type": "string", "examples": list(MOVEMENTS)}, mobility["oneOf"])
     place = properties["positions"]
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}
+    properties["duration"]["anyOf"].append({"const": WHOLE_MOVEMENT})
     properties["radio"]["enum"] = sorted(path.stem for path in RADIOS.glob("*.toml"))
     properties["radio_overrides"] = _overrides()
     _describe(definitions)

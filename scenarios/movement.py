@@ -25,12 +25,14 @@ Blocks = Annotated[Whole, Field(ge=1, le=1000)]
 
 
 class Movement(BaseModel):
-    """Common part of all movements. `WITH_TRAFFIC`: it begins with the traffic; `MADE`: mobility/models generates it."""
+    """Common part of all movements. `WITH_TRAFFIC`: it begins with the traffic; `MADE`: mobility/models generates it; `SCALES`:
+    a seed's stations pass the same points in the same order at any mean speed."""
 
     model_config = STRICT
     WITH_TRAFFIC: ClassVar[bool] = True
     MADE: ClassVar[bool] = True
     NEEDS_AREA: ClassVar[bool] = True
+    SCALES: ClassVar[bool] = False
     model: str
 
     @property
@@ -67,6 +69,7 @@ class Still(Movement):
 class RandomWaypoint(Movement):
     """Random waypoint (Johnson and Maltz 1996): straight moves to random points of the area, with pauses."""
 
+    SCALES = True
     model: Literal["random-waypoint"]
     speed: Speed | None = None
     spread: Share = 0.1
@@ -80,6 +83,7 @@ class RandomWaypoint(Movement):
 class RandomWalk(Movement):
     """Random walk: straight steps of one length in random directions."""
 
+    SCALES = True
     model: Literal["random-walk"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -114,6 +118,7 @@ class Group(Movement):
 class Manhattan(Movement):
     """Manhattan grid (ETSI TR 101 112): stations move along streets and turn at crossings."""
 
+    SCALES = True
     model: Literal["manhattan"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -143,6 +148,7 @@ class Replay(Movement):
     """A movement file, or of a pattern with `*` as many as there are seeds: seed n takes the nth in the order of their names."""
 
     MADE = NEEDS_AREA = False
+    SCALES = True
     model: Literal["file"]
     file: str = Field(min_length=1)
     factor: Annotated[float, Field(gt=0, le=1000)] | None = None
@@ -201,6 +207,28 @@ def completed(movement: Movement, short_forms: dict[str, float | None]) -> Movem
     if movement.MADE and getattr(movement, "speed", 1.0) is None:
         raise KeyProblem((), f'mobility "{movement.model}" needs "speed"; add speed = 10')
     return movement
+
+
+def seconds_of(movement: Movement, travel_m: float | None) -> float:
+    """Time in which a station at the mean speed travels `travel_m`, s: the same part of the movement at any speed. KeyProblem if
+    the movement is not the same at any speed."""
+    if travel_m is None:
+        text = '"movement" needs "travel", the way of a station at the mean speed, m; add travel = 3600'
+        raise KeyProblem(("duration",), text)
+    if not movement.SCALES:
+        names = ", ".join(f'"{name}"' for name, model in MOVEMENTS.items() if model.SCALES and model.MADE)
+        text = f'mobility "{movement.model}" is not the same at every speed; take {names} or a file, or give a time in s'
+        raise KeyProblem(("duration",), text)
+    if getattr(movement, "pause", None):
+        text = 'lasts as long at every speed, so duration = "movement" needs pause = 0; or give a time in s'
+        raise KeyProblem(("pause",), text)
+    if isinstance(movement, Replay) and not movement.with_traffic:
+        text = 'begins before the traffic, by the same time at every speed; duration = "movement" needs at = "traffic"'
+        raise KeyProblem(("mobility", "at"), text)
+    speed: float | None = getattr(movement, "speed", None)
+    if speed is None:
+        raise KeyProblem(("duration",), '"movement" needs the mean speed; add speed = 10 (in place of "factor")')
+    return travel_m / speed
 
 
 def refuse_misfit(movement: Movement, places: list[tuple[str, float, float, float]], area: tuple[float, float] | None) -> None:

@@ -12,7 +12,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 import topologies
 from mobility.trace import is_inside
@@ -21,7 +29,7 @@ from scenarios.containers import Container, check_containers
 from scenarios.events import Event, check_events
 from scenarios.flows import FIRST_PORT, Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.movement import Mobility, Still, completed, refuse_misfit
+from scenarios.movement import Mobility, Still, completed, refuse_misfit, seconds_of
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Coordinate, Length, Seconds, Speed, Whole
 from scenarios.radios import StationRadio, check_radios
@@ -50,7 +58,8 @@ MAX_COPY_BYTES = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet 
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
 DEFAULT_SPACING_M = 200.0
-MIN_DURATION_S = 0.1  # of a measurement
+MIN_DURATION_S, MAX_DURATION_S = 0.1, 86_400.0  # of a measurement
+WHOLE_MOVEMENT = "movement"  # as `duration`
 MAX_RADIOS = 10_000  # entries of `radios`
 MAX_FLOWS = 10_000  # each has a port of its own, up to 65535
 # SACK of a TCP that does not set it: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
@@ -106,6 +115,11 @@ class Wire(BaseModel):
             text = f'"{self.host}" is no host name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
             raise KeyProblem(("host",), text)
         return self
+
+
+def _or_movement(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """A time; WHOLE_MOVEMENT as NaN, for which `_complete_duration` puts the time."""
+    return math.nan if value == WHOLE_MOVEMENT else handler(value)
 
 
 def _within_limits(overrides: dict[str, bool | int | float | str]) -> dict[str, bool | int | float | str]:
@@ -173,7 +187,8 @@ class Scenario(BaseModel):
     traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_FLOWS)
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
-    duration: Seconds = Field(30.0, ge=MIN_DURATION_S, le=86_400)
+    duration: Annotated[Seconds, Field(ge=MIN_DURATION_S, le=MAX_DURATION_S), WrapValidator(_or_movement)] = 30.0
+    travel: Length | None = Field(None, exclude=True)  # None after validation: `duration` has its time then
     traffic_at: Seconds | None = Field(None, ge=0, le=3600)
     events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"
@@ -189,6 +204,7 @@ class Scenario(BaseModel):
         self._check_net()
         self._check_hwsim()
         self._check_mobility()
+        self._complete_duration()
         self._check_layout()
         places = [(p.name, p.x_m, p.y_m, p.z_m) for p in self.positions()]
         refuse_misfit(self.mobility, places, self.area)
@@ -402,6 +418,22 @@ class Scenario(BaseModel):
         object.__setattr__(self, "mobility", movement)
         for key in ("speed", "pause"):
             object.__setattr__(self, key, getattr(movement, key, None))
+
+    def _complete_duration(self) -> None:
+        """Replace `duration = "movement"` by its time."""
+        if math.isnan(self.duration):
+            warmups = {("warmup",): self.warmup} | {("flows", i, "warmup"): flow.warmup for i, flow in enumerate(self.flows)}
+            if found := next(((key, lasts_s) for key, lasts_s in warmups.items() if lasts_s), None):
+                text = f"{found[1]:g} s are another part of the movement at every speed; "
+                raise KeyProblem(found[0], text + 'duration = "movement" needs warmup = 0')
+            lasts_s = seconds_of(self.mobility, self.travel)
+            if not MIN_DURATION_S <= lasts_s <= MAX_DURATION_S:
+                text = f"{self.travel:g} m take {lasts_s:g} s at {self.speed:g} m/s; give a length that takes "
+                raise KeyProblem(("travel",), f"{text}{MIN_DURATION_S:g} to {MAX_DURATION_S:g} s")
+            object.__setattr__(self, "duration", lasts_s)
+        elif self.travel is not None and "duration" not in self.model_fields_set:
+            raise KeyProblem(("travel",), f'is for duration = "{WHOLE_MOVEMENT}"; add that')
+        object.__setattr__(self, "travel", None)
 
     def _check_layout(self) -> None:
         given = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}

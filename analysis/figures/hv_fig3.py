@@ -1,9 +1,9 @@
 """Measured against expected throughput, after Holland and Vaidya (1999), figures 3, 4 and 11.
 
 From the top: throughput in percent of the expected throughput against speed, mean over movement patterns with 95 % intervals; the
-same in kbit/s with the expected throughput (figure 3(a)); throughput of each pattern at the two highest speeds, sorted by the
-lower one's (figure 3(b)); then a panel for each speed with one point per pattern (figures 4 and 11): on the line, TCP reaches the
-expected throughput.
+same in kbit/s with the expected throughput (figure 3(a)); throughput of each pattern with plain Reno at the two highest speeds,
+sorted by the lower one's (figure 3(b)); then a panel for each speed with one point per pattern (figures 4 and 11): on the line,
+TCP reaches the expected throughput.
 """
 
 from pathlib import Path
@@ -16,6 +16,7 @@ from analysis.tables import collect_runs, counts, read_summary
 
 AXES = ("speed",)  # of the experiment
 AXIS = "speed"
+PLAIN = "reno"  # the variant of figure 3(b)
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -58,12 +59,13 @@ def _draw_against_speed(axes: Axes, of_variants: dict[str, list[dict[str, Any]]]
 
 
 def _draw_sorted(axes: Axes, variants: list[str], runs: list[dict[str, Any]], speeds: list[float]) -> None:
-    """Draw figure 3(b), of the first variant only; dashed at the higher speed."""
+    """Draw figure 3(b), of plain Reno as in the paper, or without it of the first variant; dashed at the higher speed."""
     if not variants or not speeds:
         return
-    mark = style.of_variant(variants[0])
-    of_first = [run for run in runs if (run["variant"] or "") == variants[0]]
-    by_speed = {speed: {run["seed"]: run["acked_kbps"] for run in of_first if float(run[AXIS]) == speed} for speed in speeds}
+    shown = PLAIN if PLAIN in variants else variants[0]
+    mark = style.of_variant(shown, variants.index(shown))
+    own = [run for run in runs if (run["variant"] or "") == shown]
+    by_speed = {speed: {run["seed"]: run["acked_kbps"] for run in own if float(run[AXIS]) == speed} for speed in speeds}
     order = sorted(by_speed[speeds[0]], key=by_speed[speeds[0]].get)
     for speed, line in zip(speeds, ("-", "--"), strict=False):
         axes.plot(range(1, len(order) + 1), [by_speed[speed].get(seed, float("nan")) for seed in order], color=mark.colour,

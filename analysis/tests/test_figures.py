@@ -308,7 +308,8 @@ def test_hv_fig3_compares_each_pattern_with_its_expected_throughput(tmp_path):
     assert {name: one.y for name, one in rates.named.items()} == {
         "expected": [800], "ELFN, probes every 2 s": [552], "Reno": [501.5],
     }  # fmt: skip
-    assert ordered.named["ELFN, probes every 2 s, 10 m/s"].points == [(1, 351), (2, 553), (3, 752)]
+    assert ordered.named["Reno, 10 m/s"].points == [(1, 301), (2, 702)], "figure 3(b) is plain Reno's, whatever sorts first"
+    assert [line.label for line in ordered.series] == ["Reno, 10 m/s"]
     assert patterns.of("elfn-2s").points == [(800, 351), (800, 752), (800, 553)]
     assert patterns.of("reno").points == [(800, 301), (800, 702)]
     assert patterns.series[0].points == [(0, 0), (800, 800)], "what the movement allows"

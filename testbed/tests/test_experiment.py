@@ -225,6 +225,32 @@ def test_every_scenario_of_the_project_loads(path):
     assert load(path).cells[0].scenario.flows
 
 
+# hv-fig1 is static, hv-patterns repeats runs of ns-2
+HV = sorted({name for name in names() if name.startswith("hv-")} - {"hv-fig1", "hv-patterns"})
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", HV)
+def test_holland_and_vaidya_s_patterns_are_the_same_at_every_speed(name, quick):
+    """Section 2. A pattern of 3600 m takes 120 s at 30 m/s, section 5.1."""
+    scenarios = [cell.scenario for cell in load(find(name), Request(quick=quick)).cells]
+    (travelled,) = {round(scenario.duration * scenario.speed, 6) for scenario in scenarios}
+    assert travelled <= 3600 if quick else travelled == 3600
+    assert {scenario.warmup for scenario in scenarios} == {0}
+    assert max(scenario.traffic_seconds() for scenario in scenarios) <= (600 if quick else 1805)
+
+
+def test_holland_and_vaidya_s_experiments_differ_in_what_they_compare_alone():
+    """A setting of one experiment alone would be a difference between figures that the paper does not have."""
+    varied = {"mobility", "speed", "pause", "duration", "flows", "tcp"}  # a pause is that of the movement's table
+    found = set()
+    for cell in (cell for name in HV for cell in load(find(name)).cells):
+        settings = {key: value for key, value in json.loads(cell.scenario.to_json()).items() if key not in varied}
+        settings["routing"].pop("cache_replies")
+        found.add(json.dumps(settings))
+    assert len(found) == 1
+
+
 def test_hv_fig1_has_ten_hops_three_variants_and_five_seeds():
     full = load(find("hv-fig1"))
     assert full.axes == {"hops": list(range(1, 11))}

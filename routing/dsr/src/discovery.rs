@@ -177,6 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn waits_of_ns2_are_two_seconds_then_eight_then_ten() {
+        // requesttable.cc: 0.5 s * 4^n, at most 10 s; the request to the neighbours is the one with n = 0
+        let mut discoveries = Discoveries::new(Pace { period: Duration::from_secs(2), backoff: 4, ..PACE });
+        discoveries.start(at(0), T);
+        for ms in [30, 2030, 10_030, 20_030, 30_030] {
+            assert_eq!(discoveries.next_timeout(), Some(at(ms)));
+            assert_eq!(discoveries.due(at(ms), |_| true), Some((T, Step::Network)));
+        }
+    }
+
+    #[test]
     fn without_the_neighbours_request_the_first_wait_is_half_a_second_and_the_second_a_whole() {
         let mut discoveries = Discoveries::new(Pace { nonpropagating: false, ..PACE });
         assert_eq!(discoveries.start(at(0), T), Some(Step::Network));
