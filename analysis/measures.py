@@ -16,6 +16,7 @@ from analysis.connections import Connection
 from analysis.datagrams import FOLDER, Schedule, datagram_metrics, datagrams_of, write_records
 from analysis.exchanges import measure_exchanges
 from analysis.iperf import IperfReport
+from analysis.opened import measure_opened
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up, too_big
 from analysis.rundir import Flow, RunDirectory
@@ -161,4 +162,4 @@ MEASURES = {
     "datagrams": Measure(measure_datagrams, datagrams_of_nothing, on_time=True),
 }  # fmt: skip
 # of flows with any number of connections: by run, flow and window
-MEASURES_OF_MANY = {"exchanges": measure_exchanges}
+MEASURES_OF_MANY = {"exchanges": measure_exchanges, "opened": measure_opened}
