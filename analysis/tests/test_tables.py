@@ -303,6 +303,21 @@ def test_a_command_prints_its_exit_status_or_that_the_run_ended_it(tmp_path, flo
     assert words.startswith(f"e: {title}") and value in words
 
 
+def test_a_command_prints_the_rates_that_captures_have(tmp_path):
+    own = {"traffic": "command", "exit_status": 0, "ended_by_run": False}
+    upload = {"acked_bps": 4e5, "delivered_bps": 4.1e5, "back_delivered_bps": 0.0, "retransmissions": 3, "rtt_ms_mean": 25.0}
+    make_traffic(tmp_path, "", {"flow1": own | upload})
+    words = words_of(tmp_path)
+    assert words.startswith("e: delivered; back; re-sent; RTT (command)")  # so many fit
+    assert "1 410 0 3 25 1 valid" in words
+    download = {"acked_bps": 0.0, "delivered_bps": 0.0, "back_delivered_bps": 3e5}
+    make_traffic(tmp_path, "", {"flow1": {"traffic": "bulk", "acked_bps": 2e5, "delivered_bps": 2.1e5}, "flow2": own | download})
+    words = words_of(tmp_path)
+    assert "e: exit status; ended by the run (command)" in words  # the columns of rates are flow 1's, which is no command
+    text = _printed(flows_table(collect(tmp_path, EXPERIMENT)))
+    assert [line.split()[-2] for line in text.splitlines() if line.split()[-1:] == ["│"]] == ["200", "0", "300"]
+
+
 def test_several_tcp_flows_print_their_sum_with_its_published_value(tmp_path):
     """Flow 1 carried nothing; the two together what the paper prints."""
     flows = {name: {"traffic": "bulk", "acked_bps": bps} for name, bps in (("flow1", 0.0), ("flow2", 536.01e3))}

@@ -97,7 +97,7 @@ class Command(Kind[CommandKeys]):
     shown = (
         Shown("delivered_kbps", "delivered", "kbit/s"),
         Shown("back_delivered_kbps", "back", "kbit/s"),
-        Shown("retransmissions", "re-sent", "segments"),
+        Shown("retransmissions", "re-sent", ""),
         Shown("rtt_ms_mean", "RTT", "ms"),
         Shown("latency_ms_mean", "latency", "ms"),
         Shown("exit_status", "exit status", ""),
