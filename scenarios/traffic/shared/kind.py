@@ -21,12 +21,13 @@ Report = Mapping[str, Any]  # the content of traffic/<flow>.json
 MEASURED: dict[str, dict[str, str]] = {
     "tcp": {
         "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s",
-        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms",
-        "acked_bps_by_second": "bit/s",
+        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "cwnd_mean": "segments",
+        "silence_s": "s", "longest_silence_s": "s", "acked_bps_by_second": "bit/s",
     },
     "datagrams": {
         "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s", "sent": "datagrams",
         "loss": "1", "latency_ms_mean": "ms", "latency_ms_p95": "ms", "jitter_ms": "ms", "reaction_s": "s", "silence_s": "s",
+        "longest_silence_s": "s",
         "delivery": "1", "latency_ms_p5": "ms", "latency_ms_p50": "ms", "latency_ms_p99": "ms", "latency_ms_max": "ms",
         "jitter_rfc3550_ms": "ms", "jitter_rfc3550_ms_mean": "ms",
     },
