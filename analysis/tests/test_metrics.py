@@ -52,7 +52,9 @@ def test_tcp_flow_to_the_byte(run_dir):
     assert flow["air_bps"] == flow["delivered_bps"]  # nothing arrived twice
     # in order at 1970 ms (segment 19) and at 2410 ms, when the repeated one fills the hole
     assert (flow["longest_silence_s"], flow["silence_s"]) == (0.44, 0)
-    assert flow["cwnd_mean"] is None  # the fixture has no samples of TCP
+    # row n of tcp.csv has the window from row n - 1 on: 5 for 190 ms, 6 for 300, 7 for 300, 8 for 600; 4, 5, 6, 7 for 400 each, 8
+    segments_s = 5 * 0.19 + 6 * 0.3 + 7 * 0.3 + 8 * 0.6 + (4 + 5 + 6 + 7) * 0.4 + 8 * 1.01
+    assert flow["cwnd_mean"] == pytest.approx(segments_s / 4)
     assert flow["start_ns"] == 1_700_000_000_000_000_000
 
 
