@@ -1,5 +1,5 @@
-"""Congestion window over time of one upload to the Internet under each TCP, after the internet-manet paper, figures 5 (chain) and 6
-(chain with a walker).
+"""Congestion window over time of one upload to the Internet under each TCP, after the internet-manet paper, figures 5 (chain) and
+6 (chain with a walker).
 
 A panel for each network (variant), a line for each TCP: its first run that counts, at every ACK and timeout of tcp.csv. Dotted
 verticals: the route of the first TCP's run changed. The title has the mean over time of all runs' windows in the measured time,
