@@ -398,14 +398,12 @@ def test_a_server_that_is_never_ready_fails_its_run(tmp_path: Path) -> None:
 # --- what the captures have of a command ----------------------------------------------------------
 
 UPLOAD = """
-import socket, sys, time
+import socket, sys
 stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[1]))
 stream.connect(("{target}", {port}))
-until = time.monotonic() + 2
-while time.monotonic() < until:
-    stream.sendall(bytes(1000))
-stream.close()
-time.sleep(60)
+stream.sendall(bytes(150_000))
+stream.shutdown(socket.SHUT_WR)
+stream.recv(1)
 """
 TAKE = """
 import socket, sys
@@ -418,6 +416,7 @@ while True:
     total = 0
     while data := stream.recv(65536):
         total += len(data)
+    stream.close()
     print(total, flush=True)
 """
 DATAGRAMS = """
@@ -453,7 +452,8 @@ def test_connections_of_a_command_are_measured(tmp_path: Path) -> None:
     metrics = analyse_run(tmp_path / "run")
     assert [check for check in metrics["checks"] if not check["ok"]] == []
     stream, packets = metrics["flows"].values()
-    assert stream["delivered_bps"] == pytest.approx(taken(tmp_path / "run") * 8 / 6)
+    assert taken(tmp_path / "run") == 150_000
+    assert stream["delivered_bps"] == pytest.approx(150_000 * 8 / 6)
     assert (stream["connections"], stream["sent"], stream["rtt_ms_mean"] > 0) == (1, None, True)
     assert (packets["connections"], packets["sent"], packets["back_sent"], packets["loss"]) == (1, 50, 50, 0)
     assert packets["delivered_bps"] == pytest.approx(50 * 500 * 8 / 6)
@@ -470,7 +470,7 @@ def test_subflows_of_mptcp_over_two_gateways_are_added(tmp_path: Path) -> None:
     server = ["sh", "-c", f'{limits}; ip mptcp endpoint add 192.168.2.2 signal; exec "$@"', "sh", PYTHON, "-c", TAKE, "262"]
     upload = flow(command=client, server=server, ready_line="^up$", to="host1")
     gateways = [{"name": "gw1", "at": [150, 200]}, {"name": "gw2", "at": [150, 0]}]
-    scenario = {"topology": "positions", "positions": [[0, 100], *gateways], "warmup": 0, "duration": 5, "routing": "static"}
+    scenario = {"topology": "positions", "positions": [[0, 100], *gateways], "warmup": 0, "duration": 8, "routing": "static"}
     wires = [{"station": name, "host": "host1"} for name in ("gw1", "gw2")]
     run = Scenario.model_validate(scenario | {"wires": wires, "flows": [upload]})
     result = run_scenario(run, 1, tmp_path / "run", programs=BUILT)
@@ -479,4 +479,6 @@ def test_subflows_of_mptcp_over_two_gateways_are_added(tmp_path: Path) -> None:
     assert [check for check in metrics["checks"] if not check["ok"]] == []
     measured = metrics["flows"]["flow1"]
     assert measured["connections"] == 2
-    assert measured["delivered_bps"] == measured["air_bps"] == pytest.approx(taken(tmp_path / "run") * 8 / 5)
+    assert taken(tmp_path / "run") == 150_000
+    # a block that MPTCP repeats on the other subflow (RFC 8684, 3.3.6) counts on both
+    assert 150_000 <= measured["delivered_bps"] <= 2 * 150_000 and measured["delivered_bps"] == measured["air_bps"]
