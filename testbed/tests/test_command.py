@@ -463,7 +463,7 @@ def test_connections_of_a_command_are_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(not Path("/proc/sys/net/mptcp/enabled").exists(), reason="the kernel has no MPTCP; use one with CONFIG_MPTCP")
+@pytest.mark.skipif(not Path("/proc/sys/net/mptcp/enabled").exists(), reason="this kernel has no MPTCP")
 @needs_runs
 def test_subflows_of_mptcp_over_two_gateways_are_added(tmp_path: Path) -> None:
     """The host offers the address of its second wire (RFC 8684, 3.4.1), so each gateway has a subflow."""
