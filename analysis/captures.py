@@ -41,7 +41,7 @@ SCHEMA = {
     "sequence": pl.Int64,  # TCP, raw 32 bits
     "acknowledgement": pl.Int64,  # TCP, raw 32 bits; null without the ACK flag
     "flags": pl.Int32,  # TCP
-    "identification": pl.Int32,  # of the IPv4 header; TCP only, null for IPv6
+    "identification": pl.Int32,  # of the IPv4 header; TCP and UDP only, null for IPv6
     "stamp": pl.Binary,  # UDP: the first bytes of the payload, which identify a datagram (see STAMP_BYTES)
     "icmp_type": pl.Int32,
     "icmp_code": pl.Int32,
@@ -70,18 +70,20 @@ _MAGICS = {  # magic as stored -> (byte order, nanoseconds of one fraction unit)
 }
 
 
-def read_capture(path: Path) -> pl.DataFrame:
-    """All frames of a capture in file order, as SCHEMA says. An incomplete last record is an error, not an end."""
+def read_capture(path: Path, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
+    """All frames of a capture in file order, as SCHEMA says; `stamp` has so many bytes. An incomplete last record is an error,
+    not an end."""
     data, unit_ns, records = _records(path)
-    tables = [_table(data, unit_ns, records[at : at + FRAMES_AT_ONCE]) for at in range(0, len(records), FRAMES_AT_ONCE)]
+    parts = (records[at : at + FRAMES_AT_ONCE] for at in range(0, len(records), FRAMES_AT_ONCE))
+    tables = [_table(data, unit_ns, part, stamp_bytes) for part in parts]
     return pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
 
 
-def _table(data: np.memmap, unit_ns: int, records: np.ndarray) -> pl.DataFrame:
+def _table(data: np.memmap, unit_ns: int, records: np.ndarray, stamp_bytes: int) -> pl.DataFrame:
     """The frames of some records: the plain ones by column, the others one by one."""
     t_ns = records[:, 0] * 1_000_000_000 + records[:, 1] * unit_ns
     starts, lengths = records[:, 2], records[:, 3]
-    plain, rows = plain_frames(data, starts, lengths, STAMP_BYTES)
+    plain, rows = plain_frames(data, starts, lengths, stamp_bytes)
     rows = rows.with_columns(t_ns=t_ns[plain])
     missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in rows.columns]
     rows = rows.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
@@ -89,16 +91,16 @@ def _table(data: np.memmap, unit_ns: int, records: np.ndarray) -> pl.DataFrame:
         return rows
     other = np.setdiff1d(np.arange(len(records)), plain, assume_unique=True)
     frames = (data[start : start + length].tobytes() for start, length in zip(starts[other], lengths[other], strict=True))
-    both = pl.concat([rows, table_of(zip(t_ns[other].tolist(), frames, strict=True))])
+    both = pl.concat([rows, table_of(zip(t_ns[other].tolist(), frames, strict=True), stamp_bytes)])
     return both[np.argsort(np.concatenate([plain, other]), kind="stable")]
 
 
-def table_of(frames: Iterable[tuple[int, bytes]]) -> pl.DataFrame:
+def table_of(frames: Iterable[tuple[int, bytes]], stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
     """Ethernet frames with their times, as SCHEMA says."""
     columns: dict[str, list] = {name: [] for name in SCHEMA}
     appenders = [columns[name].append for name in SCHEMA]
     for t_ns, frame in frames:
-        for append, value in zip(appenders, _dissect(t_ns, frame), strict=True):
+        for append, value in zip(appenders, _dissect(t_ns, frame, stamp_bytes), strict=True):
             append(value)
     return pl.DataFrame(columns, schema=SCHEMA)
 
@@ -148,7 +150,7 @@ def _cut_short(path: Path, offset: int) -> CaptureError:
     )
 
 
-def _dissect(t_ns: int, frame: bytes) -> tuple:
+def _dissect(t_ns: int, frame: bytes, stamp_bytes: int) -> tuple:
     """One row of SCHEMA. A frame that cannot be decoded is kept as `other`, so that frames can still be counted."""
     try:
         ethernet = dpkt.ethernet.Ethernet(frame)
@@ -161,7 +163,7 @@ def _dissect(t_ns: int, frame: bytes) -> tuple:
         return _row(t_ns, ethernet.src, ethernet.dst, "arp")
     if not isinstance(packet, (dpkt.ip.IP, dpkt.ip6.IP6)):
         return _row(t_ns, ethernet.src, ethernet.dst, "other")
-    return _dissect_ip(t_ns, ethernet, packet, wrapped, frame)
+    return _dissect_ip(t_ns, ethernet, packet, wrapped, frame, stamp_bytes)
 
 
 def _inside_batman(payload: bytes) -> tuple[object, int]:
@@ -174,7 +176,7 @@ def _inside_batman(payload: bytes) -> tuple[object, int]:
 
 
 def _dissect_ip(
-    t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int, frame: bytes
+    t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int, frame: bytes, stamp_bytes: int
 ) -> tuple:
     """`wrapped`: bytes between the Ethernet header and the packet; `frame`: all of it, as it was captured."""
     source, destination, inner = packet.src, packet.dst, packet.data
@@ -188,14 +190,15 @@ def _dissect_ip(
         ip_bytes = wrapped + packet.plen + 40
         header_bytes = wrapped + 40 + sum(len(header) for header in packet.all_extension_headers)
     addresses = (_address(source), _address(destination))
+    identification = packet.id if isinstance(packet, dpkt.ip.IP) else None
     if isinstance(inner, dpkt.tcp.TCP):
         payload = ip_bytes - header_bytes - inner.off * 4
         ack = inner.ack if inner.flags & ACK else None
-        identification = packet.id if isinstance(packet, dpkt.ip.IP) else None
         fields = (inner.sport, inner.dport, ip_bytes, payload, inner.seq, ack, inner.flags, identification)
         return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, *fields)
     if isinstance(inner, dpkt.udp.UDP):
-        fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, None, inner.data[:STAMP_BYTES])
+        stamp = inner.data[:stamp_bytes]
+        fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, identification, stamp)
         return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, *fields)
     if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)):
         message = (inner.type, inner.code, frame[_ETHERNET_BYTES + header_bytes + _ICMP_BYTES :])

@@ -5,6 +5,7 @@ and each function explains it; none is a guess at noise.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import polars as pl
@@ -17,6 +18,7 @@ from analysis.throughput import ReceiverView, SenderView
 
 # Frames on their way between the medium and tcpdump when a window begins or ends.
 EDGE_FRAMES = 2
+NAMED = 3  # at most so many disagreements in one line
 EDGE_S = 0.01  # from the capture of a datagram to its receiver's socket, and the signal that ends the receiver
 
 # Columns of counters.json that the air log counts as well: counter -> (event, frame or None, fate or None).
@@ -53,6 +55,12 @@ class Check:
 
 class Unmeasured(Check):
     """A figure that the run has no data for, which is no contradiction between its sources."""
+
+
+def named(wrong: Sequence[str], agreement: str) -> str:
+    """The detail of a check over many parts: the first disagreements, or `agreement`."""
+    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+    return "; ".join(wrong[:NAMED]) + more if wrong else agreement
 
 
 def capture_complete(flow: str, sender: SenderView, receiver: ReceiverView) -> Check:

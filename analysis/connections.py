@@ -67,3 +67,15 @@ def find_connections(packets: pl.DataFrame, protocol: str, source: str, destinat
 def is_syn(packets: pl.DataFrame) -> pl.Series:
     """A mask of the TCP packets that carry SYN."""
     return (packets["flags"].fill_null(0) & SYN) != 0
+
+
+def uses_of(packets: pl.DataFrame, connection: Connection) -> list[tuple[int, tuple[int, pl.DataFrame]]]:
+    """The uses of a pair of ports: the sequence number of each SYN, its time, and the packets up to the next other SYN."""
+    both = pl.concat([connection.forward(packets), connection.backward(packets)]).sort("t_ns", maintain_order=True)
+    syns = connection.forward(packets).filter(is_syn(connection.forward(packets)))
+    begins = syns.unique(subset="sequence", keep="first", maintain_order=True).select("sequence", "t_ns").rows()
+    ends = [begin for _, begin in begins[1:]] + [int(both["t_ns"].max() or 0) + 1]
+    return [
+        (sequence, (begin, both.filter(pl.col("t_ns").is_between(begin, end, closed="left"))))
+        for (sequence, begin), end in zip(begins, ends, strict=False)
+    ]

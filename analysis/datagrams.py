@@ -51,6 +51,7 @@ class DatagramMetrics:
     jitter_rfc3550_ms: float | None  # after the last arrival
     jitter_rfc3550_ms_mean: float | None  # over the arrivals from the second on
     silence_s: float  # sum of the gaps without arrivals that are longer than SILENT_S
+    longest_silence_s: float  # the longest gap without arrivals
 
     @property
     def loss(self) -> float | None:
@@ -102,6 +103,7 @@ def datagram_metrics(
     )
     delays_ms = received["delay_ms"]
     jitters_ms = interarrival_jitters_ms(received.sort("received_ns", maintain_order=True)["delay_ms"].to_list())
+    marks_ns = [begin_ns, *arrivals["t_ns"], end_ns]
     quantiles = {name: delays_ms.quantile(share, interpolation="linear") for name, share in QUANTILES.items()}
     return DatagramMetrics(
         sent=len(sent),
@@ -111,7 +113,8 @@ def datagram_metrics(
         jitter_ms=delays_ms.std(),
         jitter_rfc3550_ms=jitters_ms[-1] if jitters_ms else None,
         jitter_rfc3550_ms_mean=sum(jitters_ms) / len(jitters_ms) if jitters_ms else None,
-        silence_s=silence_s([begin_ns, *arrivals["t_ns"], end_ns]),
+        silence_s=silence_s(marks_ns),
+        longest_silence_s=longest_silence_s(marks_ns),
     )
 
 
@@ -142,10 +145,18 @@ def write_records(path: Path, datagrams: pl.DataFrame, begin_ns: int, end_ns: in
         file.write(rows.write_csv(float_precision=6))
 
 
-def silence_s(marks_ns: list[int]) -> float:
+def silence_s(marks_ns: Sequence[int]) -> float:
     """The sum of the gaps longer than SILENT_S."""
-    gaps_ns = [later - earlier for earlier, later in pairwise(marks_ns)]
-    return sum(gap_ns for gap_ns in gaps_ns if gap_ns > SILENT_S * 1e9) / 1e9
+    return sum(gap_ns for gap_ns in _gaps_ns(marks_ns) if gap_ns > SILENT_S * 1e9) / 1e9
+
+
+def longest_silence_s(marks_ns: Sequence[int]) -> float:
+    """The longest gap."""
+    return max(_gaps_ns(marks_ns), default=0) / 1e9
+
+
+def _gaps_ns(marks_ns: Sequence[int]) -> list[int]:
+    return [later - earlier for earlier, later in pairwise(marks_ns)]
 
 
 def _datagrams(packets: pl.DataFrame, connection: Connection) -> pl.DataFrame:

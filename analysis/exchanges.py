@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from analysis.checks import Check
-from analysis.connections import Connection, find_connections, is_syn
+from analysis.checks import Check, named
+from analysis.connections import Connection, find_connections, uses_of
 from analysis.errors import RunFileError
 from analysis.files import read_text
 from analysis.rundir import Flow, RunDirectory
@@ -22,7 +22,6 @@ from scenarios.traffic.shared import sessions
 
 NS_PER_S = 1_000_000_000
 LOG_TICK_S = 0.001  # nginx writes its clock in ms, rounded down
-NAMED = 3  # at most so many disagreements in one line
 
 Event = Mapping[str, Any]
 
@@ -101,8 +100,8 @@ def connections_of(run: RunDirectory, flow: Flow) -> list[Carried]:
 def _carried(to_server: Connection, at_client: pl.DataFrame, at_server: pl.DataFrame) -> list[Carried]:
     """The connections with these ports, in their order: the client's kernel may use a port again."""
     to_client, views = to_server.reversed(), []
-    at_its_server = dict(_uses(at_server, to_server))
-    for sequence, (begin_ns, packets) in _uses(at_client, to_server):
+    at_its_server = dict(uses_of(at_server, to_server))
+    for sequence, (begin_ns, packets) in uses_of(at_client, to_server):
         if sequence not in at_its_server:  # the SYN never arrived
             continue
         others = at_its_server[sequence][1]
@@ -112,18 +111,6 @@ def _carried(to_server: Connection, at_client: pl.DataFrame, at_server: pl.DataF
         sent, received = sender_view(others, to_client, isn), receiver_view(packets, to_client, isn)
         views.append(Carried(to_server.source_port, begin_ns, sent, received, receiver_view(others, to_server, sequence)))
     return views
-
-
-def _uses(packets: pl.DataFrame, to_server: Connection) -> list[tuple[int, tuple[int, pl.DataFrame]]]:
-    """The uses of a pair of ports: the sequence number of each SYN, its time, and the packets up to the next other SYN."""
-    both = pl.concat([to_server.forward(packets), to_server.backward(packets)]).sort("t_ns", maintain_order=True)
-    syns = to_server.forward(packets).filter(is_syn(to_server.forward(packets)))
-    begins = syns.unique(subset="sequence", keep="first", maintain_order=True).select("sequence", "t_ns").rows()
-    ends = [begin for _, begin in begins[1:]] + [int(both["t_ns"].max() or 0) + 1]
-    return [
-        (sequence, (begin, both.filter(pl.col("t_ns").is_between(begin, end, closed="left"))))
-        for (sequence, begin), end in zip(begins, ends, strict=False)
-    ]
 
 
 def log_agrees(flow: str, events: Sequence[Event], log: Sequence[Event]) -> Check:
@@ -140,7 +127,7 @@ def log_agrees(flow: str, events: Sequence[Event], log: Sequence[Event]) -> Chec
         difference = _difference(event, entries[0]) if len(entries) == 1 else f"{len(entries)} times in the server's log"
         if difference:
             wrong.append(f"request {_name(_key(event))}: {difference}")
-    return Check(f"{flow} requests-logged", not wrong, _summary(wrong, f"{len(finished)} finished requests agree"))
+    return Check(f"{flow} requests-logged", not wrong, named(wrong, f"{len(finished)} finished requests agree"))
 
 
 def _difference(event: Event, entry: Event) -> str | None:
@@ -181,18 +168,13 @@ def captures_agree(flow: str, events: Sequence[Event], carried: Sequence[Carried
             wrong.append(f"{name}: {asked} bytes of requests sent, {seen.request_bytes} captured at the server")
     total = sum(each.reply_bytes for each in carried)
     agreement = f"{len(attempts)} connections agree, {total} bytes captured"
-    return Check(f"{flow} requests-captured", not wrong, _summary(wrong, agreement))
+    return Check(f"{flow} requests-captured", not wrong, named(wrong, agreement))
 
 
 def _begin_ns(event: Event, carried: Sequence[Carried]) -> int:
     """The beginning of the connection that an attempt used: the last one on its port before it sent; 0 without one."""
     sent_ns = event["sent_unix_s"] * NS_PER_S
     return max((each.begin_ns for each in carried if each.port == event["connection"] and each.begin_ns <= sent_ns), default=0)
-
-
-def _summary(wrong: Sequence[str], agreement: str) -> str:
-    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
-    return "; ".join(wrong[:NAMED]) + more if wrong else agreement
 
 
 def _key(event: Event) -> tuple[str, int]:

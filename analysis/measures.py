@@ -9,13 +9,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from analysis import checks, tcp_samples
 from analysis.checks import Check
 from analysis.connections import Connection
-from analysis.datagrams import FOLDER, Schedule, datagram_metrics, datagrams_of, write_records
+from analysis.datagrams import (
+    FOLDER,
+    Schedule,
+    datagram_metrics,
+    datagrams_of,
+    longest_silence_s,
+    silence_s,
+    write_records,
+)
 from analysis.exchanges import measure_exchanges
 from analysis.iperf import IperfReport
+from analysis.opened import measure_opened
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up, too_big
 from analysis.rundir import Flow, RunDirectory
@@ -44,14 +54,17 @@ def measure_tcp(
     sender, receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
     found.append(checks.capture_complete(flow.name, sender, receiver))
     found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
+    samples = _samples(run, flow, connection)
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver, flow.kind.preamble_bytes))
         unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
-        layers, off = _layers_part(run, flow, connection, end_ns), _tries_while_off(run, flow, report, begin_ns)
+        layers, off = _layers_part(samples, end_ns), _tries_while_off(run, flow, report, begin_ns)
         found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, layers, off))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)
     rtt_ms = round_trip_times_ns(sender, begin_ns, end_ns) / 1e6
+    open_until_ns = min(end_ns, receiver.closed_ns or end_ns)  # what has been sent whole is not silent
+    marks_ns = [begin_ns, *receiver.delivered.rises_ns(begin_ns, open_until_ns), max(begin_ns, open_until_ns)]
     return {
         "acked_bps": sender.acked.rise(begin_ns, end_ns) * 8 / window_s,
         "delivered_bps": receiver.delivered.rise(begin_ns, end_ns) * 8 / window_s,
@@ -61,6 +74,9 @@ def measure_tcp(
         "routing_resends": sender.routing_resends,
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
+        "cwnd_mean": tcp_samples.mean_held(tcp_samples.held_from(samples, "snd_cwnd"), begin_ns, end_ns),
+        "silence_s": silence_s(marks_ns),
+        "longest_silence_s": longest_silence_s(marks_ns),
         "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.window_s(flow)[0] * NS_PER_S), end_ns),
     }
 
@@ -93,6 +109,7 @@ def measure_datagrams(
         "jitter_rfc3550_ms": measured.jitter_rfc3550_ms,
         "jitter_rfc3550_ms_mean": measured.jitter_rfc3550_ms_mean,
         "silence_s": measured.silence_s,
+        "longest_silence_s": measured.longest_silence_s,
     }
 
 
@@ -114,14 +131,18 @@ def datagrams_of_nothing(run: RunDirectory, flow: Flow, report: IperfReport) -> 
         begin_ns, end_ns = (schedule.first_ns + round(edge_s * NS_PER_S) for edge_s in (begin_s, end_s))
         sent = sum(begin_ns <= schedule.written_ns(number) < end_ns for number in range(schedule.count))
     shares = {"delivery": 0.0, "loss": 1.0} if sent else {}
-    return {"sent": sent, "silence_s": end_s - begin_s, **shares}
+    return {"sent": sent, "silence_s": end_s - begin_s, "longest_silence_s": end_s - begin_s, **shares}
 
 
-def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: int) -> checks.LayersPart:
-    """Actions of the connection's layers recorded in tcp.csv; a stand-by that never ended lasts to the window's end."""
+def _samples(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFrame:
+    """The connection's rows of tcp.csv; none without the file."""
     if not (run.path / "tcp.csv").exists():
-        return checks.LayersPart()
-    rows = tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)
+        return pl.DataFrame(schema=tcp_samples.SCHEMA)
+    return tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)
+
+
+def _layers_part(rows: pl.DataFrame, end_ns: int) -> checks.LayersPart:
+    """Actions of the connection's layers recorded in tcp.csv; a stand-by that never ended lasts to the window's end."""
     quiet = [*tcp_samples.stand_bys(rows), *tcp_samples.fixed_rtos(rows)]
     spans = [(begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in quiet]
     probes = len(rows.filter(rows["event"] == "probe"))
@@ -156,9 +177,10 @@ MEASURES = {
         measure_tcp,
         lambda run, flow, _report: {
             "acked_bps_by_second": [0] * int(run.window_s(flow)[1]), "segments": 0, "retransmissions": 0,
+            **dict.fromkeys(("silence_s", "longest_silence_s"), run.window_s(flow)[1] - run.window_s(flow)[0]),
         },
     ),
     "datagrams": Measure(measure_datagrams, datagrams_of_nothing, on_time=True),
 }  # fmt: skip
 # of flows with any number of connections: by run, flow and window
-MEASURES_OF_MANY = {"exchanges": measure_exchanges}
+MEASURES_OF_MANY = {"exchanges": measure_exchanges, "opened": measure_opened}

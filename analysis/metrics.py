@@ -5,6 +5,7 @@ never stops at the first bad file, so a campaign shows every run.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from analysis.gateways import gateways_remark
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
+from analysis.opened import opened_by
 from analysis.route_history import route_metrics
 from analysis.rundir import Flow, RunDirectory
 from analysis.verdict_file import NAME as VERDICT
@@ -84,7 +86,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         if report is not None and not report.connected:
             remarks.append(_remark(flow, report))
             return entry | _nothing_carried(run, flow, report)
-        if flow.protocol is None:
+        if flow.kind.measured is None:
             return entry | _reported(run, flow, report)
         remarks += _gateways(run, flow, found)
         if flow.kind.measured in MEASURES_OF_MANY:
@@ -101,15 +103,14 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
         entry |= {"source_port": connection.source_port, "destination_port": connection.destination_port}
         entry |= {"start_ns": start_ns, "window_s": list(window_s)}
-        if flow.kind.measured is not None:
-            measure = MEASURES[flow.kind.measured].of_flow
-            entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
+        measure = MEASURES[flow.kind.measured].of_flow
+        entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
         if report is not None:
             found.append(checks.window_covered(flow.name, report, (end_ns - connected_ns) / 1e9))
             entry |= flow.kind.from_report(report.content)
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
         entry |= route_metrics(run, flow, begin_ns, end_ns)
-        entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
+        entry["air_bps"] = _air_rate(run, flow, [connection], begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
     return entry
@@ -203,6 +204,8 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
 def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
     """For a flow with any number of connections, whose report has the time of its start."""
     entry = _reported(run, flow, report)
+    if report is not None and flow.protocol is None and entry["start_ns"] is not None:
+        return entry | _of_opened(run, flow, entry, found)
     if report is None or report.connection is None or entry["start_ns"] is None:
         return entry
     begin_s, end_s = entry["window_s"]
@@ -212,6 +215,16 @@ def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: l
         return entry
     entry |= {"source_port": report.connection.source_port, "destination_port": report.connection.destination_port}
     return entry | MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
+
+
+def _of_opened(run: RunDirectory, flow: Flow, entry: dict[str, Any], found: list[Check]) -> dict[str, Any]:
+    """For a flow that opened whatever its program did, between its start and the end of its window."""
+    begin_ns, end_ns = (entry["start_ns"] + round(edge_s * NS_PER_S) for edge_s in entry["window_s"])
+    figures = MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
+    figures |= movement_metrics(run, flow, begin_ns, end_ns, figures.get("acked_bps"))
+    figures |= route_metrics(run, flow, begin_ns, end_ns)
+    connections = dict.fromkeys(each.connection for each in opened_by(run, flow, []))  # ports may be used twice
+    return figures | {"air_bps": _air_rate(run, flow, list(connections), begin_ns, end_ns, found)}
 
 
 def _of_kinds(flows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -239,7 +252,7 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
 
 
 def _air_rate(
-    run: RunDirectory, flow: Flow, connection: Connection, begin_ns: int, end_ns: int, found: list[Check]
+    run: RunDirectory, flow: Flow, connections: Sequence[Connection], begin_ns: int, end_ns: int, found: list[Check]
 ) -> float | None:
     """Payload that the medium delivered to the flow's destination, or to the gateways before it.
 
@@ -254,8 +267,9 @@ def _air_rate(
     payload = 0
     for station, matching in zip(stations, matchings, strict=True):
         found.append(checks.air_capture(flow.name, station, matching))
-        rows = connection.forward(matching.matched)
-        payload += (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
+        for connection in connections:
+            rows = connection.forward(matching.matched)
+            payload += (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
     return payload * 8 / ((end_ns - begin_ns) / 1e9) if stations else None
 
 

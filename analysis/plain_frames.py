@@ -132,7 +132,7 @@ def _rows(data: Bytes, packets: _Packets, stamp_bytes: int, *, ipv6: bool) -> tu
         identification = pl.repeat(None, len(ip), dtype=pl.Int64, eager=True)
     else:
         ends = {"source": _named(_word(data, ip + 12), 4, "."), "destination": _named(_word(data, ip + 16), 4, ".")}
-        identification = of_tcp(_half(data, ip[tcp] + 4))
+        identification = pl.Series(_half(data, ip + 4))
     return packets.position, pl.DataFrame(
         {
             **_stations(data, ip - ETHERNET),

@@ -1,7 +1,8 @@
 """The tables that a campaign prints: for each traffic kind its metrics (analysis/shown.py), with published and ns-2's values and
 ratios; and the rate of each of several flows.
 
-They fit a terminal of 80 columns: a column that is empty in every row is left out.
+They fit a terminal of 80 columns: a column that is empty in every row is left out, and so are the last metrics if all are too
+wide together.
 """
 
 import textwrap
@@ -20,6 +21,7 @@ from analysis.tables import ENDINGS, OF_KINDS, Results, cell_of, counts, ending
 from scenarios.traffic.shared.kind import Shown
 
 REFERENCES = ("paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
+WIDTH = 80  # columns of the terminal
 HEADING_COLUMNS = 14  # at most so wide is the heading of one of several metrics, unless a word is wider
 FLOW_ROWS = 24  # metrics.json has the others
 
@@ -43,7 +45,8 @@ def _kind_table(results: Results, kind: str) -> list[Text | Table]:
     _add_names(table, axes, with_variants)
     found = {(row["metric"], cell_of(row, description.axes)): row for row in results.summary}
     blocks = [_columns(one, [_metric(found, one, row, description.axes) for row in cells], len(shown) == 1) for one in shown]
-    columns = [column for block in blocks for column in block]
+    kept = _fitting(blocks, [*axes, *(["variant"] if with_variants else [])])
+    shown, columns = shown[:kept], [column for block in blocks[:kept] for column in block]
     empty = not any(text for _, texts in columns for text in texts)
     if empty:
         columns = []  # a metric's name would promise a figure
@@ -62,6 +65,18 @@ def _kind_table(results: Results, kind: str) -> list[Text | Table]:
     if empty:
         title = f"{description.name}: no figures{'' if any(map(counts, results.rows)) else ', as no run counts'}"
     return [Text(title, style="italic"), table]
+
+
+def _fitting(blocks: list[list[tuple[str, list[str]]]], names: list[str]) -> int:
+    """How many of the metrics fit, the first in any case. Names are folded to their heading, and a border takes three columns."""
+    used = sum(len(name) + 3 for name in names) + len("9 suspect") + 3 + 1
+    for number, block in enumerate(blocks):
+        for heading, texts in block:
+            if any(texts):
+                used += max(len(line) for text in (heading, *texts) for line in (text.splitlines() or [""])) + 3
+        if used > WIDTH and number > 0:
+            return number
+    return len(blocks)
 
 
 def _over_all(results: Results, kind: str, shown: list[Shown]) -> bool:
@@ -106,12 +121,12 @@ def flows_table(results: Results) -> Table | None:
         if not counts(run):
             continue
         for name, flow in run["flow_metrics"].items():
-            if flow.get("acked_bps") is None and "delivered_bps" not in flow:
-                continue  # such as a command's, which has no rate
-            kind = "acked" if flow.get("acked_bps") is not None else "delivered"
+            kinds = ["acked"] if flow.get("acked_bps") is not None else ["delivered"] if "delivered_bps" in flow else []
+            kinds += ["back_delivered"] if flow.get("back_delivered_bps") else []
             ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
-            values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])
-            values += [flow[f"{kind}_bps"] / 1e3] if flow.get(f"{kind}_bps") is not None else []
+            for kind in kinds:
+                values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind.replace("_", " ")), [])
+                values += [flow[f"{kind}_bps"] / 1e3] if flow.get(f"{kind}_bps") is not None else []
     if not rows:
         return None
     more = f"and {len(rows) - FLOW_ROWS} more: metrics.json of each run" if len(rows) > FLOW_ROWS else None

@@ -13,7 +13,7 @@ from pathlib import Path
 from analysis.errors import RunFileError
 
 FOLDER = Path(__file__).parent
-NOT_KEYS = ("_kbps", "_kbps_sd", "seeds")  # endings of the columns that are not keys
+NOT_KEYS = ("_kbps", "_kbps_sd", "seeds", "cwnd_mean", "_silence_s")  # endings of the columns that are not keys
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import polars as pl
 from analysis import manifest, records
 from analysis.added_flows import added_flows
 from analysis.air import read_air
-from analysis.captures import read_capture
+from analysis.captures import STAMP_BYTES, read_capture
 from analysis.connections import Connection, find_connections
 from analysis.errors import AnalysisError, RunFileError
 from analysis.events_file import SCENARIO, read_events
@@ -21,6 +21,7 @@ from analysis.iperf import IperfReport, read_report
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
 from scenarios.traffic.shared.kind import Kind
 from topologies.addresses import (
+    GATEWAY_END,
     HOST_END,
     HOST_INTERFACE,
     ip6_address,
@@ -97,7 +98,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._captures: dict[str, pl.DataFrame] = {}
+        self._captures: dict[tuple[str, int], pl.DataFrame] = {}
 
     @cached_property
     def run(self) -> dict[str, Any]:
@@ -245,27 +246,27 @@ class RunDirectory:
         ends = (wire_interfaces([wire[end] for wire in wires]) for end in ("station", "host"))
         return [Wire(wire["station"], here, wire["host"], there) for wire, here, there in zip(wires, *ends, strict=True)]
 
-    def capture(self, station: str) -> pl.DataFrame:
+    def capture(self, station: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The packets of captures/<station>.pcap, as analysis.captures.read_capture gives them."""
-        if station not in self._captures:
+        if (station, stamp_bytes) not in self._captures:
             name = f"captures/{station}.pcap"
             if not (self.path / name).exists() and manifest.lists(self.path, name):
                 again = f"manet run {self.run.get('experiment') or 'NAME'} --resume"
                 raise RunFileError(f"{self.path / name}: was deleted after the run; put it back, or run it again: {again}")
-            self._captures[station] = read_capture(self.path / name)
-        return self._captures[station]
+            self._captures[station, stamp_bytes] = read_capture(self.path / name, stamp_bytes)
+        return self._captures[station, stamp_bytes]
 
-    def capture_of(self, flow: Flow, node: str) -> pl.DataFrame:
+    def capture_of(self, flow: Flow, node: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A host has the
         captures of all its wires, because the flow may use any of them."""
         other = flow.target if node == flow.source else flow.source
         for wire in self.wires:
             if (wire.station, wire.host) == (node, other):
-                return self.capture(f"{node}.{wire.interface}")
+                return self.capture(f"{node}.{wire.interface}", stamp_bytes)
         names = [wire.host_capture for wire in self.wires if wire.host == node] or [node]
         if len(names) == 1:
-            return self.capture(names[0])
-        return pl.concat([self.capture(name) for name in names]).sort("t_ns", maintain_order=True)
+            return self.capture(names[0], stamp_bytes)
+        return pl.concat([self.capture(name, stamp_bytes) for name in names]).sort("t_ns", maintain_order=True)
 
     def connection(self, flow: Flow) -> Connection | None:
         """The flow's four-tuple: from iperf3's report, otherwise the largest connection between its ends; None without packets,
@@ -317,8 +318,15 @@ class RunDirectory:
         return ip6_address(high * 256 + low) if ip == 6 else ip_address(high * 256 + low)
 
     def addresses(self, node: str) -> set[str]:
-        """Every address by which a node may send: of both versions, and the link-local one."""
-        return {self.address(node), self.address(node, 6), link_local_address(self.mac(node))}
+        """Every address by which a node may send: of both versions, the link-local one, and those of its ends of wires."""
+        wired = {
+            address(number, end)
+            for number, wire in enumerate(self.wires, start=1)
+            for name, end in ((wire.station, GATEWAY_END), (wire.host, HOST_END))
+            if name == node
+            for address in (wire_ip, wire_ip6)
+        }
+        return {self.address(node), self.address(node, 6), link_local_address(self.mac(node)), *wired}
 
     def held_at_end(self, station: str) -> bool:
         """Whether the station's routing daemon held packets at the end of the traffic; False for third-party daemons and none."""

@@ -34,7 +34,13 @@ def shown_of(results: Results, kind_name: str) -> list[Shown]:
     wanted = wanted or [_plain(shown_metric(results.summary))]
     if kind_name == kinds_in(results)[0]:
         wanted = [*map(_plain, results.experiment.shown), *wanted]
-    kept = [shown for shown in wanted if shown.metric in measured and not _is_flow_1_alone(results, shown.metric)]
+    kept = [
+        shown
+        for shown in wanted
+        if shown.metric in measured
+        and not _is_flow_1_alone(results, shown.metric)
+        and not _is_of_another_kind(results, kind_name, shown.metric)
+    ]
     return [replace(shown, label=shown.label + _scope(results, kind_name, shown.metric)) for shown in kept or wanted[:1]]
 
 
@@ -54,6 +60,12 @@ def _is_flow_1_alone(results: Results, metric: str) -> bool:
         return False
     own = metric.removeprefix("total_")
     return all(run[metric] == run[own] for run in results.rows)
+
+
+def _is_of_another_kind(results: Results, kind_name: str, metric: str) -> bool:
+    """Whether it is flow 1's alone, and flow 1 is never of this kind."""
+    firsts = {next(iter(kinds)) for run in results.rows if (kinds := _traffic(run))}
+    return metric in FLOW_METRICS and bool(firsts) and kind_name not in firsts
 
 
 def _scope(results: Results, kind_name: str, metric: str) -> str:

@@ -28,13 +28,20 @@ FLOW_METRICS = {
     "delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
     "goodput_kbps": ("kbit/s", "goodput_bps", 1e3),
     "iperf3_kbps": ("kbit/s", "iperf3_bps", 1e3),
+    "back_delivered_kbps": ("kbit/s", "back_delivered_bps", 1e3),
     "air_kbps": ("kbit/s", "air_bps", 1e3),
     "segments": ("segments", "segments", 1),
     "retransmissions": ("segments", "retransmissions", 1),
+    "back_retransmissions": ("segments", "back_retransmissions", 1),
+    "connections": ("connections", "connections", 1),
     "rtt_ms_mean": ("ms", "rtt_ms_mean", 1),
     "rtt_ms_p95": ("ms", "rtt_ms_p95", 1),
+    "cwnd_mean": ("segments", "cwnd_mean", 1),
+    "longest_silence_s": ("s", "longest_silence_s", 1),
     "sent": ("datagrams", "sent", 1),
     "loss": ("1", "loss", 1),
+    "back_loss": ("1", "back_loss", 1),
+    "back_latency_ms_mean": ("ms", "back_latency_ms_mean", 1),
     "latency_ms_mean": ("ms", "latency_ms_mean", 1),
     "latency_ms_p95": ("ms", "latency_ms_p95", 1),
     "jitter_ms": ("ms", "jitter_ms", 1),
@@ -65,7 +72,7 @@ def own_metrics(kinds: Iterable[Kind[Any]]) -> dict[str, tuple[str, str, float]]
     return {name: (unit, name, 1) for kind in kinds for name, unit in kind.own_metrics.items()}
 
 
-# of the first flow that has it, such as the low-rate datagram flow that accompanies flow 1
+# of the first flow that has it
 SOME_METRICS = {"silence_s": ("s", "silence_s", 1)} | own_metrics(kinds().values())
 # Jain's index of the flows of each kind (analysis/fairness.py) -> (unit, kind, divisor)
 FAIRNESS = {f"jain_{name}": ("1", name, 1) for name in kind_names()}
@@ -263,7 +270,12 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
         present = [flow[entry] for flow in flows.values() if flow.get(entry) is not None]
         row[name] = sum(present) / divisor if present else None
     for name, (_, entry, divisor) in SOME_METRICS.items():
-        row[name] = next((flow[entry] / divisor for flow in flows.values() if flow.get(entry) is not None), None)
+        having = [flow for flow in flows.values() if flow.get(entry) is not None]
+        if name == "silence_s":
+            having.sort(
+                key=lambda flow: flow.get("sent") is None
+            )  # datagrams, such as the low-rate flow beside flow 1, come first
+        row[name] = having[0][entry] / divisor if having else None
     row |= {name: metrics.get("fairness", {}).get(kind) for name, (_, kind, _) in FAIRNESS.items()}
     row |= {name: metrics.get("kinds", {}).get(kind, {}).get(entry) for name, (_, (kind, entry), _) in OF_KINDS.items()}
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"

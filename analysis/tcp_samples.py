@@ -4,6 +4,7 @@ An event is an action of a layer or an input to it (notice, stand-by, probe, rep
 existed have samples only.
 """
 
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -99,6 +100,17 @@ def held_from(rows: pl.DataFrame, column: str) -> list[tuple[int, int]]:
         found.append((t_ns if before_ns is None or event == SET_BY_LAYER else before_ns, value))
         before_ns = t_ns
     return [*found, (before_ns, found[-1][1])] if before_ns is not None else []
+
+
+def mean_held(held: list[tuple[int, int]], begin_ns: int, end_ns: int) -> float | None:
+    """The mean over time of `held_from` in [begin_ns, end_ns): each value counts as long as it was held, the last one to the end.
+    The time before the first does not count; None if there is no other."""
+    spans = [
+        (max(0, min(until_ns, end_ns) - max(since_ns, begin_ns)), value)
+        for (since_ns, value), (until_ns, _) in pairwise([*held, (end_ns, 0)])
+    ]
+    whole_ns = sum(span_ns for span_ns, _ in spans)
+    return sum(span_ns * value for span_ns, value in spans) / whole_ns if whole_ns else None
 
 
 def with_gaps(held: list[tuple[int, int]]) -> list[tuple[int, float]]:

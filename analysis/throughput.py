@@ -39,6 +39,12 @@ class Staircase:
         """The last count; 0 without steps."""
         return int(self.values[-1]) if self.values.size else 0
 
+    def rises_ns(self, begin_ns: int, end_ns: int) -> list[int]:
+        """The instants in [begin_ns, end_ns) at which it rose."""
+        rising = np.diff(self.values, prepend=0) > 0
+        times_ns = self.times_ns[rising]
+        return times_ns[(times_ns >= begin_ns) & (times_ns < end_ns)].tolist()
+
 
 @dataclass
 class Segments:
@@ -78,6 +84,7 @@ class ReceiverView:
 
     segments: Segments
     delivered: Staircase
+    closed_ns: int | None  # the first FIN that arrived
     unseen_bytes: int  # acknowledged by this host, but missing in its capture
 
 
@@ -124,7 +131,8 @@ def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Re
         steps.append(t_ns)
         prefixes.append(coverage.prefix)
     delivered = Staircase(np.array(steps, dtype=np.int64), np.array(prefixes, dtype=np.int64))
-    return ReceiverView(segments, delivered, unseen)
+    closed_ns = forward.filter((pl.col("flags").fill_null(0) & FIN) != 0)["t_ns"].min()
+    return ReceiverView(segments, delivered, closed_ns, unseen)
 
 
 def round_trip_times_ns(view: SenderView, begin_ns: int, end_ns: int) -> np.ndarray:

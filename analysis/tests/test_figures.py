@@ -21,6 +21,7 @@ from analysis.figures import (
     hv_fig7,
     hv_load,
     hv_patterns,
+    im_cwnd,
     im_routes,
     im_throughput,
     moving_chain,
@@ -501,6 +502,26 @@ def test_wm_comparison_draws_each_metric_that_the_runs_have(tmp_path):
     assert [y for series in delivery.series for _, y in series.points] == [0.5, 0.5]
     (row,) = (row for row in csv.DictReader((tmp_path / "pairs.csv").open()) if row["metric"] == "web_service_s")
     assert (row["compared"], row["with"], row["difference"]) == ("adv-30-30", "aodv-ns2", "-10")
+
+
+def test_im_cwnd_draws_the_window_of_each_tcp_and_its_mean(tmp_path):
+    """The fixture's window is 2 from its first ACK at 90 ms on, and 6.6325 in the mean (test_metrics.py)."""
+    for tcp in ("newreno", "vegas"):
+        run = tmp_path / f"chain5-flowsone-upload-tcp{tcp}" / "seed-1"
+        shutil.copytree(FIXTURE, run)
+        made = json.loads((run / "run.json").read_text())
+        cell = {"cell": run.parent.name, "variant": "chain5", "axes": {"flows": "one-upload", "tcp": tcp}}
+        (run / "run.json").write_text(json.dumps(made | cell))
+        analyse_run(run)
+    described = {"name": "im-cwnd", "axes": {"flows": ["one-upload"], "tcp": ["newreno", "vegas"]}, "variants": ["chain5"]}
+    (tmp_path / "experiment.json").write_text(json.dumps(described))
+    write_tables(collect(tmp_path, described))
+    (panel,) = panels(im_cwnd.draw, tmp_path)
+    assert panel.title == "chain5: mean NewReno 6.63, Vegas 6.63"
+    newreno, vegas = (series for series in panel.series if series.label in ("NewReno", "Vegas"))
+    assert newreno.points[0] == (near(0.09), 2) and len(newreno.points) == len(vegas.points) > 60
+    (row,) = (row for row in csv.DictReader((tmp_path / "pairs.csv").open()) if row["metric"] == "cwnd_mean")
+    assert (row["compared"], row["with"], row["difference"]) == ("vegas", "newreno", "0")
 
 
 def test_im_routes_draws_the_hops_as_the_daemon_reported_them(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.air import Matching
 from analysis.checks import air_capture
-from analysis.datagrams import silence_s
+from analysis.datagrams import longest_silence_s, silence_s
 from analysis.metrics import analyse_run
 from analysis.tables import own_metrics
 from analysis.tests import make_fixtures
@@ -50,6 +50,11 @@ def test_tcp_flow_to_the_byte(run_dir):
     assert flow["goodput_bps"] == flow["delivered_bps"]  # the cookie came before the window
     assert flow["iperf3_bps"] == pytest.approx((60_000 - 37) * 8 / 6)
     assert flow["air_bps"] == flow["delivered_bps"]  # nothing arrived twice
+    # in order at 1970 ms (segment 19) and at 2410 ms, when the repeated one fills the hole
+    assert (flow["longest_silence_s"], flow["silence_s"]) == (0.44, 0)
+    # row n of tcp.csv has the window from row n - 1 on: 5 for 190 ms, 6 for 300, 7 for 300, 8 for 600; 4, 5, 6, 7 for 400 each, 8
+    segments_s = 5 * 0.19 + 6 * 0.3 + 7 * 0.3 + 8 * 0.6 + (4 + 5 + 6 + 7) * 0.4 + 8 * 1.01
+    assert flow["cwnd_mean"] == pytest.approx(segments_s / 4)
     assert flow["start_ns"] == 1_700_000_000_000_000_000
 
 
@@ -64,6 +69,7 @@ def test_datagram_flow_to_the_byte(run_dir):
     assert flow["latency_ms_mean"] == pytest.approx(mean)
     assert flow["jitter_ms"] == pytest.approx((sum((delay - mean) ** 2 for delay in delays) / 71) ** 0.5)
     assert flow["silence_s"] == 0  # what is lost leaves 0.1 s between two
+    assert flow["longest_silence_s"] == 0.097  # 28 arrived after 13 ms, 29 is lost, 30 arrives after 10
     assert flow["delivery"] == 72 / 80
     # 10 to 13 ms 16 times each, 14 ms (k = 24, 34, ..., 94) 8 times: 0-based ranks 0.05 * 71 = 3.55, 35.5, 67.45 and 70.29
     assert [flow[f"latency_ms_{name}"] for name in ("p5", "p50", "p95", "p99", "max")] == [10, 12, 14, 14, 14]
@@ -137,6 +143,7 @@ def test_a_flow_that_carried_nothing_is_a_remark(run_dir):
 
 
 def test_silence_is_the_sum_of_the_long_gaps_to_both_ends_of_the_window():
+    assert longest_silence_s([0, 400_000_000, 1_200_000_000, 1_300_000_000]) == pytest.approx(0.8)
     assert silence_s([0, 400_000_000, 1_200_000_000, 1_300_000_000, 2_000_000_000]) == pytest.approx(0.8 + 0.7)
 
 

@@ -45,6 +45,6 @@ def test_a_flow_to_a_host_on_two_wires_may_leave_the_air_at_either_gateway(run):
 
 
 def test_a_gateway_s_own_flow_to_its_host_is_in_the_capture_of_that_wire(run, monkeypatch):
-    monkeypatch.setattr(run, "capture", lambda name: name)
+    monkeypatch.setattr(run, "capture", lambda name, _stamp_bytes: name)
     cases = [("sta1", "host2", "sta1"), ("host2", "sta1", "sta1"), ("sta1", "host2", "host2"), ("sta1", "far", "sta1")]
     assert [run.capture_of(flow(a, b), node) for a, b, node in cases] == ["sta1.eth1", "sta1.eth1", "host2", "sta1"]

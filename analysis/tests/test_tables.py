@@ -278,6 +278,13 @@ def test_a_cbr_flow_prints_its_delivery_in_percent_latency_and_jitter(tmp_path):
     assert "delivered, % latency, ms jitter, ms" in words and "1 91.5 12.3 4 1 valid" in words
 
 
+def test_the_silence_is_that_of_the_first_flow_of_datagrams_or_of_the_first_flow(tmp_path):
+    stream, probe = {"traffic": "bulk", "silence_s": 7.0}, {"traffic": "cbr", "sent": 9, "silence_s": 2.0}
+    make_traffic(tmp_path, "a", {"flow1": stream, "flow2": probe})
+    make_traffic(tmp_path, "b", {"flow1": stream})
+    assert [row["silence_s"] for row in collect(tmp_path, EXPERIMENT).rows] == [2.0, 7.0]
+
+
 def test_a_transfer_prints_its_completion_time_and_that_it_finished(tmp_path):
     make_traffic(tmp_path, "", {"flow1": {"traffic": "transfer", "acked_bps": 1.3e5, "completion_s": 7.62, "finished": True}})
     words = words_of(tmp_path)
@@ -301,6 +308,22 @@ def test_a_command_prints_its_exit_status_or_that_the_run_ended_it(tmp_path, flo
     make_traffic(tmp_path, "", {"flow1": {"traffic": "command", **flow}})
     words = words_of(tmp_path)
     assert words.startswith(f"e: {title}") and value in words
+
+
+def test_a_command_prints_the_rates_that_captures_have(tmp_path):
+    own = {"traffic": "command", "exit_status": 0, "ended_by_run": False}
+    upload = {"acked_bps": 4e5, "delivered_bps": 4.1e5, "back_delivered_bps": 0.0, "retransmissions": 3, "rtt_ms_mean": 25.0}
+    make_traffic(tmp_path, "", {"flow1": own | upload})
+    words = words_of(tmp_path)
+    assert words.startswith("e: delivered; back; re-sent; RTT (command)")  # so many fit
+    assert "1 410 0 3 25 1 valid" in words
+    download = {"acked_bps": 0.0, "delivered_bps": 0.0, "back_delivered_bps": 3e5}
+    bulk = {"traffic": "bulk", "acked_bps": 2e5, "delivered_bps": 2.1e5}
+    make_traffic(tmp_path / "two", "", {"flow1": bulk, "flow2": own | download})
+    words = words_of(tmp_path / "two")
+    assert "e: exit status; ended by the run (command)" in words  # the columns of rates are flow 1's, which is no command
+    text = _printed(flows_table(collect(tmp_path / "two", EXPERIMENT)))
+    assert [line.split()[-2] for line in text.splitlines() if "flow" in line and "kbit" not in line] == ["200", "0", "300"]
 
 
 def test_several_tcp_flows_print_their_sum_with_its_published_value(tmp_path):

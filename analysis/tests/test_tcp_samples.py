@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analysis.tcp_samples import fixed_rtos, stand_bys
+from analysis.tcp_samples import fixed_rtos, held_from, mean_held, stand_bys
 
 
 def rows(*of: tuple[int, str, str]) -> pl.DataFrame:
@@ -24,3 +24,14 @@ def test_timeouts_of_other_tcps_are_the_kernels_own():
 def test_a_stand_by_lasts_until_the_repair_or_is_open():
     samples = rows((3, "stand-by", "unreachable"), (4, "probe", "seq=1"), (7, "repair", "ack"), (9, "stand-by", "held"))
     assert stand_bys(samples) == [(3, 7), (9, None)]
+
+
+def test_the_mean_window_is_weighted_by_the_time_for_which_it_was_held():
+    """A row has the window before its ACK is processed: 2 until 10, 4 until 20, 3 until 40, and that is the last known."""
+    table = pl.DataFrame(
+        [(10, "", 2), (20, "", 4), (40, "", 3)], schema=["t_ns", "event", "snd_cwnd"], orient="row"
+    )  # fmt: skip
+    held = held_from(table, "snd_cwnd")
+    assert mean_held(held, 10, 50) == (10 * 4 + 30 * 3) / 40  # the first value's beginning is unknown
+    assert mean_held(held, 15, 30) == (5 * 4 + 10 * 3) / 15
+    assert mean_held(held, 0, 10) is None and mean_held([], 0, 10) is None

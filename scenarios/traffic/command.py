@@ -91,10 +91,18 @@ class Command(Kind[CommandKeys]):
 
     keys = CommandKeys
     transport = None
-    measured = None
+    measured = "opened"
     readiness = After(0.0)
     own_metrics = {"exit_status": "1", "ended_by_run": "1"}  # noqa: RUF012
-    shown = (Shown("exit_status", "exit status", ""), Shown("ended_by_run", "ended by the run", "% of runs", 100.0))
+    shown = (
+        Shown("delivered_kbps", "delivered", "kbit/s"),
+        Shown("back_delivered_kbps", "back", "kbit/s"),
+        Shown("retransmissions", "re-sent", ""),
+        Shown("rtt_ms_mean", "RTT", "ms"),
+        Shown("latency_ms_mean", "latency", "ms"),
+        Shown("exit_status", "exit status", ""),
+        Shown("ended_by_run", "ended by the run", "% of runs", 100.0),
+    )
 
     def readiness_of(self, keys: CommandKeys) -> Readiness:
         """By the key `ready_...`."""

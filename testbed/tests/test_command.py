@@ -393,3 +393,94 @@ def test_a_server_that_is_never_ready_fails_its_run(tmp_path: Path) -> None:
     assert result.status == "failed"
     assert "flow1: its receiver does not listen after 20 s; correct server or ready_port" in result.error
     assert nothing_left(tmp_path / "run")
+
+
+# --- what the captures have of a command ----------------------------------------------------------
+
+UPLOAD = """
+import socket, sys, time
+stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[1]))
+stream.connect(("{target}", {port}))
+for _ in range(15):  # MPTCP opens no subflow after the end of the data
+    stream.sendall(bytes(10_000))
+    time.sleep(0.2)
+stream.shutdown(socket.SHUT_WR)
+stream.recv(1)
+"""
+TAKE = """
+import socket, sys
+server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[1]))
+server.bind(("", {port}))
+server.listen()
+print("up", flush=True)
+while True:
+    stream, _ = server.accept()
+    total = 0
+    while data := stream.recv(65536):
+        total += len(data)
+    stream.close()
+    print(total, flush=True)
+"""
+DATAGRAMS = """
+import os, socket, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(50):
+    sender.sendto(bytes(21) + os.urandom(479), ("{target}", {port}))
+    time.sleep(0.02)
+"""
+ECHO = """
+import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("", {port}))
+print("up", flush=True)
+while True:
+    data, client = server.recvfrom(2000)
+    server.sendto(data[:100], client)
+"""
+
+
+def taken(run: Path) -> int:
+    """The bytes that the server has read."""
+    return int((run / "log" / "flow1-receiver.log").read_text().split()[-1])
+
+
+@pytest.mark.root
+@needs_runs
+def test_connections_of_a_command_are_measured(tmp_path: Path) -> None:
+    upload = flow(command=[PYTHON, "-c", UPLOAD, "6"], server=[PYTHON, "-c", TAKE, "6"], ready_line="^up$")
+    datagrams = flow(command=[PYTHON, "-c", DATAGRAMS], server=[PYTHON, "-c", ECHO], ready_line="^up$", start=4)
+    result = run_scenario(chain(duration=8, routing="aodv", flows=[upload, datagrams]), 1, tmp_path / "run", programs=BUILT)
+    assert (result.status, result.error) == ("complete", None)
+    metrics = analyse_run(tmp_path / "run")
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    stream, packets = metrics["flows"].values()
+    assert taken(tmp_path / "run") == 150_000
+    assert stream["delivered_bps"] == pytest.approx(150_000 * 8 / 8)
+    assert (stream["connections"], stream["sent"], stream["rtt_ms_mean"] > 0) == (1, None, True)
+    assert (packets["connections"], packets["sent"], packets["back_sent"], packets["loss"]) == (1, 50, 50, 0)
+    assert packets["delivered_bps"] == pytest.approx(50 * 500 * 8 / 8)
+    assert (packets["acked_bps"], 0 < packets["latency_ms_mean"] < packets["latency_ms_p95"]) == (None, True)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not Path("/proc/sys/net/mptcp/enabled").exists(), reason="this kernel has no MPTCP")
+@needs_runs
+def test_subflows_of_mptcp_over_two_gateways_are_added(tmp_path: Path) -> None:
+    """The host offers the address of its second wire (RFC 8684, 3.4.1), so each gateway has a subflow."""
+    limits = "ip mptcp limits set subflow 2 add_addr_accepted 2"
+    client = ["sh", "-c", f'{limits}; exec "$@"', "sh", PYTHON, "-c", UPLOAD, "262"]
+    server = ["sh", "-c", f'{limits}; ip mptcp endpoint add 192.168.2.2 signal; exec "$@"', "sh", PYTHON, "-c", TAKE, "262"]
+    upload = flow(command=client, server=server, ready_line="^up$", to="host1")
+    gateways = [{"name": "gw1", "at": [150, 200]}, {"name": "gw2", "at": [150, 0]}]
+    scenario = {"topology": "positions", "positions": [[0, 100], *gateways], "warmup": 0, "duration": 8, "routing": "static"}
+    wires = [{"station": name, "host": "host1"} for name in ("gw1", "gw2")]
+    run = Scenario.model_validate(scenario | {"wires": wires, "flows": [upload]})
+    result = run_scenario(run, 1, tmp_path / "run", programs=BUILT)
+    assert (result.status, result.error) == ("complete", None)
+    metrics = analyse_run(tmp_path / "run")
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    measured = metrics["flows"]["flow1"]
+    assert measured["connections"] == 2
+    assert taken(tmp_path / "run") == 150_000
+    # a block that MPTCP repeats on the other subflow (RFC 8684, 3.3.6) counts on both
+    assert 150_000 <= measured["delivered_bps"] <= 2 * 150_000 and measured["delivered_bps"] == measured["air_bps"]

@@ -21,14 +21,22 @@ Report = Mapping[str, Any]  # the content of traffic/<flow>.json
 MEASURED: dict[str, dict[str, str]] = {
     "tcp": {
         "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s",
-        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms",
-        "acked_bps_by_second": "bit/s",
+        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "cwnd_mean": "segments",
+        "silence_s": "s", "longest_silence_s": "s", "acked_bps_by_second": "bit/s",
     },
     "datagrams": {
         "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s", "sent": "datagrams",
         "loss": "1", "latency_ms_mean": "ms", "latency_ms_p95": "ms", "jitter_ms": "ms", "reaction_s": "s", "silence_s": "s",
+        "longest_silence_s": "s",
         "delivery": "1", "latency_ms_p5": "ms", "latency_ms_p50": "ms", "latency_ms_p99": "ms", "latency_ms_max": "ms",
         "jitter_rfc3550_ms": "ms", "jitter_rfc3550_ms_mean": "ms",
+    },
+    "opened": {
+        "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "back_delivered_bps": "bit/s", "air_bps": "bit/s",
+        "connections": "connections", "segments": "segments", "retransmissions": "segments", "back_segments": "segments",
+        "back_retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "sent": "datagrams", "loss": "1",
+        "latency_ms_mean": "ms", "latency_ms_p95": "ms", "back_sent": "datagrams", "back_loss": "1",
+        "back_latency_ms_mean": "ms", "back_latency_ms_p95": "ms",
     },
     "exchanges": {"delivered_bps": "bit/s", "goodput_bps": "bit/s", "segments": "segments", "retransmissions": "segments"},
 }  # fmt: skip
@@ -125,8 +133,8 @@ class Kind(ABC, Generic[Keys]):
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
     # How captures are read (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges: requests
-    # on any number of connections, with the record of programs/web_client.py. None: not at all.
-    measured: Literal["tcp", "datagrams", "exchanges"] | None
+    # on any number of connections, with the record of programs/web_client.py. Opened: whatever TCP and UDP is between its ends.
+    measured: Literal["tcp", "datagrams", "opened", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
     min_packet_bytes: int = 0  # of a datagram with an IPv4 header

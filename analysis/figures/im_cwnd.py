@@ -1,0 +1,78 @@
+"""Congestion window over time of one upload to the Internet under each TCP, after the internet-manet paper, figures 5 (chain) and
+6 (chain with a walker).
+
+A panel for each network (variant), a line for each TCP: its first run that counts, at every ACK and timeout of tcp.csv. Dotted
+verticals: the route of the first TCP's run changed. The title has the mean over time of all runs' windows in the measured time,
+with 95 % intervals. `pairs.csv` beside it has the differences from NewReno, seed by seed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from analysis import drawing, style
+from analysis.pairs import pairs, write_pairs
+from analysis.route_history import route_history
+from analysis.rundir import RunDirectory
+from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
+from analysis.tcp_samples import held_from, of_connection, read_samples
+
+AXES = ("flows", "tcp")  # of the experiment
+METRIC = "cwnd_mean"
+BASE = "newreno"
+NS_PER_S = 1e9
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from the runs below `out_dir`; returns the files written."""
+    out_dir = Path(out_dir)
+    rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
+    tcps = drawing.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
+    variants = drawing.in_order(out_dir, (row["variant"] or "" for row in rows))
+    height_in = 0.9 + 1.6 * max(1, len(variants))
+    with style.page(out_dir, "im_cwnd", height_in, nrows=max(1, len(variants)), sharex=True) as (axes, written):
+        for panel, variant in zip(axes, variants, strict=False):
+            _draw_panel(panel, variant, out_dir, [row for row in rows if (row["variant"] or "") == variant], tcps)
+        axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=max(1, len(tcps)))
+        axes[-1].set_xlabel("time since the start of the traffic (s)")
+        axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
+    found = pairs(rows, AXES, "tcp", BASE, (METRIC, "acked_kbps", "retransmissions", "route_changes"))
+    return [*written, write_pairs(out_dir / "pairs.csv", found)]
+
+
+def _draw_panel(axes: Axes, variant: str, out_dir: Path, rows: list[dict[str, Any]], tcps: list[str]) -> None:
+    means = []
+    for number, tcp in enumerate(tcps):
+        mark = style.of_variant(tcp.partition("(")[0], number)
+        own = [row for row in rows if row["tcp"] == tcp]
+        spread = mean_and_interval([row[METRIC] for row in own])
+        if spread["mean"] is None:
+            continue
+        interval = "" if spread["ci95"] is None else f" ±{spread['ci95']:.2f}"
+        means.append(f"{mark.name} {spread['mean']:.2f}{interval}")
+        first = RunDirectory(out_dir / next(row["run_dir"] for row in own if row[METRIC] is not None))
+        times_s, windows = _window(first)
+        axes.step(times_s, windows, where="post", color=mark.colour, linewidth=0.9, label=mark.name)
+        if number == 0:
+            for at_s in _route_changes_s(first):
+                axes.axvline(at_s, color=style.GREY, linewidth=0.6, linestyle=":", zorder=0)
+    axes.set_title(f"{style.of_variant(variant).name}: mean " + ", ".join(means), loc="left", fontsize=8)
+    axes.set(ylabel="window (segments)", ylim=(0, None))
+
+
+def _window(run: RunDirectory) -> tuple[list[float], list[int]]:
+    """The window of flow 1's sender: from each time on, in seconds of the traffic."""
+    flow = run.flows[0]
+    connection = run.connection(flow)
+    if connection is None:
+        return [], []
+    held = held_from(of_connection(read_samples(run.path / "tcp.csv"), flow.source, connection), "snd_cwnd")
+    return [(t_ns - run.traffic_ns) / NS_PER_S for t_ns, _ in held], [value for _, value in held]
+
+
+def _route_changes_s(run: RunDirectory) -> list[float]:
+    """The times of the routes after the first, in seconds of the traffic."""
+    begin_ns = run.traffic_ns - run.epoch_ns
+    taken = [route for route in route_history(run, run.flows[0]) or [] if route.hops is not None]
+    return [(route.t_ns - begin_ns) / NS_PER_S for route in taken[1:] if route.t_ns > begin_ns]
