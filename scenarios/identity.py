@@ -2,8 +2,8 @@
 
 It is over the keys that differ from their defaults, and over the content of the files that the scenario names. It therefore stays
 the same on another machine, where the files have other paths, and when a later version adds keys whose defaults change nothing.
-A default that changes is not in it: GENERATION then rises, after which no older run is of the same scenario. It rises too when the
-testbed changes the outcome of a scenario, as after a defect of the medium: a sum cannot know that.
+A default that changes is not in it: GENERATION then rises, after which no older run is of the same scenario. It rises too when
+the testbed changes the outcome of a scenario, as after a defect of the medium: a sum cannot know that.
 """
 
 import hashlib

@@ -13,7 +13,7 @@ from analysis.doubt import doubt
 from analysis.errors import AnalysisError, RunFileError
 from analysis.files import read_text
 from analysis.found_runs import FoundRuns, find_runs, known
-from testbed.campaigns import missing
+from testbed.campaigns import kept, missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.experiment import EXPERIMENT_FORMAT
 from testbed.campaigns.figures import misfit
@@ -60,6 +60,7 @@ class Report:
         self.contradicted = 0  # runs of which a cross-check failed
         self.reason = ""  # of a single suspect, void or failed run
         self.missing: dict[tuple[str, int], bool] = {}
+        self.kept: dict[tuple[str, int], dict[str, Any]] = {}  # rows of earlier runs that count in the answers, by cell and seed
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
@@ -80,7 +81,9 @@ class Report:
         self.contradicted = sum(run["contradicted"] for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void", "failed")]
         self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
-        self.missing = missing.missing_runs(self.directory, self.description, self.found)
+        self.kept = kept.runs_in(self.directory, self.description)
+        missed = missing.missing_runs(self.directory, self.description, self.found)
+        self.missing = {place: begun for place, begun in missed.items() if place not in self.kept}
         self.doubtful = [
             f"{run['run_dir']} {(run['verdict'] if run['status'] == 'complete' else run['status']) or 'without verdict'}"
             for run in runs
@@ -99,7 +102,7 @@ class Report:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
         from analysis.decisions.answers import answers_of, write_answers
 
-        found = answers_of(self.description, runs)
+        found = answers_of(self.description, kept.joined(runs, self.kept))
         if found:
             write_answers(self.directory, self.description["name"], found)
         return found
@@ -215,7 +218,7 @@ class Report:
         capture = self.capture()
         if capture is not None:
             print(f"capture   {capture}")
-        for line in [*self.remark_lines(), *self.left_out_lines()]:
+        for line in [*self.kept_lines(), *self.remark_lines(), *self.left_out_lines()]:
             print(line)
         if self.missing:
             print(f"runs      {missing.line(self.directory, self.description, self.missing)}")
@@ -232,6 +235,15 @@ class Report:
         lines = [f"remark    {remark['run']}: {remark['remark']}" for remark in remarks[:NAMED_RUNS]]
         more = len(remarks) - NAMED_RUNS
         return lines + ([f"remark    and {more} more: `remarks` of each run's metrics.json"] if more > 0 else [])
+
+    def kept_lines(self) -> list[str]:
+        """A line about the rows of earlier runs; none without any."""
+        return [f"kept      {self.kept_text()}"] if self.kept else []
+
+    def kept_text(self) -> str:
+        """The rows of earlier runs, in words."""
+        rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
+        return f"{rows} ({kept.KEPT}) count in the answers, in no table and no figure"
 
     def left_out_lines(self) -> list[str]:
         """A line for each excluded run, and one for the runs without a manifest."""
@@ -274,7 +286,7 @@ class Report:
             ("void", changed, bool(self.found.left_out)),
             ("incomplete", unfinished, bool(self.missing or count["interrupted"])),
             ("suspect", late, count["suspect"] > 0),
-            ("none", "there are no runs", not count.total()),
+            ("none", "there are no runs but kept rows" if self.kept else "there are no runs", not count.total()),
             ("valid", "the host kept up with the air in every run", True),
         ]
 

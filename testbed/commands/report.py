@@ -2,13 +2,20 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from testbed.commands.options import add_verb
+
+if TYPE_CHECKING:
+    from testbed.campaigns.report import Report
 
 EXAMPLES = """
   ./manet report results/hv-fig1
   ./manet report results/hv-fig1 --again --json
   ./manet report --html results     a page of every experiment in the folder
+  ./manet report --html --rows results/campaign-hv-quick
+                                    keep the runs of a campaign as rows, which
+                                    other campaigns count as done
 """
 
 
@@ -18,6 +25,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
     parser.add_argument("--again", action="store_true", help="also measure the captures again")
     parser.add_argument("--html", action="store_true", help="write the page report.html; DIR may also be a campaign's folder")
+    parser.add_argument("--rows", action="store_true", help="also keep the runs as rows, in docs/results/NAME/runs.csv")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
@@ -45,7 +53,27 @@ def _report(options: argparse.Namespace) -> int:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
+    if options.rows:
+        _keep([report])
     return 0 if report.is_complete else 1
+
+
+def _keep(reports: "list[Report]") -> None:
+    """Keep the runs of each experiment as rows; a line for each on standard error, since `--json` has standard output."""
+    import sys
+
+    from testbed.campaigns import kept
+    from testbed.campaigns.library import names
+    from testbed.errors import UsageError
+
+    unknown = next((report for report in reports if report.description["name"] not in names()), None)
+    if unknown is not None:
+        text = "is no experiment of this checkout; rows are kept of those in experiments/ only"
+        raise UsageError(f"{unknown.directory}: {unknown.description['name']} {text}")
+    for report in reports:
+        assert report.results is not None, "make() comes first"
+        path, rows, new = kept.keep(report.directory, report.description, report.results.rows)
+        print(f"manet report: {path}: {rows} {'row' if rows == 1 else 'rows'}, {new} of them new", file=sys.stderr)
 
 
 def _page(options: argparse.Namespace) -> int:
@@ -59,4 +87,6 @@ def _page(options: argparse.Namespace) -> int:
         print(json.dumps(html.as_json(), indent=1))
     else:
         html.print()
+    if options.rows:
+        _keep(html.reports)
     return 0 if html.is_complete else 1
