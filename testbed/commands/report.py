@@ -13,6 +13,8 @@ EXAMPLES = """
   ./manet report results/hv-fig1
   ./manet report results/hv-fig1 --again --json
   ./manet report --html results     a page of every experiment in the folder
+  ./manet report --claims           docs/claims.md, its numbers computed from
+                                    docs/results/NAME/runs.csv
   ./manet report --html --rows results/campaign-hv-quick
                                     keep the runs of a campaign as rows, which
                                     other campaigns count as done
@@ -22,10 +24,13 @@ EXAMPLES = """
 def add(verbs: argparse._SubParsersAction) -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
+    parser.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="a folder that `manet run` has made")
     parser.add_argument("--again", action="store_true", help="also measure the captures again")
     parser.add_argument("--html", action="store_true", help="write the page report.html; DIR may also be a campaign's folder")
     parser.add_argument("--rows", action="store_true", help="also keep the runs as rows, in docs/results/NAME/runs.csv")
+    parser.add_argument(
+        "--claims", action="store_true", help="write docs/claims.md from docs/claims.toml and the kept rows; without DIR"
+    )
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
@@ -34,12 +39,28 @@ def run(options: argparse.Namespace) -> int:
     import shlex
 
     from analysis.errors import DiskFullError
+    from testbed.errors import UsageError
 
+    if options.claims:
+        return _claims(options)
+    if options.directory is None:
+        raise UsageError("DIR is missing; give a folder that `manet run` has made")
     try:
         return _page(options) if options.html else _report(options)
     except DiskFullError as problem:
         words = ["./manet", "report", *(["--html"] if options.html else []), str(options.directory)]
         raise DiskFullError(problem.path, shlex.join(words)) from None
+
+
+def _claims(options: argparse.Namespace) -> int:
+    """Write the page of the papers' claims."""
+    from testbed.claims import page
+    from testbed.errors import UsageError
+
+    if options.directory is not None or options.html or options.rows or options.again or options.json:
+        raise UsageError("--claims: takes the rows of docs/results; give it alone")
+    print(f"{page.PAGE}: {page.write().line()}")
+    return 0
 
 
 def _report(options: argparse.Namespace) -> int:
