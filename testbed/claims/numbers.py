@@ -95,7 +95,8 @@ class Numbers:
         asked = {"where": where, "compared": number.compared, "with": number.base, "metric": number.pair}
         for row in self._table(number, asked):
             if row["ci95"]:
-                return _of_pair(number, *(_number(row[key]) for key in ("difference", "ci95", "percent", "seeds")), TABLES)
+                difference, ci95, percent, seeds = (_number(row[key]) for key in ("difference", "ci95", "percent", "seeds"))
+                return _of_pair(number, difference, ci95, percent, seeds, TABLES)
         wanted = [{**number.where, number.key: value} for value in (number.compared, number.base)]
         for cell in wanted:
             _require_one(number, [known for known in sized.cells if _agrees(known, cell)], "cells")
