@@ -13,6 +13,7 @@ from testbed import __main__ as manet
 from testbed.campaigns import kept
 from testbed.campaigns.batch import Batch
 from testbed.campaigns.experiment import load
+from testbed.campaigns.html_report import HtmlReport
 from testbed.campaigns.report import Report
 from testbed.campaigns.request import Request
 from testbed.campaigns.rounds import Member, Rounds
@@ -61,6 +62,9 @@ def test_a_campaign_elsewhere_runs_nothing_that_is_kept_and_answers_the_same(mac
     assert report.missing == {}
     assert report.is_complete
     assert [found.to_json() for found in report.answers] == [answer_of(first)]
+    html = HtmlReport(second.directory)
+    assert "28 rows of earlier runs (kept.csv) count in the answers" in html.make().read_text()
+    assert html.is_complete
 
 
 def test_rows_and_runs_are_together_in_an_answer(machine):
