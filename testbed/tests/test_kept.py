@@ -188,3 +188,27 @@ def test_each_experiment_of_the_papers_keeps_what_its_questions_ask():
     for name in ("hv-fig3", "im-dsdv", "wm-http"):
         description = json.loads(load(kept.ROOT / "experiments" / f"{name}.toml", Request(True)).to_json())
         assert {question["metric"] for question in description["questions"]} <= set(kept.metrics_of(description, []))
+
+
+def untidy(folder, scratch):
+    """The experiments whose rows are not as the verb writes them, such as after a merge by hand."""
+    found = []
+    for path in sorted(folder.glob("*/runs.csv")):
+        write(scratch, merged(read(path)))
+        found += [path.parent.name] if scratch.read_bytes() != path.read_bytes() else []
+    return found
+
+
+def test_the_committed_rows_are_as_the_verb_writes_them(tmp_path):
+    """A merge in git may leave two rows of one run, or another order; `manet report --rows` of any folder puts it right."""
+    assert untidy(kept.FOLDER, tmp_path / "tidy.csv") == []
+
+
+def test_rows_that_git_has_merged_are_put_right_by_the_next_that_are_kept(machine, tmp_path):
+    first, _ = machine("one", Workers(clear))
+    machine.keep(first)
+    folder, lines = machine.file.parents[1], machine.file.read_text().splitlines(keepends=True)
+    machine.file.write_text("".join([*lines, lines[1]]))
+    assert untidy(folder, tmp_path / "tidy.csv") == ["e"]
+    machine.keep(first)
+    assert untidy(folder, tmp_path / "tidy.csv") == []
