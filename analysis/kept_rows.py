@@ -16,15 +16,17 @@ from typing import Any
 
 from analysis.errors import RunFileError
 from analysis.files import atomic_file, plain_text
-from analysis.tables import METRICS, ending, plain
+from analysis.tables import METRICS, counts, ending, plain
 
 FILE = "runs.csv"
+KEPT = "kept.csv"  # in an experiment's folder of results: the rows that its campaign counts as done
 VARIANT = "variant"
 ENDINGS = ("valid", "suspect", "void", "failed")  # the best first; an interrupted run has no row
 NONE = "NA"  # the run has no value; an empty field: the value was not kept
 ORIGIN = ("commit", "version", "kernel", "ended")
 FIRST = ("scenario", "seed", "verdict", *ORIGIN, "emulated_s")
 REMEDY = "take it from git again"
+Row = Mapping[str, Any]
 CARRIED = {"valid": "complete", "suspect": "complete", "void": "complete", "failed": "failed"}  # verdict -> status
 
 
@@ -121,6 +123,31 @@ def write(path: Path, rows: Sequence[KeptRow]) -> None:
                 *(row.cell.get(key, "") for key in cells),
                 *(_text(row.metrics[name]) if name in row.metrics else "" for name in metrics),
             ])  # fmt: skip
+
+
+def runs_in(directory: Path, description: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
+    """The kept rows of a folder of results as rows of table.csv, by cell and seed; of the scenarios of experiment.json only."""
+    cells = {cell["identity"]: cell for cell in description["cells"] if cell.get("identity")}
+    found = {}
+    for row in read(directory / KEPT):
+        cell = cells.get(row.scenario)
+        if cell is not None and row.verdict == "valid":
+            values = {axis: plain(cell["axes"].get(axis)) for axis in description["axes"]}
+            found[cell["name"], row.seed] = row.as_run(values | {VARIANT: cell["variant"] or ""})
+    return found
+
+
+def joined(runs: Iterable[Row], kept: Mapping[tuple[str, int], Row]) -> list[Row]:
+    """The runs of a folder and its kept rows; of the same cell and seed the run, if it counts."""
+    runs = list(runs)
+    of_runs = {place(run): run for run in runs if counts(run)}
+    others = [run for run in runs if place(run) not in of_runs and place(run) not in kept]
+    return [*of_runs.values(), *others, *(run for at, run in kept.items() if at not in of_runs)]
+
+
+def place(run: Row) -> tuple[str, int]:
+    """Cell and seed of a row of table.csv."""
+    return Path(run["run_dir"]).parts[0], run["seed"]
 
 
 def _read_row(row: Mapping[str, str]) -> KeptRow:

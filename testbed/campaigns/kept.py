@@ -1,7 +1,7 @@
 """Runs that are kept as rows (analysis/kept_rows.py): those that a campaign counts as done, and how runs are kept.
 
 docs/results/<experiment>/runs.csv of the checkout has the rows of all machines. A campaign copies those that count into its
-folder (KEPT), from which its answers follow, whatever happens to the checkout meanwhile.
+folder (kept.csv), from which its answers follow, whatever happens to the checkout meanwhile.
 """
 
 import ast
@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
     from analysis.kept_rows import KeptRow
 
 FOLDER = ROOT / "docs" / "results"
-KEPT = "kept.csv"  # in an experiment's folder of results
 Runs = list[dict[str, Any]]
 
 
@@ -70,7 +69,7 @@ def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
 
 def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> Found:
     """Copy the rows that count into the experiment's folder of results; rows of an earlier call stay."""
-    from analysis.kept_rows import merged, read, write
+    from analysis.kept_rows import KEPT, merged, read, write
 
     found = rows_that_count(experiment, read(file_of(experiment.name, folder)))
     before = rows_that_count(experiment, read(directory / KEPT))
@@ -79,45 +78,16 @@ def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> F
     return found
 
 
-def runs_in(directory: Path, description: Mapping[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
-    """The kept rows of a folder of results as rows of table.csv, by cell and seed; of the scenarios of experiment.json only."""
-    from analysis.decisions.question import VARIANT
-    from analysis.kept_rows import read
-    from analysis.tables import plain
-
-    cells = {cell["identity"]: cell for cell in description["cells"] if cell.get("identity")}
-    found = {}
-    for row in read(directory / KEPT):
-        cell = cells.get(row.scenario)
-        if cell is not None and row.verdict == "valid":
-            values = {axis: plain(cell["axes"].get(axis)) for axis in description["axes"]}
-            found[cell["name"], row.seed] = row.as_run(values | {VARIANT: cell["variant"] or ""})
-    return found
-
-
-def joined(runs: Runs, kept: Mapping[tuple[str, int], dict[str, Any]]) -> Runs:
-    """The runs of a folder and its kept rows; of the same cell and seed the run, if it counts."""
-    from analysis.tables import counts
-
-    of_runs = {_place(run): run for run in runs if counts(run)}
-    others = [run for run in runs if _place(run) not in of_runs and _place(run) not in kept]
-    return [*of_runs.values(), *others, *(run for place, run in kept.items() if place not in of_runs)]
-
-
-def _place(run: Mapping[str, Any]) -> tuple[str, int]:
-    return Path(run["run_dir"]).parts[0], run["seed"]
-
-
 def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Path = FOLDER) -> tuple[Path, int, int]:
     """Merge the runs of a folder of results (rows of table.csv) into the rows of its experiment; returns the file, the number of
     its rows, and how many of them are new."""
-    from analysis.kept_rows import merged, read, row_of_run, write
+    from analysis.kept_rows import merged, place, read, row_of_run, write
 
     axes, metrics = list(description["axes"]), metrics_of(description, runs)
     sums = {cell["name"]: cell.get("identity") for cell in description["cells"]}
     fresh = []
     for run in runs:
-        cell = _place(run)[0]
+        cell, _ = place(run)
         sums[cell] = sums.get(cell) or _identity_of(directory / run["run_dir"])
         if row := row_of_run(run, sums[cell], axes, metrics):
             fresh.append(row)

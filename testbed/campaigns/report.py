@@ -13,7 +13,7 @@ from analysis.doubt import doubt
 from analysis.errors import AnalysisError, RunFileError
 from analysis.files import read_text
 from analysis.found_runs import FoundRuns, find_runs, known
-from testbed.campaigns import kept, missing
+from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.experiment import EXPERIMENT_FORMAT
 from testbed.campaigns.figures import misfit
@@ -66,6 +66,7 @@ class Report:
     def make(self, analyse_again: bool = False) -> None:
         """Write metrics.json if it is missing or older than its run, table.csv, summary.csv, the result store and the figure."""
         from analysis import tables
+        from analysis.kept_rows import runs_in
         from analysis.store import files, rows
 
         began = rows.now()
@@ -81,7 +82,7 @@ class Report:
         self.contradicted = sum(run["contradicted"] for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void", "failed")]
         self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
-        self.kept = kept.runs_in(self.directory, self.description)
+        self.kept = runs_in(self.directory, self.description)
         missed = missing.missing_runs(self.directory, self.description, self.found)
         self.missing = {place: begun for place, begun in missed.items() if place not in self.kept}
         self.doubtful = [
@@ -101,8 +102,9 @@ class Report:
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
         from analysis.decisions.answers import answers_of, write_answers
+        from analysis.kept_rows import joined
 
-        found = answers_of(self.description, kept.joined(runs, self.kept))
+        found = answers_of(self.description, joined(runs, self.kept))
         if found:
             write_answers(self.directory, self.description["name"], found)
         return found
@@ -243,7 +245,7 @@ class Report:
     def kept_text(self) -> str:
         """The rows of earlier runs, in words."""
         rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
-        return f"{rows} ({kept.KEPT}) count in the answers, in no table and no figure"
+        return f"{rows} (kept.csv) count in the answers, in no table and no figure"
 
     def left_out_lines(self) -> list[str]:
         """A line for each excluded run, and one for the runs without a manifest."""
