@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from analysis.decisions.answers import Answered, answers_of
@@ -13,7 +14,6 @@ from analysis.decisions.question import VARIANT
 from analysis.digits import rounded
 from analysis.files import plain_text
 from analysis.kept_rows import read
-from analysis.pairs import pairs
 from analysis.references import same_value
 from analysis.tables import counts, mean_and_interval, plain
 from testbed.campaigns import kept
@@ -75,8 +75,7 @@ class Numbers:
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 
     def _mean(self, number: Mean, sized: Sized) -> Found | None:
-        runs = [run for run in sized.runs if counts(run) and _agrees(run, number.where)]
-        found = mean_and_interval([run[number.mean] for run in runs])
+        found = mean_and_interval([run[number.mean] for run in _counted(sized, number.where)])
         if found["n"]:
             _require_one(number, [cell for cell in sized.cells if _agrees(cell, number.where)], "cells")
             return _of_mean(number, found["mean"], found["ci95"], found["n"], ROWS)
@@ -87,20 +86,27 @@ class Numbers:
         return _of_mean(number, _number(row["mean"]), _number(row["ci95"]), _number(row["n"]), TABLES)
 
     def _pair(self, number: Pair, sized: Sized) -> Found | None:
+        wanted = [{**number.where, number.key: value} for value in (number.compared, number.base)]
         places = [key for key in (*sized.axes, VARIANT) if key != number.key]
         where = " ".join(str(plain(number.where[key])) for key in places if number.where.get(key) not in (None, ""))
-        for one in pairs(sized.runs, sized.axes, number.key, str(number.base), [number.pair], [str(number.compared)]):
-            if one.where == where and one.ci95 is not None:
-                return _of_pair(number, one.difference, one.ci95, one.percent, one.seeds, ROWS)
+        compared, base = ({run["seed"]: run[number.pair] for run in _counted(sized, cell)} for cell in wanted)
+        both = [(value, base[seed]) for seed, value in compared.items() if value is not None and base.get(seed) is not None]
+        if len(both) >= MIN_PAIRS:
+            self._require_cells(number, wanted, sized)
+            found, mean = mean_and_interval([one - other for one, other in both]), fmean(other for _, other in both)
+            percent = 100 * found["mean"] / mean if found["mean"] is not None and mean else None
+            return _of_pair(number, found["mean"], found["ci95"], percent, found["n"], ROWS)
         asked = {"where": where, "compared": number.compared, "with": number.base, "metric": number.pair}
         for row in self._table(number, asked):
-            if row["ci95"]:
+            if row.get("ci95"):
                 difference, ci95, percent, seeds = (_number(row[key]) for key in ("difference", "ci95", "percent", "seeds"))
                 return _of_pair(number, difference, ci95, percent, seeds, TABLES)
-        wanted = [{**number.where, number.key: value} for value in (number.compared, number.base)]
+        self._require_cells(number, wanted, sized)
+        return None
+
+    def _require_cells(self, number: Pair, wanted: list[dict[str, Any]], sized: Sized) -> None:
         for cell in wanted:
             _require_one(number, [known for known in sized.cells if _agrees(known, cell)], "cells")
-        return None
 
     def _table(self, number: Mean | Pair, wanted: Row) -> Iterator[dict[str, str]]:
         """The rows of the number's table that have these values."""
@@ -158,6 +164,11 @@ def _require_one(number: Source, found: list[Any], what: str) -> Any:
         text = f"claims.toml: {number.experiment} ({number.size}) has {len(found)} {what} where {number.where}; name one"
         raise UsageError(text)
     return found[0]
+
+
+def _counted(sized: Sized, where: Row) -> list[dict[str, Any]]:
+    """The runs there that may stand in a mean."""
+    return [run for run in sized.runs if counts(run) and _agrees(run, where)]
 
 
 def _agrees(cell: Row, where: Row) -> bool:
