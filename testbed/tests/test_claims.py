@@ -6,6 +6,7 @@ import random
 import pytest
 
 from analysis.decisions.answers import answers_of
+from analysis.digits import rounded
 from analysis.kept_rows import KeptRow, merged, write
 from analysis.tables import METRICS, mean_and_interval
 from testbed import __main__ as manet
@@ -69,7 +70,8 @@ def test_an_interval_is_that_of_the_campaign_with_these_runs(tmp_path, results):
         if each.asked.question.question == QUESTION
     ]
     found = answer.answer
-    expected = f"{found.mean:+.0f} [{found.low:+.0f}, {found.high:+.0f}] kbit/s, {found.pairs} pairs, holds |"
+    mean, low, high = (rounded(value, "+") for value in (found.mean, found.low, found.high))
+    expected = f"{mean} [{low}, {high}] kbit/s, {found.pairs} pairs, holds |"
     assert found.mean < -190
     assert f"| C | yes | {expected}" in made.text()
     assert made.sources == {ROWS: 3}
