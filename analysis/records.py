@@ -85,6 +85,7 @@ class _Cell(_Record):
     axes: dict[str, Any] = {}
     profile: str | None = None
     scenario_sha256: str | None = None
+    identity: str | None = None
 
 
 class _Experiment(_Record):

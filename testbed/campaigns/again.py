@@ -10,7 +10,9 @@ from analysis.report_page.content import Command
 from testbed.campaigns import missing
 
 PART_OPTIONS = ("--variant", "--out")  # replaced by the cell's
-CAMPAIGN_OPTIONS = ("--max-pairs", "--batch", "--cluster", "--snakemake", "--captures", "--disk")  # unknown to `manet run`
+# unknown to `manet run`
+CAMPAIGN_OPTIONS = ("--max-pairs", "--batch", "--cluster", "--snakemake", "--captures", "--disk", "--time")
+CAMPAIGN_FLAGS = ("--fresh",)
 VALUE_OPTIONS = ("--set", "--seeds", "--jobs", "--profile", "--clock", "--kernel")
 
 
@@ -49,6 +51,8 @@ def _run_of_campaign(words: list[str], experiment: str) -> list[str]:
         option, _, value = word.partition("=")
         if not word.startswith("-"):
             names.append(word)
+        elif option in CAMPAIGN_FLAGS:
+            continue
         elif option in CAMPAIGN_OPTIONS:
             if not value:
                 next(rest, None)

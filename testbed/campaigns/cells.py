@@ -9,8 +9,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from scenarios.identity import identity
 from scenarios.keys import Keys
 from scenarios.overrides import Change
 from scenarios.scenario import Scenario
@@ -32,6 +34,11 @@ class Cell:
     axes: dict[str, Any]
     scenario: Scenario
     keys: Keys | None = None  # of the scenario, if it was read from a file
+
+    @cached_property
+    def identity(self) -> str:
+        """The identity of its scenario (scenarios/identity.py)."""
+        return identity(self.scenario)
 
 
 @dataclass(frozen=True)

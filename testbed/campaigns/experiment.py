@@ -60,7 +60,7 @@ class Experiment:
         the command that completes the results."""
         cells = [
             {"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile,
-             "scenario_sha256": scenario_sum(json.loads(c.scenario.to_json()))}
+             "scenario_sha256": scenario_sum(json.loads(c.scenario.to_json())), "identity": c.identity}
             for c in self.cells
         ]  # fmt: skip
         text = {"format": EXPERIMENT_FORMAT, "name": self.name, "question": self.question, "source": self.source}

@@ -125,7 +125,10 @@ class HtmlReport:
             outcome=report.outcome,
             checks=tuple(Check(words[one.ok], one.text, one.detail) for one in report.comparisons),
             doubtful=tuple(_doubtful(report)),
-            remarks=tuple(f"{remark['run']}: {remark['remark']}" for remark in report.remarks()),
+            remarks=(
+                *([report.kept_text()] if report.kept else []),
+                *(f"{remark['run']}: {remark['remark']}" for remark in report.remarks()),
+            ),
             provenance=provenance(description, report.results),
             resume=missing.resume(report.directory, description) if report.missing or report.has_bad_runs else "",
             made_by="" if report.missing or report.has_bad_runs else missing.made_by(report.directory, description),

@@ -60,11 +60,13 @@ class Report:
         self.contradicted = 0  # runs of which a cross-check failed
         self.reason = ""  # of a single suspect, void or failed run
         self.missing: dict[tuple[str, int], bool] = {}
+        self.kept: dict[tuple[str, int], dict[str, Any]] = {}  # rows of earlier runs that count in the answers, by cell and seed
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
         """Write metrics.json if it is missing or older than its run, table.csv, summary.csv, the result store and the figure."""
         from analysis import tables
+        from analysis.kept_rows import runs_in
         from analysis.store import files, rows
 
         began = rows.now()
@@ -80,7 +82,9 @@ class Report:
         self.contradicted = sum(run["contradicted"] for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void", "failed")]
         self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
-        self.missing = missing.missing_runs(self.directory, self.description, self.found)
+        self.kept = runs_in(self.directory, self.description)
+        missed = missing.missing_runs(self.directory, self.description, self.found)
+        self.missing = {place: begun for place, begun in missed.items() if place not in self.kept}
         self.doubtful = [
             f"{run['run_dir']} {(run['verdict'] if run['status'] == 'complete' else run['status']) or 'without verdict'}"
             for run in runs
@@ -98,8 +102,9 @@ class Report:
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
         from analysis.decisions.answers import answers_of, write_answers
+        from analysis.kept_rows import joined
 
-        found = answers_of(self.description, runs)
+        found = answers_of(self.description, joined(runs, self.kept))
         if found:
             write_answers(self.directory, self.description["name"], found)
         return found
@@ -215,7 +220,7 @@ class Report:
         capture = self.capture()
         if capture is not None:
             print(f"capture   {capture}")
-        for line in [*self.remark_lines(), *self.left_out_lines()]:
+        for line in [*self.kept_lines(), *self.remark_lines(), *self.left_out_lines()]:
             print(line)
         if self.missing:
             print(f"runs      {missing.line(self.directory, self.description, self.missing)}")
@@ -232,6 +237,15 @@ class Report:
         lines = [f"remark    {remark['run']}: {remark['remark']}" for remark in remarks[:NAMED_RUNS]]
         more = len(remarks) - NAMED_RUNS
         return lines + ([f"remark    and {more} more: `remarks` of each run's metrics.json"] if more > 0 else [])
+
+    def kept_lines(self) -> list[str]:
+        """A line about the rows of earlier runs; none without any."""
+        return [f"kept      {self.kept_text()}"] if self.kept else []
+
+    def kept_text(self) -> str:
+        """The rows of earlier runs, in words."""
+        rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
+        return f"{rows} (kept.csv) count in the answers, in no table and no figure"
 
     def left_out_lines(self) -> list[str]:
         """A line for each excluded run, and one for the runs without a manifest."""
@@ -274,7 +288,7 @@ class Report:
             ("void", changed, bool(self.found.left_out)),
             ("incomplete", unfinished, bool(self.missing or count["interrupted"])),
             ("suspect", late, count["suspect"] > 0),
-            ("none", "there are no runs", not count.total()),
+            ("none", "there are no runs but kept rows" if self.kept else "there are no runs", not count.total()),
             ("valid", "the host kept up with the air in every run", True),
         ]
 

@@ -1,9 +1,9 @@
 """The rounds of a campaign over several experiments: which runs are wanted, in batches, until every question is answered.
 
 The first round has every cell with the seeds of its size; each later one the seeds that open questions need at their next look
-(analysis/decisions). What is wanted follows from the runs in the folders alone, so that a campaign that was killed goes on where
-it was. A run that stays void after its reruns, or fails, is not repeated; the report names it. The runs of a round are ordered by
-seed over all experiments, so that a round that the time limit ends is balanced.
+(analysis/decisions). What is wanted follows from the runs and kept rows (analysis/kept_rows.py) in the folders alone, so that a
+campaign that was killed goes on where it was. A run that stays void after its reruns, or fails, is not repeated; the report names
+it. The runs of a round are ordered by seed over all experiments, so that a round that the time limit ends is balanced.
 """
 
 import itertools
@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from analysis.decisions.answers import Answered, answers_of, cells_wanted
 from analysis.decisions.question import VARIANT
 from analysis.files import read_object, write_atomic
+from analysis.kept_rows import joined, runs_in
 from analysis.tables import collect_runs, plain
 from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
@@ -42,7 +44,16 @@ class Member:
         """The answers by the runs so far."""
         if not self.experiment.questions:
             return []
-        return answers_of(json.loads(self.experiment.to_json()), collect_runs(self.directory, tuple(self.experiment.axes)))
+        runs = collect_runs(self.directory, tuple(self.experiment.axes))
+        return answers_of(self._description, joined(runs, self.kept()))
+
+    def kept(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """The rows of earlier runs that count as done, by cell and seed."""
+        return runs_in(self.directory, self._description)
+
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        return json.loads(self.experiment.to_json())
 
     def wanted(self) -> list[Task]:
         """The runs that the size and the open questions want and that have not ended, all cells at one seed before the next."""
@@ -56,7 +67,8 @@ class Member:
             for cell in self.experiment.cells
             if seed <= seeds[cell.name]
         ]
-        return [task for task in tasks if not has_ended(task)]
+        done = self.kept()
+        return [task for task in tasks if (task.cell.name, task.seed) not in done and not has_ended(task)]
 
     def _key(self, cell: Cell) -> tuple[tuple[str, Any], ...]:
         values = {axis: plain(cell.axes.get(axis)) for axis in self.experiment.axes} | {VARIANT: cell.variant or ""}

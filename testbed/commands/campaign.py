@@ -58,6 +58,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--time", metavar="DURATION", type=duration_s, default=math.inf,
         help="start no run after this wall time, such as 90m or 2h (a number alone: minutes); the same command goes on",
     )  # fmt: skip
+    parser.add_argument("--fresh", action="store_true", help="run also what docs/results has as rows of earlier runs")
     parser.add_argument("--cluster", choices=("slurm",), help="run batches as jobs of a cluster; its nodes share this folder")
     parser.add_argument("--snakemake", metavar="OPTIONS", default="", help="more options of snakemake, in quotes")
     parser.add_argument(
@@ -101,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
             "cluster": options.cluster, "scenarios": hash_of_scenarios(members), "time_limit": None,
         }  # fmt: skip
         claim.require_same(before, head)
-        lay_out_members(members, head["resume"], options.jobs)
+        lay_out_members(members, head["resume"], options.jobs, not options.fresh)
         write_record(directory, head, ended=False)
         scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
         rounds = Rounds(
@@ -174,15 +175,19 @@ def name_of(names: list[str]) -> str:
     return "-".join(name.rpartition("/")[2].removesuffix(".toml") if name.endswith(".toml") else name for name in names)
 
 
-def lay_out_members(members: "list[Member]", command: str, jobs: int | None) -> None:
-    """Write experiment.json of each, and the chain curves that its analysis needs (measured first if they are missing)."""
+def lay_out_members(members: "list[Member]", command: str, jobs: int | None, with_rows: bool = True) -> None:
+    """Write experiment.json of each, the kept rows that count as done, and the chain curves that its analysis needs (measured
+    first if they are missing)."""
     from analysis.files import write_atomic
+    from testbed.campaigns import kept
     from testbed.curves.lay_out import curves_of, lay_out
     from testbed.curves.measure import measured_now
 
     for member in members:
         member.directory.mkdir(parents=True, exist_ok=True)
         write_atomic(member.directory / "experiment.json", member.experiment.to_json(command))
+        if with_rows and (line := kept.lay_out(member.experiment, member.directory).line(member.experiment.name)):
+            say(line)
         if member.experiment.expected:
             lay_out(curves_of(member.experiment, lambda needed: measured_now(needed, jobs)), member.directory)
 

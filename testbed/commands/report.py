@@ -2,22 +2,35 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from testbed.commands.options import add_verb
+
+if TYPE_CHECKING:
+    from testbed.campaigns.report import Report
 
 EXAMPLES = """
   ./manet report results/hv-fig1
   ./manet report results/hv-fig1 --again --json
   ./manet report --html results     a page of every experiment in the folder
+  ./manet report --claims           docs/claims.md, its numbers computed from
+                                    docs/results/NAME/runs.csv
+  ./manet report --html --rows results/campaign-hv-quick
+                                    keep the runs of a campaign as rows, which
+                                    other campaigns count as done
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
+    parser.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="a folder that `manet run` has made")
     parser.add_argument("--again", action="store_true", help="also measure the captures again")
     parser.add_argument("--html", action="store_true", help="write the page report.html; DIR may also be a campaign's folder")
+    parser.add_argument("--rows", action="store_true", help="also keep the runs as rows, in docs/results/NAME/runs.csv")
+    parser.add_argument(
+        "--claims", action="store_true", help="write docs/claims.md from docs/claims.toml and the kept rows; without DIR"
+    )
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
@@ -26,12 +39,28 @@ def run(options: argparse.Namespace) -> int:
     import shlex
 
     from analysis.errors import DiskFullError
+    from testbed.errors import UsageError
 
+    if options.claims:
+        return _claims(options)
+    if options.directory is None:
+        raise UsageError("DIR is missing; give a folder that `manet run` has made")
     try:
         return _page(options) if options.html else _report(options)
     except DiskFullError as problem:
         words = ["./manet", "report", *(["--html"] if options.html else []), str(options.directory)]
         raise DiskFullError(problem.path, shlex.join(words)) from None
+
+
+def _claims(options: argparse.Namespace) -> int:
+    """Write the page of the papers' claims."""
+    from testbed.claims import page
+    from testbed.errors import UsageError
+
+    if options.directory is not None or options.html or options.rows or options.again or options.json:
+        raise UsageError("--claims: takes the rows of docs/results; give it alone")
+    print(f"{page.PAGE}: {page.write().line()}")
+    return 0
 
 
 def _report(options: argparse.Namespace) -> int:
@@ -45,7 +74,27 @@ def _report(options: argparse.Namespace) -> int:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
+    if options.rows:
+        _keep([report])
     return 0 if report.is_complete else 1
+
+
+def _keep(reports: "list[Report]") -> None:
+    """Keep the runs of each experiment as rows; a line for each on standard error, since `--json` has standard output."""
+    import sys
+
+    from testbed.campaigns import kept
+    from testbed.campaigns.library import names
+    from testbed.errors import UsageError
+
+    unknown = next((report for report in reports if report.description["name"] not in names()), None)
+    if unknown is not None:
+        text = "is no experiment of this checkout; rows are kept of those in experiments/ only"
+        raise UsageError(f"{unknown.directory}: {unknown.description['name']} {text}")
+    for report in reports:
+        assert report.results is not None, "make() comes first"
+        path, rows, new = kept.keep(report.directory, report.description, report.results.rows)
+        print(f"manet report: {path}: {rows} {'row' if rows == 1 else 'rows'}, {new} of them new", file=sys.stderr)
 
 
 def _page(options: argparse.Namespace) -> int:
@@ -59,4 +108,6 @@ def _page(options: argparse.Namespace) -> int:
         print(json.dumps(html.as_json(), indent=1))
     else:
         html.print()
+    if options.rows:
+        _keep(html.reports)
     return 0 if html.is_complete else 1

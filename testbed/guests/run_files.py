@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from scenarios.movement import Replay
-from scenarios.movement_files import matching
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
@@ -90,13 +88,6 @@ def programs_of(scenario: Scenario) -> tuple[str, ...]:
     kinds = {program for flow in scenario.flows for program in flow.kind.programs}
     joining = ("iw",) if scenario.radio_devices == "hwsim" else ()
     return (*daemon, *joining, *sorted(kinds))
-
-
-def input_files(scenario: Scenario) -> list[Path]:
-    """The files that the scenario names, of all seeds."""
-    named = [(flow.kind, key, getattr(flow, key)) for flow in scenario.flows for key in flow.kind.path_keys]
-    moved = matching(scenario.mobility) if isinstance(scenario.mobility, Replay) else []
-    return [*(Path(value) for kind, key, value in named if value and kind.names_file(key, value)), *moved]
 
 
 def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from analysis import manifest
+from scenarios.input_files import input_files
 from scenarios.routing import Routing
 from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
@@ -124,7 +125,7 @@ class Guests:
         inputs.put(INPUTS / "scenario.json", (directory / "scenario.json").read_bytes())
         with ExitStack() as closed:
             try:
-                for path in run_files.input_files(scenario):
+                for path in input_files(scenario):
                     inputs.add(path)
                 archive = closed.enter_context(tempfile.TemporaryFile(prefix="manet-vm."))
                 archive.write(self._files_of_all(programs))

@@ -12,6 +12,7 @@ import pytest
 
 from analysis import manifest
 from analysis.found_runs import scenario_sum
+from scenarios.identity import identity
 from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed, tasks_of
 from testbed.campaigns.experiment import load
@@ -96,6 +97,7 @@ def test_every_cell_is_run_at_one_seed_before_the_next(campaign):
     assert json.loads((campaign.out / "experiment.json").read_text())["cells"][1] == {
         "name": "hops2", "variant": "", "axes": {"hops": 2}, "profile": "period",
         "scenario_sha256": scenario_sum(json.loads((campaign.out / "hops2" / "seed-2" / "scenario.json").read_text())),
+        "identity": identity(load(campaign.out.parent / "e.toml").cells[1].scenario),
     }  # fmt: skip
 
 

@@ -218,7 +218,8 @@ def test_a_cell_of_a_campaign_is_run_again_by_manet_run_outside_its_folder(tmp_p
     folder = make_experiment(tmp_path / "c" / "hv-fig1", "hv-fig1")
     path = folder / "experiment.json"
     description = json.loads(path.read_text())
-    description["resume"] = f"./manet campaign hv rt --quick --max-pairs 4 --set duration=5 --captures none --out {folder.parent}"
+    options = "--max-pairs 4 --set duration=5 --time 2h --fresh --captures none"
+    description["resume"] = f"./manet campaign hv rt --quick {options} --out {folder.parent}"
     path.write_text(json.dumps(description))
     first, _ = again.cell_commands(folder, description)
     expected = "./manet run hv-fig1 --quick --set duration=5 --set 'hops=[1]' --variant ns2"

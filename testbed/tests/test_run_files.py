@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.input_files import input_files
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.guests import guest, run_files
@@ -97,11 +98,11 @@ def test_files_that_a_scenario_names_go_along(tmp_path):
     for seed in (1, 2):
         (tmp_path / f"walk-{seed}.ns_movements").write_text("")
     flow = {"from": "sta1", "to": "sta2", "traffic": "vbr", "interval": 0.02, "sizes": str(tmp_path / "sizes")}
-    assert run_files.input_files(Scenario(hops=1, flows=[flow])) == [tmp_path / "sizes"]
+    assert input_files(Scenario(hops=1, flows=[flow])) == [tmp_path / "sizes"]
     web = {"from": "sta1", "to": "sta2", "traffic": "web", "distributions": "1995"}  # of data/web.toml
-    assert run_files.input_files(Scenario(hops=1, flows=[web])) == []
+    assert input_files(Scenario(hops=1, flows=[web])) == []
     moving = Scenario(hops=1, mobility={"model": "file", "file": f"{tmp_path}/walk-*.ns_movements"})
-    assert [path.name for path in run_files.input_files(moving)] == ["walk-1.ns_movements", "walk-2.ns_movements"]
+    assert [path.name for path in input_files(moving)] == ["walk-1.ns_movements", "walk-2.ns_movements"]
 
 
 def test_a_script_brings_its_interpreter(tmp_path, kernel):

@@ -1,0 +1,130 @@
+"""Runs that are kept as rows (analysis/kept_rows.py): those that a campaign counts as done, and how runs are kept.
+
+docs/results/<experiment>/runs.csv of the checkout has the rows of all machines. A campaign copies those that count into its
+folder (kept.csv), from which its answers follow, whatever happens to the checkout meanwhile.
+"""
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from analysis.files import read_object
+from scenarios.identity import identity
+from scenarios.scenario import Scenario
+from testbed.campaigns.experiment import Experiment
+from testbed.campaigns.figures import FIGURES
+from testbed.errors import UsageError
+from testbed.programs import ROOT
+
+if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
+    from analysis.kept_rows import KeptRow
+
+FOLDER = ROOT / "docs" / "results"
+Runs = list[dict[str, Any]]
+
+
+def file_of(experiment: str, folder: Path = FOLDER) -> Path:
+    """The file of an experiment's rows."""
+    from analysis.kept_rows import FILE
+
+    return folder / experiment / FILE
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of an experiment: those that count as done, and the number of others by the reason."""
+
+    rows: "list[KeptRow]"
+    others: Mapping[str, int]
+
+    def line(self, experiment: str) -> str:
+        """One line about the rows; empty without any."""
+        words = [f"{len(self.rows)} kept {'row counts' if len(self.rows) == 1 else 'rows count'} as done"] if self.rows else []
+        words += [f"{count} {reason}" for reason, count in sorted(self.others.items())]
+        return f"{experiment}: {'; '.join(words)} (docs/results/{experiment}/runs.csv)" if words else ""
+
+
+def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
+    """The rows of the experiment's scenarios with a valid verdict and all metrics that its questions need."""
+    known, asked = {cell.identity for cell in experiment.cells}, {question.metric for question in experiment.questions}
+    counted, others = [], Counter[str]()
+    for row in rows:
+        if row.scenario not in known:
+            others["of another scenario or size (count for nothing)"] += 1
+        elif row.verdict != "valid":
+            others["not valid (run again)"] += 1
+        elif not asked <= row.metrics.keys():
+            others["without a metric of the questions (run again)"] += 1
+        else:
+            counted.append(row)
+    return Found(counted, others)
+
+
+def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> Found:
+    """Copy the rows that count into the experiment's folder of results; rows of an earlier call stay."""
+    from analysis.kept_rows import KEPT, merged, read, write
+
+    found = rows_that_count(experiment, read(file_of(experiment.name, folder)))
+    before = rows_that_count(experiment, read(directory / KEPT))
+    if found.rows or before.rows:
+        write(directory / KEPT, merged(before.rows, found.rows))
+    return found
+
+
+def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Path = FOLDER) -> tuple[Path, int, int]:
+    """Merge the runs of a folder of results (rows of table.csv) into the rows of its experiment; returns the file, the number of
+    its rows, and how many of them are new."""
+    from analysis.kept_rows import merged, place, read, row_of_run, write
+
+    axes, metrics = list(description["axes"]), metrics_of(description, runs)
+    sums = {cell["name"]: cell.get("identity") for cell in description["cells"]}
+    fresh = []
+    for run in runs:
+        cell, _ = place(run)
+        sums[cell] = sums.get(cell) or _identity_of(directory / run["run_dir"])
+        if row := row_of_run(run, sums[cell], axes, metrics):
+            fresh.append(row)
+    path = file_of(description["name"], folder)
+    before = read(path)
+    after = merged(before, fresh)
+    write(path, after)
+    return path, len(after), len({row.key for row in after} - {row.key for row in before})
+
+
+def metrics_of(description: Mapping[str, Any], runs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The metrics that rows keep: those of the questions and checks, what the experiment shows, and of the figure's those that
+    some run has; without any, those of the whole."""
+    from analysis.tables import METRICS, SHOWN
+
+    asked = {question["metric"] for question in description.get("questions", ())} | set(description.get("shown", ()))
+    asked |= {check["metric"] for check in (description.get("expect") or {}).get("checks", ())}
+    figure = description.get("figure")
+    drawn = _metrics_in(figure) if figure else frozenset(SHOWN)
+    measured = {name for run in runs for name in (*drawn, *SHOWN) if run[name] is not None}
+    found = asked | (drawn & measured)
+    return [name for name in METRICS if name in (found or set(SHOWN) & measured)]
+
+
+@cache
+def _metrics_in(figure: str) -> frozenset[str]:
+    """The metrics that a figure's module names; read as text, because importing it takes as long as matplotlib."""
+    from analysis.tables import METRICS
+
+    tree = ast.parse((FIGURES / f"{figure}.py").read_text(encoding="utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return frozenset(texts & METRICS.keys())
+
+
+def _identity_of(run: Path) -> str:
+    """Of results older than the identities in experiment.json."""
+    try:
+        return identity(Scenario.from_json(json.dumps(read_object(run / "scenario.json"))))
+    except ValidationError:
+        raise UsageError(f"{run}/scenario.json: is of another version of this project; run it again to keep it") from None
