@@ -14,9 +14,9 @@ from typing import Any
 from analysis.decisions.question import VARIANT, Question
 from analysis.decisions.rule import Answer, Method, Outcome, Rule, answer, collapses
 from analysis.digits import rounded
-from analysis.files import write_atomic
+from analysis.files import read_object, write_atomic
 from analysis.references import Reference, load_reference
-from analysis.tables import METRICS, counts, plain
+from analysis.tables import METRICS, collect_runs, counts, plain
 
 FORMAT = "manet-answers/1"
 FILE = "answers.json"
@@ -143,6 +143,15 @@ def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answ
     ]
     references = {kind: load_reference(kind, description.get(kind)) for kind in ("published", "ns2")}
     return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references)]
+
+
+def answers_in(out_dir: Path, rows: Sequence[Row] | None = None) -> list[Answered]:
+    """The answers of the experiment in a folder of results, none without questions; `rows` of its table.csv if they are at
+    hand."""
+    description = read_object(out_dir / "experiment.json")
+    if not description.get("questions"):
+        return []
+    return answers_of(description, collect_runs(out_dir, tuple(description["axes"])) if rows is None else rows)
 
 
 def asked(questions: Iterable[Question], cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:

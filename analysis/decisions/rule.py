@@ -2,26 +2,29 @@
 
 After each batch of paired seeds the mean difference gets an interval, the wider of two at each end.
 
-*Student's t.* The repeated confidence interval (Jennison and Turnbull, *Repeated confidence intervals for group sequential clinical
-trials*, Controlled Clinical Trials 5, 1984): wide enough that with probability `confidence` all intervals of all looks contain the
-true difference. Boundaries of known variance become those of Student's t at equal significance (Jennison and Turnbull, *Group
-Sequential Methods*, 2000, section 4.4). It needs near-normal means: alone it errs in 26 to 53 % of the campaigns if one pair in
-ten collapses or most pairs are equal, in 25 % with lognormal differences and in 19 % with seeds that depend on each other.
+*Student's t.* The repeated confidence interval (Jennison and Turnbull, *Repeated confidence intervals for group sequential
+clinical trials*, Controlled Clinical Trials 5, 1984): wide enough that with probability `confidence` all intervals of all looks
+contain the true difference. Boundaries of known variance become those of Student's t at equal significance (Jennison and
+Turnbull,
+*Group Sequential Methods*, 2000, section 4.4). It needs near-normal means: alone it errs in 26 to 53 % of the campaigns if one
+pair in ten collapses or most pairs are equal, in 25 % with lognormal differences and in 19 % with seeds that depend on each
+other.
 
-*Bounds.* The limit of the mean of bounded values (bounded.py), which needs no normality. It is always computed, and not only after a
-test of the sample: pairs without a collapse look the same whether a collapse is impossible or happens in one pair of ten. For the
-same reason no interval of a mean can do without a bound (Bahadur and Savage, Annals of Mathematical Statistics 27, 1956). The
-bound is the question's `range`; without one, each end is the furthest of
+*Bounds.* The limit of the mean of bounded values (bounded.py), which needs no normality. It is always computed, and not only
+after a test of the sample: pairs without a collapse look the same whether a collapse is impossible or happens in one pair of ten.
+For the same reason no interval of a mean can do without a bound (Bahadur and Savage, Annals of Mathematical Statistics 27, 1956).
+The bound is the question's `range`; without one, each end is the furthest of
 
 - the difference if one cell fell to zero beside the largest value seen in the other;
 - one more spread of the sample (largest minus smallest difference) beyond its last difference;
 - ten times what matters, for counters that are zero in all pairs.
 
-So an answer without `range` holds if no pair is beyond bounds that the runs suggest; it names them. These limits are at the single
-look's error. An event that no pair has shown needs no spending: it is missed most likely at the first look that can decide.
+So an answer without `range` holds if no pair is beyond bounds that the runs suggest; it names them. These limits are at the
+single look's error. An event that no pair has shown needs no spending: it is missed most likely at the first look that can
+decide.
 
-Alternatives: a sign test speaks about the median, which one collapse in ten pairs does not move; the papers' claims are about means.
-Transformations for skew and the bootstrap see nothing where the sample has no spread.
+Alternatives: a sign test speaks about the median, which one collapse in ten pairs does not move; the papers' claims are about
+means. Transformations for skew and the bootstrap see nothing where the sample has no spread.
 
 tests/campaigns.py simulates campaigns, tests/bench/decisions.py prints the table: at most 5 % of them err.
 """
@@ -73,16 +76,18 @@ class Rule:
 
     def __post_init__(self) -> None:
         known = self.range is None or self.range >= self.matters
-        if not (self.matters > 0 and self.max_pairs >= 2 and 0 < self.confidence < 1 and 0 <= self.edge <= self.matters and known):
+        if not (
+            self.matters > 0 and self.max_pairs >= 2 and 0 < self.confidence < 1 and 0 <= self.edge <= self.matters and known
+        ):
             text = "a rule needs 0 <= edge <= matters <= range, matters > 0, max_pairs >= 2 and a confidence between 0 and 1"
             raise ValueError(f"{text}, not {self}")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The state of a question after a look: mean difference and interval in the metric's unit, with its method and the bounds of a
-    pair's difference, all None for fewer than two pairs. `needed`: pairs that an undecided question would take if mean and spread
-    stayed as they are, None if no number would do."""
+    """The state of a question after a look: mean difference and interval in the metric's unit, with its method and the bounds of
+    a pair's difference, all None for fewer than two pairs. `needed`: pairs that an undecided question would take if mean and
+    spread stayed as they are, None if no number would do."""
 
     outcome: Outcome
     pairs: int
@@ -94,13 +99,11 @@ class Answer:
     needed: int | None = None
 
 
-def answer(
-    rule: Rule, looks: Sequence[int], differences: Sequence[float], collapse: tuple[float, float] = (0.0, 0.0)
-) -> Answer:
+def answer(rule: Rule, looks: Sequence[int], differences: Sequence[float], collapse: tuple[float, float] = (0.0, 0.0)) -> Answer:
     """The answer at the last of the `looks`: ascending numbers of pairs, of which the last is that of `differences`.
 
-    `collapse`: the difference if the compared cell fell to zero, and if its base did (collapses). A difference that is not zero but
-    certainly smaller than `rule.matters` is "no difference that matters".
+    `collapse`: the difference if the compared cell fell to zero, and if its base did (collapses). A difference that is not zero
+    but certainly smaller than `rule.matters` is "no difference that matters".
     """
     pairs = len(differences)
     if not looks or looks[-1] != pairs:
@@ -108,15 +111,25 @@ def answer(
     if pairs < 2:
         return Answer(Outcome.UNDECIDED, pairs)
     normal = boundary(tuple(look for look in looks if look >= 2), rule.max_pairs, rule.confidence)
-    mean, half = fmean(differences), half_width(normal, stdev(differences), pairs)
-    bounds, source = _bounds(rule, differences, collapse)
-    error = (1 - rule.confidence) / 2
-    low = min(mean - half, lower_limit(differences, bounds[0], error))
-    high = max(mean + half, upper_limit(differences, bounds[1], error))
-    method = Method.T if (low, high) == (mean - half, mean + half) else source
+    if rule.range is not None and max(map(abs, differences)) <= rule.range:  # else a pair has refuted the range
+        bounds, source = (-rule.range, rule.range), Method.RANGE
+    else:
+        bounds, source = _bounds(differences, collapse, FLOOR * rule.matters), Method.RUNS
+    low, high, method = _interval(differences, bounds, source, normal, rule.confidence)
     outcome = outcome_of(rule, low, high)
     needed = _needed(rule, normal, bounds, differences) if outcome == Outcome.UNDECIDED else None
-    return Answer(outcome, pairs, mean, low, high, method, bounds, needed)
+    return Answer(outcome, pairs, fmean(differences), low, high, method, bounds, needed)
+
+
+def comparison(differences: Sequence[float], collapse: tuple[float, float], confidence: float = 0.95) -> Answer:
+    """The interval of pairs about which no question was asked: a single look, at which any difference matters."""
+    pairs = len(differences)
+    if pairs < 2:
+        return Answer(Outcome.UNDECIDED, pairs)
+    bounds = _bounds(differences, collapse, 0.0)
+    low, high, method = _interval(differences, bounds, Method.RUNS, boundary((pairs,), pairs, confidence), confidence)
+    outcome = Outcome.MORE if low > 0 else Outcome.LESS if high < 0 else Outcome.UNDECIDED
+    return Answer(outcome, pairs, fmean(differences), low, high, method, bounds)
 
 
 def collapses(values: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -133,15 +146,22 @@ def outcome_of(rule: Rule, low: float, high: float) -> Outcome:
     return Outcome.UNDECIDED
 
 
-def _bounds(
-    rule: Rule, differences: Sequence[float], collapse: tuple[float, float]
-) -> tuple[tuple[float, float], Method]:
-    """Between which differences of a pair lie, and how that is known. A pair beyond the range refutes the range."""
+def _bounds(differences: Sequence[float], collapse: tuple[float, float], floor: float) -> tuple[float, float]:
+    """Between which differences a pair lies, by the runs (see the head)."""
     low, high = min(differences), max(differences)
-    if rule.range is not None and max(-low, high) <= rule.range:
-        return (-rule.range, rule.range), Method.RANGE
-    spread, floor = high - low, FLOOR * rule.matters
-    return (min(low - spread, collapse[0], -floor), max(high + spread, collapse[1], floor)), Method.RUNS
+    spread = high - low
+    return min(low - spread, collapse[0], -floor), max(high + spread, collapse[1], floor)
+
+
+def _interval(
+    differences: Sequence[float], bounds: tuple[float, float], source: Method, normal: float, confidence: float
+) -> tuple[float, float, Method]:
+    """The wider limit at each end, and the method."""
+    mean, half = fmean(differences), half_width(normal, stdev(differences), len(differences))
+    error = (1 - confidence) / 2
+    low = min(mean - half, lower_limit(differences, bounds[0], error))
+    high = max(mean + half, upper_limit(differences, bounds[1], error))
+    return low, high, Method.T if (low, high) == (mean - half, mean + half) else source
 
 
 def half_width(normal: float, spread: float, pairs: int) -> float:
@@ -150,8 +170,8 @@ def half_width(normal: float, spread: float, pairs: int) -> float:
 
 
 def _needed(rule: Rule, normal: float, bounds: tuple[float, float], differences: Sequence[float]) -> int | None:
-    """The smallest number of further pairs, of the same mean and spread, that decides; approximate for the bounds: the normal limit
-    and that of an event without a pair, as two independent errors."""
+    """The smallest number of further pairs, of the same mean and spread, that decides; approximate for the bounds: the normal
+    limit and that of an event without a pair, as two independent errors."""
     mean, spread, error = fmean(differences), stdev(differences), (1 - rule.confidence) / 2
 
     def decides(pairs: int) -> bool:

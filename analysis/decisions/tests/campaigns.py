@@ -1,4 +1,5 @@
-"""Simulated campaigns: how often the rule answers falsely, and how many pairs it takes (tests/bench/decisions.py prints the table).
+"""Simulated campaigns: how often the rule answers falsely, and how many pairs it takes (tests/bench/decisions.py prints the
+table).
 
 A cell is a distribution of paired values with a known mean difference. Differences have a standard deviation of about 1 where
 it exists; a campaign looks at 4, 6, 9, 14, 21, 32, 48 and 50 pairs. Where a cell has no collapse, its level is 0, so that the
@@ -113,11 +114,12 @@ def _shifted(draw: Callable[..., Values], sign: float, mean: float) -> Callable[
 
 
 ANY = (Outcome.MORE, Outcome.LESS)
+SKEWED = ("exponential", "lognormal")
 MISSED = (Outcome.SAME, Outcome.LESS)
 CELLS = [
     *(Cell(f"{name}, mean 0", draw, 0.1, ANY) for name, draw in DRAWS.items()),
     *(Cell(f"{name}, mean 0.8, which matters", _shifted(draw, 1, 0.8), 0.8, MISSED) for name, draw in DRAWS.items()),
-    *(Cell(f"-{name}, mean 0.8, which matters", _shifted(DRAWS[name], -1, 0.8), 0.8, MISSED) for name in ("exponential", "lognormal")),
+    *(Cell(f"-{name}, mean 0.8, which matters", _shifted(DRAWS[name], -1, 0.8), 0.8, MISSED) for name in SKEWED),
     Cell("one collapse in ten, no noise, mean 0", _collapses(0), 0.3, ANY, 9.0),
     Cell("one collapse in ten, noise 0.5, mean 0", _collapses(0.5), 0.3, ANY, 9.0),
     Cell("one collapse in ten, noise 1, mean 0", _collapses(1), 0.3, ANY, 9.0),

@@ -28,7 +28,9 @@ def test_the_limit_is_the_quantile_of_means_weighted_at_random():
 def test_many_normal_values_have_the_limit_of_student():
     """200 values, the bound at the largest: 1.97 standard errors, and 11 % more for the bound."""
     values = stats.norm.ppf((np.arange(200) + 0.5) / 200)
-    assert upper_limit(values.tolist(), float(values.max()), 0.025) == pytest.approx(1.972 * values.std(ddof=1) / 200**0.5, rel=0.12)
+    assert upper_limit(values.tolist(), float(values.max()), 0.025) == pytest.approx(
+        1.972 * values.std(ddof=1) / 200**0.5, rel=0.12
+    )
 
 
 def test_values_at_the_bound_leave_nothing_above():

@@ -18,7 +18,9 @@ def test_at_most_one_campaign_in_twenty_answers_falsely(cell):
     assert false_share(cell, CAMPAIGNS, SEED) <= ALLOWED
 
 
-@pytest.mark.parametrize("name", ["lognormal, mean 0", "autocorrelated 0.3, mean 0", "counter, 15 % are 1, mean 0.15, which matters"])
+@pytest.mark.parametrize(
+    "name", ["lognormal, mean 0", "autocorrelated 0.3, mean 0", "counter, 15 % are 1, mean 0.15, which matters"]
+)
 def test_student_s_intervals_alone_answer_falsely(name):
     """The test above can fail: without the bounds these are 24, 19 and 53 %."""
     (cell,) = (cell for cell in CELLS if cell.name == name)
@@ -41,7 +43,8 @@ def test_pairs_without_spread_have_an_interval_and_decide_nothing_early(value, p
 
 
 def test_many_equal_pairs_are_decided_within_the_bounds():
-    """Clopper and Pearson: of 50 pairs without an event, its share is at most 1 - 0.025^(1/50) = 7.1 %, of a range of 10: 0.71."""
+    """Clopper and Pearson: of 50 pairs without an event, its share is at most 1 - 0.025^(1/50) = 7.1 %, of a range of 10:
+    0.71."""
     found = answer(Rule(1.0, MAX_PAIRS, range=10.0), [50], [0.0] * 50)
     assert (found.outcome, found.method, found.bounds) == (Outcome.SAME, Method.RANGE, (-10.0, 10.0))
     assert (found.low, found.high) == pytest.approx((-0.7112, 0.7112), abs=1e-4)
