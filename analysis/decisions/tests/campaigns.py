@@ -38,7 +38,10 @@ class Cell:
 
 
 def by_rule(rule: Rule, looks: Sequence[int], values: Sequence[tuple[float, float]]) -> Outcome:
-    """The outcome of a look."""
+    """The outcome of a look. The bounds only widen Student's interval, and a wider one decides nothing more: most looks end at
+    his, which is computed faster."""
+    if by_student_alone(rule, looks, values) == Outcome.UNDECIDED:
+        return Outcome.UNDECIDED
     return answer(rule, looks, [one - other for one, other in values], collapses(values)).outcome
 
 
