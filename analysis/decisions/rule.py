@@ -5,9 +5,9 @@ After each batch of paired seeds the mean difference gets an interval, the wider
 *Student's t.* The repeated confidence interval (Jennison and Turnbull, *Repeated confidence intervals for group sequential
 clinical trials*, Controlled Clinical Trials 5, 1984): wide enough that with probability `confidence` all intervals of all looks
 contain the true difference. Boundaries of known variance become those of Student's t at equal significance (Jennison and
-Turnbull, *Group Sequential Methods*, 2000, section 4.4). It needs near-normal means: alone it errs in 53 % of the campaigns if 85 %
-of the pairs are equal, in a quarter with lognormal differences or one collapse in ten pairs, and in 21 % with seeds that depend on
-each other.
+Turnbull, *Group Sequential Methods*, 2000, section 4.4). It needs near-normal means: alone it errs in 53 % of the campaigns if
+85 % of the pairs are equal, in a quarter with lognormal differences or one collapse in ten pairs, and in 21 % with seeds that
+depend on each other.
 
 *Bounds.* The limit of the mean of bounded values (bounded.py), which needs no normality. It is always computed, and not only
 after a test of the sample: pairs without a collapse look the same whether a collapse is impossible or happens in one pair of ten.
