@@ -1,8 +1,8 @@
 """Variants compared seed by seed: all variants have the same movement and random streams, so common effects cancel.
 
 Runs over moving stations scatter by tens of percent from pattern to pattern; the difference on one pattern scatters less. Its
-mean over the patterns has a 95 % interval by Student's t (analysis.tables.mean_and_interval); if the interval does not include
-zero, the variant matters.
+mean over the patterns has the interval of the campaigns' rule, which is the answer's where a question asks for it
+(analysis/pairs.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,6 +11,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.decisions.answers import answers_in
 from analysis.pairs import VARIANT, Pair, pairs
 from analysis.tables import collect_runs, read_summary
 
@@ -20,7 +21,7 @@ AXIS = "speed"
 
 def gains(out_dir: Path, base: str, variants: Sequence[str]) -> list[Pair]:
     """Each variant minus `base` (kbit/s) at each speed, by seed."""
-    return pairs(collect_runs(out_dir, (AXIS,)), (AXIS,), VARIANT, base, (METRIC,), variants)
+    return pairs(collect_runs(out_dir, (AXIS,)), (AXIS,), VARIANT, base, (METRIC,), variants, answers_in(out_dir))
 
 
 def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4.6) -> list[Path]:
@@ -76,5 +77,7 @@ def _draw_differences(axes: Axes, found: Iterable[Pair], order: Iterable[str]) -
         mark = style.of_variant(pair.compared, position)
         at = float(pair.where) + _aside(position, len(listed))  # the only other key is the axis
         axes.plot([at] * pair.seeds, pair.by_seed, color=mark.colour, marker="o", markersize=2.5, linestyle="", alpha=0.45)
-        axes.errorbar([at + 0.1], [pair.difference], yerr=None if pair.ci95 is None else [pair.ci95],
+        low, high = pair.answer.low, pair.answer.high
+        ends = None if low is None or high is None else [[pair.difference - low], [high - pair.difference]]
+        axes.errorbar([at + 0.1], [pair.difference], yerr=ends,
                       color=mark.colour, marker=mark.marker, markeredgecolor=style.BLACK, capsize=3)  # fmt: skip

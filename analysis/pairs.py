@@ -1,30 +1,34 @@
 """Cells compared seed by seed: two values of one key (an axis or the variant), with all other keys equal.
 
 All cells of a seed have the same movement and random streams, so effects that both have cancel in the difference. Its mean over
-the seeds has a 95 % interval by Student's t; a difference whose interval includes zero is undecided. Intervals are not corrected
-for the number of comparisons: of twenty without any effect one is expected to be called a difference.
+the seeds has the interval of the campaigns' rule (analysis/decisions/rule.py). A comparison that a question of the experiment
+asks has the question's answer: its pairs, interval and outcome. Any other is a single look at all its pairs. Intervals are not
+corrected for the number of comparisons: of twenty without any effect one is expected to be called a difference.
 """
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from analysis.decisions.answers import Answered
+from analysis.decisions.rule import Answer, Outcome, collapses, comparison
 from analysis.files import atomic_file
-from analysis.tables import METRICS, counts, mean_and_interval
+from analysis.tables import METRICS, counts
 
 VARIANT = "variant"
 COLUMNS = (
-    "where", "compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "ci95", "percent", "outcome",
+    "where", "compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "low", "high", "method", "percent",
+    "outcome",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Pair:
     """`compared` minus `base` in a cell with the other keys `where`: `by_seed`, in the order of the seeds that count in both, and
-    their mean `difference`. `ci95` is None for a single seed."""
+    their mean `difference` with its interval, by the rule (`answer`); no interval for a single seed."""
 
     where: str
     compared: str
@@ -33,11 +37,11 @@ class Pair:
     mean: float
     mean_base: float
     by_seed: tuple[float, ...]
-    ci95: float | None
+    answer: Answer
 
     @property
     def seeds(self) -> int:
-        """Number of seeds that count in both cells."""
+        """Number of seeds that count in both cells; of those, with a question the ones until its answer."""
         return len(self.by_seed)
 
     @property
@@ -47,10 +51,13 @@ class Pair:
 
     @property
     def outcome(self) -> str:
-        """`more`, `less` or `undecided`."""
-        if self.ci95 is None or abs(self.difference) <= self.ci95:
-            return "undecided"
-        return "more" if self.difference > 0 else "less"
+        """`more`, `less`, `no difference that matters` (only with a question) or `undecided`."""
+        return str(self.answer.outcome)
+
+    @property
+    def method(self) -> str | None:
+        """How the interval was found."""
+        return None if self.answer.method is None else str(self.answer.method)
 
     @property
     def percent(self) -> float | None:
@@ -65,9 +72,12 @@ def pairs(
     base: str,
     metrics: Iterable[str],
     compared: Sequence[str] | None = None,
+    answers: Iterable[Answered] = (),
 ) -> list[Pair]:
     """Every value of `key` (or only `compared`) with its value `base`, for each metric and each combination of the other keys.
-    `rows`: of the runs (collect_runs), with the experiment's `axes`. Only seeds that count in both cells enter."""
+    `rows`: of the runs (collect_runs), with the experiment's `axes`. Only seeds that count in both cells enter. `answers`: of the
+    experiment's questions."""
+    known = {_place(each, axes): each.answer for each in answers if isinstance(each.asked.base, dict)}
     keys = [name for name in (*axes, VARIANT) if name != key]
     found: dict[tuple[str, ...], dict[str, dict[int, dict[str, Any]]]] = {}
     for run in rows:
@@ -82,14 +92,23 @@ def pairs(
             answer += [
                 pair
                 for metric in metrics
-                if (pair := _pair(" ".join(filter(None, where)), value, base, metric, runs, by_value[base]))
+                if (pair := _pair(where, value, base, metric, runs, by_value[base], known.get((key, where, value, base, metric))))
             ]
     return answer
 
 
+def _place(each: Answered, axes: Sequence[str]) -> tuple[str, tuple[str, ...], str, str, str]:
+    """Of a question: the key compared, the values of the others, both values of the key, and the metric."""
+    key, cell = each.asked.question.key, each.asked.compared
+    assert isinstance(each.asked.base, dict)
+    where = tuple(str(cell.get(name, "")) for name in (*axes, VARIANT) if name != key)
+    return key, where, str(cell[key]), str(each.asked.base[key]), each.asked.question.metric
+
+
 def _pair(
-    where: str, value: str, base: str, metric: str, runs: dict[int, dict[str, Any]], base_runs: dict[int, dict[str, Any]]
-) -> Pair | None:
+    where: tuple[str, ...], value: str, base: str, metric: str, runs: dict[int, dict[str, Any]],
+    base_runs: dict[int, dict[str, Any]], asked: Answer | None,
+) -> Pair | None:  # fmt: skip
     both = [
         (run[metric], base_runs[seed][metric])
         for seed, run in sorted(runs.items())
@@ -97,9 +116,14 @@ def _pair(
     ]
     if not both:
         return None
+    if asked is not None and asked.pairs:
+        both = both[: asked.pairs]  # later seeds do not change an answer
     by_seed = tuple(one - other for one, other in both)
+    found = asked if asked is not None and asked.pairs else comparison(by_seed, collapses(both))
+    if asked is not None and not asked.pairs:
+        found = replace(found, outcome=Outcome.UNDECIDED)  # the question's first look is yet to come
     means = (fmean(one for one, _ in both), fmean(other for _, other in both))
-    return Pair(where, value, base, metric, *means, by_seed, mean_and_interval(list(by_seed))["ci95"])
+    return Pair(" ".join(filter(None, where)), value, base, metric, *means, by_seed, found)
 
 
 def write_pairs(path: Path, found: Iterable[Pair]) -> Path:
@@ -108,10 +132,14 @@ def write_pairs(path: Path, found: Iterable[Pair]) -> Path:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for pair in found:
-            numbers = (pair.mean, pair.mean_base, pair.difference, pair.ci95, pair.percent)
+            numbers = (pair.mean, pair.mean_base, pair.difference, pair.answer.low, pair.answer.high)
             unit = METRICS[pair.metric][0]
             writer.writerow([
                 pair.where, pair.compared, pair.base, pair.metric, unit, pair.seeds,
-                *("" if number is None else f"{number:.6g}" for number in numbers), pair.outcome,
+                *map(_digits, numbers), pair.method or "", _digits(pair.percent), pair.outcome,
             ])  # fmt: skip
     return path
+
+
+def _digits(number: float | None) -> str:
+    return "" if number is None else f"{number:.6g}"

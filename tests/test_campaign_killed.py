@@ -31,6 +31,7 @@ key = "hops"
 compared = 2
 with = 1
 matters = 20
+confidence = 0.6
 """
 LIMIT_S = 300
 

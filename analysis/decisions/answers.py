@@ -12,11 +12,11 @@ from statistics import fmean
 from typing import Any
 
 from analysis.decisions.question import VARIANT, Question
-from analysis.decisions.rule import Answer, Outcome, Rule, answer
+from analysis.decisions.rule import Answer, Method, Outcome, Rule, answer, collapses
 from analysis.digits import rounded
-from analysis.files import write_atomic
+from analysis.files import read_object, write_atomic
 from analysis.references import Reference, load_reference
-from analysis.tables import METRICS, counts, plain
+from analysis.tables import METRICS, collect_runs, counts, plain
 
 FORMAT = "manet-answers/1"
 FILE = "answers.json"
@@ -73,6 +73,11 @@ class Answered:
         holds = HOLDS.get((self.asked.question.claim, self.answer.outcome))
         return str(self.answer.outcome) if holds is None else "holds" if holds else "does not hold"
 
+    @property
+    def method(self) -> str:
+        """How the interval was found, in words; empty without one."""
+        return in_words(self.answer.method, self.answer.bounds)
+
     def line(self) -> str:
         """One line: question, answer, difference with its interval, pairs, and what an open question would take."""
         question, found = self.asked.question, self.answer
@@ -82,6 +87,7 @@ class Answered:
             mean, low, high = (rounded(value, "+") for value in (found.mean, found.low, found.high))
             text += f"; {question.metric} {mean} {METRICS[question.metric][0]} [{low}, {high}]"
         text += f", {found.pairs} {'pair' if found.pairs == 1 else 'pairs'}"
+        text += f", {self.method}" if self.method else ""
         text += f"; it would take about {found.needed}" if found.needed else ""
         return text + (f"; its next look needs seeds 1 to {self.seeds} of each cell" if self.seeds else "")
 
@@ -100,6 +106,7 @@ class Answered:
             "key": None if reference else question.key,
             "where": self.asked.where,
             "matters": question.matters,
+            "range": question.range,
             "confidence": question.confidence,
             "max_pairs": self.max_pairs,
             "outcome": str(self.answer.outcome),
@@ -110,10 +117,19 @@ class Answered:
             "difference": found["mean"],
             "low": found["low"],
             "high": found["high"],
+            "method": None if self.answer.method is None else str(self.answer.method),
+            "bounds": found["bounds"],
             "needed": found["needed"],
             "looks": self.looks,
             "emulated_s": round(self.emulated_s, 1),
         }
+
+
+def in_words(method: str | None, bounds: tuple[float, float] | None) -> str:
+    """`Student's t`, `bounds of the runs -640 to +450`; empty without a method."""
+    if method is None or bounds is None:
+        return ""
+    return "Student's t" if method == Method.T else f"{method} {rounded(bounds[0], '+')} to {rounded(bounds[1], '+')}"
 
 
 def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answered]:
@@ -127,6 +143,15 @@ def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answ
     ]
     references = {kind: load_reference(kind, description.get(kind)) for kind in ("published", "ns2")}
     return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references)]
+
+
+def answers_in(out_dir: Path, rows: Sequence[Row] | None = None) -> list[Answered]:
+    """The answers of the experiment in a folder of results, none without questions; `rows` of its table.csv if they are at
+    hand."""
+    description = read_object(out_dir / "experiment.json")
+    if not description.get("questions"):
+        return []
+    return answers_of(description, collect_runs(out_dir, tuple(description["axes"])) if rows is None else rows)
 
 
 def asked(questions: Iterable[Question], cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:
@@ -161,7 +186,7 @@ def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answere
     """The answer by the runs of table.csv (`rows`); `first` and `most`: seeds of the first look, and the limit without the
     question's own."""
     limit = each.question.max_pairs or most
-    rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge)
+    rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge, each.question.range)
     by_seed = [_ended(rows_of(cell, rows)) for cell in each.cells]
     found, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0
     for seeds in schedule(first, limit):
@@ -173,7 +198,7 @@ def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answere
         looks.append(len(values))
         emulated_s = sum(run.get("emulated_s", 0.0) for runs in by_seed for seed, run in runs.items() if seed <= seeds)
         means = (fmean(one for one, _ in values), fmean(other for _, other in values))
-        found = answer(rule, looks, [one - other for one, other in values])
+        found = answer(rule, looks, [one - other for one, other in values], collapses(values))
         if found.outcome != Outcome.UNDECIDED:
             break
     return Answered(each, limit, found, looks, means, None, emulated_s)

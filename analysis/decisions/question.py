@@ -14,7 +14,8 @@ MAX_PAIRS = 50  # without seeds of the full size
 
 class Question(BaseModel):
     """The keys of the table. `compared` and `with` are values of `key`; a `reference` takes the place of `with`. Axes that
-    `where` does not name give a question for each combination of their values."""
+    `where` does not name give a question for each combination of their values. `range`: the largest difference that a pair can
+    have, in the metric's unit, either way (analysis/decisions/rule.py)."""
 
     model_config = STRICT | {"populate_by_name": True}
     question: str
@@ -26,6 +27,7 @@ class Question(BaseModel):
     key: str = VARIANT
     where: dict[str, Any] = Field(default_factory=dict)
     matters: Annotated[float, Field(gt=0)]
+    range: Annotated[float, Field(gt=0)] | None = None
     max_pairs: Annotated[int, Field(ge=2, le=10_000)] | None = None
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
 
@@ -37,6 +39,9 @@ class Question(BaseModel):
             raise KeyProblem(("compared",), "is missing; name the value that is compared")
         if self.reference is None and self.compared == self.base:
             raise KeyProblem(("with",), f"is {self.base} as compared is; name two values of {self.key}")
+        if self.range is not None and self.range < self.matters:
+            text = f"is {self.range:g}, less than matters = {self.matters:g}; give the largest difference that a pair can have"
+            raise KeyProblem(("range",), text)
         if self.key in self.where:
             raise KeyProblem(
                 ("where", self.key), f"is the key that is compared; leave it out, or compare by another key than {self.key}"

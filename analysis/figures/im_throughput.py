@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.decisions.answers import answers_in
 from analysis.figures.general import SLANTED
 from analysis.pairs import pairs, write_pairs
 from analysis.rundir import RunDirectory
@@ -48,9 +49,10 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
-    found = pairs(runs, AXES, "tcp", BASE, COMPARED)
+    answers = answers_in(out_dir)
+    found = pairs(runs, AXES, "tcp", BASE, COMPARED, answers=answers)
     for number, base in enumerate(variants[:-1]):
-        found += pairs(runs, AXES, "variant", base, (METRIC,), variants[number + 1 :])
+        found += pairs(runs, AXES, "variant", base, (METRIC,), variants[number + 1 :], answers)
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from analysis.decisions.answers import in_words
 from analysis.digits import exact, rounded
 from analysis.errors import RunFileError
 from analysis.files import read_bytes
@@ -40,6 +41,8 @@ class Answer(BaseModel):
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    method: str | None = None
+    bounds: tuple[float, float] | None = None
     needed: int | None = None
     looks: list[int] = []
     wall_s: float | None = None
@@ -63,6 +66,11 @@ class Answer(BaseModel):
             return ""
         within = "" if self.low is None or self.high is None else f" [{_number(self.low)}, {_number(self.high)}]"
         return f"{_number(self.difference)}{within} {self.unit}".strip()
+
+    @property
+    def how(self) -> str:
+        """`Student's t`, `bounds of the runs -640 to +450`: how the interval was found; empty in files without it."""
+        return in_words(self.method, self.bounds).replace("-", MINUS)
 
     @property
     def means(self) -> str:

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.decisions.answers import answers_in
+from analysis.decisions.rule import comparison
 from analysis.pairs import pairs, write_pairs
 from analysis.tables import collect_runs
 from analysis.tests.test_tables import make_run
-
-# Student's t for two degrees of freedom at 97.5 % times s / sqrt(3)
-T_OF_THREE = 4.302653 / 3**0.5
 
 
 @pytest.fixture
@@ -29,17 +28,41 @@ def test_effects_of_a_seed_cancel_in_the_difference(out_dir: Path) -> None:
     (pair,) = pairs(collect_runs(out_dir, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"])
     assert (pair.where, pair.compared, pair.base, pair.seeds) == ("1", "new", "old", 3)
     assert (pair.mean, pair.mean_base, pair.difference) == (220, 200, 20)
-    assert pair.ci95 == pytest.approx(T_OF_THREE * 10, rel=1e-5)  # 24.8 around 20
+    assert pair.answer == comparison((10, 20, 30), (-300, 320))  # the largest value of each cell, if the other fell to zero
     assert (pair.outcome, pair.percent) == ("undecided", 10)
 
 
 def test_a_difference_beyond_its_interval_is_decided(tmp_path: Path) -> None:
-    for seed in (1, 2, 3):
+    for seed in range(1, 10):
         make_run(tmp_path, "old", 1, seed, 100.0 * seed)
-        make_run(tmp_path, "new", 1, seed, 100.0 * seed - 50 - seed)
+        make_run(tmp_path, "new", 1, seed, 5.0 * seed)
     (pair,) = pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"])
-    assert (pair.difference, pair.outcome) == (-52, "less")
-    assert pair.ci95 == pytest.approx(T_OF_THREE, rel=1e-5)
+    assert (pair.difference, pair.outcome) == (-475, "less")
+    assert pair.answer.low < -475 < pair.answer.high < 0
+
+
+def test_the_answer_to_a_question_is_that_of_the_pair(tmp_path: Path) -> None:
+    """A comparison has one answer, wherever it stands: seeds after its last look change none."""
+    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "new", "with": "old", "matters": 50.0}
+    for seed in range(1, 7):
+        make_run(tmp_path, "old", 1, seed, 100.0 + seed)
+        make_run(tmp_path, "new", 1, seed, 400.0 if seed < 5 else 0.0)
+    cells = [{"name": f"{variant}-hops1", "variant": variant, "axes": {"hops": 1}} for variant in ("old", "new")]
+    description = {
+        "name": "e",
+        "axes": {"hops": [1]},
+        "cells": cells,
+        "questions": [question | {"confidence": 0.6}],
+        "looks": [4, 30],
+    }
+    (tmp_path / "experiment.json").write_text(json.dumps(description))
+    (asked,) = answers_in(tmp_path)
+    rows = collect_runs(tmp_path, ("hops",))
+    (pair,) = pairs(rows, ("hops",), "variant", "old", ["acked_kbps"], answers=[asked])
+    assert (pair.answer, pair.seeds, pair.outcome, pair.difference) == (asked.answer, 4, "more", 297.5)
+    assert pairs(rows, ("hops",), "variant", "old", ["acked_kbps"])[0].outcome == "undecided"
+    (other,) = pairs(rows, ("hops",), "variant", "new", ["acked_kbps"], answers=[asked])
+    assert (other.seeds, other.outcome) == (6, "undecided")  # nobody asks about old minus new
 
 
 def test_other_keys_must_be_equal_and_one_seed_decides_nothing(tmp_path: Path) -> None:
@@ -47,7 +70,7 @@ def test_other_keys_must_be_equal_and_one_seed_decides_nothing(tmp_path: Path) -
         make_run(tmp_path, "old", hops, 1, kbps)
     make_run(tmp_path, "new", 2, 1, 400.0)
     found = pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "hops", "1", ["acked_kbps"])
-    assert [(pair.where, pair.compared, pair.difference, pair.ci95, pair.outcome) for pair in found] == [
+    assert [(pair.where, pair.compared, pair.difference, pair.answer.low, pair.outcome) for pair in found] == [
         ("old", "2", -300, None, "undecided")
     ]
     assert pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"], compared=["other"]) == []

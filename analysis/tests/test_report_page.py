@@ -56,6 +56,16 @@ def test_large_numbers_of_an_answer_are_digits(tmp_path):
     assert (answer.smallest, answer.comparison) == ("2000000 %", "3000000 minus reno, speed 20")
 
 
+def test_an_answer_says_how_its_interval_was_found(tmp_path):
+    """Files of earlier versions do not."""
+    bounded = {"method": "bounds of the runs", "bounds": [-640.0, 450.0]}
+    first, second, third = write_answers(tmp_path, HOLDS, HOLDS | bounded, HOLDS | bounded | {"method": "student-t"}).answers
+    assert (first.how, second.how, third.how) == ("", "bounds of the runs −640 to +450", "Student's t")  # noqa: RUF001
+    part = ExperimentPart(anchor="x-e", name="e", answers=Answers(answers=[second]))
+    text = render(Page("Report: e", "1 experiment", (PaperPart("paper-other", "Other experiments", (part,)),)))
+    assert "bounds of the runs −640 to +450" in text  # noqa: RUF001
+
+
 def test_an_answer_of_one_pair_has_no_interval(tmp_path):
     (answer,) = write_answers(tmp_path, ONE_PAIR).answers
     assert (answer.interval, answer.means) == ("", "")

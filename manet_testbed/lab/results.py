@@ -119,8 +119,9 @@ class Results:
 
     def compare(self, compared: Any, base: Any, metric: str = METRIC, *, key: str = VARIANT) -> pl.DataFrame:
         """`compared` minus `base`, two variants or two values of the axis `key`, seed by seed: a row for each combination of the
-        other keys. `difference` is the mean over the seeds that count in both, `ci95` the half width of its interval; `outcome`
-        is `more`, `less`, or `undecided` if the interval includes zero or there is one seed."""
+        other keys. `difference` is the mean over the seeds that count in both, `low` and `high` its interval by the campaigns'
+        rule, `method` how it was found; `outcome` is `more`, `less`, or `undecided` if the interval includes zero or there is one
+        seed. If a question of the experiment asks for the comparison, the row is the question's answer."""
         self._check_metric(metric)
         if key != VARIANT and key not in self._tables.experiment.axes:
             raise WrongRequest(f"key={key!r}: is no axis; give one of {', '.join([*self.axes, VARIANT])}")
@@ -129,7 +130,7 @@ class Results:
         for value in (compared, base):
             if value not in known_values:
                 raise WrongRequest(f"{key} {value!r}: no run has it; there are {', '.join(map(str, known_values))}")
-        return tables.comparison_frame(self._tables, key, str(compared), str(base), metric)
+        return tables.comparison_frame(self._tables, key, str(compared), str(base), metric, self._report.answers)
 
     def run(self, cell: str | None = None, seed: int = 1, **where: Any) -> Run:
         """One run: by the name of its cell (`results.run("vegas-hops4", seed=2)`), by axes and variant

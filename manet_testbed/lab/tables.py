@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from analysis.decisions.answers import Answered
 from analysis.pairs import VARIANT, pairs
 from analysis.store.schema import OF_FLOWS
 from analysis.tables import METRICS, Results, cell_of, plain
@@ -12,7 +13,8 @@ from analysis.tables import METRICS, Results, cell_of, plain
 TEXTS = ("variant", "profile", "verdict", "status", "checks", "run_dir", "metric", "unit", "flow", "traffic", "from", "to")
 WHOLE = ("seed", "n", "valid", "suspect", "void")
 UNITS = {name: unit for name, (unit, _, _) in (METRICS | OF_FLOWS).items()}
-COMPARED = ("compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "ci95", "percent", "outcome")
+COMPARED = ("compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "low", "high", "method",
+            "percent", "outcome")  # fmt: skip
 
 
 def runs_frame(results: Results) -> pl.DataFrame:
@@ -44,7 +46,9 @@ def flows_frame(results: Results) -> pl.DataFrame:
     return frame([*_cell(axes), "seed", "verdict", "status", "flow", "traffic", "from", "to", *measured], rows, axes)
 
 
-def comparison_frame(results: Results, key: str, compared: str, base: str, metric: str) -> pl.DataFrame:
+def comparison_frame(
+    results: Results, key: str, compared: str, base: str, metric: str, answers: Sequence[Answered] = ()
+) -> pl.DataFrame:
     """`compared` minus `base`, two values of `key`, seed by seed, for each combination of the other keys (analysis/pairs.py)."""
     others = [name for name in (*results.experiment.axes, VARIANT) if name != key]
     cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
@@ -52,15 +56,17 @@ def comparison_frame(results: Results, key: str, compared: str, base: str, metri
         cells.setdefault(tuple(row[name] for name in others), []).append(row)
     rows = []
     for where, runs in cells.items():
-        for pair in pairs(runs, results.experiment.axes, key, base, (metric,), (compared,)):
+        for pair in pairs(runs, results.experiment.axes, key, base, (metric,), (compared,), answers):
             found = (pair.compared, pair.base, metric, UNITS[metric], pair.seeds, pair.mean, pair.mean_base, pair.difference,
-                     pair.ci95, pair.percent, pair.outcome)  # fmt: skip
+                     pair.answer.low, pair.answer.high, pair.method, pair.percent, pair.outcome)  # fmt: skip
             profiles = dict.fromkeys(run["profile"] for run in runs if str(run[key]) in (compared, base))
             cell = {"profile": " and ".join(profiles)} | dict(zip(others, where, strict=True))
             rows.append(cell | dict(zip(COMPARED, found, strict=True)))
     kept = [name for name in others if name != VARIANT or any(row[VARIANT] for row in rows)]
     kept += [] if "profile" in (*others, key) else ["profile"]
-    return frame([*kept, *COMPARED], rows, results.experiment.axes, texts=("compared", "with", "outcome"), whole=("seeds",))
+    return frame(
+        [*kept, *COMPARED], rows, results.experiment.axes, texts=("compared", "with", "method", "outcome"), whole=("seeds",)
+    )
 
 
 def cells_with(results: Results, where: Mapping[str, Any]) -> list[dict[str, Any]]:

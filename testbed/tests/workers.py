@@ -24,6 +24,7 @@ key = "hops"
 compared = 2
 with = 1
 matters = 10
+confidence = 0.6
 """
 
 

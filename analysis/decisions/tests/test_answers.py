@@ -55,11 +55,13 @@ def test_a_question_is_asked_in_each_place_where_both_cells_are():
     assert [each.where for each in across] == [{"variant": "old"}, {"variant": "new"}]
 
 
-def test_a_clear_difference_is_decided_at_the_first_look_and_later_seeds_do_not_change_it():
+def test_a_difference_is_decided_at_the_first_look_that_can_and_later_seeds_do_not_change_it():
     noise = [0.0, 1.0, -1.0, 0.5]
-    four = of([100 + each for each in noise], [200 + 2 * each for each in noise])
+    four = of([10 + each for each in noise], [400 + 2 * each for each in noise], range=400, confidence=0.6)
     assert (four.verdict, four.looks, four.seeds) == ("holds", [4], None)
-    more = of([100 + each for each in noise] + [500.0] * 5, [200 + 2 * each for each in noise] + [0.0] * 5)
+    more = of(
+        [10 + each for each in noise] + [500.0] * 5, [400 + 2 * each for each in noise] + [0.0] * 5, range=400, confidence=0.6
+    )
     assert (more.verdict, more.answer) == (four.verdict, four.answer)
 
 
@@ -73,7 +75,7 @@ def test_an_open_question_asks_for_the_seeds_of_its_next_look():
 def test_large_differences_are_printed_in_digits():
     """1250, no 1.25e+03."""
     found = of([2000.0, 2001.0, 1999.0, 2000.0], [3250.0, 3251.0, 3249.0, 3250.0])
-    assert "+1250 kbit/s [+1250, +1250]" in found.line()
+    assert "+1250 kbit/s [-708, +2455], 4 pairs, bounds of the runs -2001 to +3251; " in found.line()
 
 
 def test_a_look_waits_for_all_its_runs():
@@ -94,12 +96,30 @@ def test_at_the_limit_a_question_stays_undecided():
 
 @pytest.mark.parametrize(
     ("claim", "new", "verdict"),
-    [("more", 150, "holds"), ("less", 150, "does not hold"), ("same", 150, "does not hold"), ("same", 101, "holds"),
+    [("more", 300, "holds"), ("less", 300, "does not hold"), ("same", 300, "does not hold"), ("same", 101, "holds"),
      ("more", 101, "no difference that matters")],
 )  # fmt: skip
 def test_the_claim_decides_what_an_outcome_means(claim, new, verdict):
-    noise = [0.0, 0.3, -0.3, 0.2]
-    assert of([100 + each for each in noise], [new - each for each in noise], claim=claim).verdict == verdict
+    noise = [0.0, 0.3, -0.3, 0.2] * 8
+    asks = {"claim": claim, "matters": 30.0, "range": 250.0}
+    assert of([100 + each for each in noise], [new - each for each in noise], **asks).verdict == verdict
+
+
+def test_an_answer_names_its_method_and_bounds():
+    """Without a range the bounds are those of a cell that falls to zero beside the other's largest value."""
+    noise = [0.0, 1.0, -1.0, 0.5]
+    runs = [100 + each for each in noise], [130 - each for each in noise]
+    entry = of(*runs, matters=2.0).to_json()
+    assert (entry["method"], entry["bounds"], entry["range"]) == ("bounds of the runs", (-101.0, 131.0), None)
+    declared = of(*runs, matters=2.0, range=40)
+    assert (declared.to_json()["method"], declared.to_json()["bounds"]) == ("bounds of the range", (-40.0, 40.0))
+    assert "4 pairs, bounds of the range -40 to +40" in declared.line()
+    assert of([100.0, None], [130.0, None], max_pairs=2).to_json()["method"] is None
+
+
+def test_a_range_below_what_matters_is_refused():
+    with pytest.raises(ValueError, match=r"is 2, less than matters = 5; give the largest difference that a pair can have"):
+        question(range=2)
 
 
 def test_answers_follow_from_experiment_json_and_are_written(tmp_path):
@@ -107,7 +127,7 @@ def test_answers_follow_from_experiment_json_and_are_written(tmp_path):
         {"name": f"{cell['variant']}{cell['speed']}", "variant": cell["variant"], "axes": {"speed": cell["speed"]}}
         for cell in CELLS
     ]
-    asks = question(where={"speed": 20}).model_dump(mode="json", by_alias=True, exclude_none=True)
+    asks = question(where={"speed": 20}, range=150, confidence=0.6).model_dump(mode="json", by_alias=True, exclude_none=True)
     description = {"name": "e", "axes": {"speed": [2, 20]}, "cells": cells, "questions": [asks], "looks": [4, 50]}
     runs = rows([100.0, 101.0, 99.0, 100.5], {"speed": 20, "variant": "old"})
     runs += rows([200.0, 202.0, 199.5, 203.0], {"speed": 20, "variant": "new"})

@@ -25,6 +25,15 @@ def test_boundaries_agree_with_published_tables_of_five_looks():
     assert boundaries(FIFTHS, pocock) == pytest.approx([2.4380, 2.4268, 2.4101, 2.3966, 2.3859], abs=2e-4)
 
 
+def test_boundaries_agree_with_those_of_rpact():
+    """Critical values of its tests (version 3, test-f_design_group_sequential.R), one-sided 3 %: "asHSD" with gammaA = 0, which
+    is linear spending, and "asKD" (Kim and DeMets) with gammaA = 2.2. Two-sided ones of 6 % differ by the paths that cross on
+    both sides."""
+    assert boundaries([0.2, 0.4, 1.0], linear(0.06)) == pytest.approx([2.5121443, 2.4228747, 2.0280392], abs=3e-4)
+    kim_demets = boundaries([0.3, 0.7, 1.0], lambda share: 0.06 * share**2.2)
+    assert kim_demets == pytest.approx([2.8594012, 2.2435708, 1.9735737], abs=3e-4)
+
+
 def test_a_single_look_has_the_boundary_of_a_fixed_sample():
     assert boundaries([1.0], linear(0.05)) == pytest.approx([stats.norm.ppf(0.975)], abs=1e-8)
 
