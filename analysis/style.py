@@ -47,7 +47,7 @@ VARIANTS = {
     "adv-silence": VariantStyle("ADV, by silence alone", SKY, "P"),
     "dsr": VariantStyle("DSR", GREEN, "^"),
     "dsr-no-cache-replies": VariantStyle("DSR, no cache replies", GREEN, "v"),
-    "dsr-arp": VariantStyle("DSR with ARP", VERMILLION, "v"),
+    "dsr-arp": VariantStyle("DSR with ARP", BLACK, "v"),
     "dsr-ns2": VariantStyle("DSR as ns-2's", GREY, "p"),
     "olsr": VariantStyle("OLSR", PURPLE, "D"),
     "olsr-feedback": VariantStyle("OLSR, link feedback", PURPLE, "P"),
