@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
     from analysis.kept_rows import KeptRow
 
 FOLDER = ROOT / "docs" / "results"
-COMMON = ("acked_kbps", "expected_kbps", "percent")  # kept where measured, so that other experiments with the same scenario have them
+COMMON = ("acked_kbps", "expected_kbps", "percent")  # where measured; other experiments have the same scenarios
 Runs = list[dict[str, Any]]
 
 
@@ -83,9 +83,7 @@ def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
         for cell in experiment.cells
     }
     has = {row.key for row in found.rows}
-    shared = [
-        replace(row, cell=cells[row.scenario]) for row in rows_that_count(experiment, elsewhere).rows if row.key not in has
-    ]
+    shared = [replace(row, cell=cells[row.scenario]) for row in rows_that_count(experiment, elsewhere).rows if row.key not in has]
     return Found(merged(found.rows, shared), found.others)
 
 
