@@ -19,11 +19,12 @@ the same whether a collapse is impossible or happens in one pair of ten. It is
 - the repeated confidence interval (Jennison and Turnbull, *Repeated confidence intervals for group sequential clinical trials*,
   Controlled Clinical Trials 5, 1984), the error spent over the looks (spending.py), boundaries of known variance becoming
   those of Student's t at equal significance (Jennison and Turnbull, *Group Sequential Methods*, 2000, section 4.4);
-- corrected for skew by Hall's cubic transformation (*On the removal of skewness by transformation*, J. Royal Statistical Society B
-  54, 1992), where this widens an end. The skewness of a sample is below that of its distribution: SKEW times it is used;
+- corrected for skew (Johnson, *Modified t tests and confidence intervals for asymmetrical populations*, J. American Statistical
+  Association 73, 1978) at the end that this widens. A sample's skewness is below that of its distribution, for lognormal
+  differences by half: SKEW times it is used;
 - widened for pairs that depend on the one before: a first-order autoregression of coefficient r has (1 + r) / (1 - r) times the
-  variance of the mean. Used is the estimate, plus its bias of 1 / n (Kendall, Biometrika 41, 1954), plus DEPENDENCE of its standard
-  errors 1 / sqrt(n) (Bartlett, J. Royal Statistical Society Suppl. 8, 1946), if the sum is positive.
+  variance of the mean. Used is the estimate, plus its bias of 1 / n (Kendall, Biometrika 41, 1954), plus DEPENDENCE of its
+  standard errors 1 / sqrt(n) (Bartlett, J. Royal Statistical Society Suppl. 8, 1946), if the sum is positive.
 
 Pairs without spread have no such interval; bounds alone answer. Of fewer pairs than ENOUGH that the bounds do not decide, the
 interval shown is that of Student's t for a single look, corrected for skew, and the answer is open.
@@ -31,7 +32,8 @@ interval shown is that of Student's t for a single look, corrected for skew, and
 Alternatives: a sign test speaks about the median, which one collapse in ten pairs does not move; the papers' claims are about
 means. The bootstrap sees nothing where the sample has no spread. Bounds alone are far from the sample at a high level: with 50
 pairs they add 7 % of the level to each end. Gaffke's limit with the sample's own extremes as bounds is 12 % wider than Student's
-if differences are normal, and errs more often if they are skewed (lognormal) than Hall's.
+if differences are normal, and errs more often with lognormal ones. Hall's cubic transformation (J. Royal Statistical Society
+B 54, 1992) errs as Johnson's, but is twice as wide if three pairs of forty collapse.
 
 tests/campaigns.py simulates campaigns, tests/bench/decisions.py prints the table: at most 5 % of them err.
 """
@@ -41,7 +43,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache, partial
 from itertools import pairwise
-from math import cbrt, hypot
+from math import hypot
 from statistics import fmean, stdev
 
 from scipy import special
@@ -52,7 +54,7 @@ from analysis.decisions.spending import boundaries, linear
 FLOOR = 10  # times what matters: at least so far are the bounds of a difference without a range
 ENOUGH = 30  # pairs from which Student's t decides: an event of one pair in ten is missed by 0.9^30 = 4.2 %
 BOUNDED = 0.2  # share of the error for the bounds; the rest is for Student's t
-SKEW = 1.4  # times the sample's skewness
+SKEW = 2.0  # times the sample's skewness
 DEPENDENCE = 0.75  # standard errors, by which successive pairs may depend on each other more than the estimate says
 MOST_DEPENDENT = 0.9  # coefficient; no more is used
 NO_SPREAD = 1e-9  # of the distance of the bounds: rounding errors
@@ -184,14 +186,14 @@ class Looks:
 
 @dataclass(frozen=True)
 class Sample:
-    """Of the differences: `skewness` and the coefficient `dependence` of successive pairs as the interval uses them."""
+    """Of the differences; `skewness` and `autocorrelation` (of successive pairs) as estimated."""
 
     pairs: int
     mean: float
     spread: float
     bounds: tuple[float, float]
     skewness: float = 0.0
-    dependence: float = 0.0
+    autocorrelation: float = 0.0
 
     @classmethod
     def of(cls, differences: Sequence[float], bounds: tuple[float, float]) -> "Sample":
@@ -200,24 +202,18 @@ class Sample:
             return cls(pairs, mean, 0.0, bounds)
         parts = [(each - mean) / spread for each in differences]
         successive = sum(one * other for one, other in pairwise(parts)) / (pairs - 1)
-        usual = successive + 1 / pairs + DEPENDENCE / pairs**0.5
-        skewness = SKEW * fmean(part**3 for part in parts) * (pairs / (pairs - 1)) ** 1.5
-        return cls(pairs, mean, spread, bounds, skewness, min(max(usual, 0.0), MOST_DEPENDENT))
+        skewness = fmean(part**3 for part in parts) * (pairs / (pairs - 1)) ** 1.5
+        return cls(pairs, mean, spread, bounds, skewness, successive)
 
-    def student(self, normal: float, pairs: int, dependence: float) -> tuple[float, float]:
-        """The interval with the significance of the `normal` boundary, if so many pairs have the figures of this sample."""
-        error = self.spread * ((1 + dependence) / (1 - dependence) / pairs) ** 0.5
+    def student(self, normal: float, pairs: int) -> tuple[float, float]:
+        """The interval with the significance of the `normal` boundary, if so many pairs have the figures of this sample; of fewer
+        than ENOUGH not widened for dependence."""
         bound = float(special.stdtrit(pairs - 1, special.ndtr(normal)))
-        skewness = self.skewness / pairs**0.5
-        below, above = max(bound, _unskewed(bound, skewness)), max(bound, -_unskewed(-bound, skewness))
-        return self.mean - error * below, self.mean + error * above
-
-
-def _unskewed(value: float, skewness: float) -> float:
-    """Of the statistic whose transform is `value`; Hall's (1992) g, inverted. `skewness`: of the mean."""
-    if abs(skewness) < 1e-6:
-        return value
-    return 3 / skewness * (cbrt(1 + skewness * (value - skewness / 6)) - 1)
+        shift = SKEW * self.skewness / pairs**0.5 * (1 + 2 * bound**2) / 6
+        usual = self.autocorrelation + 1 / pairs + DEPENDENCE / pairs**0.5 if pairs >= ENOUGH else 0.0
+        dependence = min(max(usual, 0.0), MOST_DEPENDENT)
+        error = self.spread * ((1 + dependence) / (1 - dependence) / pairs) ** 0.5
+        return self.mean - error * (bound + max(0.0, -shift)), self.mean + error * (bound + max(0.0, shift))
 
 
 def _answer(sample: Sample, differences: Sequence[float], source: Method, looks: Looks, says: Says) -> Answer:
@@ -225,10 +221,7 @@ def _answer(sample: Sample, differences: Sequence[float], source: Method, looks:
     pairs, mean, few = sample.pairs, sample.mean, sample.pairs < ENOUGH
     usual = (mean, mean)
     if sample.spread:
-        if few:
-            usual = sample.student(boundary((1,), 1, 1 - looks.confidence), pairs, 0.0)
-        else:
-            usual = sample.student(looks.boundary(1 - BOUNDED, ENOUGH), pairs, sample.dependence)
+        usual = sample.student(boundary((1,), 1, 1 - looks.confidence) if few else looks.boundary(1 - BOUNDED, ENOUGH), pairs)
         if not few and says(*usual) != Outcome.UNDECIDED:
             return Answer(says(*usual), pairs, mean, *usual, Method.T, sample.bounds)
     half, error = half_width(looks.boundary(BOUNDED, 2), sample.spread, pairs), BOUNDED * (1 - looks.confidence) / 2
@@ -255,7 +248,7 @@ def _needed(sample: Sample, confidence: float, says: Says) -> int | None:
         by_bounds = mean - hypot(usual, share * (mean - sample.bounds[0])), mean + hypot(usual, share * (sample.bounds[1] - mean))
         intervals = [by_bounds]
         if sample.spread and pairs >= ENOUGH:
-            intervals.append(sample.student(normal, pairs, sample.dependence))
+            intervals.append(sample.student(normal, pairs))
         return any(says(*each) != Outcome.UNDECIDED for each in intervals)
 
     below = sample.pairs

@@ -155,4 +155,4 @@ class Effect:
         return float(np.median(pairs)), sum(outcome == Outcome.UNDECIDED for outcome, _ in ends) / number
 
 
-EFFECTS = [Effect(size, level) for size in (0.5, 1.0, 2.0, 4.0) for level in (0.0, 5.0, 10.0)]
+EFFECTS = [Effect(size, level) for size in (0.5, 1.0, 1.5, 4.0) for level in (0.0, 5.0, 10.0)]

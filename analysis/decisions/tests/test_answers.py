@@ -110,7 +110,11 @@ def test_an_answer_names_its_method_and_bounds():
     noise = [0.0, 1.0, -1.0, 0.5]
     runs = [100 + each for each in noise], [130 - each for each in noise]
     few = of(*runs, matters=2.0)
-    assert (few.to_json()["method"], few.to_json()["bounds"], few.to_json()["range"]) == ("student-t, few pairs", (-101.0, 131.0), None)
+    assert (few.to_json()["method"], few.to_json()["bounds"], few.to_json()["range"]) == (
+        "student-t, few pairs",
+        (-101.0, 131.0),
+        None,
+    )
     assert "4 pairs, Student's t of fewer than 30 pairs: assumes that no rare event was missed" in few.line()
     equal = of([100.0] * 4, [130.0] * 4, matters=2.0, range=40)
     assert (equal.to_json()["method"], equal.to_json()["bounds"]) == ("bounds of the range", (-40.0, 40.0))
