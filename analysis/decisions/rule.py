@@ -137,7 +137,7 @@ def answer(rule: Rule, looks: Sequence[int], differences: Sequence[float], colla
     says = partial(outcome_of, rule.matters, rule.edge)
     sample = Sample.of(differences, bounds)
     found = _answer(sample, differences, source, Looks(tuple(looks), rule.max_pairs, rule.confidence), says)
-    return replace(found, needed=_needed(sample, rule.confidence, says)) if found.outcome == Outcome.UNDECIDED else found
+    return replace(found, needed=_needed(sample, rule, says)) if found.outcome == Outcome.UNDECIDED else found
 
 
 def comparison(differences: Sequence[float], collapse: tuple[float, float], confidence: float = 0.95) -> Answer:
@@ -237,18 +237,19 @@ def half_width(normal: float, spread: float, pairs: int) -> float:
     return float(special.stdtrit(pairs - 1, special.ndtr(normal))) * spread / pairs**0.5
 
 
-def _needed(sample: Sample, confidence: float, says: Says) -> int | None:
-    """The smallest number of further pairs, of the same figures, that decides; approximate for the bounds: the normal limit and
-    that of an event without a pair, as two independent errors."""
-    mean, error = sample.mean, BOUNDED * (1 - confidence) / 2
-    normal = boundary((1,), 1, (1 - BOUNDED) * (1 - confidence))
+def _needed(sample: Sample, rule: Rule, says: Says) -> int | None:
+    """The smallest number of further pairs, of the same figures, that decides, at a single look; approximate for the bounds: the
+    normal limit and that of an event without a pair, as two independent errors."""
+    mean, spent = sample.mean, 1 - rule.confidence
+    error = BOUNDED * spent / 2
 
     def decides(pairs: int) -> bool:
         usual, share = special.ndtri(1 - error) * sample.spread / pairs**0.5, 1 - error ** (1 / pairs)
         by_bounds = mean - hypot(usual, share * (mean - sample.bounds[0])), mean + hypot(usual, share * (sample.bounds[1] - mean))
         intervals = [by_bounds]
         if sample.spread and pairs >= ENOUGH:
-            intervals.append(sample.student(normal, pairs))
+            tail = (1 - BOUNDED) * spent * min(1.0, pairs / rule.max_pairs) / 2
+            intervals.append(sample.student(-special.ndtri(tail), pairs))
         return any(says(*each) != Outcome.UNDECIDED for each in intervals)
 
     below = sample.pairs
