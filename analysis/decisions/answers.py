@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from analysis.decisions.question import VARIANT, Question
-from analysis.decisions.rule import Answer, Method, Outcome, Rule, answer, collapses
+from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answer, collapses
 from analysis.digits import rounded
 from analysis.files import read_object, write_atomic
 from analysis.kept_rows import joined, runs_in
@@ -130,6 +130,8 @@ def in_words(method: str | None, bounds: tuple[float, float] | None) -> str:
     """`Student's t`, `bounds of the runs -640 to +450`; empty without a method."""
     if method is None or bounds is None:
         return ""
+    if method == Method.FEW:
+        return f"Student's t of fewer than {ENOUGH} pairs: assumes that no rare event was missed"
     return "Student's t" if method == Method.T else f"{method} {rounded(bounds[0], '+')} to {rounded(bounds[1], '+')}"
 
 

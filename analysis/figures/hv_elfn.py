@@ -1,8 +1,8 @@
 """TCP with notices of broken routes (ELFN) against plain TCP, over mean speed, after Holland and Vaidya (1999), figures 12 to 14.
 
 Above: the mean over movement patterns with 95 % intervals; the patterns are the same for all variants and at all speeds. Below:
-each variant minus plain Reno, per pattern (dots), and the mean difference with its 95 % interval by Student's t. The paper's
-figures are in percent of the expected throughput; its movement patterns are unpublished, so this figure is in kbit/s.
+each variant minus plain Reno, per pattern (dots), and the mean difference with its interval (analysis/decisions/rule.py).
+The paper's figures are in percent of the expected throughput; its movement patterns are unpublished, so this figure is in kbit/s.
 """
 
 from pathlib import Path

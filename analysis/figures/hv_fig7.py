@@ -1,8 +1,7 @@
 """TCP over DSR with and without replies from route caches, against mean speed, after Holland and Vaidya (1999), figure 7.
 
 Above: the mean over movement patterns with 95 % intervals; the patterns are the same for both variants and at all speeds. Below:
-without minus with cache replies, per pattern (dots), and the mean difference with its 95 % interval by Student's t. If the
-interval does not include zero, the switch matters.
+without minus with cache replies, per pattern (dots), and the mean difference with its interval (analysis/decisions/rule.py).
 """
 
 from pathlib import Path

@@ -247,7 +247,8 @@ def test_hv_elfn_compares_each_variant_with_plain_reno(tmp_path):
     for name, gain in (("elfn-2s", 50), ("elfn-30s", -40)):
         (dots,) = (one for one in gains.series if one.colour == style.of_variant(name).colour and one.line == "None")
         (mean,) = (one for one in gains.series if one.colour == style.of_variant(name).colour and one.line == "-")
-        assert (dots.y, mean.y, mean.half_widths) == ([gain] * 2, [gain], [0])
+        assert (dots.y, mean.y) == ([gain] * 2, [gain])
+        assert min(mean.half_widths) > 0, "two equal differences leave room for others"
     assert (gains.xlabel, gains.ylabel, gains.xticks) == ("mean speed (m/s)", "minus plain Reno (kbit/s)", ["10"])
 
 

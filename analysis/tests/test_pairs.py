@@ -33,17 +33,17 @@ def test_effects_of_a_seed_cancel_in_the_difference(out_dir: Path) -> None:
 
 
 def test_a_difference_beyond_its_interval_is_decided(tmp_path: Path) -> None:
-    for seed in range(1, 10):
-        make_run(tmp_path, "old", 1, seed, 100.0 * seed)
-        make_run(tmp_path, "new", 1, seed, 5.0 * seed)
+    for seed in range(1, 31):
+        make_run(tmp_path, "old", 1, seed, 500.0 + 10 * (7 * seed % 10))
+        make_run(tmp_path, "new", 1, seed, 20.0)
     (pair,) = pairs(collect_runs(tmp_path, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"])
-    assert (pair.difference, pair.outcome) == (-475, "less")
-    assert pair.answer.low < -475 < pair.answer.high < 0
+    assert (pair.difference, pair.outcome) == (-525, "less")
+    assert pair.answer.low < -525 < pair.answer.high < 0
 
 
 def test_the_answer_to_a_question_is_that_of_the_pair(tmp_path: Path) -> None:
     """A comparison has one answer, wherever it stands: seeds after its last look change none."""
-    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "new", "with": "old", "matters": 50.0}
+    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "new", "with": "old", "matters": 20.0}
     for seed in range(1, 7):
         make_run(tmp_path, "old", 1, seed, 100.0 + seed)
         make_run(tmp_path, "new", 1, seed, 400.0 if seed < 5 else 0.0)

@@ -61,6 +61,8 @@ def test_an_answer_says_how_its_interval_was_found(tmp_path):
     bounded = {"method": "bounds of the runs", "bounds": [-640.0, 450.0]}
     first, second, third = write_answers(tmp_path, HOLDS, HOLDS | bounded, HOLDS | bounded | {"method": "student-t"}).answers
     assert (first.how, second.how, third.how) == ("", "bounds of the runs −640 to +450", "Student's t")  # noqa: RUF001
+    (few,) = write_answers(tmp_path, HOLDS | bounded | {"method": "student-t, few pairs"}).answers
+    assert few.how == "Student's t of fewer than 30 pairs: assumes that no rare event was missed"
     part = ExperimentPart(anchor="x-e", name="e", answers=Answers(answers=[second]))
     text = render(Page("Report: e", "1 experiment", (PaperPart("paper-other", "Other experiments", (part,)),)))
     assert "bounds of the runs −640 to +450" in text  # noqa: RUF001

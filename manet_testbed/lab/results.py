@@ -120,8 +120,9 @@ class Results:
     def compare(self, compared: Any, base: Any, metric: str = METRIC, *, key: str = VARIANT) -> pl.DataFrame:
         """`compared` minus `base`, two variants or two values of the axis `key`, seed by seed: a row for each combination of the
         other keys. `difference` is the mean over the seeds that count in both, `low` and `high` its interval by the campaigns'
-        rule, `method` how it was found; `outcome` is `more`, `less`, or `undecided` if the interval includes zero or there is one
-        seed. If a question of the experiment asks for the comparison, the row is the question's answer."""
+        rule, `method` how it was found; `outcome` is `more`, `less`, or `undecided` if the interval includes zero, or there are
+        fewer than 30 seeds and the difference is not large beside the values. If a question of the experiment asks for the
+        comparison, the row is the question's answer."""
         self._check_metric(metric)
         if key != VARIANT and key not in self._tables.experiment.axes:
             raise WrongRequest(f"key={key!r}: is no axis; give one of {', '.join([*self.axes, VARIANT])}")

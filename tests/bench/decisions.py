@@ -1,7 +1,7 @@
 """How often the rule of a campaign answers falsely, and how many pairs it takes: `python -m tests.bench decisions`.
 
-2,000 simulated campaigns a cell (analysis/decisions/tests/campaigns.py), with the rule and with Student's intervals alone. The
-standard error of a share of 5 % is 0.5 points.
+2,000 simulated campaigns a cell (analysis/decisions/tests/campaigns.py), 500 a price, with the rule and with Student's intervals
+alone. The standard error of a share of 5 % is 0.5 points.
 """
 
 import os
@@ -11,6 +11,7 @@ from analysis.decisions.tests.campaigns import CELLS, EFFECTS, Effect, by_rule, 
 from tests.bench import Table
 
 CAMPAIGNS = 2000
+PRICED = 500  # campaigns of a row of prices
 SEED = 7
 RANGE = 4.0  # declared, standard deviations
 Row = list[str | float]
@@ -33,7 +34,7 @@ def _false(number: int) -> Row:
 
 
 def _pairs(effect: Effect) -> Row:
-    (alone, _), (pairs, undecided) = (effect.pairs(CAMPAIGNS, SEED, decide) for decide in (by_student_alone, by_rule))
-    with_range, _ = effect.pairs(CAMPAIGNS, SEED, by_rule, RANGE) if effect.size + 2 <= RANGE else (0.0, 0.0)
+    (alone, _), (pairs, undecided) = (effect.pairs(PRICED, SEED, decide) for decide in (by_student_alone, by_rule))
+    with_range, _ = effect.pairs(PRICED, SEED, by_rule, RANGE) if effect.size + 2 <= RANGE else (0.0, 0.0)
     name = f"normal, effect {effect.size:g} sd, level {effect.level:g} sd"
     return [name, "", "", alone, pairs, 100 * undecided, with_range or ""]

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.decisions.answers import schedule
+from analysis.decisions.answers import FIRST_LOOK, schedule
 from analysis.decisions.rule import Outcome, Rule, answer, boundary, collapses, half_width, outcome_of
 
 MAX_PAIRS = 50
+SINGLE = 1.959964  # standard deviations: the boundary of a single look at 95 %
 Values = np.ndarray[Any, np.dtype[np.float64]]
 Decide = Callable[[Rule, Sequence[int], Sequence[tuple[float, float]]], Outcome]
 
@@ -38,26 +39,31 @@ class Cell:
 
 
 def by_rule(rule: Rule, looks: Sequence[int], values: Sequence[tuple[float, float]]) -> Outcome:
-    """The outcome of a look. The bounds only widen Student's interval, and a wider one decides nothing more: most looks end at
-    his, which is computed faster."""
-    if by_student_alone(rule, looks, values) == Outcome.UNDECIDED:
+    """The outcome of a look. All intervals are wider than Student's of a single look, and a wider one decides nothing more: most
+    looks end at his, which is computed faster."""
+    if _by_student(rule, SINGLE, values) == Outcome.UNDECIDED:
         return Outcome.UNDECIDED
     return answer(rule, looks, [one - other for one, other in values], collapses(values)).outcome
 
 
 def by_student_alone(rule: Rule, looks: Sequence[int], values: Sequence[tuple[float, float]]) -> Outcome:
-    """The outcome of a look without the bounds: the rule until November 2026."""
+    """The outcome of a look by Student's repeated interval, without corrections and bounds: the rule until November 2026."""
+    return _by_student(rule, boundary(tuple(looks), rule.max_pairs, 1 - rule.confidence), values)
+
+
+def _by_student(rule: Rule, normal: float, values: Sequence[tuple[float, float]]) -> Outcome:
     differences = np.array([one - other for one, other in values])
     spread = float(differences.std(ddof=1)) if np.ptp(differences) else 0.0
-    half = half_width(boundary(tuple(looks), rule.max_pairs, rule.confidence), spread, len(values))
-    mean = float(differences.mean())
-    return outcome_of(rule, mean - half, mean + half)
+    half, mean = half_width(normal, spread, len(values)), float(differences.mean())
+    return outcome_of(rule.matters, rule.edge, mean - half, mean + half)
 
 
-def end_of(rule: Rule, values: Sequence[tuple[float, float]], decide: Decide = by_rule) -> tuple[Outcome, int]:
+def end_of(
+    rule: Rule, values: Sequence[tuple[float, float]], decide: Decide = by_rule, first: int = FIRST_LOOK
+) -> tuple[Outcome, int]:
     """The outcome of a campaign that stops at the first look which decides, and its pairs."""
     looks: list[int] = []
-    for pairs in schedule(4, rule.max_pairs):
+    for pairs in schedule(first, rule.max_pairs):
         looks.append(pairs)
         found = decide(rule, looks, values[:pairs])
         if found != Outcome.UNDECIDED:
@@ -65,10 +71,10 @@ def end_of(rule: Rule, values: Sequence[tuple[float, float]], decide: Decide = b
     return Outcome.UNDECIDED, rule.max_pairs
 
 
-def false_share(cell: Cell, number: int, seed: int, decide: Decide = by_rule) -> float:
+def false_share(cell: Cell, number: int, seed: int, decide: Decide = by_rule, first: int = FIRST_LOOK) -> float:
     """The share of campaigns that end in a false answer."""
     rule = Rule(cell.matters, MAX_PAIRS)
-    return sum(end_of(rule, values, decide)[0] in cell.false for values in cell.campaigns(number, seed)) / number
+    return sum(end_of(rule, values, decide, first)[0] in cell.false for values in cell.campaigns(number, seed)) / number
 
 
 def _normal(rng: np.random.Generator, size: tuple[int, int]) -> Values:
@@ -149,4 +155,4 @@ class Effect:
         return float(np.median(pairs)), sum(outcome == Outcome.UNDECIDED for outcome, _ in ends) / number
 
 
-EFFECTS = [Effect(size, level) for size in (0.5, 1.0, 2.0, 4.0) for level in (0.0, 5.0, 10.0)]
+EFFECTS = [Effect(size, level) for size in (0.5, 1.0, 1.5, 4.0) for level in (0.0, 5.0, 10.0)]

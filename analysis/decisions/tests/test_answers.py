@@ -56,13 +56,13 @@ def test_a_question_is_asked_in_each_place_where_both_cells_are():
 
 
 def test_a_difference_is_decided_at_the_first_look_that_can_and_later_seeds_do_not_change_it():
-    noise = [0.0, 1.0, -1.0, 0.5]
-    four = of([10 + each for each in noise], [400 + 2 * each for each in noise], range=400, confidence=0.6)
-    assert (four.verdict, four.looks, four.seeds) == ("holds", [4], None)
+    noise = [0.0, 1.0, -1.0, 0.5, -0.5, 0.2]
+    six = of([10 + each for each in noise], [400 + 2 * each for each in noise], range=400, confidence=0.6)
+    assert (six.verdict, six.looks, six.seeds) == ("holds", [4, 6], None)
     more = of(
         [10 + each for each in noise] + [500.0] * 5, [400 + 2 * each for each in noise] + [0.0] * 5, range=400, confidence=0.6
     )
-    assert (more.verdict, more.answer) == (four.verdict, four.answer)
+    assert (more.verdict, more.answer) == (six.verdict, six.answer)
 
 
 def test_an_open_question_asks_for_the_seeds_of_its_next_look():
@@ -75,7 +75,7 @@ def test_an_open_question_asks_for_the_seeds_of_its_next_look():
 def test_large_differences_are_printed_in_digits():
     """1250, no 1.25e+03."""
     found = of([2000.0, 2001.0, 1999.0, 2000.0], [3250.0, 3251.0, 3249.0, 3250.0])
-    assert "+1250 kbit/s [-708, +2455], 4 pairs, bounds of the runs -2001 to +3251; " in found.line()
+    assert "+1250 kbit/s [-1137, +2719], 4 pairs, bounds of the runs -2001 to +3251; " in found.line()
 
 
 def test_a_look_waits_for_all_its_runs():
@@ -109,11 +109,17 @@ def test_an_answer_names_its_method_and_bounds():
     """Without a range the bounds are those of a cell that falls to zero beside the other's largest value."""
     noise = [0.0, 1.0, -1.0, 0.5]
     runs = [100 + each for each in noise], [130 - each for each in noise]
-    entry = of(*runs, matters=2.0).to_json()
-    assert (entry["method"], entry["bounds"], entry["range"]) == ("bounds of the runs", (-101.0, 131.0), None)
-    declared = of(*runs, matters=2.0, range=40)
-    assert (declared.to_json()["method"], declared.to_json()["bounds"]) == ("bounds of the range", (-40.0, 40.0))
-    assert "4 pairs, bounds of the range -40 to +40" in declared.line()
+    few = of(*runs, matters=2.0)
+    assert (few.to_json()["method"], few.to_json()["bounds"], few.to_json()["range"]) == (
+        "student-t, few pairs",
+        (-101.0, 131.0),
+        None,
+    )
+    assert "4 pairs, Student's t of fewer than 30 pairs: assumes that no rare event was missed" in few.line()
+    equal = of([100.0] * 4, [130.0] * 4, matters=2.0, range=40)
+    assert (equal.to_json()["method"], equal.to_json()["bounds"]) == ("bounds of the range", (-40.0, 40.0))
+    assert "4 pairs, bounds of the range -40 to +40" in equal.line()
+    assert of([each * 1.0 for each in range(50)], [each + 9.0 + each % 3 for each in range(50)]).method == "Student's t"
     assert of([100.0, None], [130.0, None], max_pairs=2).to_json()["method"] is None
 
 
@@ -127,13 +133,13 @@ def test_answers_follow_from_experiment_json_and_are_written(tmp_path):
         {"name": f"{cell['variant']}{cell['speed']}", "variant": cell["variant"], "axes": {"speed": cell["speed"]}}
         for cell in CELLS
     ]
-    asks = question(where={"speed": 20}, range=150, confidence=0.6).model_dump(mode="json", by_alias=True, exclude_none=True)
+    asks = question(where={"speed": 20}, range=105, confidence=0.6).model_dump(mode="json", by_alias=True, exclude_none=True)
     description = {"name": "e", "axes": {"speed": [2, 20]}, "cells": cells, "questions": [asks], "looks": [4, 50]}
-    runs = rows([100.0, 101.0, 99.0, 100.5], {"speed": 20, "variant": "old"})
-    runs += rows([200.0, 202.0, 199.5, 203.0], {"speed": 20, "variant": "new"})
+    runs = rows([100.0, 101.0, 99.0, 100.5, 99.8, 100.2], {"speed": 20, "variant": "old"})
+    runs += rows([200.0, 202.0, 199.5, 203.0, 201.0, 200.5], {"speed": 20, "variant": "new"})
     found = answers_of(description, runs)
     (entry,) = json.loads(write_answers(tmp_path, "e", found).read_text())["answers"]
-    assert (entry["answer"], entry["pairs"], entry["unit"], entry["with"]) == ("holds", 4, "kbit/s", "old")
+    assert (entry["answer"], entry["pairs"], entry["unit"], entry["with"]) == ("holds", 6, "kbit/s", "old")
     assert entry["low"] < entry["difference"] < entry["high"]
-    assert (entry["mean_compared"], entry["where"], entry["looks"]) == (pytest.approx(201.125), {"speed": 20}, [4])
+    assert (entry["mean_compared"], entry["where"], entry["looks"]) == (pytest.approx(201), {"speed": 20}, [4, 6])
     assert answers_of({**description, "questions": []}, runs) == []
