@@ -12,7 +12,6 @@ neighbouring bars do not meet exactly.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,34 +19,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from analysis import drawing, style
+from analysis import drawing, eras, style
 from analysis.decisions.answers import answers_in
 from analysis.decisions.rule import Outcome
+from analysis.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares, Way
 from analysis.errors import RunFileError
 from analysis.kept_rows import rows_in
-from analysis.pairs import VARIANT, Pair, pairs, write_pairs
-from analysis.tables import counts, mean_and_interval, standing
+from analysis.pairs import VARIANT, Pair, write_pairs
+from analysis.tables import counts, standing
 
 AXES = ("speed",)  # of the experiment
 KEPT_ROWS = True  # they are drawn as runs are
-METRIC = "acked_kbps"
-FIRST, LAST = "1999", "today"  # stations at the ends of a way
-WITHOUT, WITH = "reno", "elfn"
-TCPS = {WITHOUT: "Reno", WITH: "ELFN"}
-NAMES = {  # of a station: its switch
-    "icmp": "ELFN: notice of drops only",
-    "no-arp": "no ARP",
-    "dsr-rfc": "DSR: back-off of RFC 4728",
-    "ack": "DSR: link breaks by its ACKs",
-    "rto": "first RTO 1 s, not 6",
-    "iw10": "initial window 10, not 1",
-    "window": "window not bound to 8",
-    "today": "Linux as shipped, CUBIC",
-    "silent-arp": "ARP reports no failure",
-    "rto-floor-1s": "RTO at least 1 s, not 0.2",
-    "no-delayed-ack": "each segment acknowledged",
-    "no-learning": "no routes from data packets",
-}
 COLOURS = {Outcome.MORE: style.BLUE, Outcome.LESS: style.VERMILION, Outcome.SAME: "#bbbbbb", Outcome.UNDECIDED: "white"}
 WORDS = {
     Outcome.MORE: "more", Outcome.LESS: "less", Outcome.SAME: "no difference that matters",
@@ -57,46 +39,16 @@ WIDTH_IN, LINE_IN = 7.4, 0.19
 SMALL = 6.5  # points
 
 
-@dataclass(frozen=True)
-class Way:
-    """The variants with one beginning of their names: `path` from 1999 to today, `turned` those with one setting of 1999
-    turned."""
-
-    tcp: str
-    path: list[str]
-    turned: list[str]
-
-    @property
-    def steps(self) -> list[tuple[str, str]]:
-        """Each variant with the one before it."""
-        return list(zip(self.path[1:], self.path, strict=False))
-
-    @property
-    def whole(self) -> tuple[str, str]:
-        """The last variant with the first."""
-        return self.path[-1], self.path[0]
-
-
-@dataclass(frozen=True)
-class Shares:
-    """The differences of an experiment, by speed, variant compared and its base; `means` by speed and variant. `stations`: those
-    at which ELFN is compared with Reno."""
-
-    speeds: list[str]
-    ways: list[Way]
-    stations: list[str]
-    means: Mapping[tuple[str, str], Mapping[str, Any]]
-    pairs: Mapping[tuple[str, str, str], Pair]
-
-
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs and kept rows of `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
     rows = [run for run in rows_in(out_dir, AXES) if counts(run)]
     if not rows:
         raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet campaign hv-eras --quick`)")
-    found = shares(out_dir, rows)
-    lines = [len(way.path) + 2 + len(way.turned) for way in found.ways] + ([len(found.stations)] if found.stations else [])
+    described = drawing.description(out_dir)
+    variants = drawing.in_order(out_dir, [*described.get("variants", ()), *(run[VARIANT] for run in rows)])
+    found = eras.shares(variants, rows, answers_in(out_dir))
+    lines = [len(way.path) + 2 + len(way.turned) for way in found.ways] + ([len(found.gains)] if found.gains else [])
     height_in = 0.9 + sum(LINE_IN * count + 0.35 for count in lines)
     with style.page(
         out_dir, "hv_eras", height_in, WIDTH_IN, nrows=len(lines), ncols=len(found.speeds), sharex="row", sharey="row",
@@ -107,53 +59,17 @@ def draw(out_dir: Path) -> list[Path]:
             for speed, panel in zip(found.speeds, panels, strict=True):
                 _draw_way(panel, found, speed, way)
             panels[0].set_xlim(left=0)  # once all that share the axis are drawn
-        for speed, panel in zip(found.speeds, grid[-1] if found.stations else (), strict=False):
+        for speed, panel in zip(found.speeds, grid[-1] if found.gains else (), strict=False):
             _draw_gain(panel, found, speed)
         axes[0].figure.legend(handles=_legend(found), loc="outside upper center", ncols=5)
         axes[0].figure.supxlabel(_origin(out_dir, rows, found), fontsize=SMALL, color=style.GREY)
     return [*written, write_pairs(out_dir / "pairs.csv", found.pairs.values())]
 
 
-def shares(out_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Shares:
-    """The differences by the rows of table.csv that count."""
-    described = drawing.description(out_dir)
-    variants = drawing.in_order(out_dir, [*described.get("variants", ()), *(run[VARIANT] for run in rows)])
-    speeds = sorted({str(run["speed"]) for run in rows}, key=float)
-    ways = [_way(tcp, variants) for tcp in dict.fromkeys(variant.partition("-")[0] for variant in variants)]
-    paths = {way.tcp: [_station(variant) for variant in way.path] for way in ways}
-    stations = [station for station in paths.get(WITHOUT, ()) if station in paths.get(WITH, ())]
-    wanted = [pair for way in ways for pair in (*way.steps, way.whole, *((variant, way.path[0]) for variant in way.turned))]
-    wanted += [(f"{WITH}-{station}", f"{WITHOUT}-{station}") for station in stations]
-    answers = answers_in(out_dir)
-    found = [
-        pair
-        for compared, base in wanted
-        if compared != base
-        for pair in pairs(rows, AXES, VARIANT, base, (METRIC,), [compared], answers)
-    ]
-    values: dict[tuple[str, str], list[float | None]] = {}
-    for run in rows:
-        values.setdefault((str(run["speed"]), run[VARIANT]), []).append(run[METRIC])
-    means = {(speed, variant): mean_and_interval(values.get((speed, variant), [])) for speed in speeds for variant in variants}
-    return Shares(speeds, ways, stations, means, {(pair.where, pair.compared, pair.base): pair for pair in found})
-
-
-def _way(tcp: str, variants: Sequence[str]) -> Way:
-    own = [variant for variant in variants if variant.partition("-")[0] == tcp]
-    ends = next((number for number, variant in enumerate(own, start=1) if _station(variant) == LAST), len(own))
-    return Way(tcp, own[:ends], own[ends:])
-
-
-def _station(variant: str) -> str:
-    return variant.partition("-")[2]
-
-
 def _draw_way(axes: Axes, found: Shares, speed: str, way: Way) -> None:
-    labels = [FIRST, *(_name(variant) for variant in way.path[1:]), LAST, "the whole way"]
-    labels += [f"{FIRST}, but {_name(variant)}" for variant in way.turned]
-    turned = [(variant, way.path[0]) for variant in way.turned]
+    labels = [*map(eras.name, way.path), LAST, "the whole way", *(f"{FIRST}, but {eras.name(variant)}" for variant in way.turned)]
     levels = {0: way.path[0], len(way.path): way.path[-1]}
-    differences: list[tuple[str, str] | None] = [None, *way.steps, None, way.whole, *turned]
+    differences: list[tuple[str, str] | None] = [None, *way.steps, None, way.whole, *way.of_turned]
     for line, difference in enumerate(differences):
         if difference is None:
             _draw_mean(axes, line, found.means[speed, levels[line]])
@@ -174,7 +90,7 @@ def _draw_mean(axes: Axes, line: int, spread: Mapping[str, Any]) -> None:
     axes.barh(line, mean, height=0.62, color=style.GREY, edgecolor=style.BLACK, linewidth=0.5)
     if half is not None:
         _draw_interval(axes, line, mean - half, mean + half)
-    _write(axes, line, f"{mean:.0f}" + ("" if half is None else f" ±{half:.0f}"))
+    _write(axes, line, eras.level_in_words(spread))
 
 
 def _draw_difference(axes: Axes, line: int, pair: Pair | None) -> None:
@@ -186,7 +102,7 @@ def _draw_difference(axes: Axes, line: int, pair: Pair | None) -> None:
               linewidth=0.5, hatch="//////" if outcome == Outcome.UNDECIDED else None)  # fmt: skip
     if pair.answer.low is not None and pair.answer.high is not None:
         _draw_interval(axes, line, pair.mean_base + pair.answer.low, pair.mean_base + pair.answer.high)
-    _write(axes, line, _words(pair))
+    _write(axes, line, eras.in_words(pair))
 
 
 def _connect(axes: Axes, found: Shares, speed: str, way: Way) -> None:
@@ -205,8 +121,8 @@ def _connect(axes: Axes, found: Shares, speed: str, way: Way) -> None:
 
 def _draw_gain(axes: Axes, found: Shares, speed: str) -> None:
     axes.axvline(0, color=style.BLACK, linewidth=0.6)
-    for line, station in enumerate(found.stations):
-        pair = found.pairs.get((speed, f"{WITH}-{station}", f"{WITHOUT}-{station}"))
+    for line, gain in enumerate(found.gains):
+        pair = found.pairs.get((speed, *gain))
         if pair is None:
             _write(axes, line, "no runs")
             continue
@@ -214,9 +130,9 @@ def _draw_gain(axes: Axes, found: Shares, speed: str) -> None:
             _draw_interval(axes, line, pair.answer.low, pair.answer.high)
         axes.plot([pair.difference], [line], marker="o", markersize=5, linestyle="", color=style.BLACK, markeredgewidth=0.6,
                   markerfacecolor=COLOURS[pair.answer.outcome])  # fmt: skip
-        _write(axes, line, _words(pair))
+        _write(axes, line, eras.in_words(pair))
     axes.set_title(f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at {speed} m/s", loc="left")
-    _label_lines(axes, [station if station == FIRST else _name(station) for station in found.stations])
+    _label_lines(axes, [eras.name(variant) for variant, _ in found.gains])
     axes.set_xlabel("difference (kbit/s)", labelpad=1)
 
 
@@ -228,11 +144,6 @@ def _label_lines(axes: Axes, labels: list[str]) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def _name(variant: str) -> str:
-    station = variant if variant in NAMES else _station(variant)
-    return NAMES.get(station, station or variant)
-
-
 def _draw_interval(axes: Axes, line: int, low: float, high: float) -> None:
     axes.plot([low, high], [line, line], color=style.BLACK, linewidth=0.9, marker="|", markersize=4, markeredgewidth=0.9)
 
@@ -240,11 +151,6 @@ def _draw_interval(axes: Axes, line: int, low: float, high: float) -> None:
 def _write(axes: Axes, line: int, text: str) -> None:
     """At the right of the panel."""
     axes.text(1.01, line, text, transform=axes.get_yaxis_transform(), fontsize=SMALL, va="center")
-
-
-def _words(pair: Pair) -> str:
-    low, high = pair.answer.low, pair.answer.high
-    return f"{pair.difference:+.0f}" + ("" if low is None or high is None else f" [{low:+.0f}, {high:+.0f}]")
 
 
 def _legend(found: Shares) -> list[Patch]:
