@@ -2,8 +2,6 @@
 
 import json
 import random
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +14,7 @@ from testbed.campaigns import kept
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
-from testbed.claims import eras, page, source
+from testbed.claims import page, source
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
 from testbed.errors import UsageError
 
@@ -55,7 +53,6 @@ def test_the_committed_page_is_what_the_command_writes():
 def test_the_command_writes_the_page_and_counts_its_numbers(monkeypatch, tmp_path, results, capsys):
     monkeypatch.setattr(page, "SOURCE", written(tmp_path / "c.toml", "{|4 points}"))
     monkeypatch.setattr(page, "PAGE", tmp_path / "claims.md")
-    monkeypatch.setattr(eras, "PAGE", Path(shutil.copy(eras.PAGE, tmp_path)))
     assert manet.main(["report", "--claims"]) == 0
     assert "1 numbers: 0 from kept rows, 0 from tables of means, 1 not recomputable" in capsys.readouterr().out
     assert "| C | yes | 4 points† |" in (tmp_path / "claims.md").read_text()
