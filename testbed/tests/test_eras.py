@@ -12,6 +12,7 @@ from testbed import __main__ as manet
 from testbed.campaigns import kept
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
+from testbed.campaigns.report import Report
 from testbed.campaigns.request import Request
 from testbed.claims import eras, page
 from testbed.claims.numbers import Numbers
@@ -114,6 +115,19 @@ def test_a_variant_without_rows_is_named(tmp_path):
     assert cells(made, "DSR: link breaks by its ACKs")[2:] == ["no runs"] * 2
     assert cells(made, "DSR: link breaks by its ACKs", table=1) == ["no runs"] * 2
     assert "no runs" not in cells(made, "**the whole way**")
+
+
+@pytest.mark.slow
+def test_a_report_draws_the_figure_from_rows_alone(tmp_path, numbers):
+    """As after `manet campaign` in a checkout whose rows answer everything: no run is in the folder."""
+    experiment = load(find(eras.NAME), Request(quick=True))
+    (tmp_path / "experiment.json").write_text(experiment.to_json())
+    assert len(kept.lay_out(experiment, tmp_path, numbers.folder).rows) == 44 * 24
+    report = Report(tmp_path)
+    report.make()
+    assert (report.no_figure, [path.name for path in report.figures][-1]) == (None, "pairs.csv")
+    assert "switch by switch" in report.caption
+    assert not (tmp_path / "general.png").exists()
 
 
 def test_without_rows_the_page_names_the_command(tmp_path):
