@@ -67,6 +67,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def _draw_way(axes: Axes, found: Shares, speed: str, way: Way) -> None:
+    axes.use_sticky_edges = False  # a margin behind the longest bar, also where a bar begins there
     labels = [*map(eras.name, way.path), LAST, "the whole way", *(f"{FIRST}, but {eras.name(variant)}" for variant in way.turned)]
     levels = {0: way.path[0], len(way.path): way.path[-1]}
     differences: list[tuple[str, str] | None] = [None, *way.steps, None, way.whole, *way.of_turned]

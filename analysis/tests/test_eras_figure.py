@@ -159,6 +159,8 @@ def test_one_run_of_each_variant_decides_nothing(tmp_path):
     assert drawn.legend == ["mean", "undecided"]
     assert "hv-eras quick: 1 pair per difference; runs: 9 valid" in drawn.words
     assert "±" not in drawn.words and "[" not in drawn.words
+    for panel in drawn.panels[:2]:
+        assert panel.xlim[0] == 0 and panel.xlim[1] > max(max(box.x) for box in panel.boxes), "no bar at the edge"
 
 
 def test_runs_of_the_folder_and_kept_rows_are_one(tmp_path):
