@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.errors import RunFileError
-from analysis.files import atomic_file, plain_text
-from analysis.tables import METRICS, counts, ending, plain
+from analysis.files import atomic_file, plain_text, read_object
+from analysis.tables import METRICS, collect_runs, counts, ending, plain
 
 FILE = "runs.csv"
 KEPT = "kept.csv"  # in an experiment's folder of results: the rows that its campaign counts as done
@@ -143,6 +143,14 @@ def joined(runs: Iterable[Row], kept: Mapping[tuple[str, int], Row]) -> list[Row
     of_runs = {place(run): run for run in runs if counts(run)}
     others = [run for run in runs if place(run) not in of_runs and place(run) not in kept]
     return [*of_runs.values(), *others, *(run for at, run in kept.items() if at not in of_runs)]
+
+
+def rows_in(directory: Path, axes: Iterable[str]) -> list[Row]:
+    """The runs of a folder of results and its kept rows, as rows of table.csv: those that its answers follow from."""
+    runs = collect_runs(directory, axes)
+    if not (directory / KEPT).exists():
+        return list(runs)
+    return joined(runs, runs_in(directory, read_object(directory / "experiment.json")))
 
 
 def place(run: Row) -> tuple[str, int]:

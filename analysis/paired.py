@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.decisions.answers import answers_in
+from analysis.kept_rows import rows_in
 from analysis.pairs import VARIANT, Pair, pairs
-from analysis.tables import collect_runs, read_summary
+from analysis.tables import read_summary
 
 METRIC = "acked_kbps"
 AXIS = "speed"
@@ -21,7 +22,7 @@ AXIS = "speed"
 
 def gains(out_dir: Path, base: str, variants: Sequence[str]) -> list[Pair]:
     """Each variant minus `base` (kbit/s) at each speed, by seed."""
-    return pairs(collect_runs(out_dir, (AXIS,)), (AXIS,), VARIANT, base, (METRIC,), variants, answers_in(out_dir))
+    return pairs(rows_in(out_dir, (AXIS,)), (AXIS,), VARIANT, base, (METRIC,), variants, answers_in(out_dir))
 
 
 def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4.6) -> list[Path]:

@@ -7,7 +7,7 @@ corrected for the number of comparisons: of twenty without any effect one is exp
 """
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +19,7 @@ from analysis.files import atomic_file
 from analysis.tables import METRICS, counts
 
 VARIANT = "variant"
+Row = Mapping[str, Any]
 COLUMNS = (
     "where", "compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "low", "high", "method", "percent",
     "outcome",
@@ -66,7 +67,7 @@ class Pair:
 
 
 def pairs(
-    rows: Iterable[dict[str, Any]],
+    rows: Iterable[Row],
     axes: Sequence[str],
     key: str,
     base: str,
@@ -75,11 +76,11 @@ def pairs(
     answers: Iterable[Answered] = (),
 ) -> list[Pair]:
     """Every value of `key` (or only `compared`) with its value `base`, for each metric and each combination of the other keys.
-    `rows`: of the runs (collect_runs), with the experiment's `axes`. Only seeds that count in both cells enter. `answers`: of the
-    experiment's questions."""
+    `rows`: of the runs (kept_rows.rows_in), with the `axes` of the experiment. Only seeds that count in both cells enter.
+    `answers`: to the questions of the experiment."""
     known = {_place(each, axes): each.answer for each in answers if isinstance(each.asked.base, dict)}
     keys = [name for name in (*axes, VARIANT) if name != key]
-    found: dict[tuple[str, ...], dict[str, dict[int, dict[str, Any]]]] = {}
+    found: dict[tuple[str, ...], dict[str, dict[int, Row]]] = {}
     for run in rows:
         if counts(run):
             where = tuple(str(run[name]) for name in keys)
@@ -106,8 +107,8 @@ def _place(each: Answered, axes: Sequence[str]) -> tuple[str, tuple[str, ...], s
 
 
 def _pair(
-    where: tuple[str, ...], value: str, base: str, metric: str, runs: dict[int, dict[str, Any]],
-    base_runs: dict[int, dict[str, Any]], asked: Answer | None,
+    where: tuple[str, ...], value: str, base: str, metric: str, runs: dict[int, Row],
+    base_runs: dict[int, Row], asked: Answer | None,
 ) -> Pair | None:  # fmt: skip
     both = [
         (run[metric], base_runs[seed][metric])

@@ -12,6 +12,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.decisions.answers import answers_in
+from analysis.kept_rows import rows_in
 from analysis.pairs import pairs, write_pairs
 from analysis.route_history import route_history
 from analysis.rundir import RunDirectory
@@ -37,7 +39,8 @@ def draw(out_dir: Path) -> list[Path]:
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=max(1, len(tcps)))
         axes[-1].set_xlabel("time since the start of the traffic (s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
-    found = pairs(rows, AXES, "tcp", BASE, (METRIC, "acked_kbps", "retransmissions", "route_changes"))
+    compared = (METRIC, "acked_kbps", "retransmissions", "route_changes")
+    found = pairs(rows_in(out_dir, AXES), AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

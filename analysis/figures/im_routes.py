@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.decisions.answers import answers_in
+from analysis.kept_rows import rows_in
 from analysis.pairs import pairs, write_pairs
 from analysis.references import load_reference
 from analysis.route_history import route_history
@@ -37,7 +38,8 @@ def draw(out_dir: Path) -> list[Path]:
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
         axes[-1].set_xlabel("time since the start of the walk (s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
-    found = pairs(rows, AXES, "tcp", BASE, (METRIC, "route_changes", "acked_kbps"), answers=answers_in(out_dir))
+    compared = (METRIC, "route_changes", "acked_kbps")
+    found = pairs(rows_in(out_dir, AXES), AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from analysis import drawing, style
 from analysis.decisions.answers import answers_in
 from analysis.figures.general import SLANTED
+from analysis.kept_rows import rows_in
 from analysis.pairs import pairs, write_pairs
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, read_summary
@@ -49,10 +50,10 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
-    answers = answers_in(out_dir)
-    found = pairs(runs, AXES, "tcp", BASE, COMPARED, answers=answers)
+    answers, rows = answers_in(out_dir), rows_in(out_dir, AXES)
+    found = pairs(rows, AXES, "tcp", BASE, COMPARED, answers=answers)
     for number, base in enumerate(variants[:-1]):
-        found += pairs(runs, AXES, "variant", base, (METRIC,), variants[number + 1 :], answers)
+        found += pairs(rows, AXES, "variant", base, (METRIC,), variants[number + 1 :], answers)
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

@@ -12,8 +12,9 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.decisions.answers import answers_in
+from analysis.kept_rows import rows_in
 from analysis.pairs import pairs, write_pairs
-from analysis.tables import collect_runs, read_summary
+from analysis.tables import read_summary
 
 AXES = ("tcp",)  # of the experiment
 FINISHED = "web_finished_sessions"
@@ -53,10 +54,9 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, shown[0] if shown else ""), fontsize=6.5, color=style.GREY)
-    runs = collect_runs(out_dir, axes_of)
-    answers = answers_in(out_dir)
+    rows, answers = rows_in(out_dir, axes_of), answers_in(out_dir)
     bases = (("tcp", BASE_TCP), ("variant", BASE_VARIANT))
-    found = [pair for key, base in bases for pair in pairs(runs, axes_of, key, base, shown, answers=answers)]
+    found = [pair for key, base in bases for pair in pairs(rows, axes_of, key, base, shown, answers=answers)]
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 

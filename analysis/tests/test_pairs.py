@@ -8,6 +8,7 @@ import pytest
 
 from analysis.decisions.answers import answers_in
 from analysis.decisions.rule import comparison
+from analysis.kept_rows import KEPT, KeptRow, merged, rows_in, write
 from analysis.pairs import pairs, write_pairs
 from analysis.tables import collect_runs
 from analysis.tests.test_tables import make_run
@@ -63,6 +64,29 @@ def test_the_answer_to_a_question_is_that_of_the_pair(tmp_path: Path) -> None:
     assert pairs(rows, ("hops",), "variant", "old", ["acked_kbps"])[0].outcome == "undecided"
     (other,) = pairs(rows, ("hops",), "variant", "new", ["acked_kbps"], answers=[asked])
     assert (other.seeds, other.outcome) == (6, "undecided")  # nobody asks about old minus new
+
+
+def test_kept_rows_pair_as_runs_do(tmp_path: Path) -> None:
+    """Seeds 1 to 4 ran elsewhere: the answer and the pair are of the same six seeds, and a run that is here replaces its row."""
+    names = ("old", "new")
+    cells = [{"name": f"{name}-hops1", "variant": name, "axes": {"hops": 1}, "identity": f"of-{name}"} for name in names]
+    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "new", "with": "old", "matters": 50.0}
+    asked = [question | {"confidence": 0.6}]
+    description = {"name": "e", "axes": {"hops": [1]}, "cells": cells, "questions": asked, "looks": [6, 6]}
+    (tmp_path / "experiment.json").write_text(json.dumps(description))
+    kept = [
+        KeptRow(f"of-{name}", seed, "valid", {"variant": name, "hops": "1"}, {"acked_kbps": base + seed})
+        for name, base in (("old", 100.0), ("new", 400.0), ("another", 1.0))
+        for seed in range(1, 5)
+    ]
+    write(tmp_path / KEPT, merged(kept))
+    for seed in (4, 5, 6):
+        make_run(tmp_path, "old", 1, seed, 100.0 + seed)
+        make_run(tmp_path, "new", 1, seed, 410.0 + seed)
+    (answer,) = answers_in(tmp_path)
+    (pair,) = pairs(rows_in(tmp_path, ("hops",)), ("hops",), "variant", "old", ["acked_kbps"], answers=[answer])
+    assert (pair.by_seed, pair.outcome) == ((300, 300, 300, 310, 310, 310), "more")
+    assert pair.answer == answer.answer
 
 
 def test_other_keys_must_be_equal_and_one_seed_decides_nothing(tmp_path: Path) -> None:

@@ -96,8 +96,7 @@ class Report:
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
         self.comparisons = compare(checks, summary, list(self.description["axes"]), profiles)
         self.answers = self._answer(runs)
-        if any(row["mean"] is not None for row in summary):
-            self._draw()
+        self._draw(measured=any(row["mean"] is not None for row in summary))
 
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
@@ -109,16 +108,19 @@ class Report:
             write_answers(self.directory, self.description["name"], found)
         return found
 
-    def _draw(self) -> None:
-        """Draw the figure that the experiment names; without a name the general one, if there are several cells."""
+    def _draw(self, measured: bool) -> None:
+        """Draw the figure that the experiment names; without a name the general one, if there are several cells. Without a run
+        of this folder (`measured`) only a figure that takes kept rows."""
         name = self.description.get("figure") or (GENERAL if len(self.description["cells"]) > 1 else None)
-        if name is None:
+        if name is None or not (measured or self.kept):
             return
         wrong = misfit(self.description["name"], name, self.description["axes"])
         if wrong is not None:
             self.no_figure = f"{self.directory}: {wrong}"
             return
         figure = importlib.import_module(f"analysis.figures.{name}")
+        if not measured and not getattr(figure, "KEPT_ROWS", False):
+            return
         self.caption = " ".join((figure.__doc__ or "").split())
         try:
             with known(self.directory, self.found):
@@ -245,7 +247,7 @@ class Report:
     def kept_text(self) -> str:
         """The rows of earlier runs, in words."""
         rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
-        return f"{rows} (kept.csv) count in the answers, in no table and no figure"
+        return f"{rows} (kept.csv) count in the answers and paired differences, in no mean of a table"
 
     def left_out_lines(self) -> list[str]:
         """A line for each excluded run, and one for the runs without a manifest."""

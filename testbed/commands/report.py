@@ -14,7 +14,8 @@ EXAMPLES = """
   ./manet report results/hv-fig1 --again --json
   ./manet report --html results     a page of every experiment in the folder
   ./manet report --claims           docs/claims.md, its numbers computed from
-                                    docs/results/NAME/runs.csv
+                                    docs/results/NAME/runs.csv, and the
+                                    tables of docs/eras.md
   ./manet report --html --rows results/campaign-hv-quick
                                     keep the runs of a campaign as rows, which
                                     other campaigns count as done
@@ -29,7 +30,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--html", action="store_true", help="write the page report.html; DIR may also be a campaign's folder")
     parser.add_argument("--rows", action="store_true", help="also keep the runs as rows, in docs/results/NAME/runs.csv")
     parser.add_argument(
-        "--claims", action="store_true", help="write docs/claims.md from docs/claims.toml and the kept rows; without DIR"
+        "--claims",
+        action="store_true",
+        help="write docs/claims.md from docs/claims.toml and the kept rows, and the tables of docs/eras.md; without DIR",
     )
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
@@ -53,13 +56,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _claims(options: argparse.Namespace) -> int:
-    """Write the page of the papers' claims."""
-    from testbed.claims import page
+    """Write the page of the papers' claims, and the tables of the way from 1999 to today."""
+    from testbed.claims import eras, page
     from testbed.errors import UsageError
 
     if options.directory is not None or options.html or options.rows or options.again or options.json:
         raise UsageError("--claims: takes the rows of docs/results; give it alone")
     print(f"{page.PAGE}: {page.write().line()}")
+    print(f"{eras.PAGE}: {eras.write()}")
     return 0
 
 

@@ -76,7 +76,7 @@ class Workers:
 
 
 def clear(hops, seed):
-    return 600 / hops + seed % 3
+    return 600 / hops**2 + seed % 3
 
 
 def noisy(hops, seed):

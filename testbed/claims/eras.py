@@ -1,0 +1,115 @@
+"""The tables of docs/eras.md: shares of the switches, and answers, of hv-eras at quick size, from its kept rows
+(`manet report --claims`). They stand between two lines of the page; the rest is written by hand."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from analysis import eras
+from analysis.decisions.question import VARIANT
+from analysis.decisions.rule import Outcome
+from analysis.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
+from analysis.files import read_text, write_atomic
+from testbed.claims.numbers import Numbers, Sized
+from testbed.errors import UsageError
+from testbed.programs import ROOT
+
+PAGE = ROOT / "docs" / "eras.md"
+BEGIN, END = "<!-- shares: begin -->", "<!-- shares: end -->"
+NAME, SIZE = "hv-eras", "quick"
+RUN, KEEP = "./manet campaign hv-eras --quick", "./manet report --html --rows results/campaign-hv-eras-quick"
+NO_ROWS = f"No rows are kept yet: `{RUN}`, then `{KEEP}`."
+EMPHASIS = {Outcome.MORE: "**", Outcome.LESS: "**", Outcome.SAME: "*", Outcome.UNDECIDED: ""}
+LEGEND = "**bold**: more or less; *italic*: no difference that matters; plain: undecided"
+
+
+def text(page: Path, numbers: Numbers) -> str:
+    """The page with its tables. UsageError for a page without the lines of their place."""
+    before, begin, rest = read_text(page).partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise UsageError(f"{page}: has no {BEGIN} and {END}; the tables stand between them")
+    return f"{before}{BEGIN}\n{tables(numbers)}\n{END}{after}"
+
+
+def write() -> str:
+    """Write the page if its tables changed; returns the number of its rows, in words."""
+    numbers = Numbers()
+    made = text(PAGE, numbers)
+    if made != read_text(PAGE):
+        write_atomic(PAGE, made)
+    return f"{len(numbers.load(NAME, SIZE).runs)} kept rows of {NAME}"
+
+
+def tables(numbers: Numbers) -> str:
+    """The tables by the kept rows."""
+    sized = numbers.load(NAME, SIZE)
+    variants = list(dict.fromkeys(str(cell[VARIANT]) for cell in sized.cells))
+    found = eras.shares(variants, sized.runs, sized.answers)
+    if not found.pairs:
+        return NO_ROWS
+    counted = sorted({pair.seeds for pair in found.pairs.values()})
+    seeds = f"{counted[0]}" if len(counted) == 1 else f"{counted[0]} to {counted[-1]}"
+    head = f"kbit/s, over {seeds} pairs of runs; {LEGEND}."
+    return "\n\n".join([head, _ways(found), _gains(found), _answers(sized, found.speeds)])
+
+
+def _ways(found: Shares) -> str:
+    columns = [(way, speed) for way in found.ways for speed in found.speeds]
+    longest = max(found.ways, key=lambda way: len(way.path))
+    turned = dict.fromkeys(eras.station(variant) for way in found.ways for variant in way.turned)
+    lines = [_line(FIRST, (_level(found, way.path[0], speed) for way, speed in columns))]
+    for variant in longest.path[1:]:
+        steps = [(speed, _of(way.steps, eras.station(variant))) for way, speed in columns]
+        lines.append(_line(eras.name(variant), (_share(found, *step) for step in steps)))
+    lines.append(_line(LAST, (_level(found, way.path[-1], speed) for way, speed in columns)))
+    lines.append(_line("**the whole way**", (_share(found, speed, way.whole) for way, speed in columns)))
+    for station in turned:
+        steps = [(speed, _of(way.of_turned, station)) for way, speed in columns]
+        lines.append(_line(f"{FIRST}, but {eras.SWITCHES.get(station, station)}", (_share(found, *step) for step in steps)))
+    return _table(["switch", *(f"{TCPS.get(way.tcp, way.tcp)}, {speed} m/s" for way, speed in columns)], lines)
+
+
+def _gains(found: Shares) -> str:
+    lines = [_line(eras.name(gain[0]), (_share(found, speed, gain) for speed in found.speeds)) for gain in found.gains]
+    return _table([f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at", *(f"{speed} m/s" for speed in found.speeds)], lines)
+
+
+def _answers(sized: Sized, speeds: list[str]) -> str:
+    asked = dict.fromkeys(each.asked.question.question for each in sized.answers)
+    by_place = {(each.asked.question.question, str(each.asked.where["speed"])): each for each in sized.answers}
+    lines = []
+    for question in asked:
+        cells = []
+        for speed in speeds:
+            each = by_place[question, speed]
+            needed = f"; some {each.answer.needed} would decide" if each.answer.needed else ""
+            cells.append(f"{each.verdict}, {each.answer.pairs} pairs{needed}")
+        lines.append(_line(question, cells))
+    return _table(["question", *(f"{speed} m/s" for speed in speeds)], lines)
+
+
+def _of(steps: list[tuple[str, str]], station: str) -> tuple[str, str] | None:
+    return next((step for step in steps if eras.station(step[0]) == station), None)
+
+
+def _share(found: Shares, speed: str, compared: tuple[str, str] | None) -> str:
+    if compared is None:
+        return ""
+    pair = found.pairs.get((speed, *compared))
+    if pair is None:
+        return "no runs"
+    mark = EMPHASIS[pair.answer.outcome]
+    return f"{mark}{eras.in_words(pair)}{mark}"
+
+
+def _level(found: Shares, variant: str, speed: str) -> str:
+    spread = found.means[speed, variant]
+    return "no runs" if spread["mean"] is None else eras.level_in_words(spread)
+
+
+def _line(label: str, cells: Iterable[str]) -> str:
+    return f"| {label} | {' | '.join(cells)} |"
+
+
+def _table(head: list[str], lines: list[str]) -> str:
+    return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *lines])
