@@ -1,8 +1,8 @@
 """docs/claims.md from docs/claims.toml: a table of all claims, then each with its answers.
 
-In a `note`, `{NAME}` is the number NAME of the claim in its usual form, `{NAME.FORM}` in another one (numbers.py): interval, runs,
-percent, pairs. `{NAME|TEXT}` is TEXT while neither rows nor a table have the number, and `{|TEXT}` always. A TEXT is marked as not
-recomputable, a number of a table of means as such, both at the first use of a name in a claim; a number of kept rows needs no mark.
+In a `note`, `{NAME}` is the number NAME of the claim in its usual form, `{NAME.FORM}` in another one (numbers.py): interval,
+runs, percent, pairs. `{NAME|TEXT}` is TEXT while neither rows nor a table have the number, and `{|TEXT}` always. A TEXT is marked
+as not recomputable, a number of a table of means as such, both at the first use of a name in a claim; one of rows has no mark.
 """
 
 import re
@@ -84,7 +84,9 @@ class Page:
         texts += [f"[{Path(claim.read).name}]({claim.read})"] if claim.read else []
         places = dict.fromkeys(name for answer in claim.answers for name in _experiments(answer))
         links = ", ".join(f"[{name}]({_page_of(name)})" for name in places)
-        return "; ".join(filter(None, texts)) + (f" ({links})" if links else "") + (f". {self._note(claim)}" if claim.note else "")
+        return (
+            "; ".join(filter(None, texts)) + (f" ({links})" if links else "") + (f". {self._note(claim)}" if claim.note else "")
+        )
 
     def _part(self, part: Part, several: bool) -> str:
         if part.source != NONE:
@@ -153,7 +155,7 @@ def _margins(margins: Iterable[Margin | None]) -> str:
         f"| `{metric}` | {text} | {', '.join(dict.fromkeys(names))} | {reason} |"
         for (metric, text, reason), names in sorted(groups.items())
     ]
-    words = "A difference below its margin does not matter: the answer is then \"no difference that matters\"."
+    words = 'A difference below its margin does not matter: the answer is then "no difference that matters".'
     return "\n".join(["## Margins", "", words, "", "| metric | margin | experiments | reason |", "|---|---|---|---|", *rows])
 
 

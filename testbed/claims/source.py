@@ -84,8 +84,8 @@ class Mean(Place):
 
 
 class Pair(Place):
-    """A number of the page: the mean difference of a metric (`pair`) between two values of an axis or the variant (`key`), seed by
-    seed, by kept rows, else of the committed `table`."""
+    """A number of the page: the mean difference of a metric (`pair`) between two values of an axis or the variant (`key`), seed
+    by seed, by kept rows, else of the committed `table`."""
 
     pair: str
     compared: Value

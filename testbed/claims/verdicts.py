@@ -104,8 +104,7 @@ def _asked(answer: Asked, numbers: Numbers) -> Iterable[Part]:
         raise UsageError(text)
     reason = reason_of(answer.experiment, answer.question)
     for each in found:
-        question = each.asked.question
-        margin = Margin(answer.experiment, question.metric, in_unit(question.metric, question.matters), reason)
+        margin = _margin(answer.experiment, each.asked.question.metric, each.asked.question.matters, reason)
         label = " ".join(filter(None, [answer.label, _difference(each, found)]))
         yield _of_rows(each, label, margin) or _of_table(answer, each, numbers, label, margin)
 
@@ -140,9 +139,7 @@ def _of_table(answer: Asked, each: Answered, numbers: Numbers, label: str, margi
     if answer.table is not None and isinstance(each.asked.base, float):
         row = _beside(numbers.mean_of_table(answer, each.asked.compared, question.metric), each.asked.base)
     elif answer.table is not None:
-        row = numbers.pair_of_table(
-            place, axes, question.key, question.compared, question.base, question.metric, answer.table
-        )
+        row = numbers.pair_of_table(place, axes, question.key, question.compared, question.base, question.metric, answer.table)
     if row is None or row[1] == row[2]:  # no spread in a few runs says nothing about the next one
         return Part(OPEN, NO_ROWS, NONE, label, margin=margin)
     outcome = outcome_of(Rule(question.matters, 2, edge=question.edge), row[1], row[2])
@@ -177,7 +174,8 @@ def _level(level: Level, numbers: Numbers) -> Part:
     assert mean is not None and low is not None and high is not None
     least, most = (float("-inf") if level.least is None else level.least), (float("inf") if level.most is None else level.most)
     verdict = YES if least <= low and high <= most else NO if high < least or low > most else OPEN
-    return Part(verdict, f"{_interval(level.mean, mean, low, high, '')}, {count} runs", source, level.label)
+    text = _interval(level.mean, mean, low, high, "").replace(" points", " %")
+    return Part(verdict, f"{text}, {count} runs", source, level.label)
 
 
 def _between(between: Between, numbers: Numbers) -> Part:
@@ -189,7 +187,7 @@ def _between(between: Between, numbers: Numbers) -> Part:
     compared, base = cells
     both = [(compared[seed], base[seed]) for seed in sorted(compared.keys() & base.keys())]
     edge = between.matters if between.claim == "same" else 0.0
-    margin = Margin(between.compared.experiment, between.metric, in_unit(between.metric, between.matters), between.reason)
+    margin = _margin(between.compared.experiment, between.metric, between.matters, between.reason)
     if len(both) < 2:
         return Part(OPEN, NO_ROWS, NONE, between.label, margin=margin)
     found = comparison([one - other for one, other in both], collapses(both))
@@ -224,11 +222,16 @@ def _some(some: Some, numbers: Numbers) -> Part:
         if (some.above is not None and value > some.above) or (some.below is not None and value < some.below)
     ]  # fmt: skip
     edge = f"above {in_unit(some.some, some.above)}" if some.above is not None else f"below {in_unit(some.some, some.below)}"
-    text = f"{edge} in {len(cases)} of {len(values)} {what} (from {_in(some.some, min(values))} to {in_unit(some.some, max(values))})"
+    reach = f"from {_in(some.some, min(values))} to {in_unit(some.some, max(values))}"
+    text = f"{edge} in {len(cases)} of {len(values)} {what} ({reach})"
     if cases:
         return Part(NO if some.never else YES, text, ROWS, some.label)
     enough = len(values) >= SOME_RUNS
     return Part((YES if some.never else NO) if enough else OPEN, text, ROWS, some.label)
+
+
+def _margin(experiment: str, metric: str, matters: float, reason: str) -> Margin:
+    return Margin(experiment, metric, in_unit(metric, matters), re.sub(rf"^{re.escape(METRICS[metric][0])}[:,] ", "", reason))
 
 
 def _interval(metric: str, mean: float, low: float | None, high: float | None, sign: str = "+") -> str:
