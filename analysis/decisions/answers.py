@@ -15,6 +15,7 @@ from analysis.decisions.question import VARIANT, Question
 from analysis.decisions.rule import Answer, Method, Outcome, Rule, answer, collapses
 from analysis.digits import rounded
 from analysis.files import read_object, write_atomic
+from analysis.kept_rows import joined, runs_in
 from analysis.references import Reference, load_reference
 from analysis.tables import METRICS, collect_runs, counts, plain
 
@@ -145,13 +146,13 @@ def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answ
     return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references)]
 
 
-def answers_in(out_dir: Path, rows: Sequence[Row] | None = None) -> list[Answered]:
-    """The answers of the experiment in a folder of results, none without questions; `rows` of its table.csv if they are at
-    hand."""
+def answers_in(out_dir: Path) -> list[Answered]:
+    """The answers of the experiment in a folder of results, by its runs and kept rows; none without questions."""
     description = read_object(out_dir / "experiment.json")
     if not description.get("questions"):
         return []
-    return answers_of(description, collect_runs(out_dir, tuple(description["axes"])) if rows is None else rows)
+    runs = collect_runs(out_dir, tuple(description["axes"]))
+    return answers_of(description, joined(runs, runs_in(out_dir, description)))
 
 
 def asked(questions: Iterable[Question], cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:

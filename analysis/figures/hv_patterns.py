@@ -31,9 +31,8 @@ def draw(out_dir: Path) -> list[Path]:
             axes[0].errorbar([speed for speed, _ in rows], [row["mean"] for _, row in rows],
                              yerr=drawing.half_widths([row for _, row in rows]), color=mark.colour, marker=mark.marker,
                              capsize=2.5, label=mark.name)  # fmt: skip
-        for protocol in measured:
-            mark = style.of_variant(protocol)
-            rows = simulated.get(protocol, [])
+        for protocol in [name for name in measured if name in simulated]:
+            mark, rows = style.of_variant(protocol), simulated[protocol]
             shares = [100 * float(row["acked_kbps"]) / float(row["expected_kbps"]) for _, row in rows]
             axes[0].plot([speed + 0.4 for speed, _ in rows], shares, color=mark.colour, marker=mark.marker, linestyle=":",
                          markerfacecolor="white", label=f"{mark.name}, ns-2.35")  # fmt: skip

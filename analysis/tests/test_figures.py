@@ -318,7 +318,7 @@ def test_hv_fig3_compares_each_pattern_with_its_expected_throughput(tmp_path):
 
 
 def test_hv_patterns_draws_measured_and_ns2_values(tmp_path):
-    for variant in ("aodv-10", "aodv-30", "dsr-30"):
+    for variant in ("aodv-10", "aodv-30", "dsr-30", "dsr-arp-30"):
         make_run(tmp_path, variant, 1, 1, 500.0)
     for path in tmp_path.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {}}))
@@ -329,7 +329,9 @@ def test_hv_patterns_draws_measured_and_ns2_values(tmp_path):
     assert panel.named["DSR"].points == [(30, near(100 * 500 / 700))]
     theirs = panel.named["AODV, ns-2.35"]
     assert (theirs.x, theirs.y[1]) == ([2.4, 10.4, 20.4, 30.4], near(100 * 603.2 / 741.1))
-    assert panel.named["DSR, ns-2.35"].y[0] == near(100 * 531.0 / 741.1)
+    assert panel.named["DSR with ARP"].points == [(30, near(100 * 500 / 700))]
+    assert panel.named["DSR with ARP, ns-2.35"].y[0] == near(100 * 531.0 / 741.1)
+    assert "DSR, ns-2.35" not in panel.named, "ns-2's DSR has ARP under it"
     assert panel.ylabel == "% of the expected throughput"
 
 

@@ -1,14 +1,15 @@
 """Runs that are kept as rows (analysis/kept_rows.py): those that a campaign counts as done, and how runs are kept.
 
-docs/results/<experiment>/runs.csv of the checkout has the rows of all machines. A campaign copies those that count into its
-folder (kept.csv), from which its answers follow, whatever happens to the checkout meanwhile.
+docs/results/<experiment>/runs.csv of the checkout has the rows of all machines. Experiments share scenarios: plain Reno of one
+figure is that of the next. A campaign copies the rows that count, of whichever experiment, into its folder (kept.csv), from which
+its answers follow, whatever happens to the checkout meanwhile.
 """
 
 import ast
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
     from analysis.kept_rows import KeptRow
 
 FOLDER = ROOT / "docs" / "results"
+COMMON = ("acked_kbps", "expected_kbps", "percent")  # where measured; other experiments have the same scenarios
 Runs = list[dict[str, Any]]
 
 
@@ -67,11 +69,29 @@ def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
     return Found(counted, others)
 
 
+def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
+    """The rows of the experiment that count as done: those of its own file, and those that other experiments have of the same
+    scenarios and seeds."""
+    from analysis.kept_rows import FILE, VARIANT, merged, read
+    from analysis.tables import plain
+
+    own = file_of(experiment.name, folder)
+    found = rows_that_count(experiment, read(own))
+    elsewhere = [row for path in sorted(folder.glob(f"*/{FILE}")) if path != own for row in read(path)]
+    cells = {
+        cell.identity: {VARIANT: cell.variant or ""} | {axis: str(plain(cell.axes.get(axis))) for axis in experiment.axes}
+        for cell in experiment.cells
+    }
+    has = {row.key for row in found.rows}
+    shared = [replace(row, cell=cells[row.scenario]) for row in rows_that_count(experiment, elsewhere).rows if row.key not in has]
+    return Found(merged(found.rows, shared), found.others)
+
+
 def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> Found:
     """Copy the rows that count into the experiment's folder of results; rows of an earlier call stay."""
     from analysis.kept_rows import KEPT, merged, read, write
 
-    found = rows_that_count(experiment, read(file_of(experiment.name, folder)))
+    found = rows_of(experiment, folder)
     before = rows_that_count(experiment, read(directory / KEPT))
     if found.rows or before.rows:
         write(directory / KEPT, merged(before.rows, found.rows))
@@ -98,13 +118,14 @@ def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Pa
     return path, len(after), len({row.key for row in after} - {row.key for row in before})
 
 
-def metrics_of(description: Mapping[str, Any], runs: Iterable[Mapping[str, Any]]) -> list[str]:
+def metrics_of(description: Mapping[str, Any], runs: Runs) -> list[str]:
     """The metrics that rows keep: those of the questions and checks, what the experiment shows, and of the figure's those that
     some run has; without any, those of the whole."""
     from analysis.tables import METRICS, SHOWN
 
     asked = {question["metric"] for question in description.get("questions", ())} | set(description.get("shown", ()))
     asked |= {check["metric"] for check in (description.get("expect") or {}).get("checks", ())}
+    asked |= {name for name in COMMON for run in runs if run[name] is not None}
     figure = description.get("figure")
     drawn = _metrics_in(figure) if figure else frozenset(SHOWN)
     measured = {name for run in runs for name in (*drawn, *SHOWN) if run[name] is not None}

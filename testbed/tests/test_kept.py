@@ -87,6 +87,18 @@ def test_rows_of_another_scenario_count_for_nothing_and_a_line_says_so(machine):
     assert line == "e: 8 of another scenario or size (count for nothing) (docs/results/e/runs.csv)"
 
 
+def test_rows_of_another_experiment_with_the_same_scenario_count(machine, tmp_path):
+    first, _ = machine("one", Workers(noisy))
+    machine.keep(first)
+    machine.file.parent.rename(machine.file.parent.with_name("other"))
+    workers = Workers(noisy)
+    second, line = machine("two", workers, text=TEXT.replace("hops = [1, 2]", "hops = [1, 2, 3]"))
+    assert {cell for cell, _ in workers.runs} == {"hops3"}
+    assert line.startswith("e: 28 kept rows count as done")
+    assert answer_of(second) == answer_of(first)
+    assert [(row.seed, row.cell["hops"]) for row in read(second.directory / "kept.csv")][:2] == [(1, "1"), (2, "1")]
+
+
 def test_only_valid_rows_with_the_metrics_of_the_questions_count(machine):
     first, _ = machine("one", Workers(clear))
     machine.keep(first)
