@@ -1,4 +1,7 @@
-"""The numbers of the claims: computed from kept rows (docs/results/NAME/runs.csv), else from committed tables of means."""
+"""The numbers of the claims: computed from kept rows (docs/results/NAME/runs.csv), else from committed tables of means.
+
+The rows are those that a campaign of the experiment would count as done, so its answers are those of the page.
+"""
 
 import csv
 import json
@@ -12,7 +15,6 @@ from analysis.decisions.answers import Answered, answers_of
 from analysis.decisions.question import VARIANT
 from analysis.digits import rounded
 from analysis.files import plain_text
-from analysis.kept_rows import read
 from analysis.pairs import pairs
 from analysis.references import same_value
 from analysis.tables import counts, mean_and_interval, plain
@@ -73,8 +75,7 @@ class Numbers:
             cell.identity: {axis: plain(cell.axes.get(axis)) for axis in experiment.axes} | {VARIANT: cell.variant or ""}
             for cell in experiment.cells
         }
-        rows = read(kept.file_of(name, self.folder))
-        runs = [row.as_run(values[row.scenario]) for row in rows if row.scenario in values]
+        runs = [row.as_run(values[row.scenario]) for row in kept.rows_of(experiment, self.folder).rows]
         answers = answers_of(json.loads(experiment.to_json()), runs)
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 

@@ -5,6 +5,7 @@ runs, percent, pairs. `{NAME|TEXT}` is TEXT while neither rows nor a table have 
 as not recomputable, a number of a table of means as such, both at the first use of a name in a claim; one of rows has no mark.
 """
 
+import fnmatch
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.files import write_atomic
+from testbed.campaigns.library import names
 from testbed.claims import verdicts
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
-from testbed.claims.source import PAGE, SOURCE, Claim, Claims, Paper, read
+from testbed.claims.source import PAGE, SOURCE, Asked, Claim, Claims, Paper, read
 from testbed.claims.verdicts import CANNOT, DECIDED, UNDECIDED, Margin, Part, Verdict
 from testbed.errors import UsageError
 
@@ -41,7 +43,7 @@ class Page:
         """The page. UsageError for a number that is not defined, has no such form, or is not shown."""
         self.sources.clear()
         found = [[verdicts.verdict(claim, self.numbers) for claim in paper.claims] for paper in self.claims.papers]
-        tables = [self._table(paper, each) for paper, each in zip(self.claims.papers, found, strict=True)]
+        tables = [self._table(paper, each) for paper, each in zip(self.claims.papers, found, strict=True) if each]
         parts = [f"# {self.claims.title}", self.claims.head.strip(), NOTE, self._summary(found), *tables]
         parts += [_margins(part.margin for each in found for verdict in each for part in verdict.parts), f"{self.line()}."]
         return "\n\n".join(filter(None, parts)) + "\n"
@@ -161,7 +163,17 @@ def _margins(margins: Iterable[Margin | None]) -> str:
 
 def make(source: Path = SOURCE, numbers: Numbers | None = None) -> Page:
     """The page of a file of claims."""
-    return Page(read(source), numbers or Numbers())
+    claims, numbers = read(source), numbers or Numbers()
+    for paper in claims.papers:
+        for pattern in paper.experiments:
+            for name in fnmatch.filter(names(), pattern):
+                paper.claims += _questions_of(name, numbers)
+    return Page(claims, numbers)
+
+
+def _questions_of(experiment: str, numbers: Numbers) -> list[Claim]:
+    asked = dict.fromkeys(each.asked.question.question for each in numbers.load(experiment, "quick").answers)
+    return [Claim(claim=text, of=experiment, answers=[Asked(experiment=experiment, question=text)], ours=True) for text in asked]
 
 
 def write() -> Page:

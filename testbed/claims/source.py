@@ -133,14 +133,16 @@ class Claim(BaseModel):
 
 
 class Paper(BaseModel):
-    """A table of the page, with Markdown before and behind it. `short` begins the numbers of its claims."""
+    """A table of the page, with Markdown before and behind it. `short` begins the numbers of its claims. Each question of the
+    `experiments` (names, or patterns such as "today-*") is a claim of ours, without a word here."""
 
     model_config = STRICT
     short: str
     heading: str
     before: str = ""
     after: str = ""
-    claims: list[Claim]
+    experiments: list[str] = Field(default_factory=list)
+    claims: list[Claim] = Field(default_factory=list)
 
 
 class Claims(BaseModel):

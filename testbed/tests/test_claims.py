@@ -261,6 +261,14 @@ def test_the_first_table_counts_all_claims(tmp_path, results):
     assert made.sources == {ROWS: 3}
 
 
+def test_each_question_of_an_experiment_of_ours_is_a_claim(tmp_path, results):
+    path = written(tmp_path / "c.toml")
+    path.write_text(f'{path.read_text()}experiments = ["{NAME[:-1]}*2"]\n')  # a pattern, which other experiments do not match
+    text = page.make(path, Numbers(results)).text()
+    assert f"| P 2 | {SLOW} ({NAME}; ours) | yes |" in text
+    assert f"| {page.OURS} | {len(described(NAME).questions)} |" in text
+
+
 @pytest.mark.parametrize(
     ("claim", "wrong"),
     [
