@@ -167,7 +167,7 @@ def make(source: Path = SOURCE, numbers: Numbers | None = None) -> Page:
     for paper in claims.papers:
         for pattern in paper.experiments:
             for name in fnmatch.filter(names(), pattern):
-                paper.claims += _questions_of(name, numbers)
+                paper.claims.extend(_questions_of(name, numbers))
     return Page(claims, numbers)
 
 
