@@ -135,7 +135,8 @@ def test_an_interval_is_that_of_the_campaign_with_these_runs(tmp_path, results):
     assert len(made.parts) == len(found) == len(described(NAME).axes["speed"])
     for part, each in zip(made.parts, found, strict=True):
         mean, low, high = (rounded(value, "+") for value in (each.answer.mean, each.answer.low, each.answer.high))
-        assert part.text.startswith(f"{mean} [{low}, {high}] kbit/s (-33 %), {each.answer.pairs} pairs")
+        percent = 100 * each.answer.mean / each.means[1]
+        assert part.text.startswith(f"{mean} [{low}, {high}] kbit/s ({percent:+.0f} %), {each.answer.pairs} pairs")
         assert part.label == f"speed {each.asked.where['speed']:g}"
 
 
