@@ -16,7 +16,7 @@ from analysis.files import write_atomic
 from testbed.campaigns.library import names
 from testbed.claims import verdicts
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
-from testbed.claims.source import PAGE, SOURCE, Asked, Claim, Claims, Paper, read
+from testbed.claims.source import PAGE, SOURCE, Answer, Asked, Between, Claim, Claims, Paper, read
 from testbed.claims.verdicts import CANNOT, DECIDED, UNDECIDED, Margin, Part, Verdict
 from testbed.errors import UsageError
 
@@ -134,8 +134,8 @@ def _counts(name: str, found: Sequence[Verdict]) -> str:
     return f"| {name} | {' | '.join(map(str, cells))} | {'; '.join(words)} | {states[CANNOT]} |"
 
 
-def _experiments(answer: verdicts.Answer) -> list[str]:
-    if isinstance(answer, verdicts.Between):
+def _experiments(answer: Answer) -> list[str]:
+    if isinstance(answer, Between):
         return [answer.compared.experiment, answer.base.experiment]
     return [answer.experiment]
 
