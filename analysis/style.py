@@ -70,6 +70,8 @@ VARIANTS = {
     "cache-replies": VariantStyle("DSR, replies from caches", VERMILION, "o"),
     "no-cache-replies": VariantStyle("DSR, replies by the target alone", BLUE, "s"),
     "reno": VariantStyle("Reno", BLACK, "v"),
+    "elfn-200ms": VariantStyle("ELFN, probes every 0.2 s", PURPLE, "v"),
+    "elfn-2rtt": VariantStyle("ELFN, every two round-trip times", GREY, "p"),
     "elfn-2s": VariantStyle("ELFN, probes every 2 s", BLUE, "o"),
     "elfn-4s": VariantStyle("ELFN, 4 s", SKY, "P"),
     "elfn-6s": VariantStyle("ELFN, 6 s", GREEN, "^"),

@@ -1,4 +1,7 @@
-"""The numbers of the claims: computed from kept rows (docs/results/NAME/runs.csv), else from committed tables of means."""
+"""The numbers of the claims: computed from kept rows (docs/results/NAME/runs.csv), else from committed tables of means.
+
+The rows are those that a campaign of the experiment would count as done, so its answers are those of the page.
+"""
 
 import csv
 import json
@@ -6,25 +9,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from analysis.decisions.answers import Answered, answers_of
 from analysis.decisions.question import VARIANT
 from analysis.digits import rounded
 from analysis.files import plain_text
-from analysis.kept_rows import read
+from analysis.pairs import pairs
 from analysis.references import same_value
 from analysis.tables import counts, mean_and_interval, plain
 from testbed.campaigns import kept
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
-from testbed.claims.source import Answer, Mean, Number, Pair, Source
+from testbed.claims.source import Asked, Level, Mean, Number, Pair, Place, Size
 from testbed.errors import UsageError
 
 ROWS, TABLES, NONE = "rows", "tables", "none"  # sources of a number
-MIN_PAIRS = 2  # an interval needs two
 Row = Mapping[str, Any]
 
 
@@ -45,134 +46,116 @@ class Sized:
     runs: list[dict[str, Any]]
     answers: list[Answered]
 
+    def counted(self, where: Row) -> list[dict[str, Any]]:
+        """The runs there that may stand in a mean."""
+        return [run for run in self.runs if counts(run) and agrees(run, where)]
+
 
 @dataclass
 class Numbers:
     """The numbers by the results in a folder, docs/results of the checkout."""
 
     folder: Path = kept.FOLDER
-    load: Callable[[str, str], Sized] = field(init=False)
+    load: Callable[[str, Size], Sized] = field(init=False)
 
     def __post_init__(self) -> None:
         self.load = cache(self._load)
 
+    def sized(self, place: Place) -> Sized:
+        """The experiment of a place."""
+        return self.load(place.experiment, place.size)
+
     def find(self, number: Number) -> Found | None:
         """The texts of a number; None without rows and table. UsageError for a place that the experiment has not."""
-        sized = self.load(number.experiment, number.size)
-        if isinstance(number, Answer):
-            return _answer(number, sized)
-        return self._mean(number, sized) if isinstance(number, Mean) else self._pair(number, sized)
+        return self._mean(number) if isinstance(number, Mean) else self._pair(number)
 
-    def _load(self, name: str, size: str) -> Sized:
+    def _load(self, name: str, size: Size) -> Sized:
         experiment = load(find(name), Request(quick=size == "quick"))
         values = {
-            cell.identity: {axis: plain(cell.axes.get(axis)) for axis in experiment.axes} | {VARIANT: cell.variant}
+            cell.identity: {axis: plain(cell.axes.get(axis)) for axis in experiment.axes} | {VARIANT: cell.variant or ""}
             for cell in experiment.cells
         }
-        rows = read(kept.file_of(name, self.folder))
-        runs = [row.as_run(values[row.scenario]) for row in rows if row.scenario in values]
+        runs = [row.as_run(values[row.scenario]) for row in kept.rows_of(experiment, self.folder).rows]
         answers = answers_of(json.loads(experiment.to_json()), runs)
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 
-    def _mean(self, number: Mean, sized: Sized) -> Found | None:
-        found = mean_and_interval([run[number.mean] for run in _counted(sized, number.where)])
-        if found["n"]:
-            _require_one(number, [cell for cell in sized.cells if _agrees(cell, number.where)], "cells")
-            return _of_mean(number, found["mean"], found["ci95"], found["n"], ROWS)
-        row = next((row for row in self._table(number, number.where) if row["metric"] == number.mean and row["mean"]), None)
-        if row is None:
-            _require_one(number, [cell for cell in sized.cells if _agrees(cell, number.where)], "cells")
-            return None
-        return _of_mean(number, _number(row["mean"]), _number(row["ci95"]), _number(row["n"]), TABLES)
+    def _mean(self, number: Mean) -> Found | None:
+        self.require_cell(number, number.where)
+        found = mean_and_interval([run[number.mean] for run in self.sized(number).counted(number.where)])
+        source = ROWS
+        if not found["n"]:
+            row = self.mean_of_table(number, number.where, number.mean)
+            if row is None:
+                return None
+            found, source = {name: _number(row[name]) for name in ("mean", "ci95", "n")}, TABLES
+        usual = _text(number, found["mean"])
+        interval = f" ±{_text(number, found['ci95'])}" if found["ci95"] is not None else ""
+        return Found({"": usual, "interval": f"{usual}{interval}", "runs": f"{found['n']:.0f}"}, source)
 
-    def _pair(self, number: Pair, sized: Sized) -> Found | None:
-        wanted = [{**number.where, number.key: value} for value in (number.compared, number.base)]
-        places = [key for key in (*sized.axes, VARIANT) if key != number.key]
-        where = " ".join(str(plain(number.where[key])) for key in places if number.where.get(key) not in (None, ""))
-        compared, base = ({run["seed"]: run[number.pair] for run in _counted(sized, cell)} for cell in wanted)
-        both = [(value, base[seed]) for seed, value in compared.items() if value is not None and base.get(seed) is not None]
-        if len(both) >= MIN_PAIRS:
-            self._require_cells(number, wanted, sized)
-            found, mean = mean_and_interval([one - other for one, other in both]), fmean(other for _, other in both)
-            percent = 100 * found["mean"] / mean if found["mean"] is not None and mean else None
-            return _of_pair(number, found["mean"], found["ci95"], percent, found["n"], ROWS)
-        asked = {"where": where, "compared": number.compared, "with": number.base, "metric": number.pair}
-        for row in self._table(number, asked):
-            if row.get("ci95"):
-                difference, ci95, percent, seeds = (_number(row[key]) for key in ("difference", "ci95", "percent", "seeds"))
-                return _of_pair(number, difference, ci95, percent, seeds, TABLES)
-        self._require_cells(number, wanted, sized)
+    def _pair(self, number: Pair) -> Found | None:
+        sized = self.sized(number)
+        for value in (number.compared, number.base):
+            self.require_cell(number, {**number.where, number.key: value})
+        runs = sized.counted(number.where)
+        asked = pairs(runs, sized.axes, number.key, str(number.base), (number.pair,), (str(number.compared),), sized.answers)
+        if asked and asked[0].answer.low is not None:
+            pair, source = asked[0], ROWS
+            difference, low, high, percent, seeds = pair.difference, pair.answer.low, pair.answer.high, pair.percent, pair.seeds
+        else:
+            row = self.pair_of_table(number, sized.axes, number.key, number.compared, number.base, number.pair, number.table)
+            if row is None:
+                return None
+            difference, low, high = row
+            percent, seeds, source = None, 0, TABLES
+        usual = f"{_text(number, difference, '+')} [{_text(number, low, '+')}, {_text(number, high, '+')}]"
+        return Found({"": usual, "percent": "" if percent is None else f"{percent:+.0f} %", "pairs": f"{seeds}"}, source)
+
+    def mean_of_table(self, place: Mean | Level | Asked, where: Row, metric: str) -> dict[str, str] | None:
+        """The row of a cell and metric in the place's committed table, if it names one."""
+        if not place.table:
+            return None
+        return next((row for row in self._rows(place.experiment, place.table, {**where, "metric": metric}) if row["mean"]), None)
+
+    def pair_of_table(
+        self, place: Place, axes: tuple[str, ...], key: str, compared: Any, base: Any, metric: str, table: str
+    ) -> tuple[float, float, float] | None:
+        """A difference of the committed table, with the ends of its interval; None without an interval."""
+        keys = [name for name in (*axes, VARIANT) if name != key]
+        where = " ".join(str(plain(place.where[name])) for name in keys if place.where.get(name) not in (None, ""))
+        for row in self._rows(place.experiment, table, {"where": where, "compared": compared, "with": base, "metric": metric}):
+            difference = float(row["difference"])
+            if row.get("ci95"):  # of before intervals had two ends
+                return difference, difference - float(row["ci95"]), difference + float(row["ci95"])
+            if row.get("low") and row.get("high"):
+                return difference, float(row["low"]), float(row["high"])
         return None
 
-    def _require_cells(self, number: Pair, wanted: list[dict[str, Any]], sized: Sized) -> None:
-        for cell in wanted:
-            _require_one(number, [known for known in sized.cells if _agrees(known, cell)], "cells")
-
-    def _table(self, number: Mean | Pair, wanted: Row) -> Iterator[dict[str, str]]:
-        """The rows of the number's table that have these values."""
-        path = self.folder / number.experiment / number.table
+    def _rows(self, experiment: str, table: str, wanted: Row) -> Iterator[dict[str, str]]:
+        """The rows of a committed table that have these values."""
+        path = self.folder / experiment / table
         if path.exists():
             with plain_text(path) as file:
                 for row in csv.DictReader(file):
                     if all(same_value(row.get(key, ""), plain(value)) for key, value in wanted.items()):
                         yield row
 
-
-def _answer(number: Answer, sized: Sized) -> Found | None:
-    asked = [each for each in sized.answers if each.asked.question.question == number.question]
-    found = _require_one(
-        number, [each for each in asked if _agrees(each.asked.where, number.where)], f'questions "{number.question}"'
-    )
-    answer = found.answer
-    if answer.pairs < MIN_PAIRS or found.means is None or answer.mean is None:
-        return None
-    low, high = _text(number, answer.low, "+"), _text(number, answer.high, "+")
-    forms = {
-        "": f"{_text(number, answer.mean, '+')} [{low}, {high}]",
-        "answer": found.verdict,
-        "pairs": str(answer.pairs),
-        "end": f"{answer.pairs} pairs" + (f"; some {answer.needed} would decide" if answer.needed else ""),
-        "compared": _text(number, found.means[0]),
-        "with": _text(number, found.means[1]),
-        "percent": f"{100 * answer.mean / found.means[1]:+.0f} %" if found.means[1] else "",
-    }
-    return Found(forms, ROWS)
+    def require_cell(self, place: Place, where: Row) -> None:
+        """UsageError unless these values are of one cell."""
+        found = [cell for cell in self.sized(place).cells if agrees(cell, where)]
+        if len(found) != 1:
+            text = f"claims.toml: {place.experiment} ({place.size}) has {len(found)} cells where {dict(where)}; name one"
+            raise UsageError(text)
 
 
-def _of_mean(number: Mean, mean: float | None, ci95: float | None, runs: float | None, source: str) -> Found:
-    usual = _text(number, mean)
-    lost = "" if mean is None else f"{100 * (1 - mean):.0f}"
-    return Found({"": usual, "interval": f"{usual} ±{_text(number, ci95)}", "lost": lost, "runs": f"{runs:.0f}"}, source)
+def agrees(cell: Row, where: Row) -> bool:
+    """Whether a cell has these values of axes and variant."""
+    return all(cell.get(key) == plain(value) for key, value in where.items())
 
 
-def _of_pair(
-    number: Pair, difference: float | None, ci95: float | None, percent: float | None, seeds: float | None, source: str
-) -> Found:
-    relative = "" if percent is None else f"{percent:+.0f} %"
-    usual = f"{_text(number, difference, '+')} ±{_text(number, ci95)}"
-    return Found({"": usual, "percent": relative, "pairs": f"{seeds:.0f}"}, source)
-
-
-def _text(number: Source, value: float | None, sign: str = "") -> str:
+def _text(number: Number, value: float | None, sign: str = "") -> str:
     if value is None or number.digits is None:
         return rounded(None if value is None else number.scale * value, sign)
     return f"{number.scale * value:{sign}.{number.digits}f}"
-
-
-def _require_one(number: Source, found: list[Any], what: str) -> Any:
-    if len(found) != 1:
-        text = f"claims.toml: {number.experiment} ({number.size}) has {len(found)} {what} where {number.where}; name one"
-        raise UsageError(text)
-    return found[0]
-
-
-def _counted(sized: Sized, where: Row) -> list[dict[str, Any]]:
-    """The runs there that may stand in a mean."""
-    return [run for run in sized.runs if counts(run) and _agrees(run, where)]
-
-
-def _agrees(cell: Row, where: Row) -> bool:
-    return all(cell.get(key) == plain(value) for key, value in where.items())
 
 
 def _number(text: str) -> float | None:

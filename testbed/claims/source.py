@@ -1,10 +1,11 @@
-"""docs/claims.toml: the papers' claims, the words about them, and the results that their numbers are computed from."""
+"""docs/claims.toml: the papers' claims, and the results by which each is answered."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from analysis.decisions.question import VARIANT
 from analysis.files import read_text
@@ -14,65 +15,134 @@ from testbed.programs import ROOT
 
 SOURCE, PAGE = ROOT / "docs" / "claims.toml", ROOT / "docs" / "claims.md"
 Size = Literal["quick", "full"]
+Value = str | int | float
 
 
-class Source(BaseModel):
-    """What all numbers have. `where`: values of axes and variant that select one place; the number is shown times `scale`, with
-    `digits` behind the point, or with three digits in all."""
+class Place(BaseModel):
+    """Cells of an experiment: those where the axes and the variant have these values."""
 
     model_config = STRICT
     experiment: str
     where: dict[str, Any] = Field(default_factory=dict)
     size: Size = "quick"
+
+
+class Asked(Place):
+    """The answers to a question of the experiment, in each place where it is asked. Without kept rows they follow from the
+    differences of the committed `table`, if it is named: it must be of the same scenario."""
+
+    question: str
+    label: str = ""
+    table: str | None = None
+
+
+class Level(Place):
+    """The mean of a metric in a cell lies from `least` to `most`: by kept rows, else by the committed `table`."""
+
+    mean: str
+    least: float | None = None
+    most: float | None = None
+    label: str = ""
+    table: str | None = "summary.csv"
+
+
+class Between(BaseModel):
+    """Two cells, which may be of two experiments, seed by seed: by kept rows, in a single look."""
+
+    model_config = STRICT
+    metric: str
+    claim: Literal["more", "less", "same"]
+    compared: Place
+    base: Annotated[Place, Field(alias="with")]
+    matters: Annotated[float, Field(gt=0)]
+    reason: str
+    label: str = ""
+
+
+class Some(Place):
+    """In some run the metric is above or below a value, or in none (`never`). With `compared` and `with`, values of `key`: the
+    difference of the two cells of a seed."""
+
+    some: str
+    above: float | None = None
+    below: float | None = None
+    never: bool = False
+    compared: Value | None = None
+    base: Annotated[Value | None, Field(alias="with")] = None
+    key: str = VARIANT
+    label: str = ""
+
+
+class Mean(Place):
+    """A number of the page: the mean of a metric in a cell, by its kept rows, else of the committed `table`. It is shown times
+    `scale`, with `digits` behind the point, or with three digits in all."""
+
+    mean: str
+    table: str = "summary.csv"
     scale: float = 1.0
     digits: int | None = None
 
 
-class Answer(Source):
-    """The answer to a question of an experiment, by its kept rows."""
-
-    question: str
-
-
-class Mean(Source):
-    """The mean of a metric in a cell: by its kept rows, else of the committed `table`."""
-
-    mean: str
-    table: str = "summary.csv"
-
-
-class Pair(Source):
-    """The mean difference of a metric (`pair`) between two values of an axis or the variant (`key`), seed by seed: by kept rows,
-    else of the committed `table`."""
+class Pair(Place):
+    """A number of the page: the mean difference of a metric (`pair`) between two values of an axis or the variant (`key`), seed
+    by seed, by kept rows, else of the committed `table`."""
 
     pair: str
-    compared: str | int | float
-    base: Annotated[str | int | float, Field(alias="with")]
+    compared: Value
+    base: Annotated[Value, Field(alias="with")]
     key: str = VARIANT
     table: str = "pairs.csv"
+    scale: float = 1.0
+    digits: int | None = None
 
 
-Number = Answer | Mean | Pair
+Answer = Asked | Level | Between | Some
+Number = Mean | Pair
 
 
 class Claim(BaseModel):
-    """A row of the page. `measured` has the numbers as {NAME.FORM|FALLBACK}: see page.py."""
+    """A claim, in our words, `of` a figure, table or section. It has one of
+
+    - `answers`: results from which follows whether it holds; it holds if all of them say so;
+    - `read` and `holds`: a committed file that shows it, and what it shows;
+    - `cannot`: why these experiments cannot answer it.
+
+    `note`: Markdown about the results, with numbers as {NAME.FORM|FALLBACK} (page.py). `differs`: what differs from the paper's
+    set-up. `ours`: the paper does not say it."""
 
     model_config = STRICT
     claim: str
-    holds: str
-    measured: str
+    of: str
+    answers: list[Answer] = Field(default_factory=list)
+    read: str | None = None
+    holds: Literal["yes", "no", "in part"] | None = None
+    cannot: str | None = None
+    note: str = ""
+    differs: str = ""
+    ours: bool = False
     numbers: dict[str, Number] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        ways = [bool(self.answers), self.read is not None, self.cannot is not None]
+        if sum(ways) != 1 or (self.holds is None) != (self.read is None):
+            raise ValueError(f'"{self.claim}": needs one of answers, cannot, and read with holds')
+        if self.read is not None and not (ROOT / "docs" / self.read).exists():
+            raise ValueError(f'"{self.claim}": docs/{self.read} does not exist; name a committed file')
+        return self
 
 
 class Paper(BaseModel):
-    """A table of the page, with Markdown before and behind it."""
+    """A table of the page, with Markdown before and behind it. `short` begins the numbers of its claims. Each question of the
+    `experiments` (names, or patterns such as "today-*") is a claim of ours, without a word here."""
 
     model_config = STRICT
+    short: str
     heading: str
     before: str = ""
     after: str = ""
-    claims: list[Claim]
+    experiments: list[str] = Field(default_factory=list)
+    claims: list[Claim] = Field(default_factory=list)
 
 
 class Claims(BaseModel):
@@ -82,6 +152,12 @@ class Claims(BaseModel):
     title: str
     head: str
     papers: list[Paper]
+
+    def of(self, kind: type) -> Iterator[Any]:
+        """All answers of a kind."""
+        for paper in self.papers:
+            for claim in paper.claims:
+                yield from (answer for answer in claim.answers if isinstance(answer, kind))
 
 
 def read(path: Path = SOURCE) -> Claims:

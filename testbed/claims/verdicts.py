@@ -1,0 +1,270 @@
+"""Whether a claim holds: from the answers to its questions, and from means, pairs and single runs.
+
+Nothing here is judged by hand. Intervals of kept rows are those of the campaigns' rule (analysis/decisions/rule.py), sequential
+for a question and of a single look else; those of a committed table are Student's, as they stand there.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.decisions.answers import HOLDS, Answered
+from analysis.decisions.question import VARIANT
+from analysis.decisions.rule import Outcome, Rule, collapses, comparison, outcome_of
+from analysis.digits import rounded
+from analysis.files import read_text
+from analysis.tables import METRICS
+from testbed.campaigns.library import find
+from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees
+from testbed.claims.source import Answer, Asked, Between, Claim, Level, Some
+from testbed.errors import UsageError
+
+YES, NO, SAME, OPEN = "holds", "does not hold", "no difference that matters", "undecided"
+DECIDED, UNDECIDED, CANNOT = "decided", "undecided", "cannot be"
+SOME_RUNS = 20  # as many runs without a case say that it happens in less than 14 % of them (95 %)
+NO_ROWS = "no rows yet"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of a claim's answers in one place. `needed`: pairs that would decide it, if it is open and has any; `margin`: of its
+    question."""
+
+    verdict: str
+    text: str
+    source: str
+    label: str = ""
+    needed: int | None = None
+    margin: "Margin | None" = None
+
+
+@dataclass(frozen=True, order=True)
+class Margin:
+    """The smallest difference that matters in a question, in words, with its reason."""
+
+    experiment: str
+    metric: str
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The state of a claim, in words (`holds`), with its parts."""
+
+    state: str
+    holds: str
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def needed(self) -> int | None:
+        """Pairs that the open part with the most needs; None if none is known."""
+        return max((part.needed for part in self.parts if part.needed), default=None)
+
+
+def verdict(claim: Claim, numbers: Numbers) -> Verdict:
+    """Whether a claim holds."""
+    if claim.cannot is not None:
+        return Verdict(CANNOT, CANNOT)
+    if claim.holds is not None:
+        return Verdict(DECIDED, claim.holds)
+    parts = tuple(part for answer in claim.answers for part in _parts(answer, numbers))
+    return Verdict(*_together([part.verdict for part in parts]), parts)
+
+
+def _together(verdicts: Sequence[str]) -> tuple[str, str]:
+    """A claim holds if all its parts do, and fails with the first that does not."""
+    known = set(verdicts)
+    if known == {YES}:
+        return DECIDED, "yes"
+    if OPEN in known:
+        return (DECIDED, "not everywhere") if known & {NO, SAME} else (UNDECIDED, UNDECIDED)
+    return DECIDED, "in part" if YES in known else SAME if known == {SAME} else "no"
+
+
+def _parts(answer: Answer, numbers: Numbers) -> Iterable[Part]:
+    if isinstance(answer, Asked):
+        return _asked(answer, numbers)
+    if isinstance(answer, Level):
+        return [_level(answer, numbers)]
+    return [_between(answer, numbers)] if isinstance(answer, Between) else [_some(answer, numbers)]
+
+
+def _asked(answer: Asked, numbers: Numbers) -> Iterable[Part]:
+    sized = numbers.sized(answer)
+    found = [
+        each for each in sized.answers
+        if each.asked.question.question == answer.question and agrees(each.asked.where, answer.where)
+    ]  # fmt: skip
+    if not found:
+        text = f'claims.toml: {answer.experiment} ({answer.size}) asks no "{answer.question}" where {answer.where}; correct it'
+        raise UsageError(text)
+    reason = reason_of(answer.experiment, answer.question)
+    for each in found:
+        margin = _margin(answer.experiment, each.asked.question.metric, each.asked.question.matters, reason)
+        label = " ".join(filter(None, [answer.label, _difference(each, found)]))
+        yield _of_rows(each, label, margin) or _of_table(answer, each, numbers, label, margin)
+
+
+def _difference(each: Answered, found: Sequence[Answered]) -> str:
+    """What distinguishes the place of an answer from those of the others."""
+    places = [other.asked.where for other in found]
+    keys = [key for key, value in each.asked.where.items() if any(place.get(key) != value for place in places)]
+    return ", ".join(_value(key, each.asked.where[key]) for key in keys)
+
+
+def _value(key: str, value: Any) -> str:
+    text = str(value).split("(")[0] if not isinstance(value, int | float) else f"{value:g}"
+    return text if key in (VARIANT, "tcp", "routing", "flows") else f"{key} {text}"
+
+
+def _of_rows(each: Answered, label: str, margin: Margin) -> Part | None:
+    found, metric = each.answer, each.asked.question.metric
+    if found.mean is None or each.means is None:
+        return None
+    percent = f" ({100 * found.mean / each.means[1]:+.0f} %)" if each.means[1] and METRICS[metric][0] != "%" else ""
+    text = f"{_interval(metric, found.mean, found.low, found.high)}{percent}, {found.pairs} pairs"
+    if found.needed:
+        text += f"; some {found.needed} would decide"
+    return Part(each.verdict, text, ROWS, label, found.needed, margin)
+
+
+def _of_table(answer: Asked, each: Answered, numbers: Numbers, label: str, margin: Margin) -> Part:
+    question, axes = each.asked.question, numbers.sized(answer).axes
+    place = answer.model_copy(update={"where": each.asked.where})
+    row = None
+    if answer.table is not None and isinstance(each.asked.base, float):
+        row = _beside(numbers.mean_of_table(answer, each.asked.compared, question.metric), each.asked.base)
+    elif answer.table is not None:
+        row = numbers.pair_of_table(place, axes, question.key, question.compared, question.base, question.metric, answer.table)
+    if row is None or row[1] == row[2]:  # no spread in a few runs says nothing about the next one
+        return Part(OPEN, NO_ROWS, NONE, label, margin=margin)
+    outcome = outcome_of(Rule(question.matters, 2, edge=question.edge), row[1], row[2])
+    return Part(_in_words(question.claim, outcome), _interval(question.metric, *row), TABLES, label, margin=margin)
+
+
+def _beside(row: Mapping[str, str] | None, reference: float) -> tuple[float, float, float] | None:
+    """The difference of a mean of a table to a reference value, with the mean's interval."""
+    if row is None or not row["ci95"]:
+        return None
+    difference, half = float(row["mean"]) - reference, float(row["ci95"])
+    return difference, difference - half, difference + half
+
+
+def _in_words(claim: str, outcome: Outcome) -> str:
+    holds = HOLDS.get((claim, outcome))
+    return str(outcome) if holds is None else YES if holds else NO
+
+
+def _level(level: Level, numbers: Numbers) -> Part:
+    numbers.require_cell(level, level.where)
+    runs = numbers.sized(level).counted(level.where)
+    values = [run[level.mean] for run in runs if run[level.mean] is not None]
+    if len(values) > 1:
+        found = comparison(values, (0.0, max(values)))  # a run can carry nothing
+        mean, low, high, source, count = found.mean, found.low, found.high, ROWS, len(values)
+    elif (row := numbers.mean_of_table(level, level.where, level.mean)) and row["ci95"] and float(row["ci95"]):
+        mean, count, source = float(row["mean"]), int(float(row["n"])), TABLES
+        low, high = mean - float(row["ci95"]), mean + float(row["ci95"])
+    else:
+        return Part(OPEN, NO_ROWS, NONE, level.label)
+    assert mean is not None and low is not None and high is not None
+    least, most = (float("-inf") if level.least is None else level.least), (float("inf") if level.most is None else level.most)
+    verdict = YES if least <= low and high <= most else NO if high < least or low > most else OPEN
+    text = _interval(level.mean, mean, low, high, "").replace(" points", " %")
+    return Part(verdict, f"{text}, {count} runs", source, level.label)
+
+
+def _between(between: Between, numbers: Numbers) -> Part:
+    cells = []
+    for place in (between.compared, between.base):
+        numbers.require_cell(place, place.where)
+        runs = numbers.sized(place).counted(place.where)
+        cells.append({run["seed"]: run[between.metric] for run in runs if run[between.metric] is not None})
+    compared, base = cells
+    both = [(compared[seed], base[seed]) for seed in sorted(compared.keys() & base.keys())]
+    edge = between.matters if between.claim == "same" else 0.0
+    margin = _margin(between.compared.experiment, between.metric, between.matters, between.reason)
+    if len(both) < 2:
+        return Part(OPEN, NO_ROWS, NONE, between.label, margin=margin)
+    found = comparison([one - other for one, other in both], collapses(both))
+    assert found.mean is not None and found.low is not None and found.high is not None
+    outcome = outcome_of(Rule(between.matters, max(2, len(both)), edge=edge), found.low, found.high)
+    mean = sum(other for _, other in both) / len(both)
+    percent = f" ({100 * found.mean / mean:+.0f} %)" if mean else ""
+    text = f"{_interval(between.metric, found.mean, found.low, found.high)}{percent}, {len(both)} pairs"
+    return Part(_in_words(between.claim, outcome), text, ROWS, between.label, margin=margin)
+
+
+def _some(some: Some, numbers: Numbers) -> Part:
+    sized = numbers.sized(some)
+    if some.compared is None:
+        numbers.require_cell(some, some.where)
+        values = [run[some.some] for run in sized.counted(some.where) if run[some.some] is not None]
+        what = "runs"
+    else:
+        for value in (some.compared, some.base):
+            numbers.require_cell(some, {**some.where, some.key: value})
+        cells = [
+            {run["seed"]: run[some.some] for run in sized.counted({**some.where, some.key: value})}
+            for value in (some.compared, some.base)
+        ]
+        both = [(one, cells[1].get(seed)) for seed, one in cells[0].items()]
+        values = [one - other for one, other in both if one is not None and other is not None]
+        what = "pairs"
+    if not values:
+        return Part(OPEN, NO_ROWS, NONE, some.label)
+    cases = [
+        value for value in values
+        if (some.above is not None and value > some.above) or (some.below is not None and value < some.below)
+    ]  # fmt: skip
+    edge = f"above {in_unit(some.some, some.above)}" if some.above is not None else f"below {in_unit(some.some, some.below)}"
+    reach = f"from {_in(some.some, min(values))} to {in_unit(some.some, max(values))}"
+    text = f"{edge} in {len(cases)} of {len(values)} {what} ({reach})"
+    if cases:
+        return Part(NO if some.never else YES, text, ROWS, some.label)
+    enough = len(values) >= SOME_RUNS
+    return Part((YES if some.never else NO) if enough else OPEN, text, ROWS, some.label)
+
+
+def _margin(experiment: str, metric: str, matters: float, reason: str) -> Margin:
+    return Margin(experiment, metric, in_unit(metric, matters), re.sub(rf"^{re.escape(METRICS[metric][0])}[:,] ", "", reason))
+
+
+def _interval(metric: str, mean: float, low: float | None, high: float | None, sign: str = "+") -> str:
+    ends = f"{_in(metric, low, sign)}, {_in(metric, high, sign)}"
+    return f"{_in(metric, mean, sign)} [{ends}]{_unit(metric)}"
+
+
+def in_unit(metric: str, value: float | None) -> str:
+    """A value with its unit, as the page shows it."""
+    return _in(metric, value) + _unit(metric)
+
+
+def _in(metric: str, value: float | None, sign: str = "") -> str:
+    scale = 100 if metric.endswith("delivery") else 0.001 if METRICS[metric][0] == "bit/s" else 1
+    return rounded(None if value is None else scale * value, sign)
+
+
+def _unit(metric: str) -> str:
+    unit = METRICS[metric][0]
+    if unit == "%" or metric.endswith("delivery"):
+        return " points"
+    return {"1": "", "bit/s": " kbit/s"}.get(unit, f" {unit}")
+
+
+def reason_of(experiment: str, question: str) -> str:
+    """The reason of a question's margin: the comment behind its `matters` in the experiment's file, or in its base."""
+    path: Path | None = find(experiment)
+    while path is not None:
+        text = read_text(path)
+        for block in text.split("[[questions]]")[1:]:
+            if f'question = "{question}"' in block:
+                comment = re.search(r"^matters = [^#\n]*#\s*(.*)$", block, re.MULTILINE)
+                return comment[1].strip() if comment else ""
+        base = tomllib.loads(text).get("base")
+        path = path.parent / base if base else None
+    return ""
