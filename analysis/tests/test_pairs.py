@@ -70,7 +70,7 @@ def test_kept_rows_pair_as_runs_do(tmp_path: Path) -> None:
     """Seeds 1 to 4 ran elsewhere: the answer and the pair are of the same six seeds, and a run that is here replaces its row."""
     names = ("old", "new")
     cells = [{"name": f"{name}-hops1", "variant": name, "axes": {"hops": 1}, "identity": f"of-{name}"} for name in names]
-    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "new", "with": "old", "matters": 50.0}
+    question = {"question": "?", "claim": "more", "metric": "acked_kbps", "compared": "new", "with": "old", "matters": 20.0}
     asked = [question | {"confidence": 0.6}]
     description = {"name": "e", "axes": {"hops": [1]}, "cells": cells, "questions": asked, "looks": [6, 6]}
     (tmp_path / "experiment.json").write_text(json.dumps(description))

@@ -23,7 +23,7 @@ PATH = list(shares_of.SWITCHES)[: list(shares_of.SWITCHES).index(shares_of.LAST)
 GAINS = {"no-arp": 150, "dsr-rfc": 0, "ack": -100, "today": 20, "rto-floor-1s": -80}
 
 
-def kept_rows(folder, seeds=24, left_out=()):
+def kept_rows(folder, seeds=40, left_out=()):
     """Rows of hv-eras (quick): patterns differ by hundreds, a pair by some 5 kbit/s around the gains."""
     rng = random.Random(7)
     patterns = {seed: rng.gauss(300, 100) for seed in range(1, seeds + 1)}
@@ -106,7 +106,7 @@ def test_each_switch_has_its_gain_and_the_way_their_sum(numbers):
     assert numbers_of("no ARP")[0] == pytest.approx(150, abs=5)
     assert numbers_of("1999, but RTO at least 1 s, not 0.2")[0] == pytest.approx(-80, abs=5)
     for column in range(4):
-        # each share is rounded to 1 kbit/s, and those of decided questions are of the first 20 of the 24 pairs
+        # each share is rounded to 1 kbit/s, and those of decided questions are of the first 30 of the 40 pairs
         assert sum(numbers_of(label)[column] for label in path) == pytest.approx(numbers_of("**the whole way**")[column], abs=12)
 
 
@@ -122,7 +122,7 @@ def test_a_report_draws_the_figure_from_rows_alone(tmp_path, numbers):
     """As after `manet campaign` in a checkout whose rows answer everything: no run is in the folder."""
     experiment = load(find(eras.NAME), Request(quick=True))
     (tmp_path / "experiment.json").write_text(experiment.to_json())
-    assert len(kept.lay_out(experiment, tmp_path, numbers.folder).rows) == 44 * 24
+    assert len(kept.lay_out(experiment, tmp_path, numbers.folder).rows) == 44 * 40
     report = Report(tmp_path)
     report.make()
     assert (report.no_figure, [path.name for path in report.figures][-1]) == (None, "pairs.csv")
