@@ -10,12 +10,14 @@ from analysis.decisions.rule import Outcome
 from analysis.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
 from analysis.files import read_text, write_atomic
 from testbed.claims.numbers import Numbers, Sized
+from testbed.claims.source import Size
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 PAGE = ROOT / "docs" / "eras.md"
 BEGIN, END = "<!-- shares: begin -->", "<!-- shares: end -->"
-NAME, SIZE = "hv-eras", "quick"
+NAME = "hv-eras"
+SIZE: Size = "quick"
 RUN, KEEP = "./manet campaign hv-eras --quick", "./manet report --html --rows results/campaign-hv-eras-quick"
 NO_ROWS = f"No rows are kept yet: `{RUN}`, then `{KEEP}`."
 EMPHASIS = {Outcome.MORE: "**", Outcome.LESS: "**", Outcome.SAME: "*", Outcome.UNDECIDED: ""}

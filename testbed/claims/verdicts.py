@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.decisions.answers import HOLDS, Answered
 from analysis.decisions.question import VARIANT
-from analysis.decisions.rule import Outcome, Rule, collapses, comparison, outcome_of
+from analysis.decisions.rule import Method, Outcome, Rule, answer, collapses, comparison, outcome_of
 from analysis.digits import rounded
 from analysis.files import read_text
 from analysis.tables import METRICS
@@ -142,7 +142,7 @@ def _of_table(answer: Asked, each: Answered, numbers: Numbers, label: str, margi
         row = numbers.pair_of_table(place, axes, question.key, question.compared, question.base, question.metric, answer.table)
     if row is None or row[1] == row[2]:  # no spread in a few runs says nothing about the next one
         return Part(OPEN, NO_ROWS, NONE, label, margin=margin)
-    outcome = outcome_of(Rule(question.matters, 2, edge=question.edge), row[1], row[2])
+    outcome = outcome_of(question.matters, question.edge, row[1], row[2])
     return Part(_in_words(question.claim, outcome), _interval(question.metric, *row), TABLES, label, margin=margin)
 
 
@@ -161,11 +161,12 @@ def _in_words(claim: str, outcome: Outcome) -> str:
 
 def _level(level: Level, numbers: Numbers) -> Part:
     numbers.require_cell(level, level.where)
-    runs = numbers.sized(level).counted(level.where)
+    runs, few = numbers.sized(level).counted(level.where), False
     values = [run[level.mean] for run in runs if run[level.mean] is not None]
     if len(values) > 1:
         found = comparison(values, (0.0, max(values)))  # a run can carry nothing
         mean, low, high, source, count = found.mean, found.low, found.high, ROWS, len(values)
+        few = found.method == Method.FEW
     elif (row := numbers.mean_of_table(level, level.where, level.mean)) and row["ci95"] and float(row["ci95"]):
         mean, count, source = float(row["mean"]), int(float(row["n"])), TABLES
         low, high = mean - float(row["ci95"]), mean + float(row["ci95"])
@@ -173,7 +174,7 @@ def _level(level: Level, numbers: Numbers) -> Part:
         return Part(OPEN, NO_ROWS, NONE, level.label)
     assert mean is not None and low is not None and high is not None
     least, most = (float("-inf") if level.least is None else level.least), (float("inf") if level.most is None else level.most)
-    verdict = YES if least <= low and high <= most else NO if high < least or low > most else OPEN
+    verdict = OPEN if few else YES if least <= low and high <= most else NO if high < least or low > most else OPEN
     text = _interval(level.mean, mean, low, high, "").replace(" points", " %")
     return Part(verdict, f"{text}, {count} runs", source, level.label)
 
@@ -190,13 +191,13 @@ def _between(between: Between, numbers: Numbers) -> Part:
     margin = _margin(between.compared.experiment, between.metric, between.matters, between.reason)
     if len(both) < 2:
         return Part(OPEN, NO_ROWS, NONE, between.label, margin=margin)
-    found = comparison([one - other for one, other in both], collapses(both))
+    pairs = len(both)
+    found = answer(Rule(between.matters, pairs, edge=edge), (pairs,), [one - other for one, other in both], collapses(both))
     assert found.mean is not None and found.low is not None and found.high is not None
-    outcome = outcome_of(Rule(between.matters, max(2, len(both)), edge=edge), found.low, found.high)
     mean = sum(other for _, other in both) / len(both)
     percent = f" ({100 * found.mean / mean:+.0f} %)" if mean else ""
-    text = f"{_interval(between.metric, found.mean, found.low, found.high)}{percent}, {len(both)} pairs"
-    return Part(_in_words(between.claim, outcome), text, ROWS, between.label, margin=margin)
+    text = f"{_interval(between.metric, found.mean, found.low, found.high)}{percent}, {pairs} pairs"
+    return Part(_in_words(between.claim, found.outcome), text, ROWS, between.label, margin=margin)
 
 
 def _some(some: Some, numbers: Numbers) -> Part:

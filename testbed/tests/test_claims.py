@@ -18,7 +18,7 @@ from testbed.campaigns import kept
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find, names
 from testbed.campaigns.request import Request
-from testbed.claims import page, source, verdicts
+from testbed.claims import eras, page, source, verdicts
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
 from testbed.errors import UsageError
 
@@ -93,6 +93,7 @@ def test_the_command_writes_the_page_and_counts_its_numbers(monkeypatch, tmp_pat
     claims = written(tmp_path / "c.toml", 'cannot = "no such metric"\nnote = "{|4 points}"')
     monkeypatch.setattr(page, "SOURCE", claims)
     monkeypatch.setattr(page, "PAGE", tmp_path / "claims.md")
+    monkeypatch.setattr(eras, "write", lambda: "")
     assert manet.main(["report", "--claims"]) == 0
     assert "1 numbers: 0 from kept rows, 0 from tables of means, 1 not recomputable" in capsys.readouterr().out
     assert "| P 1 | C1 (figure) | cannot be | no such metric. 4 points† |" in (tmp_path / "claims.md").read_text()
