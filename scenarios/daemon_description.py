@@ -1,6 +1,6 @@
 """The description of a third-party routing daemon: a TOML file, one of routing/third-party or the user's own.
 
-docs/own-routing-daemon.md has the keys. Everything is checked here, when the file is read: names, limits and every placeholder.
+docs/extend.md has the keys. Everything is checked here, when the file is read: names, limits and every placeholder.
 testbed/stages/routing/shared/described.py starts what it describes. The commands run as root in the stations, as those of a
 flow do: a description is trusted like a program.
 """

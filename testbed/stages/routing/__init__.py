@@ -1,5 +1,5 @@
 """Routing protocols: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/own.py` starts our own daemons,
-`shared/described.py` the third-party daemons that a description names (docs/own-routing-daemon.md).
+`shared/described.py` the third-party daemons that a description names (docs/extend.md).
 
 A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and
 returns when it runs; on exit it ends the protocol. It yields a `Protocol`, which waits for routes and reports status. Examples:

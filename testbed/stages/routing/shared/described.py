@@ -1,4 +1,4 @@
-"""Daemons that a description names (docs/own-routing-daemon.md): one of routing/third-party, or the user's own.
+"""Daemons that a description names (docs/extend.md): one of routing/third-party, or the user's own.
 
 Order of a run: kernel module, state of the radio, files, helpers, daemon. A run keeps in `routing/` the description as
 description.json, the rendered files <station>.<name>, the `status` commands as status-commands.json, and what they printed as
