@@ -179,7 +179,7 @@ class DescribedDaemons(StationDaemons):
         }
 
     def status_texts(self) -> dict[str, str]:
-        """What the description's `status` commands print."""
+        """The output of the description's `status` commands."""
         texts = {}
         for station in self.network.stations if self.rendering.description.status else []:
             printed = [output_of(words, station.netns) for words in self.rendering.status_commands(station)]
