@@ -31,7 +31,7 @@ def description(out_dir: Path) -> dict[str, Any]:
 
 
 def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:
-    """Each of `values`, of an axis or without one of the variants, once: first those of the experiment in its order, then others
+    """Unique `values` of an axis, or of the variants: first those of the experiment in its order, then others
     by name."""
     described = description(out_dir)
     named = described.get("variants", []) if axis is None else described.get("axes", {}).get(axis, [])

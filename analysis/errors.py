@@ -31,7 +31,7 @@ class PlaceError(AnalysisError, OSError):
         return f"{self.filename}: {self.strerror}"
 
     def __reduce__(self) -> tuple[type["PlaceError"], tuple[Path, str, str]]:
-        """From another process it comes as it was."""
+        """Pickle the error for another process."""
         return PlaceError, (Path(self.filename), self.kind, self._remedy)
 
 
@@ -44,5 +44,5 @@ class DiskFullError(AnalysisError):
         self.path = path
 
     def __reduce__(self) -> tuple[type["DiskFullError"], tuple[Path]]:
-        """From another process it comes as it was, without the caller's command."""
+        """Pickle the error for another process, without the caller's command."""
         return DiskFullError, (self.path,)

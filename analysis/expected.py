@@ -25,7 +25,7 @@ class ExpectedError(AnalysisError):
 
 @dataclass(frozen=True)
 class Curve:
-    """Throughput over a static chain: `values[hops]` in whatever unit the answer shall have; `source` says where it is from."""
+    """Throughput over a static chain: `values[hops]` in any unit, which results then have; `source` names its origin."""
 
     values: Mapping[int, float]
     source: str

@@ -71,7 +71,7 @@ def write_atomic(path: Path, content: str) -> None:
 def plain_file(path: Path, *, links: bool = False, beneath: Path | None = None) -> BinaryIO:
     """The opened bytes of a plain file. PlaceError for a pipe or a device, and, unless `links` are followed, for a link as one of
     the names below `beneath` (the folder of the file's run; of a file in no run its own folder). The open file is checked, so
-    that nobody can exchange it after the check."""
+    that it cannot be exchanged after the check."""
     try:
         descriptor = os.open(path, READ) if links else _opened_beneath(path, beneath)
     except OSError as problem:

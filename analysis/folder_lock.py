@@ -1,4 +1,4 @@
-"""The lock of a folder that one process of ours writes at a time: a run, a campaign, `manet serve`."""
+"""The lock of a folder that one of our processes writes at a time: a run, a campaign, `manet serve`."""
 
 import fcntl
 import os

@@ -39,7 +39,8 @@ _known: ContextVar[Mapping[Path, FoundRuns]] = ContextVar("known", default={})  
 
 @contextmanager
 def known(out_dir: Path, found: FoundRuns) -> Iterator[None]:
-    """In this block the runs below `out_dir` are `found`: a report checks each file once, and its figures take the same runs."""
+    """Within the block the runs below `out_dir` are `found`: a report checks each file once, and its figures use the same
+    runs."""
     token = _known.set({**_known.get(), out_dir: found})
     try:
         yield
@@ -94,7 +95,7 @@ def changed(run_dir: Path, since_ns: int | None = None) -> str | None:
 
 
 def misplaced(run_dir: Path) -> str | None:
-    """As `exclusion_reason`, without the manifest."""
+    """Like `exclusion_reason`, but without a look at the manifest."""
     match = SEED.fullmatch(run_dir.name)
     if match is None:
         return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"

@@ -44,7 +44,7 @@ class KeptRow:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What is known of a run: its scenario and seed."""
+        """The key of a run: its scenario and seed."""
         return self.scenario, self.seed
 
     @property

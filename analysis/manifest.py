@@ -89,7 +89,7 @@ def difference(run_dir: Path) -> str | None:
 
 
 def changed_since(run_dir: Path, since_ns: int) -> str | None:
-    """As `difference`, for a run that agreed at this time (CLOCK_REALTIME): a file that has its size and was not touched later
+    """Like `difference`, for a run that agreed at this time (CLOCK_REALTIME): a file that has its size and was not touched later
     (ctime) is not read."""
     try:
         files, dropped = _read(run_dir)

@@ -46,7 +46,7 @@ def _grid(snapshot: Snapshot) -> list[str]:
 
 
 def _write(row: list[str], column: int, text: str) -> None:
-    """At the column, or the nearest place with a blank on both sides; `*` if there is none."""
+    """Write at the column, or the nearest place with a blank on both sides; `*` if there is none."""
     size = len(text)
 
     def free(start: int) -> bool:

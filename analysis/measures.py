@@ -114,7 +114,7 @@ def measure_datagrams(
 
 
 def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Schedule | None:
-    """When the flow's datagrams were written; None if its generator has not reported."""
+    """The schedule of the flow's datagrams; None if its generator has not reported."""
     counts = report.content.get("end", {}).get("sum_sent", {}) if report else {}
     if report is None or report.first_try_s is None or "refused" not in counts:
         return None
@@ -123,7 +123,7 @@ def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Sc
 
 
 def datagrams_of_nothing(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
-    """For a flow of which no datagram left its station: what was written in the window is lost."""
+    """Metrics of a flow of which no datagram left its station: those written in the window are lost."""
     begin_s, end_s = run.window_s(flow)
     schedule = schedule_of(run, flow, report)
     sent = 0

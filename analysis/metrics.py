@@ -160,7 +160,7 @@ def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
 
 
 def _remark(flow: Flow, report: IperfReport) -> str:
-    """Of a flow that carried nothing: one line, since a verdict does not say so (docs/verdict.md)."""
+    """One line about a flow that carried nothing, which a verdict does not report (docs/verdict.md)."""
     happened = "sent no datagram over its radio" if flow.protocol == "udp" else "never connected"
     reason = f" ({report.remark})" if report.remark else ""
     return f"{flow.name} from {flow.source} to {flow.target} {happened}{reason}; its rates are 0"
@@ -177,7 +177,7 @@ def _gateways(run: RunDirectory, flow: Flow, found: list[Check]) -> list[str]:
 
 
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
-    """For a flow without a path for its whole duration: no connection or datagram, hence zeros, and nothing to check."""
+    """Metrics of a flow without a path for its whole duration: no connection or datagram, hence zeros and no check."""
     window_s = run.window_s(flow)
     entry: dict[str, Any] = {"window_s": list(window_s)}
     entry["start_ns"] = start_ns = _first_try_ns(report)
@@ -194,7 +194,7 @@ def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict
 
 
 def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict[str, Any]:
-    """For a flow whose kind has no connection: only its report has figures."""
+    """Metrics of a flow whose kind has no connection: those of its report."""
     if report is None:
         return {}
     entry = {"start_ns": _first_try_ns(report), "window_s": list(run.window_s(flow))}
@@ -202,7 +202,7 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
 
 
 def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
-    """For a flow with any number of connections, whose report has the time of its start."""
+    """Metrics of a flow with any number of connections, whose report has the time of its start."""
     entry = _reported(run, flow, report)
     if report is not None and flow.protocol is None and entry["start_ns"] is not None:
         return entry | _of_opened(run, flow, entry, found)
@@ -218,7 +218,7 @@ def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: l
 
 
 def _of_opened(run: RunDirectory, flow: Flow, entry: dict[str, Any], found: list[Check]) -> dict[str, Any]:
-    """For a flow that opened whatever its program did, between its start and the end of its window."""
+    """Metrics of all connections that the program of the flow opened, between its start and the end of its window."""
     begin_ns, end_ns = (entry["start_ns"] + round(edge_s * NS_PER_S) for edge_s in entry["window_s"])
     figures = MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
     figures |= movement_metrics(run, flow, begin_ns, end_ns, figures.get("acked_bps"))

@@ -51,7 +51,7 @@ class Direction(NamedTuple):
     datagrams: list[pl.DataFrame]
 
     def acked_bps(self, begin_ns: int, end_ns: int) -> float:
-        """Of TCP."""
+        """Rate of acknowledged bytes over all TCP connections (bit/s)."""
         return sum(sent.acked.rise(begin_ns, end_ns) for sent, _ in self.tcp) * 8 * NS_PER_S / (end_ns - begin_ns)
 
     def delivered_bps(self, begin_ns: int, end_ns: int) -> float:
@@ -66,7 +66,7 @@ class Direction(NamedTuple):
         return sum(int(mask.sum()) for mask, _ in inside), sum(int((mask & repeated).sum()) for mask, repeated in inside)
 
     def rtts_ns(self, begin_ns: int, end_ns: int) -> np.ndarray:
-        """As `round_trip_times_ns`."""
+        """See `round_trip_times_ns`."""
         samples = [round_trip_times_ns(sent, begin_ns, end_ns) for sent, _ in self.tcp]
         return np.concatenate(samples) if samples else np.empty(0, dtype=np.int64)
 
@@ -107,8 +107,8 @@ def measure_opened(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, fo
 
 
 def opened_by(run: RunDirectory, flow: Flow, found: list[Check]) -> list[Opened]:
-    """The connections of the flow in the order of their beginning. If another command runs between the same stations, those on a
-    port of neither belong to nobody; a check says so, which is no contradiction of the run's sources."""
+    """The connections of the flow in the order of their beginning. If another command runs between the same stations, those on
+    neither port belong to no flow; a check reports it, which is no contradiction of the run's sources."""
     captures = [_between(run, flow, node) for node in (flow.source, flow.target)]
     begin_ns = round((run.report(flow).first_try_s or 0) * NS_PER_S)
     own, others = _ports(run, flow), [other for other in run.flows if other.name != flow.name and _same_ends(flow, other)]

@@ -99,7 +99,7 @@ def pairs(
 
 
 def _place(each: Answered, axes: Sequence[str]) -> tuple[str, tuple[str, ...], str, str, str]:
-    """Of a question: the key compared, the values of the others, both values of the key, and the metric."""
+    """The place of a question: the key compared, the values of the others, both values of the key, and the metric."""
     key, cell = each.asked.question.key, each.asked.compared
     assert isinstance(each.asked.base, dict)
     where = tuple(str(cell.get(name, "")) for name in (*axes, VARIANT) if name != key)

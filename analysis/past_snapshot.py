@@ -27,7 +27,7 @@ OLD_S = 1.0  # the age of a packet is printed from here on
 
 
 def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
-    """At `at_s` seconds after the start of the traffic, as in `manet story`; after the medium's start if no flow ever sent.
+    """The snapshot `at_s` seconds after the start of the traffic, as in `manet story`; after the medium's start if no flow sent.
     None: the middle of the time in which all flows send, or the medium's start if none did."""
     middle = "" if at_s is not None or run.begun_ns is None else ", its middle"
     at_s = _middle_s(run) if at_s is None else at_s
@@ -51,7 +51,8 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
 
 
 def of_movement(made: Trace, at_s: float, range_m: float) -> Snapshot:
-    """At `at_s` (s, 0 or more) on the file's own clock, without routes and flows. RunFileError for a time after its end."""
+    """The snapshot at `at_s` (s, 0 or more) on the file's own clock, without routes and flows. RunFileError for a time after its
+    end."""
     end_s = connectivity.end_of(made)
     if at_s > end_s:
         raise RunFileError(f"{made.name}: {at_s:g} s is after the movement's end; give a time of 0 to {_inwards(end_s):.1f} s")

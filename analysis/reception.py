@@ -44,7 +44,7 @@ def _answer(question: str) -> str:
 
 
 def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
-    """The same for a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
+    """The ranges of a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
     if any(key in station for station in medium.get("stations", ()) for key in OF_A_STATION):
         return None
     radio = radio_of(medium)
@@ -62,5 +62,5 @@ def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:
-    """The same for a run; None also if stations changed power or antenna during it."""
+    """The ranges of a run; None also if stations changed power or antenna during it."""
     return None if (directory / CHANGES).exists() else range_of(medium, which)

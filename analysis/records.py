@@ -1,5 +1,5 @@
-"""run.json, campaign.json and experiment.json as their readers need them. A hand may have edited them: the first value of another
-type is named with its file and the remedy.
+"""run.json, campaign.json and experiment.json as their readers need them. The files may have been edited; the first value of a
+wrong type is reported with its file and the remedy.
 
 The models have the keys that some reader uses (formats/results.md, formats/answers.md). A key may be missing, as in the records
 of older versions and of runs that ended early.

@@ -29,7 +29,8 @@ USAGE = "routing/usage.json"
 
 @dataclass(frozen=True)
 class RoutingCost:
-    """Of one run. Times in s, None if no datagram arrived; processor time and memory are None without daemons (batman-adv)."""
+    """Routing cost of one run. Times in s, None if no datagram arrived; processor time and memory are None without daemons
+    (batman-adv)."""
 
     traffic_s: float | None  # from the start of the daemons to that of the traffic
     first_s: float | None  # from the start of the daemons to the first datagram that arrives
@@ -103,8 +104,8 @@ def _datagrams(run: RunDirectory, flow: Flow) -> list[_Datagram]:
 
 
 def _waits(profile: Profile, datagrams: list[_Datagram]) -> list[tuple[float, bool]]:
-    """Of each change to another path: time until a datagram arrives that was written after it, and True; or until the next change
-    or the end, and False. (One that was on its way may arrive without another path.)"""
+    """For each change to another path: time until a datagram arrives that was written after it, and True; or until the next
+    change or the end, and False. (One that was on its way may arrive without another path.)"""
     changes = [(float(profile.times_s[span]), bool(path)) for span, path in profile.paths]
     ends_s = [at_s for at_s, _ in changes[1:]] + [float(profile.times_s[-1])]
     waits = []

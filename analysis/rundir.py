@@ -125,7 +125,7 @@ class RunDirectory:
 
     @cached_property
     def begun_ns(self) -> int | None:
-        """The same; None if no flow ever sent a packet, as in a session of the prompt.
+        """Start of the traffic (ns); None if no flow sent anything.
 
         From run.json. Older runs have no entry there: then from events.csv (late by the duration of an event, ms), or from the
         first packet of the first flow (late by the setup of iperf3, a round trip and more).

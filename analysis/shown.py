@@ -23,7 +23,7 @@ def kinds_in(results: Results) -> list[str]:
 
 
 def shown_of(results: Results, kind_name: str) -> list[Shown]:
-    """What to print of the flows of a kind: `metric` and `of` are metrics of the summary. At least one, measured or not."""
+    """Metrics to print for the flows of a kind: `metric` and `of` are metrics of the summary. At least one, measured or not."""
     kind = kind_named(kind_name)
 
     def column(metric: str) -> str:

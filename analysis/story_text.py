@@ -59,7 +59,7 @@ def _summary_line(story: Story, sent: Transmission) -> str:
 
 
 def outcome(story: Story, sent: Transmission) -> str:
-    """What became of a transmission, in words: received or dropped, by which station, when; its hops, ACK and lost frames."""
+    """The fate of a transmission as text: received or dropped, by which station, when; its hops, ACK and lost frames."""
     journey = sent.journey
     hops = sum(step.kind in (SENT, FORWARDED) for step in journey.steps if step.air or journey.received)
     fates = Counter(fate or "unfinished" for fate in journey.fates_of_attempts)

@@ -100,7 +100,7 @@ class Experiment:
 
     @classmethod
     def of(cls, definition: Any, out_dir: Path) -> "Experiment":
-        """From a mapping, an object with these attributes or, for None, `out_dir`/experiment.json."""
+        """Build it from a mapping, an object with these attributes or, for None, `out_dir`/experiment.json."""
         raw = _as_mapping(definition, out_dir)
         return cls(
             raw.get("name", out_dir.name),
@@ -170,7 +170,7 @@ def standing(run: Mapping[str, Any]) -> str:
 
 
 def ending(run: Mapping[str, Any]) -> str:
-    """The same, but a run that failed or was interrupted is called so, unless its host was too loaded for it."""
+    """Like `standing`, but `failed` or `interrupted` for a run that ended so, unless its host was too loaded."""
     return run["status"] if run["status"] in ("failed", "interrupted") and not run["host_late"] else standing(run)
 
 

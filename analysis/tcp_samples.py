@@ -61,7 +61,7 @@ def of_connection(rows: pl.DataFrame, station: str, connection: Connection) -> p
 
 
 def stand_bys(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
-    """From each `stand-by` to the next `repair`, both in ns of CLOCK_REALTIME; None for one that never ended."""
+    """Intervals from each `stand-by` to the next `repair`, both in ns of CLOCK_REALTIME; None for one that never ended."""
     found: list[tuple[int, int | None]] = []
     since = None
     for t_ns, event in rows.select("t_ns", "event").iter_rows():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from manet_testbed.lab import Scenario as Scenario
     from manet_testbed.lab import mean_and_interval as mean_and_interval
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 # `from manet_testbed import *` takes these alone: LAB needs the libraries of the testbed.
 __all__ = [
     "CommandFailed",

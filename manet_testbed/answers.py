@@ -29,7 +29,7 @@ class Ping:
 
     @classmethod
     def parse(cls, count: int, stdout: str, stderr: str, command: str) -> Self:
-        """From the output of `ping -c <count>`. Without a route all are lost; any other failure raises MeshError."""
+        """Parse the output of `ping -c <count>`. Without a route all are lost; any other failure raises MeshError."""
         counts = _COUNTS.search(stdout)
         if counts is None or int(counts[1]) == 0:
             if _UNREACHABLE.search(stdout + stderr):
@@ -52,12 +52,12 @@ class Throughput:
 
     @property
     def kbps(self) -> float:
-        """What the receiver got, kbit/s."""
+        """Rate that arrived at the receiver, kbit/s."""
         return self.received_bps / 1000
 
     @classmethod
     def parse(cls, text: str, command: str) -> Self:
-        """From the report of `iperf3 --json`. Raises MeshError if the test failed."""
+        """Parse the report of `iperf3 --json`. Raises MeshError if the test failed."""
         try:
             report = json.loads(text)
         except ValueError:
@@ -89,7 +89,7 @@ class Route:
 
     @classmethod
     def parse(cls, row: dict[str, Any]) -> Self:
-        """From a row of `ip -json route show`. A route of several paths has those of `raw` only."""
+        """Parse a row of `ip -json route show`. The paths of a multipath route are in `raw` only."""
         protocol, kind = str(row.get("protocol", "boot")), row.get("type", "unicast")
         return cls(row["dst"], row.get("gateway"), row.get("dev"), row.get("metric", 0), protocol, kind, row)
 

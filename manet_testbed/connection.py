@@ -43,7 +43,7 @@ class Connection:
                 self._process.stdin.flush()
 
     def wait_until_ready(self) -> dict[str, Any]:
-        """The run's first message. Raises MeshError if it does not come that far."""
+        """Wait for the run's first message. Raises MeshError if it ends before."""
         assert self._process.stdout is not None
         messages.is_readable(self._socket.fileno(), self._process.stdout.fileno())
         received = messages.receive(self._socket)
@@ -52,7 +52,8 @@ class Connection:
         return received[0]
 
     def request(self, op: str, arguments: dict[str, Any], descriptors: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
-        """One request; its answer, and the descriptors that came with it. Raises MeshError if the run refuses or has ended."""
+        """Send a request; returns its answer and the descriptors that came with it. Raises MeshError if the run refuses or has
+        ended."""
         with self._lock:
             self._number += 1
             try:
@@ -108,7 +109,7 @@ class Connection:
         return KINDS.get(self._end["kind"], MeshError)(error)
 
     def _let_go(self) -> None:
-        """From here on the run ends by itself, whatever happens to this process."""
+        """Let the run end by itself from now on, even if this process dies."""
         self._socket.close()
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):

@@ -18,7 +18,7 @@ MARK = b"m"
 
 def send(connection: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
     """Send one message; the other end judges numbers that are not finite. Raises OSError if it has closed, ValueError or
-    TypeError for what JSON has no word for."""
+    TypeError for values that JSON cannot express."""
     with os.fdopen(os.memfd_create("message", os.MFD_CLOEXEC), "wb") as file:
         file.write(json.dumps(message).encode())
         file.flush()

@@ -86,7 +86,7 @@ class Process:
 
     def read_until_end(self, outputs: tuple[bytearray, bytearray], timeout: float | None) -> bool:
         """Add all that the command prints to pipes until it ends to `outputs`; False after `timeout` seconds. Raises MeshError
-        for more than MAX_OUTPUT_BYTES. Programs that it leaves behind may print on, which nobody sees."""
+        for more than MAX_OUTPUT_BYTES. Later output of programs that it leaves behind is not read."""
         pipes = {pipe.fileno(): (pipe, found) for pipe, found in zip((self.stdout, self.stderr), outputs, strict=True) if pipe}
         poll, deadline = select.poll(), math.inf if timeout is None else time.monotonic() + timeout
         for descriptor in (self._pidfd, *pipes):

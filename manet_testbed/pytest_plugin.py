@@ -36,23 +36,23 @@ class Meshes:
         self.up: dict[Mesh, set[str]] = {}  # the verdicts that tests have reported
 
     def chain(self, stations: int, **keys: Any) -> Mesh:
-        """As Mesh.chain."""
+        """See Mesh.chain."""
         return self._enter(Mesh.chain(stations, **self._with_folder(keys)))
 
     def grid(self, rows: int, columns: int, **keys: Any) -> Mesh:
-        """As Mesh.grid."""
+        """See Mesh.grid."""
         return self._enter(Mesh.grid(rows, columns, **self._with_folder(keys)))
 
     def random(self, stations: int, *, area: tuple[float, float], **keys: Any) -> Mesh:
-        """As Mesh.random."""
+        """See Mesh.random."""
         return self._enter(Mesh.random(stations, area=area, **self._with_folder(keys)))
 
     def of(self, **keys: Any) -> Mesh:
-        """As Mesh.of."""
+        """See Mesh.of."""
         return self._enter(Mesh.of(**self._with_folder(keys)))
 
     def from_toml(self, path: Path | str, **overrides: Any) -> Mesh:
-        """As Mesh.from_toml."""
+        """See Mesh.from_toml."""
         return self._enter(Mesh.from_toml(path, **self._with_folder(overrides)))
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ def mesh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Meshes]:
 
 @pytest.fixture(scope="module")
 def mesh_module(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Meshes]:
-    """As `mesh`, for a mesh that all tests of a module share."""
+    """Like `mesh`, for a mesh that all tests of a module share."""
     yield from _factory(request, tmp_path_factory.mktemp(request.node.name.replace("/", "_").removesuffix(".py")))
 
 

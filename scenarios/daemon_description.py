@@ -1,6 +1,6 @@
 """The description of a third-party routing daemon: a TOML file, one of routing/third-party or the user's own.
 
-docs/own-routing-daemon.md has the keys. Everything is checked here, when the file is read: names, limits and every placeholder.
+docs/extend.md has the keys. Everything is checked here, when the file is read: names, limits and every placeholder.
 testbed/stages/routing/shared/described.py starts what it describes. The commands run as root in the stations, as those of a
 flow do: a description is trusted like a program.
 """
@@ -72,7 +72,7 @@ _WORD, _GROUP = TypeAdapter[str](Word, config=_STRICT), TypeAdapter[tuple[str, .
 
 
 def _word_or_group(value: object) -> str | tuple[str, ...]:
-    """By the form of the value, so that an error is about that form."""
+    """Select the type by the form of the value, so that an error concerns that form."""
     return _GROUP.validate_python(value) if isinstance(value, list | tuple) else _WORD.validate_python(value)
 
 
@@ -142,7 +142,7 @@ class Option(BaseModel):
         return Annotated[float if isinstance(default, float) else Whole, bounds], default
 
     def text(self, value: Any) -> Any:
-        """The value as a template gets it."""
+        """The value as inserted into a template."""
         return self.written[_word(value)] if self.written else value
 
 
@@ -200,7 +200,7 @@ class Settle(BaseModel):
 
 
 class Module(BaseModel):
-    """A kernel module: loaded before there are stations, or anew for each run when the radios exist."""
+    """A kernel module: loaded once, before there are stations, or for each run when the radios exist."""
 
     model_config = STRICT
     name: Annotated[str, _pattern(_MODULE, "use the module's name, as lsmod shows it")]

@@ -182,7 +182,7 @@ def command_names(events: Collection[Event]) -> dict[int, str]:
 
 
 def fields_of(words: Sequence[str]) -> list[str]:
-    """The fields of the words of a command, as of str.format. KeyProblem for braces that are none."""
+    """The fields of the words of a command, as of str.format. KeyProblem for malformed braces."""
     found = []
     for word in words:
         try:

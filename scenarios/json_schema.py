@@ -94,7 +94,7 @@ def _short(whole: Json, name: Json, tables: list[Json]) -> Json:
 
 
 def _overrides() -> Json:
-    """The keys of a radio profile, none of which is needed; numbers are in the units of their names."""
+    """The keys of a radio profile, none of which is required; numbers are in the units of their names."""
     radio = copy.deepcopy(owned.schema("radio"))
     simple = {key: value for key, value in radio["properties"].items() if value.get("type") not in ("array", "object")}
     for value in simple.values():

@@ -75,7 +75,7 @@ class Keys:
         return (place.path if place else self.document.path).parent
 
     def path_remedy(self, by_set: bool) -> str:
-        """The folder to which a relative path refers, in words of an error; `by_set`: `--set` gave the path."""
+        """The folder to which a relative path refers, as part of an error; `by_set`: `--set` gave the path."""
         if not self.document.places:
             return f"relative to the current folder, {Path().resolve()}"
         return "relative to where you are, or to the scenario's file" if by_set else "relative to this file"

@@ -1,4 +1,4 @@
-"""Events that are asked for while a network runs: at a prompt, in a view, by a script, by a test process."""
+"""Events requested while a network runs: at a prompt, in a view, by a script, by a test process."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -157,7 +157,7 @@ class Replay(Movement):
 
     @property
     def with_traffic(self) -> bool:
-        """As `at` says."""
+        """Whether the movement starts with the traffic."""
         return self.at == "traffic"
 
     @property

@@ -35,7 +35,7 @@ class Change:
 
     @classmethod
     def of_setting(cls, setting: str) -> Self:
-        """Of `key=value` after `--set`."""
+        """Parse `key=value` after `--set`."""
         key, equals, written = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {shortened(setting)}: is not key=value; write for example --set hops=3")

@@ -37,7 +37,7 @@ Fields = dict[str, tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class OneOf:
-    """In a key's annotation: its allowed names."""
+    """Annotation of a key: its allowed names."""
 
     names: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Templates of a daemon's description: text with placeholders such as `{address}` (docs/own-routing-daemon.md).
+"""Templates of a daemon's description: text with placeholders such as `{address}` (docs/extend.md).
 
 A placeholder is a name in braces without blanks, with a format after a colon or without: `{hello_interval:.2f}`. All other braces
 are text, as configuration files have many; `{{address}}` is the text `{address}`. A line or group of words that names one of

@@ -76,7 +76,7 @@ def as_whole(value: object) -> object:
 
 @dataclass(frozen=True)
 class Unit:
-    """In a key's annotation: the unit of its bare numbers."""
+    """Annotation of a key: the unit of its bare numbers."""
 
     name: str
 

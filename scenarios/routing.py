@@ -133,7 +133,7 @@ class NoRouting(Plain):
 
 
 class OwnDaemon(Protocol):
-    """Options that are not given follow from others where the daemon says so."""
+    """One of our daemons; its schema may derive omitted options from others."""
 
     @model_validator(mode="after")
     def _derived(self) -> Self:

@@ -297,11 +297,11 @@ class Scenario(BaseModel):
         return max(map(min, ends, stops), default=self.warmup + self.duration)
 
     def warmup_of(self, flow: Flow) -> float:
-        """How long a flow sends before it is measured."""
+        """The time for which a flow sends before it is measured."""
         return self.warmup if flow.warmup is None else flow.warmup
 
     def seconds_of(self, flow: Flow) -> float:
-        """How long a flow sends."""
+        """The time for which a flow sends."""
         return (self.traffic_seconds() if flow.stop is None else flow.stop) - flow.start
 
     def ip_of(self, flow: Flow) -> int:
@@ -488,7 +488,8 @@ class Scenario(BaseModel):
                         raise KeyProblem((*base, index, key), self.no_such(name, hosts=base == ("flows",)))
 
     def _check_ports(self) -> None:
-        """A flow would take another's server for its own. Every flow has a port of its own at its target, whether used or not."""
+        """Refuse flows that would share a server's port at their target. Every flow has a port of its own at its target, whether
+        used or not."""
         taken = {(flow.target, FIRST_PORT + index): index for index, flow in enumerate(self.flows)}
         for index, flow in enumerate(self.flows):
             key, port = flow.chosen_port or ("", FIRST_PORT + index)
@@ -565,7 +566,7 @@ class Scenario(BaseModel):
                     raise KeyProblem(("wires", index, "host"), text)
 
     def _check_hops(self) -> None:
-        """TCP-AP needs the length of the path; without it, it would be NewReno."""
+        """Refuse TCP-AP without the length of the path: it would be NewReno."""
         protocol = self.routing.protocol
         by_the_kernel = self.stations == "hwsim" and self.hwsim.mode == "mesh"
         for index, flow in enumerate(self.flows):
@@ -581,7 +582,8 @@ class Scenario(BaseModel):
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _check_error_notices(self) -> None:
-        """Of the protocols only our DSR has Route Errors that go to the source of the packet."""
+        """Refuse a TCP that follows Route Errors with any protocol but our DSR, whose Route Errors go to the source of the
+        packet."""
         protocol = self.routing.protocol
         for index, flow in enumerate(self.flows):
             if flow.has_tcp and self.tcp_of(flow).wants_error_notices and protocol != "dsr":
@@ -590,7 +592,7 @@ class Scenario(BaseModel):
                 raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _check_ipv6(self) -> None:
-        """Refuse IPv6 without routes for it, and flows over IPv6 with what knows IPv4 alone."""
+        """Refuse IPv6 without routes for it, and flows over IPv6 with parts that support IPv4 only."""
         if self.ipv6 and not self.routing.ROUTES_IPV6:
             text = f'routing "{self.routing.protocol}" routes IPv4 only; take {", ".join(routing_of_ipv6())}, or leave ipv6 out'
             if self.routing.DESCRIPTION is not None:

@@ -72,7 +72,7 @@ class Tcp:
 
     @property
     def in_full(self) -> str:
-        """The same with every parameter written out, for records."""
+        """The TCP with every parameter written out, for records."""
         return self._text(in_full=True)
 
     def _text(self, in_full: bool) -> str:

@@ -2,7 +2,7 @@
 
 import sys
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # mininet.node imports distutils to compare a version number. If setuptools has replaced distutils, that imports all of it:
 # a third of the start time of a run's own process.

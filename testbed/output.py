@@ -67,7 +67,7 @@ class Output:
             self._raw.flush()
 
     def untranslated(self) -> "Output":
-        """The same stream for texts that are as they should be."""
+        """This stream for texts that need no translation of control characters."""
         return Output(self._raw, quiet=self._quiet, translate=str)
 
     def __getattr__(self, name: str) -> Any:
@@ -97,7 +97,7 @@ def guarded() -> Iterator[None]:
 
 
 def let_go() -> None:
-    """Lose what standard output still holds: at the end of the process it would be tried, and fail, again."""
+    """Drop unwritten standard output: at the end of the process its writing would be tried, and fail, again."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -30,7 +30,7 @@ def pages() -> list[str]:
     names = listed or [
         str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]
     ]
-    return [name for name in names if name not in ("CHANGELOG.md", "docs/validation.md") and commands_of(name)]
+    return [name for name in names if name not in ("CHANGELOG.md", "docs/archive/validation.md") and commands_of(name)]
 
 
 def commands_of(page: str) -> list[list[str]]:

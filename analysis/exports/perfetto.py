@@ -60,7 +60,7 @@ def _write(run: RunDirectory, file: IO[bytes]) -> None:
 
 
 def lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
-    """Slices on as few tracks as possible, of which none overlap on one: a track shows nested slices only."""
+    """Distribute slices over as few tracks as possible, without overlaps: a track shows nested slices only."""
     found: list[list[Slice]] = []
     free: list[tuple[int, int]] = []  # end of the last slice of a lane, number of the lane
     for one in sorted(slices, key=lambda one: (one.begin_ns, one.end_ns)):

@@ -29,7 +29,7 @@ def rendered(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def chart(series: Series, newest: str) -> dict[str, Any]:
-    """What the template draws of a series: the line and a point per night with its words, in px. `newest`: the history's last
+    """Shapes of a series for the template: the line, and a point per night with its text, in px. `newest`: the history's last
     night, in which the series' part may not have run."""
     nights = series.nights[-SHOWN_NIGHTS:]
     values = [night.value for night in nights]

@@ -75,7 +75,7 @@ def append(history: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def accept(history: Path, metrics: Iterable[str]) -> int:
-    """Make the newest night of these metrics the begin of their series; how many rows that were."""
+    """Make the newest night of these metrics the start of their series; returns the number of its rows."""
     wanted = set(metrics)
     with locked(history):
         rows = read(history).to_pylist()
@@ -131,7 +131,7 @@ def _night(rows: list[Mapping[str, Any]]) -> Night:
 
 @contextmanager
 def locked(history: Path) -> Iterator[None]:
-    """The history for this process alone until the block ends; waits for that."""
+    """Lock the history for this process until the block ends; waits for another holder."""
     history.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(history / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -98,11 +98,11 @@ class Answers(BaseModel):
 
     @property
     def confidence(self) -> float:
-        """The lowest of the answers' intervals, which all of them have at least."""
+        """The lowest confidence of the answers' intervals, which each of them has at least."""
         return min((each.confidence for each in self.answers), default=0.95)
 
     def timed(self, pace: float | None) -> "Answers":
-        """With the wall time of each answer at `pace` emulated seconds a second, where the file gives none."""
+        """These answers with the wall time of each at `pace` emulated seconds a second, where the file gives none."""
         if pace is None:
             return self
         timed = [

@@ -59,7 +59,7 @@ class Check:
 @dataclass(frozen=True)
 class ExperimentPart:
     """An experiment on the page. `problem` says what could not be made; `verdict` is one word, `verdict_line` its meaning.
-    `resume`: the command that does what is missing, empty if nothing is; `made_by`: the command that made the results."""
+    `resume`: the command that adds the missing runs, empty if none is missing; `made_by`: the command that made the results."""
 
     anchor: str
     name: str

@@ -66,7 +66,7 @@ def merge(out_dir: Path) -> None:
 
 
 def write(results: Results, since: datetime) -> None:
-    """Make both tables again from the runs of the folder. Pending rows made before `since`, when the runs were looked for, are in
+    """Regenerate both tables from the runs of the folder. Pending rows made before `since`, when the runs were looked for, are in
     them or gone; later ones are kept."""
     out_dir, axes, name = results.directory, results.experiment.axes, results.experiment.name
     rows = [row_of(row, out_dir, name, axes) for row in results.rows]
@@ -82,7 +82,7 @@ def write(results: Results, since: datetime) -> None:
 
 
 def _fits(row: dict[str, Any]) -> bool:
-    """Whether the store can hold the row: a run.json edited by hand may have values of other types."""
+    """Whether the store can hold the row: an edited run.json may have values of other types."""
     try:
         schema.table_of([row], schema.RUNS)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
@@ -131,7 +131,7 @@ def is_store(folder: Path) -> bool:
 
 
 def _replace(out_dir: Path, tables: list[pa.Table], parts: list[Path]) -> None:
-    """The whole file with the newest row of each run; then the parts go."""
+    """Write the whole file with the newest row of each run, then remove the parts."""
     _write(out_dir / NAMES[schema.RUNS], _newest(_joined(tables, schema.RUNS, out_dir)))
     for part in parts:
         part.unlink(missing_ok=True)
@@ -235,7 +235,7 @@ def _time_of(part: Path) -> int:
 
 
 def _put_aside(out_dir: Path) -> list[Path]:
-    """The runs in `void/` whose run.json no hand has spoilt."""
+    """The runs in `void/` with an intact run.json."""
     found = sorted(out_dir.glob(f"*/{ASIDE}/*/{records.RUN}"))
     return [path.parent for path in found if records.wrong_value(records.RUN, read_object(path)) is None]
 

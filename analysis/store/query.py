@@ -61,7 +61,7 @@ def _bounded(reader: pa.RecordBatchReader | None) -> pa.Table:
 
 
 def tables_of(folders: list[Path], histories: Iterable[Path] = ()) -> dict[str, pa.Table]:
-    """Each table of a query by its name."""
+    """The tables of a query by name."""
     runs = {folder: read(folder) for folder in folders}
     flows = [read(folder, schema.FLOWS) for folder in folders if (folder / NAMES[schema.FLOWS]).is_file()]
     tables = {RUNS: schema.joined(list(runs.values()), schema.RUNS), FLOWS: schema.joined(flows, schema.FLOWS)}

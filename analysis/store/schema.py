@@ -75,7 +75,7 @@ GROUPS = {
 
 
 class ForeignFile(ValueError):
-    """A table that is no result store; the text says why."""
+    """A table that is no result store; the text has the reason."""
 
 
 def axis_column(axis: str, form: str = RUNS) -> str:

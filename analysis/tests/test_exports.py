@@ -77,7 +77,7 @@ def test_the_csv_of_a_run_has_a_row_for_each_step_and_sample(tmp_path):
 
 def test_a_flent_file_has_what_its_reader_requires(tmp_path):
     """Version 4: series as long as x_values; every raw value has a time; TIME, T0 and NAME are there. (Flent 2.3.0's own reader
-    was run by hand, docs/validation.md; the project does not depend on it.)"""
+    was run by hand, docs/archive/validation.md; the project does not depend on it.)"""
     flent.write(RunDirectory(FIXTURE), tmp_path / "run.flent.gz")
     data = json.loads(gzip.decompress((tmp_path / "run.flent.gz").read_bytes()))
     assert data["version"] == 4

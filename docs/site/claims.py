@@ -19,6 +19,7 @@ HEAD = """# Claims, met and not
 
 Counted from the rows of [docs/validation.md](../docs/validation.md), which have command, measurement and reference of each claim.
 A row counts as *met* if its last column is "yes" alone; with any further word it is *met in part*.
+Earlier measurements: [archive](../docs/archive/validation.md).
 """
 
 

@@ -30,7 +30,7 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """What a parser takes, except for --help and the names of its actions."""
+    """Options and arguments of a parser, except for --help and the names of its actions."""
     skipped = (argparse._HelpAction, argparse._SubParsersAction)
     return (action for action in parser._actions if not isinstance(action, skipped) and action.help != argparse.SUPPRESS)
 

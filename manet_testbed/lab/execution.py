@@ -63,8 +63,8 @@ class Runnable:
         self, *, seeds: int | None = None, out: Path | str | None = None, jobs: int | None = None, resume: bool = False,
         progress: Callback | None = None, allow_internet: bool = False, kernel: str | None = None,
     ) -> Results:  # fmt: skip
-        """As `run`, in a thread: other tasks go on, and `progress` is called in the event loop. Cancelling the task ends the runs
-        in order before CancelledError is raised."""
+        """Like `run`, in a thread: other tasks continue, and `progress` is called in the event loop. Cancelling the task ends
+        the runs in order before CancelledError is raised."""
         loop, stop = asyncio.get_running_loop(), threading.Event()
         request = _request(self, seeds, out, jobs, resume, allow_internet, kernel, stop)
         callback = None if progress is None else lambda step: loop.call_soon_threadsafe(progress, step)

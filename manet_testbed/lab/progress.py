@@ -48,7 +48,7 @@ class CalledBack(Reporter):
         self._one = threading.Lock()
 
     def stage(self, name: str, stage: str, fraction: float | None = None) -> None:
-        """As Reporter."""
+        """See Reporter."""
         super().stage(name, stage, fraction)
         place = (stage, int(PARTS * (fraction or 0.0)))
         if (stage == TRAFFIC or name not in self._seen) and self._seen.get(name) != place:
@@ -56,28 +56,28 @@ class CalledBack(Reporter):
             self._call(name, stage, fraction)
 
     def finished(self, name: str, outcome: str) -> None:
-        """As Reporter."""
+        """See Reporter."""
         super().finished(name, outcome)
         self._seen.pop(name, None)
         self._call(name, outcome, ended=True)
 
     def fewer(self, jobs: int, reason: str) -> None:
-        """As Reporter."""
+        """See Reporter."""
         super().fewer(jobs, reason)
         self._call("", reason)
 
     def rerun(self, work: Work, reason: str) -> None:
-        """As Reporter."""
+        """See Reporter."""
         super().rerun(work, reason)
         self._call("", f"{work.name}: {reason}")
 
     def withdraw(self, names: Iterable[str], reason: str) -> None:
-        """As Reporter."""
+        """See Reporter."""
         super().withdraw(names, reason)
         self._call("", reason)
 
     def note(self, text: str) -> None:
-        """As Reporter."""
+        """See Reporter."""
         super().note(text)
         self._call("", text)
 

@@ -90,7 +90,7 @@ class Run:
 
     @property
     def doubt(self) -> str | None:
-        """Why not to trust the run, in a line; None for a valid one."""
+        """The reasons for doubt in a line; None for a valid run."""
         return doubt(self.directory)
 
     @property

@@ -214,7 +214,7 @@ class Requests:
     # --- the network --------------------------------------------------------------------------------------------------
 
     def do_check(self) -> Answer:
-        """Nothing but the check before each request: whether a daemon has failed."""
+        """Check only whether a daemon has failed, as before each request."""
         return {}, ()
 
     def do_routes(self, station: str, ip: int) -> Answer:
@@ -232,7 +232,7 @@ class Requests:
         return {"verdict": max(verdict, status["verdict"], key=BETTER_FIRST.index), "reasons": reasons}, ()
 
     def do_stop(self) -> Answer:
-        """The end of the network; `serve` returns."""
+        """End the network; `serve` returns."""
         return {}, ()
 
     def _host(self, name: str) -> NamespaceHost:

@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 
 import manet_testbed
+import testbed
 from testbed.programs import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def test_the_version_is_that_of_the_project() -> None:
-    assert PROJECT["project"]["version"] == manet_testbed.__version__
+def test_the_version_is_that_of_the_project_its_changelog_and_its_citation() -> None:
+    version = PROJECT["project"]["version"]
+    assert version == manet_testbed.__version__ == testbed.__version__
+    assert f"## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_it_installs_itself_alone() -> None:

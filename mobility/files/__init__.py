@@ -47,7 +47,7 @@ def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
 
 
 def parse(data: bytes, path: Path, stations: Sequence[str] | None = None) -> Trace:
-    """As `read`, of the content of `path`."""
+    """Like `read`, from `data`, the content of `path`."""
     name = str(path)
     data = _unpacked(data, name)
     parser = _parser_of(data, path)

@@ -32,7 +32,7 @@ _PASSED_OVER = re.compile(r"\$(ns_?|god_?)\s+(initial_node_pos|num_nodes|new_nod
 
 @dataclass(frozen=True)
 class God:
-    """From `time_s` on the shortest path between two stations has `hops` hops (None: no path)."""
+    """A `god` line: from `time_s` on the shortest path between two stations has `hops` hops (None: no path)."""
 
     time_s: float
     ends: tuple[str, str]

@@ -105,7 +105,7 @@ class Command(Kind[CommandKeys]):
     )
 
     def readiness_of(self, keys: CommandKeys) -> Readiness:
-        """By the key `ready_...`."""
+        """The sign of readiness, by the key `ready_...`."""
         if keys.ready_port is not None:
             return Listening(None, keys.ready_port or None, f"correct server or ready_port; {SEE_LOG}")
         if keys.ready_line is not None:
@@ -117,7 +117,7 @@ class Command(Kind[CommandKeys]):
         return {key: words[0] for key, words in keys if isinstance(words, tuple)}
 
     def chosen_port(self, keys: CommandKeys) -> tuple[str, int] | None:
-        """By `ready_port`."""
+        """The port of `ready_port`."""
         return ("ready_port", keys.ready_port) if keys.ready_port else None
 
     def receiver(self, plan: FlowPlan[CommandKeys]) -> Program | None:
@@ -136,7 +136,7 @@ class Command(Kind[CommandKeys]):
         return {name: report.get(name) for name in self.own_metrics}
 
     def remark(self, report: Report) -> str | None:
-        """Of a status other than 0."""
+        """A remark about a status other than 0."""
         status = report.get("exit_status")
         if not status:
             return None

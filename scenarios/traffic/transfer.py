@@ -85,7 +85,7 @@ class Transfer(Kind[TransferKeys]):
         return {"iperf3_bps": received_bps(report), **{name: outcome.get(name) for name in self.own_metrics}}
 
     def remark(self, report: Report) -> str | None:
-        """Of an unfinished transfer that had begun."""
+        """A remark about an unfinished transfer that had begun."""
         outcome = report.get("outcome", {})
         if not report.get("manet", {}).get("connected") or outcome.get("finished") is not False:
             return None

@@ -125,7 +125,7 @@ class Web(Kind[WebKeys]):
         return sessions.of_run(entries)
 
     def remark(self, report: Report) -> str | None:
-        """Of an unfinished session that had begun."""
+        """A remark about an unfinished session that had begun."""
         session = report.get("session", {})
         if not report.get("manet", {}).get("connected") or session.get("finished") is not False:
             return None

@@ -38,7 +38,7 @@ class Contents:
 
 
 def contents_of(directory: Path, captures: bool) -> Contents:
-    """All that belongs into the bundle of a folder of results, or of a campaign's folder. UsageError for another folder."""
+    """All files that belong in the bundle of a folder of results, or of a campaign's folder. UsageError for another folder."""
     if not any((directory / name).is_file() for name in DESCRIPTIONS):
         raise UsageError(f"{directory}: holds neither experiment.json nor campaign.json; give a folder that `manet run` has made")
     found = Contents(directory.resolve().name or "results")

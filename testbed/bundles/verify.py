@@ -39,7 +39,7 @@ BROKEN = (
 
 @dataclass
 class Verified:
-    """Names of the members that differ from the manifest, and why the archive as a whole is unsafe."""
+    """Names of the members that differ from the manifest, and the reason why the archive as a whole is unsafe."""
 
     files: int = 0
     seal: str = ""
@@ -135,7 +135,7 @@ def _files_of(content: bytes) -> dict[str, dict[str, Any]]:
 
 
 def _danger(member: zipfile.ZipInfo) -> str | None:
-    """Why an archiver should not unpack this member; None for a harmless one."""
+    """The reason not to unpack this member; None for a harmless one."""
     name, parts = member.orig_filename, PurePosixPath(member.filename).parts
     kind = stat.S_IFMT(member.external_attr >> 16)
     if not name or name.startswith(("/", "\\")) or ".." in parts or "\\" in name or name[1:2] == ":":

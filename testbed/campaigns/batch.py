@@ -51,7 +51,7 @@ class Batch:
 
     @classmethod
     def read(cls, path: Path) -> "Batch":
-        """The batch in a file; UsageError for what is not one."""
+        """The batch in a file; UsageError for any other content."""
         try:
             content = json.loads(path.read_text())
             if content["format"] != FORMAT:
@@ -89,7 +89,7 @@ def split(tasks: Sequence[Task], jobs: int, target_s: float = TARGET_S) -> list[
 
 @contextmanager
 def claimed(path: Path, say: Callable[[str], object]) -> Iterator[None]:
-    """The batch for this worker alone; waits for a worker that an earlier campaign left. (The kernel frees the lock of a worker
+    """Lock the batch for this worker; waits for a worker that an earlier campaign left. (The kernel frees the lock of a worker
     that was killed.)"""
     with path.open() as file:
         try:

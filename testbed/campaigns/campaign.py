@@ -45,7 +45,7 @@ class Campaign:
         return outcomes
 
     def _put_others_aside(self) -> None:
-        """Runs of another scenario, also of seeds that are not asked for now, would be in the means of this one."""
+        """Move runs of another scenario away, also of seeds not requested now: they would be in the means of this one."""
         for cell in self.experiment.cells:
             for run in sorted((self.directory / cell.name).glob("seed-*")):
                 if (run / "scenario.json").exists() and not is_of(run, cell):

@@ -30,7 +30,7 @@ class Expectation(BaseModel):
 
 
 class Expected(BaseModel):
-    """The outcome stated beforehand, in words and as checks."""
+    """The outcome stated beforehand, as text and as checks."""
 
     model_config = STRICT
     outcome: str | None = None

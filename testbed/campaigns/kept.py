@@ -144,7 +144,7 @@ def _metrics_in(figure: str) -> frozenset[str]:
 
 
 def _identity_of(run: Path) -> str:
-    """Of results older than the identities in experiment.json."""
+    """Compute the identity of a run whose experiment.json has none, being older."""
     try:
         return identity(Scenario.from_json(json.dumps(read_object(run / "scenario.json"))))
     except ValidationError:

@@ -55,7 +55,7 @@ def made_by(directory: Path, description: dict[str, Any]) -> str:
 
 
 def recorded_words(directory: Path, description: dict[str, Any]) -> list[str]:
-    """The words of the same command, without a remark."""
+    """The words of the recorded command, without a remark."""
     return words_of(description.get("resume")) or _generic(directory, description)
 
 

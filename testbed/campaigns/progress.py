@@ -74,7 +74,7 @@ class Progress:
             self._say(f"        {reason}")
 
     def side_by_side(self, jobs: int) -> None:
-        """So many runs may be under way from now on."""
+        """Set the number of runs that may be under way."""
         with self._lock:
             self.remaining.jobs = jobs
 

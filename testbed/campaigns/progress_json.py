@@ -23,7 +23,7 @@ KEYS = {
 
 
 class JsonProgress(Progress):
-    """As Progress, in lines that begin with `{`."""
+    """Like Progress, in lines that begin with `{`."""
 
     def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream, now=now)

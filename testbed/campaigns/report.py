@@ -245,7 +245,7 @@ class Report:
         return [f"kept      {self.kept_text()}"] if self.kept else []
 
     def kept_text(self) -> str:
-        """The rows of earlier runs, in words."""
+        """Describe the rows of earlier runs."""
         rows = f"{len(self.kept)} {'row' if len(self.kept) == 1 else 'rows'} of earlier runs"
         return f"{rows} (kept.csv) count in the answers and paired differences, in no mean of a table"
 

@@ -1,4 +1,4 @@
-"""The number of parallel runs that this machine bears, measured while they run.
+"""The number of parallel runs that this machine supports, measured while they run.
 
 It begins with the default of `--jobs` (side_by_side.py), which is an estimate for any machine, or with what the worker's last
 batch found. Then the busy share of the cores decides. Below LOW more runs, in proportion to the idle share below it, at least

@@ -59,7 +59,7 @@ class Task:
 
     @property
     def full_name(self) -> str:
-        """The same with the experiment, where runs of several are side by side."""
+        """The name with the experiment, if runs of several experiments are side by side."""
         return f"{self.experiment}/{self.name}"
 
 
@@ -82,7 +82,7 @@ class Outcome:
         return self.host_late or (self.status == "complete" and self.verdict == "void")
 
     def text(self) -> str:
-        """The outcome in words, for the progress line."""
+        """The outcome as text for the progress line."""
         if self.status in ("failed", "interrupted"):
             return f"{'void' if self.host_late else self.status}: {self.reason}"
         return (f"{self.status}, " if self.status == "kept" else "") + self.verdict

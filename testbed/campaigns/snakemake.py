@@ -165,7 +165,7 @@ def _run(
 
 
 def _outlasts(process: subprocess.Popen[bytes], limit: TimeLimit) -> bool:
-    """Wait for the process or the limit; whether it is the limit."""
+    """Wait for the process or the limit; returns whether the limit came first."""
     while process.poll() is None:
         if limit.is_reached:
             return True

@@ -1,4 +1,4 @@
-"""`manet nightly`: what a night's automation measures, compared with earlier nights (docs/nightly.md)."""
+"""`manet nightly`: what a night's automation measures, compared with earlier nights (docs/ci.md)."""
 
 import argparse
 import sys

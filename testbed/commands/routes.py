@@ -14,7 +14,7 @@ EXAMPLES = """
 
 Our own daemons and batman-adv report hops, states and counters. Of any other
 routing it shows the kernel's tables and what the `status` commands of the
-daemon's description print (docs/own-routing-daemon.md).
+daemon's description print (docs/extend.md).
 """
 
 

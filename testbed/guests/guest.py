@@ -110,7 +110,8 @@ class VirtualClock:
         return ["-icount", f"shift={INSTRUCTION_SHIFT},sleep=off", "-rtc", "clock=vm", "-seed", str(self.seed)]
 
     def qemu_in_memory(self) -> list[str]:
-        """The same for a guest that has its files in memory: neither its date nor the host's scheduler has an influence."""
+        """QEMU's arguments for a guest with its files in memory, on which neither date nor the host's scheduler has an
+        influence."""
         return [
             "-icount", f"shift={INSTRUCTION_SHIFT},sleep=off,{ONE_AT_A_TIME}",
             "-rtc", f"base={GUEST_DATE},clock=vm", "-seed", str(self.seed),
@@ -187,7 +188,7 @@ def run_in_memory(
 
 
 def own_input() -> Input:
-    """What this process can give to a job."""
+    """The input that this process can pass to a job."""
     if sys.stdin is None:
         return "nothing"
     if not sys.stdin.isatty():

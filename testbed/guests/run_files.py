@@ -67,7 +67,7 @@ KERNEL_DEVICES = ("dummy", "ifb", "macvlan", "tun", "veth", "virtio_net")  # of 
 
 
 def missing(scenario: Scenario) -> str | None:
-    """What a run of this scenario reads that is not in `of_run`, in words; None if all is."""
+    """Describe inputs missing from the guest image; None if complete."""
     if scenario.net != "manet":
         return f'net "{scenario.net}"'
     if scenario.reaches_internet:

@@ -72,7 +72,7 @@ class Guests:
         cancel: threading.Event | None = None,
         **record: object,
     ) -> RunResult:
-        """As run_scenario, except that nothing is kept of an interrupted run: its files were in the guest's memory."""
+        """Like run_scenario, except that nothing is kept of an interrupted run: its files were in the guest's memory."""
         directory = directory.resolve()
         with claimed(directory):
             prepare(scenario, seed, directory, record)

@@ -119,7 +119,7 @@ def remove(group: Path) -> bool:
 
 
 def _removed(group: Path, deadline: float) -> bool:
-    """Remove one group; whether it no longer exists."""
+    """Remove one group; returns whether it no longer exists."""
     while True:
         try:
             group.rmdir()

@@ -94,7 +94,7 @@ class Changes:
         return [one.fileno() for one in (self._socket, *self._others)]
 
     def read(self) -> list[str]:
-        """What changed, each kind once, in the order of time; does not block."""
+        """Changes so far, each kind once, in the order of time; does not block."""
         changes = [text for other, text in self._others.items() if _has_input(other)]
         while True:
             try:

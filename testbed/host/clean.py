@@ -90,7 +90,7 @@ def _all_ended(processes: list[Process], within_s: float) -> bool:
 
 
 def _kill(process: Process) -> None:
-    """By pidfd, opened before the identity is checked, so that the pid cannot change hands in between."""
+    """Kill by pidfd, opened before the identity is checked, so that the pid cannot change hands in between."""
     with contextlib.suppress(ProcessLookupError):
         descriptor = os.pidfd_open(process.pid)
         try:

@@ -24,7 +24,7 @@ CONTROLLERS = {"memory": "memory", "cpu": "cpu", "pids": "pids"}  # by the key o
 
 @dataclass(frozen=True)
 class Counts:
-    """What a group's limits did so far. `oom_kills`: processes that the kernel killed; `refused_forks`: failed fork(2) and
+    """Effects of a group's limits so far. `oom_kills`: processes that the kernel killed; `refused_forks`: failed fork(2) and
     clone(2) calls; `throttled_s`: time for which its programs were kept from a processor; None: not known."""
 
     oom_kills: int | None = None
@@ -65,7 +65,7 @@ class LimitedGroup:
         return list(dict.fromkeys([self.folder, *self.limiting.values()]))
 
     def counts(self) -> Counts:
-        """What the limits did so far."""
+        """Effects of the limits so far."""
         memory, cpu, pids = (self.limiting.get(key, self.folder) for key in ("memory", "cpu", "pids"))
         kills = _numbers(memory / "memory.events") or _numbers(memory / "memory.oom_control")
         throttled = _numbers(cpu / "cpu.stat")

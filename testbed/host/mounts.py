@@ -127,7 +127,7 @@ def detach(folder: Path) -> None:
 
 
 def read_only(folder: Path) -> None:
-    """Nothing can be made, removed or renamed in a mount, in this mount namespace; its sockets stay usable. Raises RunError."""
+    """Make a mount read-only in this mount namespace; its sockets stay usable. Raises RunError."""
     mount("none", folder, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 

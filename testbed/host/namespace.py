@@ -32,7 +32,7 @@ def within(netns: str | Path, action: Callable[[], T], *, pids: int | None = Non
 
 
 def within_new_pids(netns: str | Path, action: Callable[[], T]) -> T:
-    """As `within`; the first child that `action` starts is pid 1 of a new pid namespace. Raises RunError."""
+    """Like `within`; the first child that `action` starts is pid 1 of a new pid namespace. Raises RunError."""
 
     def enter() -> None:
         _setns(netns)

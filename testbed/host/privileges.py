@@ -15,7 +15,7 @@ FILTERED = "2"  # Seccomp: of /proc/self/status (proc(5))
 
 
 def missing_privilege(proc: Path = SELF) -> tuple[str, str] | None:
-    """What is missing, and the remedy; None for root of the machine with the capabilities of a run."""
+    """The missing privilege and the remedy; None for root of the machine with the capabilities of a run."""
     status = dict(line.partition(":")[::2] for line in (proc / "status").read_text().splitlines())
     effective = int(status["CapEff"], 16)
     lacking = [f"{name} ({use})" for name, (number, use) in NEEDED.items() if not effective >> number & 1]

@@ -183,7 +183,7 @@ class Processes:
 
     def require_whole(self, stopped: Iterable[Child]) -> None:
         """RunError if one of these children had ended before it was stopped, with whatever status, or ended badly: its output is
-        incomplete. Nobody watches the children of a session; one of a run can end after the last look."""
+        incomplete. The children of a session are not watched; one of a run can end after the last look."""
         broken = [child for child in stopped if not child.stopped or child.popen.returncode != 0]
         if broken:
             raise [*self._failed(), *broken][0].failure()  # the oldest is the cause, as of `check`
@@ -205,7 +205,7 @@ class Processes:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
-        """Until each child has printed `text`, at most `within_s`, on a guest SLOWER times that."""
+        """Wait until each child has printed `text`, at most `within_s`, on a guest SLOWER times that."""
         waiting, within_s = list(children), within_s * SLOWER
         deadline = time.monotonic() + within_s
         while waiting:

@@ -60,7 +60,7 @@ class LinkSettings:
     xdp: bool
 
     def differences(self, after: "LinkSettings") -> list[str]:
-        """Each setting that `after` has changed, in words."""
+        """Describe each setting that `after` has changed."""
         words = []
         if after.name != self.name:
             words.append(f"renamed to {after.name}")
@@ -200,7 +200,7 @@ def attributes(message: bytes, at: int) -> dict[int, bytes]:
 
 
 def _is_shown(neighbour: bytes) -> bool:
-    """As print_neigh() of iproute2 decides."""
+    """Whether ip(8) shows the entry, by the rule of print_neigh() of iproute2."""
     state, flags = struct.unpack_from("=HB", neighbour, _HEADER.size + 8)
     return bool(state & 0xFF & ~NUD_NOARP or flags & (NTF_PROXY | NTF_EXT_LEARNED))
 

@@ -64,7 +64,7 @@ def install() -> None:
 
 
 def hand_over() -> None:
-    """If the import that brought us here is the first of a script that Python was started with: `./manet script` takes over."""
+    """Hand over to `./manet script` if this import is the first of the script that Python was started with."""
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)
     if IN_A_RUN in os.environ or script is None or main.__spec__ is not None or _importer() is not main.__dict__:

@@ -62,8 +62,8 @@ class AccessPoint(Station):
             iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
 
     def cmd(self, *words: object, **more: object) -> str:
-        """As Mininet's. Of commands for a switch, the rule that sends back is carried out; others raise UsageError, for their
-        effect would be missing."""
+        """Like Mininet's. Of the commands for a switch only the rule that sends frames back is executed; others raise
+        UsageError."""
         line = " ".join(map(str, words)).strip()
         if sends_back(line, self.name):
             return self._send_back(line)

@@ -32,7 +32,7 @@ class CLI(Prompt):
         super().__init__(net.standing.network, net.standing.protocol, net.moving(), nodes=net, **options)
 
     def connections(self) -> dict[str, list[tuple[str, str]]]:
-        """With the names that interfaces have in Mininet-WiFi."""
+        """The connections, with Mininet-WiFi's names of interfaces."""
         return {node.name: node.connections() for node in self.mn.values()}
 
     def do_pingall(self, line: str) -> None:

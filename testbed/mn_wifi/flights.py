@@ -1,8 +1,8 @@
 """ReplayingMobility: stations fly along the places of their lists `p`, which scripts may change on the way.
 
-As in Mininet-WiFi a place is taken off the list when the station is there, and the list counts as it is then. The medium has the
-whole flight ahead of time (testbed/stages/replay.py), so lateness of this process moves no station; a thread looks for changes,
-which count a fraction of a second later.
+As in Mininet-WiFi a place is removed from the list when the station reaches it, and the list counts as it is then. The medium
+has the whole flight ahead of time (testbed/stages/replay.py), so lateness of this process moves no station; a thread looks for
+changes, which count a fraction of a second later.
 """
 
 import threading
@@ -36,7 +36,7 @@ class Flight:
         self.read()
 
     def _lists(self) -> list[list]:
-        """`p`, and `time` of a station that has it; made lists, of which places can be taken."""
+        """`p`, and `time` of a station that has it, as lists from which places can be removed."""
         own = self.station.__dict__
         names = [name for name in ("p", "time") if name in own] if "p" in own else []
         for name in names:
@@ -64,7 +64,7 @@ class Flight:
         return [Leg(0.0, name, self.station.position, 0.0), *replayed(name, self.places, self.due_s)]
 
     def legs_from(self, time_s: float, here: Position) -> list[Leg]:
-        """What is left of the flight at `time_s`, as a movement with its 0 there."""
+        """The rest of the flight from `time_s` on, as a movement whose time 0 is `time_s`."""
         name = self.station.name
         path = [here, *(point(name, "p", place) for place in self.places)]
         return between(name, path, [0.0, *(max(0.0, at_s - time_s) for at_s in self.due_s)])

@@ -104,7 +104,7 @@ class Controller:
 
 
 class Infrastructure:
-    """What a script declares of access points, and from build() on the running ones."""
+    """The access points that a script declares and, from build() on, the running ones."""
 
     def __init__(self, net: "Mininet_wifi") -> None:
         self.net = net

@@ -139,31 +139,31 @@ class WirelessInterface:
         return self.mac
 
     def setRange(self, range: object) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setRange(range)
 
     def setTxPower(self, txpower: object) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setTxPower(txpower)
 
     def setAntennaGain(self, gain: object) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setAntennaGain(gain)
 
     def setAntennaHeight(self, height: object) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setAntennaHeight(height)
 
     def setMediumId(self, medium_id: object) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setMediumId(medium_id)
 
     def setMasterMode(self, **given: object) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setMasterMode(intf=self, **given)
 
     def setIP(self, ip: str, **given: Any) -> None:
-        """As the station's."""
+        """See the station's method."""
         self.node.setIP(ip, intf=self, **given)
 
 

@@ -8,7 +8,7 @@ class aodv:
 
     @classmethod
     def load_module(cls, ifaces: str) -> None:
-        """Nothing is left to do: the run loads what AODV-UU needs, and our own AODV needs no module."""
+        """Do nothing: the run loads what AODV-UU needs, and our own AODV needs no module."""
 
 
 __getattr__ = refuse_others("mn_wifi.manetRoutingProtocols", {}, "is not supported; give addLink(..., proto='...')")

@@ -73,7 +73,7 @@ class Model:
             raise UsageError("setMobilityModel: model='CRP' has no path; add pointlist=[(x, y, z), ...]")
 
     def first_place(self, number: int, bounds: Bounds) -> Place:
-        """Where station `number` starts: anywhere in its area, or within a metre of the first point of the group's path."""
+        """The start of station `number`: anywhere in its area, or within a metre of the first point of the group's path."""
         rng = Random(f"mn_wifi place {self.seed} {number}")
         if self.model != COHERENCE:
             return bounds.random_place(rng)
@@ -110,7 +110,7 @@ class Model:
 
 
 def _model_legs(name: str, number: int, here: tuple, bounds: Bounds, begin: dict, **options: object) -> list[Leg]:
-    """Our model draws by the number of a station: it gets `number` stations, of which the last one counts."""
+    """To get station n's draw, generate n stations and use the last."""
     places = [(f"other{other}", *here[1:]) for other in range(1, number)]
     legs = MODELS[name]([*places, here], bounds.area, **begin, **options)
     return [leg for leg in legs if leg.station == here[0]]

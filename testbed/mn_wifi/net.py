@@ -287,7 +287,7 @@ class Mininet_wifi(Powers):
             self._draw()
 
     def telemetry(self, **given: Any) -> None:
-        """What Mininet-WiFi's live graphs show, in the results (mn_wifi/telemetry.py)."""
+        """Record the data of Mininet-WiFi's live graphs in the results (mn_wifi/telemetry.py)."""
         from testbed.mn_wifi.telemetry import telemetry
 
         telemetry(**given)
@@ -410,7 +410,7 @@ class Mininet_wifi(Powers):
         return self.infrastructure.points
 
     def shift_db(self) -> float:
-        """By how much a signal is stronger here than there: reception ends at the profile's threshold, there at -91 dBm."""
+        """Difference of a signal here from that in Mininet-WiFi: reception ends at the profile's threshold, there at -91 dBm."""
         scenario = self.scenario()
         profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
         return 10 * math.log10(profile["receive_threshold_w"] * 1000) - THRESHOLD_DBM
@@ -495,7 +495,7 @@ class Mininet_wifi(Powers):
         self._record_params()
 
     def start(self) -> None:
-        """As build(), which has started the network already in most scripts."""
+        """Like build(), which in most scripts has already started the network."""
         self.build()
 
     def stop(self) -> str | None:

@@ -205,7 +205,7 @@ class Station(Node):
 
     @position.setter
     def position(self, place: object) -> None:
-        """As setPosition()."""
+        """See setPosition()."""
         self.setPosition(place)
 
     def setPosition(self, pos: object) -> None:

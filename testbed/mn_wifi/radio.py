@@ -80,7 +80,7 @@ class Radio:
         return {key: made[key] for key in OF_A_STATION if key in made}
 
     def at_power(self, name: str, propagation: dict) -> "Radio":
-        """The same radio, with the power that gives its range in place of the range."""
+        """This radio with the power that gives its range, instead of the range."""
         if self.range_m is None:
             return self
         watts = self.overrides(name, propagation).get("tx_power_w")

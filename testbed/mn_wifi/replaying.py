@@ -37,7 +37,7 @@ class ReplayingBandwidth:
 
 
 class ReplayingNetworkConditions:
-    """As ReplayingBandwidth, with `bw` (Mbit/s), `loss` (per cent) and `latency` (ms), for stations with an access point."""
+    """Like ReplayingBandwidth, with `bw` (Mbit/s), `loss` (per cent) and `latency` (ms), for stations with an access point."""
 
     def __init__(self, net: Mininet_wifi, **_given: object) -> None:
         rows = recorded(type(self).__name__, net, "bw", "loss", "latency")

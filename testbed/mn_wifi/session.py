@@ -53,7 +53,7 @@ class Standing:
 
 
 class NeedsGuest(BaseException):
-    """The script asks for what this kernel lacks (`what`): it is to be executed in a guest. No Exception, so that no script
+    """The script needs `what`, which this kernel lacks, and has to run in a guest. Not an Exception, so that no script
     handles it."""
 
     def __init__(self, what: str) -> None:
@@ -104,7 +104,7 @@ class Session:
         return self.standing
 
     def need_kernel_radios(self, what: str, refusal: str) -> None:
-        """From here on stations have radios of mac80211_hwsim, for `what`. Where this kernel lacks them: NeedsGuest, or
+        """Give stations radios of mac80211_hwsim, which `what` needs. If this kernel lacks them: NeedsGuest, or
         UsageError with `refusal` if the script cannot move into a guest any more."""
         try:
             require_radios("hwsim")

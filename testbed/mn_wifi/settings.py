@@ -238,7 +238,7 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def its(given: Mapping[str, Any], notes: set[str]) -> dict[str, Any]:
-    """The options of addLink(cls=ITSLink), in the words of an ad hoc link. Raises UsageError."""
+    """The options of addLink(cls=ITSLink), as those of an ad hoc link. Raises UsageError."""
     options = {"channel": ITS_CHANNEL, "txpower": ITS_TX_POWER_DBM, "band": ITS_BAND_MHZ, **ITS.check(given, notes)}
     why = "has symbols of twice the length, which no profile here has; use all radios at 20 MHz"
     choice("addLink", "band", options.pop("band"), {20: None, "20": None}, why)

@@ -49,7 +49,7 @@ class SocketServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; nobody is answered after the return."""
+        """End the thread; no request is answered after the return."""
         self._stop.set()
         self._thread.join()
         self._listener.close()
@@ -70,7 +70,7 @@ class SocketServer:
 
 
 def answer(net: "Mininet_wifi", request: str) -> str:
-    """Carry out a request; its answer, or the error, as text."""
+    """Carry out a request; returns its answer, or the error, as text."""
     try:
         verb, _, rest = request.partition(".")
         name, _, what = rest.partition(".")

@@ -20,7 +20,7 @@ ARGUMENTS = Arguments(
 
 
 def telemetry(nodes: Sequence[Node] = (), **given: object) -> None:
-    """As `net.telemetry`; the network is that of the nodes. Raises UsageError."""
+    """Like `net.telemetry`; the network is that of the nodes. Raises UsageError."""
     if not nodes:
         raise UsageError("telemetry: nodes: there are none; give net.stations")
     net = nodes[0].net

@@ -1,4 +1,4 @@
-"""The modes of wmediumd that scripts name. Only `interference` has positions, and is what this testbed's medium does, truly."""
+"""The modes of wmediumd that scripts name. Only `interference` has positions; this testbed's medium models it in full."""
 
 from testbed.mn_wifi.arguments import refuse_others
 

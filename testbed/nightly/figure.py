@@ -1,4 +1,4 @@
-"""What a part of a night gives back."""
+"""The result of a part of a night."""
 
 from dataclasses import dataclass, field
 

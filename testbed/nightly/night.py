@@ -33,7 +33,7 @@ class Night:
 
     @property
     def failures(self) -> list[str]:
-        """What failed, of all parts."""
+        """The failures of all parts."""
         return [failure for part in self.parts.values() for failure in part.failures]
 
 
@@ -90,7 +90,7 @@ def _part(name: str, job: Callable[[], Part]) -> Part:
 
 
 def _head(name: str, date: datetime, before: list[dict[str, Any]]) -> dict[str, Any]:
-    """What all rows of a night have in common."""
+    """The columns that all rows of a night have in common."""
     commit, here = metadata.commit() or "unknown", machine()
     last = next((row["commit"] for row in reversed(before) if row["machine"] == here), None)
     return {

@@ -1,4 +1,4 @@
-"""A night in words and as JSON."""
+"""A night as text and as JSON."""
 
 from math import isfinite
 from typing import Any
@@ -41,7 +41,7 @@ def alarm_line(verdict: Verdict) -> str:
 
 
 def untested_reason(verdict: Verdict) -> str | None:
-    """Why a figure was not compared; None for one that was."""
+    """The reason why a figure was not compared; None for one that was."""
     if verdict.p is not None:
         return None
     needed = 1 if verdict.series.exact else MIN_NIGHTS

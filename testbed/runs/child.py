@@ -57,7 +57,7 @@ class RunChild:
         return None if self._thread.is_alive() or self._popen is None else self._popen.returncode
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """As `poll`, after the child's end or `timeout_s` seconds."""
+        """Like `poll`, after the child's end or `timeout_s` seconds."""
         self._thread.join(timeout_s)
         return self.poll()
 

@@ -29,7 +29,7 @@ class EventVerbs:
     protocol: Protocol
 
     def prepare_events(self) -> None:
-        """Before the first verb."""
+        """Set up events; called before the first verb."""
         self._log = EventLog(self.network.site.directory, of_run=False)
         self._commands = Commands(self.network.children, self.network.net)
         self._started: list[dict[str, Any]] = []  # the events that started commands

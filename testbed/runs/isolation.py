@@ -258,7 +258,8 @@ def _child_main(options: argparse.Namespace) -> int:
 
 
 def _follow_lifeline(descriptor: int) -> None:
-    """End of file means that `manet` let go or died. SIGTERM until somebody handles it (imports may still be under way)."""
+    """End of file means that `manet` closed the pipe or died. Sends SIGTERM until it is handled (imports may still be under
+    way)."""
     os.read(descriptor, 1)
     while True:
         os.kill(os.getpid(), signal.SIGTERM)

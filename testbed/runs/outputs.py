@@ -57,7 +57,7 @@ class _Begun:
 
 @dataclass(frozen=True)
 class _Said:
-    """What a writer says that it wrote."""
+    """Size and checksum that a writer reports."""
 
     bytes: int
     sum: int
@@ -185,7 +185,7 @@ def _expected(site: Site) -> set[str]:
 
 
 def _said(site: Site) -> dict[str, _Said]:
-    """What the writers said, this process among them; of verdict.json the medium, before the testbed adds to it."""
+    """Reports of all writers, this process included; of verdict.json the medium's, before the testbed adds to it."""
     said = {name: _Said(size, total) for name, (size, total) in site.wrote.items()}
     lines = WROTE.findall(_text(site.log / "medium.log"))
     said |= {name: _Said(int(size), int(total, 16)) for name, size, total in lines}

@@ -1,4 +1,4 @@
-"""Asking one of our programs, before anything is started, whether it takes a file."""
+"""Ask one of our programs, before anything starts, whether it accepts a file."""
 
 import subprocess
 from pathlib import Path
@@ -7,8 +7,7 @@ from testbed.errors import UsageError
 
 
 def refusal(program: Path, verb: str, path: Path) -> str | None:
-    """The words of `program verb path` if it refuses the file, without the names of what is there for the question only; None if
-    it takes it."""
+    """The message with which `program verb path` refuses the file, without temporary names; None if it accepts the file."""
     try:
         done = subprocess.run([program, verb, path], capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -22,7 +22,7 @@ Sysctls = Callable[[], Mapping[str, Mapping[str, str]]]
 
 @dataclass
 class ChangeSummary:
-    """The changes of each station, in words."""
+    """Descriptions of the changes of each station."""
 
     changes: dict[str, list[str]] = field(default_factory=dict)
 

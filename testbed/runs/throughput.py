@@ -65,8 +65,8 @@ FORMATS = {
 
 
 def iperf_text(bps: float, fmt: str | None = None) -> str:
-    """As iperf 2 prints a rate: `941 Kbits/sec`, `9.41 Mbits/sec` (units of 1000); `fmt`: a unit of FORMATS, in place of the one
-    that fits."""
+    """A rate as iperf 2 prints it: `941 Kbits/sec`, `9.41 Mbits/sec` (units of 1000); `fmt`: a unit of FORMATS, in place of the
+    one that fits."""
     if fmt in FORMATS:
         per_unit, name = FORMATS[fmt]
         digits = 2 if bps / per_unit < 9.995 else 1 if bps / per_unit < 99.95 else 0
@@ -83,7 +83,7 @@ def iperf_text(bps: float, fmt: str | None = None) -> str:
 def measure_with_route(
     network: Network, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, *, patience_s: float, **more: int
 ) -> Throughput:
-    """As `measure`; for `patience_s` it tries again until the server is reached."""
+    """Like `measure`, but retries for `patience_s` until the server is reached."""
     deadline, told = time.monotonic() + patience_s, False
     while True:
         try:

@@ -56,7 +56,7 @@ class NeighbourTable:
     refused: int
 
     def judgement(self) -> tuple[str, list[str]]:
-        """As that of frames lost between hosts and medium: `suspect` from one on, `void` from VOID_REFUSED on."""
+        """Judged like frames lost between hosts and medium: `suspect` from one on, `void` from VOID_REFUSED on."""
         if not self.refused:
             return "valid", []
         reason = (

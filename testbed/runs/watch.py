@@ -1,4 +1,4 @@
-"""A thread that samples the waits of a network's programs for as long as the network stands, as a run does during its traffic."""
+"""A thread that samples the waits of a network's programs for as long as the network is up, as a run does during its traffic."""
 
 import threading
 

@@ -131,7 +131,7 @@ class AddedFlows:
         return self._begin_s + self._length_s - time.monotonic()
 
     def _with_flow(self, wanted: Mapping[str, Any]) -> Site:
-        """The site with the scenario of now and this flow, which starts now. UsageError."""
+        """The site with the present scenario and this flow, which starts now. UsageError."""
         start_s = round(self._length_s - self._left_s(), 3)
         seconds = wanted.get("seconds")
         stop_s = self._length_s if seconds is None else min(self._length_s, round(start_s + seconds, 3))

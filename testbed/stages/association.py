@@ -120,7 +120,7 @@ class BySupplicant:
         return self.names.get(status.get("bssid", "")) if status.get("wpa_state") == "COMPLETED" else None
 
     def wait(self, deadline: float) -> None:
-        """Until its control socket is there. Raises RunError after the monotonic instant `deadline`."""
+        """Wait until its control socket exists. Raises RunError after the monotonic instant `deadline`."""
         while not self.control.exists():
             if not self.child.running():
                 raise self.child.failure()

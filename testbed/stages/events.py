@@ -120,7 +120,7 @@ class Events:
         self._aside[target].start()
 
     def _of_process(self, index: int, event: Event) -> tuple[str, str]:
-        """As `of_process`; meanwhile, and a moment after it, the event may change the station's settings."""
+        """Like `of_process`; meanwhile, and a moment after it, the event may change the station's settings."""
         station = str(event.station)
         self._acting[station] += 1
         try:

@@ -44,7 +44,7 @@ def connect(network: Network, links: Sequence[FourAddressLink]) -> None:
 
 
 def _second_interface(network: Network, client: AccessPoint, number: int) -> FurtherRadio:
-    """An interface more on the radio of an access point, `ap2.wds0`, with an address of its own."""
+    """An additional interface on the radio of an access point, `ap2.wds0`, with an address of its own."""
     radio = network.net.radio(client.name)
     station = getattr(radio, "station", radio)
     name = f"{client.name}.wds{number}"

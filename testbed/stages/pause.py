@@ -104,7 +104,7 @@ def _stands(made: Trace, station: str, begin_s: float, end_s: float) -> bool:
 
 
 def rest(made: Trace, at_s: float, places: Mapping[str, Sequence[float]]) -> Trace:
-    """What is left of a movement at `at_s`, with its time 0 there, for stations that are at these places (m)."""
+    """The rest of a movement from `at_s` on, whose time 0 is `at_s`, for stations at these positions (m)."""
     legs: list[Leg] = []
     for station in made.stations():
         x, y, z = places[station]

@@ -1,4 +1,4 @@
-"""The rates of a scenario's radio in the words of hostapd, wpa_supplicant and iw."""
+"""The rates of a scenario's radio in the notation of hostapd, wpa_supplicant and iw."""
 
 import tomllib
 

@@ -183,7 +183,7 @@ class NamespaceHost(Host):
         return [descriptor for descriptor, _event in poller.poll()]
 
     def waitReadable(self, timeoutms: float | None = None) -> object:
-        """As Mininet's, except that the end of the shell ends the command and starts a new shell (Mininet would wait for
+        """Like Mininet's, except that the end of the shell ends the command and starts a new shell (Mininet would wait for
         ever)."""
         ready = super().waitReadable(timeoutms)
         if ready and not self._is_readable(ready):
@@ -192,7 +192,8 @@ class NamespaceHost(Host):
         return ready
 
     def sendCmd(self, *args: object, **kwargs: object) -> None:
-        """As Mininet's, with a new shell if the last one has ended. The first command of a container moves the shell into it."""
+        """Like Mininet's, with a new shell if the last one has ended. The first command of a container moves the shell into
+        it."""
         if self.shell and self.shell.poll() is not None:
             self._renew_shell()
         elif self.container is not None and not self._shell_is_inside:
@@ -200,7 +201,7 @@ class NamespaceHost(Host):
         super().sendCmd(*args, **({**kwargs, "printPid": False} if self.container else kwargs))  # mnexec(1) would print it
 
     def popen(self, *args: object, shell: bool = False, **kwargs: object) -> subprocess.Popen:
-        """As Mininet's, and also works below a chroot, where mnexec(1) would look for the program outside."""
+        """Like Mininet's, and also works below a chroot, where mnexec(1) would look for the program outside."""
         words = args[0] if len(args) == 1 else list(args)
         if shell:
             name = "bash" if self.container is None else "sh"
@@ -296,7 +297,7 @@ class Station(NamespaceHost):
         self.further_radios: list[FurtherRadio] = []
 
     def add_radio(self, name: str, number: int) -> None:
-        """Declare a radio more, with the MAC address of the number `number`; it has no IP address."""
+        """Declare an additional radio, with the MAC address of the number `number`; it has no IP address."""
         interface = MediumInterface(self, name, mac_address(number), "", PREFIX_BITS, "")
         self.further_radios.append(FurtherRadio(name, self, interface))
 

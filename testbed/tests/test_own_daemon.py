@@ -1,4 +1,4 @@
-"""docs/own-routing-daemon.md, followed word for word: its daemon, its description and its scenario carry TCP over two hops."""
+"""docs/extend.md, followed word for word: its daemon, its description and its scenario carry TCP over two hops."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.tests.running import Background, needs_runs
 
-PAGE = ROOT / "docs" / "own-routing-daemon.md"
+PAGE = ROOT / "docs" / "extend.md"
 
 
 def written_by(page: Path, folder: Path) -> Path:

@@ -93,7 +93,7 @@ def test_a_run_carries_what_the_medium_allows_and_records_its_clock(runs: dict[s
 
 
 def test_a_daemon_by_a_users_description_runs_over_hwsim_radios_in_a_guest(guests: virtual_time.Guests, tmp_path: Path) -> None:
-    """The example of docs/own-routing-daemon.md; the guest has this machine's files at the same paths."""
+    """The example of docs/extend.md; the guest has this machine's files at the same paths."""
     path = written_by(PAGE, tmp_path)
     path.write_text(path.read_text() + '\nstations = "hwsim"\nclock = "virtual"\n')
     ended = guests.run(load_scenario(path), 1, tmp_path / "run")

@@ -102,7 +102,7 @@ def chain(collision: float, backoff: Backoff, freezing: bool = False) -> float:
 
 
 def _attempts(collision: float, backoff: Backoff) -> tuple[list[float], list[int]]:
-    """Of each possible attempt of a packet: how often it takes place, and its window."""
+    """For each possible attempt of a packet: its frequency and its window."""
     numbers = range(backoff.attempts or RETRY_FOREVER)
     last = len(backoff.windows) - 1
     return [collision**i for i in numbers], [backoff.windows[min(i, last)] for i in numbers]

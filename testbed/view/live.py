@@ -101,7 +101,7 @@ class UnderWay:
 
 
 class Feed:
-    """What one page is sent: the new rows of the air log since it came, and the state of the medium."""
+    """The data sent to one page: the new rows of the air log since it came, and the state of the medium."""
 
     def __init__(self, run: UnderWay) -> None:
         self._run = run
@@ -261,7 +261,7 @@ def _counts(frames: Frames | None) -> dict[str, dict[str, int]]:
 
 
 async def _until_gone(socket: WebSocket) -> None:
-    """Returns when the page closes; whatever it says has no meaning here."""
+    """Returns when the page closes; its messages are ignored."""
     with suppress(RuntimeError):  # of a socket that is closed already
         while (await socket.receive())["type"] != "websocket.disconnect":
             pass

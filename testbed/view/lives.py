@@ -22,7 +22,7 @@ class Queue:
 
 
 class Lives:
-    """From when to when each packet waits at a station or is being sent: from `enqueue` to its last row."""
+    """The interval in which each packet waits at a station or is being sent: from `enqueue` to its last row."""
 
     def __init__(self, frames: Frames) -> None:
         rows = frames.rows
@@ -66,9 +66,9 @@ class Lives:
 
 
 class Waiting:
-    """The same of a run under way, from the new rows of its log as they come.
+    """The waiting packets of a run under way, from the new rows of its log.
 
-    A packet that was queued before the first row is not counted; after a gap in the rows, the count begins anew.
+    A packet that was queued before the first row is not counted; after a gap in the rows, the count restarts.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ MAX_TIMES = 4000  # of a station in one answer
 
 @dataclass(frozen=True)
 class Nav:
-    """Of each station the reserved times [begin, end] in ns, in order; they do not touch each other."""
+    """The reserved times [begin, end] of each station in ns, in order; they do not touch each other."""
 
     times: dict[str, list[tuple[int, int]]]
 

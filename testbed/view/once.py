@@ -16,7 +16,7 @@ class Once(Generic[T]):
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        """The value. While one thread makes it, others that ask for it wait; nobody else does."""
+        """The value. While one thread makes it, threads that need it wait, and no others."""
         with self._lock:
             if not self._made:
                 self._made.append(self._make())

@@ -38,7 +38,7 @@ def packet_of(path: Path, number: int) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=8)
 def _index(path: str, _size: int) -> tuple[bytes, list[int]]:
-    """What precedes the first packet, and the offset of every EVERYth packet."""
+    """The header before the first packet, and the offset of every EVERYth packet."""
     offsets: list[int] = []
     head, count, offset = b"", 0, 0
     with plain_file(Path(path)) as file:

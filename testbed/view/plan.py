@@ -108,7 +108,7 @@ class Plan:
         return Actions(self.folder / name).do(wanted)
 
     def read_ahead(self) -> None:
-        """Nothing is there yet."""
+        """Do nothing: no data exist yet."""
 
     def close(self) -> None:
         """End the run under way, in order."""

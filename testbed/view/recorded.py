@@ -149,7 +149,7 @@ class Recorded:
         return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **self.frames.binned(begin_ns, end_ns, bins)}
 
     def counts(self) -> dict[str, Any]:
-        """`/api/counts`: the same for the whole run, by station."""
+        """`/api/counts`: counts of frames and drops in the whole run, by station."""
         return self._counted()
 
     # --- frames and packets ---------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Recorded:
         epoch_ns = self.run.epoch_ns
 
         def held(column: str, factor: float = 1.0) -> dict[str, list]:
-            """What the socket had; samples alone miss timeouts, at which no segment comes."""
+            """The values that the socket had; samples alone miss timeouts, at which no segment comes."""
             steps = held_from(story.rows, column)
             t = np.array([t_ns for t_ns, _ in steps], dtype=np.int64) - epoch_ns
             values = np.array([value for _, value in steps], dtype=float) * factor

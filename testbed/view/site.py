@@ -1,4 +1,4 @@
-"""What `manet view` shows: a recorded run, one under way, a folder of runs, or what could be run; and its page."""
+"""The subjects of `manet view`: a recorded run, one under way, a folder of runs, or what could be run; and its page."""
 
 import os
 import threading
@@ -87,7 +87,7 @@ class Site:
         return self.actions.do(wanted)
 
     def close(self) -> None:
-        """Nothing is to be ended."""
+        """Do nothing: nothing has to end."""
 
     def _name(self, run: Path) -> str:
         return str(run.relative_to(self.folder))

@@ -1,1 +1,1 @@
-"""What this machine carries out: an experiment (`manet run`), a batch of a campaign (docs/campaigns.md)."""
+"""The work that this machine carries out: an experiment (`manet run`), a batch of a campaign (docs/campaigns.md)."""

@@ -79,7 +79,7 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
 
 
 def runner_of(experiment: Experiment, conditions: Conditions, say: Say) -> Runner:
-    """What carries out the experiment's runs. UsageError, which names the key, for what this machine lacks or a program would
+    """The runner of the experiment's runs. UsageError, which names the key, for what this machine lacks or a program would
     refuse; nothing has started then."""
     named = {name_of(experiment, cell): cell.scenario for cell in experiment.cells}
     try:
@@ -93,5 +93,5 @@ def runner_of(experiment: Experiment, conditions: Conditions, say: Say) -> Runne
 
 
 def name_of(experiment: Experiment, cell: Cell) -> str:
-    """What an error calls the cell."""
+    """The name of the cell in errors."""
     return experiment.name if len(experiment.cells) == 1 else f"{experiment.name}, cell {cell.name}"

@@ -20,7 +20,7 @@ def runner_for(
     kernel: str | None = None,
     allow_internet: bool = False,
 ) -> Callable[..., Any]:
-    """What carries out each run by its scenario's clock. UsageError, which names the scenario as it is called in `scenarios`, for
+    """The runner of each run, by its scenario's clock. UsageError, which names the scenario as it is called in `scenarios`, for
     what this machine lacks for one of the runs or a program would refuse. `tcp_place`: the place that an error about a TCP names;
     `kernel`: of the guests of a virtual clock, about which `say` gets lines."""
     from testbed.guests.virtual_time import Guests

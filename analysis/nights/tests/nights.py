@@ -5,7 +5,7 @@ from scipy import stats
 
 from analysis.nights.change import ALARMS_OF_MONTH, MAX_NIGHTS, MIN_NIGHTS, NIGHTS_OF_MONTH, Night, Series, judge
 
-# of night values and of repetitions: near those of the medium's speed (docs/validation.md)
+# of night values and of repetitions: near those of the medium's speed (docs/archive/validation.md)
 SPREAD, REPETITION_SPREAD = 0.008, 0.02
 REPETITIONS, METRICS = 15, 3
 CHUNK = 1000  # months in memory at a time

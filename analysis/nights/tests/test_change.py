@@ -72,7 +72,7 @@ def test_the_smallest_change_that_a_night_finds_is_found_nine_times_in_ten(night
 
 
 def test_six_nights_of_three_repetitions_find_a_change_of_five_percent():
-    """With the spread of the part speed's repetitions, 0.3 % between nights included (docs/validation.md)."""
+    """With the spread of the part speed's repetitions, 0.3 % between nights included (docs/archive/validation.md)."""
     found = []
     for seed in range(200):
         _, nights = history(seed, 7, spread=0.003, repetition_spread=0.003)
@@ -120,7 +120,8 @@ def exact(old, new):
 
 
 def test_a_protocol_bug_changes_an_exact_figure_beyond_its_seeds():
-    # ns2/saturation/rts-off/n=50, kbit/s under five seeds, with and without growth of the contention window: docs/validation.md
+    # ns2/saturation/rts-off/n=50, kbit/s under five seeds, with and without growth of the contention window
+    # (docs/archive/validation.md)
     assert exact((1185.3, 1182.2, 1176.8, 1182.2, 1176.8), (378.2, 379.0, 370.8, 367.4, 370.5)).alarm
 
 

@@ -80,7 +80,7 @@ class Try(NamedTuple):
 
 
 class Iperf:
-    """The iperf3 of now, which SIGTERM to this program ends. An exception of the handler could come while iperf3 is being
+    """The current iperf3, which SIGTERM to this program ends. An exception of the handler could come while iperf3 is being
     started, and leave it behind."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ def _try(iperf: Iperf, command: list[str], seconds: float) -> Try:
 
 
 def exit_text(status: int) -> str:
-    """The status of subprocess in words: `killed by SIGTERM` or `status 1`."""
+    """The status of subprocess as text: `killed by SIGTERM` or `status 1`."""
     return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
@@ -184,7 +184,7 @@ def _attend(iperf: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool
 
 
 def _pause(iperf: subprocess.Popen[bytes]) -> None:
-    """Stop it for PAUSE_S; the kernel's TCP goes on.
+    """Stop it for PAUSE_S; the kernel's TCP continues.
 
     While what it has sent is not through at its end, iperf3 (3.12) calls select() without a pause, with the whole of a core. The
     exchange of results needs it a few times only.

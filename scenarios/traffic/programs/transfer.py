@@ -127,7 +127,7 @@ class Receiver:
                 sock.close()
 
     def _read(self, sock: socket.socket, count: dict[str, Any]) -> bool:
-        """Read once; whether the connection goes on."""
+        """Read once; returns whether the connection continues."""
         try:
             size = sock.recv_into(self._buffer)
         except BlockingIOError:

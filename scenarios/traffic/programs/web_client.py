@@ -77,7 +77,7 @@ class Input(io.RawIOBase):
         self.last_unix_s: float | None = None
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """As a socket's."""
+        """Like a socket's."""
         return io.BufferedReader(self, BLOCK_BYTES)
 
     def readable(self) -> bool:

@@ -66,7 +66,8 @@ def is_path(name: str) -> bool:
 
 
 def distributions_of(name: str) -> Distributions:
-    """Those of data/web.toml with this name, or of the file at this path; UsageError, which names the key, for wrong ones."""
+    """The distributions of data/web.toml with this name, or of the file at this path; UsageError, which names the key, for wrong
+    ones."""
     if not is_path(name):
         return _checked(presets()[name], "scenarios/traffic/data/web.toml")
     path = Path(name)

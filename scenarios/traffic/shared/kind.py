@@ -116,7 +116,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class After:
-    """Ready so many seconds after the receiver's start."""
+    """Ready a given number of seconds after the receiver's start."""
 
     seconds: float
 
@@ -166,12 +166,12 @@ class Kind(ABC, Generic[Keys]):
 
     @abstractmethod
     def receiver(self, plan: FlowPlan[Keys]) -> Program | None:
-        """At the target, before any flow starts; it runs until SIGTERM. None for a flow without one."""
+        """The program at the target, started before any flow; it runs until SIGTERM. None for a flow without one."""
 
     @abstractmethod
     def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
-        """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later. `receiver_pid`: 0 without
-        a receiver."""
+        """The program at the source, started with the flow; it ends by itself, with status 0, `plan.seconds` later.
+        `receiver_pid`: 0 without a receiver."""
 
     def error(self, plan: FlowPlan[Keys]) -> str | None:
         """The error in the report of an ended flow, as a message; it fails the run. None without one."""
@@ -196,7 +196,7 @@ class Kind(ABC, Generic[Keys]):
         return None if size is None else ("bytes", size)
 
     def smallest_packet(self, keys: Keys) -> tuple[str, int] | None:
-        """As `largest_packet`, of the smallest one."""
+        """Like `largest_packet`, for the smallest one."""
         return self.largest_packet(keys)
 
     def chosen_port(self, keys: Keys) -> tuple[str, int] | None:

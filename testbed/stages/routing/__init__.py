@@ -1,5 +1,5 @@
 """Routing protocols: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/own.py` starts our own daemons,
-`shared/described.py` the third-party daemons that a description names (docs/own-routing-daemon.md).
+`shared/described.py` the third-party daemons that a description names (docs/extend.md).
 
 A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and
 returns when it runs; on exit it ends the protocol. It yields a `Protocol`, which waits for routes and reports status. Examples:
@@ -46,7 +46,7 @@ class Network:
         return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts] + [EVERYTHING] * internet
 
     def wires6_of(self, station: Station) -> list[str]:
-        """The same for IPv6; the real network is reached by IPv4 only. Empty in a scenario without `ipv6`."""
+        """Like `wires_of`, for IPv6; the real network is reached by IPv4 only. Empty in a scenario without `ipv6`."""
         hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
         return [wire_network6(wire.number) for wire in self.net.wires if wire.host in hosts and self.site.scenario.ipv6]
 

@@ -1,4 +1,4 @@
-"""Daemons that a description names (docs/own-routing-daemon.md): one of routing/third-party, or the user's own.
+"""Daemons that a description names (docs/extend.md): one of routing/third-party, or the user's own.
 
 Order of a run: kernel module, state of the radio, files, helpers, daemon. A run keeps in `routing/` the description as
 description.json, the rendered files <station>.<name>, the `status` commands as status-commands.json, and what they printed as
@@ -179,7 +179,7 @@ class DescribedDaemons(StationDaemons):
         }
 
     def status_texts(self) -> dict[str, str]:
-        """What the description's `status` commands print."""
+        """The output of the description's `status` commands."""
         texts = {}
         for station in self.network.stations if self.rendering.description.status else []:
             printed = [output_of(words, station.netns) for words in self.rendering.status_commands(station)]
