@@ -197,6 +197,7 @@ class Sample:
 
     @classmethod
     def of(cls, differences: Sequence[float], bounds: tuple[float, float]) -> "Sample":
+        """The sample of at least two pairs' differences, none of them beyond the `bounds`."""
         pairs, mean, spread = len(differences), fmean(differences), stdev(differences)
         if spread <= NO_SPREAD * (bounds[1] - bounds[0]):
             return cls(pairs, mean, 0.0, bounds)
