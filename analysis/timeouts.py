@@ -5,15 +5,18 @@ A timeout is spurious if waiting longer for an acknowledgement would have avoide
 left the receiver before the segment that the timeout sent again arrived there, so an earlier copy caused it. If all such ACKs
 were lost, the timeout was needed.
 
-Packets are recognised by their IP identification, which the kernel gives anew to each retransmission. IPv6 has none.
+Packets are recognised by their IP identification, which a socket of Linux counts up with each packet, retransmissions included.
+It also gives their order where a routing daemon or ARP holds the first copy beyond the timeout. IPv6 has none.
 """
 
+import numpy as np
 import polars as pl
 
 from analysis.connections import Connection
-from analysis.sequence import MODULUS
+from analysis.sequence import MODULUS, unwrap
 
 SLACK_NS = 1_000_000  # by so much a segment's capture may be earlier than the row of tcp.csv of the timeout that sent it
+IDENTIFICATIONS = 1 << 16
 
 
 def timeouts_of(
@@ -22,26 +25,56 @@ def timeouts_of(
     """`timeouts` in [begin_ns, end_ns), and of them `spurious_timeouts`. `rows`: the connection's of tcp.csv."""
     if rows.is_empty():
         return {"timeouts": None, "spurious_timeouts": None}
-    found = rows.filter((pl.col("event") == "timeout") & pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
-    data = connection.forward(at_sender).filter(pl.col("payload_bytes") > 0).sort("t_ns")
-    if not found.is_empty() and not data["identification"].drop_nulls().len():
-        return {"timeouts": len(found), "spurious_timeouts": None}
+    found = rows.filter(pl.col("event") == "timeout")
+    inside = found["t_ns"].is_between(begin_ns, end_ns, closed="left").to_list()
+    sent = connection.forward(at_sender).sort("t_ns")
+    if any(inside) and not sent["identification"].drop_nulls().len():
+        return {"timeouts": sum(inside), "spurious_timeouts": None}
     acks = connection.backward(at_sender).drop_nulls("acknowledgement").sort("t_ns")
     arrived_ns = _first_ns(connection.forward(at_receiver), "sequence")
     left_ns = _first_ns(connection.backward(at_receiver), "acknowledgement")
-    spurious = 0
-    for t_ns, una in found.select("t_ns", "snd_una").iter_rows():
+    spurious = []
+    for t_ns, una, again in _sent_again(found, sent):
         newer = (pl.col("acknowledgement") - una) % MODULUS
-        ack = _first(acks.filter((pl.col("t_ns") >= t_ns) & newer.is_between(1, MODULUS // 2)), "acknowledgement")
-        again = _first(data.filter((pl.col("t_ns") >= t_ns - SLACK_NS) & (pl.col("sequence") == una)), "sequence")
-        if ack in left_ns:
-            spurious += again not in arrived_ns or left_ns[ack] < arrived_ns[again]
-    return {"timeouts": len(found), "spurious_timeouts": spurious}
+        new = acks.filter((pl.col("t_ns") >= t_ns) & newer.is_between(1, MODULUS // 2)).select(
+            "identification", "acknowledgement"
+        )
+        ack = new.row(0) if len(new) else None
+        spurious.append(ack in left_ns and (again not in arrived_ns or left_ns[ack] < arrived_ns[again]))
+    return {"timeouts": sum(inside), "spurious_timeouts": sum(map(bool.__and__, inside, spurious))}
 
 
-def _first(packets: pl.DataFrame, number: str) -> tuple[int, int] | None:
-    """What the first of the packets is recognised by."""
-    return packets.select("identification", number).row(0) if len(packets) else None
+def _sent_again(timeouts: pl.DataFrame, sent: pl.DataFrame) -> list[tuple[int, int, tuple[int, int] | None]]:
+    """Of each timeout its time, the first unacknowledged byte, and the mark of the segment that it sent again: the first one from
+    that byte that was made after all that was made before the timeout. None if it is in no capture."""
+    order, sequences = _unwrapped(sent["identification"]), sent["sequence"].to_numpy()
+    new = _new_data(sent, order)
+    fresh, starts = order[new], sequences[new]
+    times_ns, data = sent["t_ns"].to_numpy(), sent["payload_bytes"].to_numpy() > 0
+    found, last = [], -(1 << 62)
+    for t_ns, una, nxt in timeouts.select("t_ns", "snd_una", "snd_nxt").iter_rows():
+        outstanding = fresh[(starts - una) % MODULUS < (nxt - una) % MODULUS]
+        last = max(last, *order[times_ns < t_ns - SLACK_NS].tolist(), *outstanding.tolist())
+        again = order[data & (sequences == una) & (order > last)]
+        last = max(last, again.min()) if again.size else last
+        found.append((t_ns, una, (int(again.min()) % IDENTIFICATIONS, una) if again.size else None))
+    return found
+
+
+def _unwrapped(identifications: pl.Series) -> np.ndarray:
+    """In the order in which the socket made the packets; they were captured nearly in that order."""
+    half = IDENTIFICATIONS // 2
+    numbers = identifications.fill_null(0).to_numpy().astype(np.int64)
+    steps = np.diff(numbers, prepend=numbers[:1])
+    return numbers[:1].sum() + np.cumsum((steps + half) % IDENTIFICATIONS - half)
+
+
+def _new_data(sent: pl.DataFrame, order: np.ndarray) -> np.ndarray:
+    """The places of the packets that have bytes after all made before."""
+    places = np.argsort(order, kind="stable")
+    ends = unwrap((sent["sequence"] + sent["payload_bytes"]).to_numpy()[places] % MODULUS, 0)
+    before = np.concatenate([[-(1 << 62)], np.maximum.accumulate(ends)[:-1]]) if ends.size else ends
+    return places[(ends > before) & (sent["payload_bytes"].to_numpy()[places] > 0)]
 
 
 def _first_ns(packets: pl.DataFrame, number: str) -> dict[tuple[int, int] | None, int]:

@@ -44,8 +44,8 @@ class Ends:
         captures = [
             table_of((frame.t_ns, (over_ipv6(frame) if ipv6 else frame).data) for frame in self.at[number]) for number in (1, 2)
         ]
-        rows = [(t_ns, "timeout", FIRST) for t_ns in timeouts_ns] + [(0, "", FIRST)]
-        table = pl.DataFrame(rows, schema=["t_ns", "event", "snd_una"], orient="row")
+        rows = [(t_ns, "timeout", FIRST, (FIRST + SIZE) % 2**32) for t_ns in timeouts_ns] + [(0, "", FIRST, FIRST)]
+        table = pl.DataFrame(rows, schema=["t_ns", "event", "snd_una", "snd_nxt"], orient="row")
         connection = Connection("tcp", *(("fd6d:616e:6574::1", PORTS[0], "fd6d:616e:6574::2", PORTS[1]))) if ipv6 else CONNECTION
         return tuple(timeouts_of(table, *captures, connection, 0, 10_000 * MS).values())
 
@@ -92,6 +92,21 @@ def test_the_second_of_two_timeouts_is_spurious_if_the_first_one_s_segment_was_o
     ends.data(3 * RTO_NS, 3 * RTO_NS + 2 * TRIP_NS)
     ends.ack(3 * RTO_NS + TRIP_NS, 3 * RTO_NS + 3 * TRIP_NS)
     assert ends.measured(RTO_NS, 3 * RTO_NS) == (2, 1)
+
+
+def test_a_timeout_while_a_routing_daemon_holds_the_segment_is_spurious(ends):
+    """Both copies leave when there is a route, the older first; both interface's captures are after the timeout."""
+    ends.data(2 * RTO_NS, 2 * RTO_NS + TRIP_NS)
+    ends.data(2 * RTO_NS + MS, 2 * RTO_NS + 2 * TRIP_NS)
+    ends.ack(2 * RTO_NS + TRIP_NS, 2 * RTO_NS + 2 * TRIP_NS)
+    assert ends.measured(RTO_NS) == (1, 1)
+
+
+def test_a_timeout_while_the_daemon_holds_a_segment_that_it_loses_was_needed(ends):
+    ends.data(2 * RTO_NS, None)
+    ends.data(2 * RTO_NS + MS, 2 * RTO_NS + 2 * TRIP_NS)
+    ends.ack(2 * RTO_NS + 2 * TRIP_NS, 2 * RTO_NS + 3 * TRIP_NS)
+    assert ends.measured(RTO_NS) == (1, 0)
 
 
 def test_a_duplicate_acknowledgement_decides_nothing(ends):
