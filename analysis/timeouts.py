@@ -2,8 +2,8 @@
 
 A timeout is spurious if waiting longer for an acknowledgement would have avoided it (RFC 3522, section 1). Eifel and F-RTO (RFC
 5682) infer that at the sender; the captures of both ends show it: the first ACK of new data that arrives after the timeout had
-left the receiver before the segment that the timeout sent again arrived there, so an earlier copy caused it. If all such ACKs
-were lost, the timeout was needed.
+left the receiver before any copy that the timeout or a later one sent arrived there, so an earlier copy caused it. If all such
+ACKs were lost, the timeout was needed.
 
 Packets are recognised by their IP identification, which a socket of Linux counts up with each packet, retransmissions included.
 It also gives their order where a routing daemon or ARP holds the first copy beyond the timeout. IPv6 has none.
@@ -36,17 +36,16 @@ def timeouts_of(
     spurious = []
     for t_ns, una, again in _sent_again(found, sent):
         newer = (pl.col("acknowledgement") - una) % MODULUS
-        new = acks.filter((pl.col("t_ns") >= t_ns) & newer.is_between(1, MODULUS // 2)).select(
-            "identification", "acknowledgement"
-        )
-        ack = new.row(0) if len(new) else None
-        spurious.append(ack in left_ns and (again not in arrived_ns or left_ns[ack] < arrived_ns[again]))
+        new = acks.filter((pl.col("t_ns") >= t_ns) & newer.is_between(1, MODULUS // 2))
+        ack = new.select("identification", "acknowledgement").row(0) if len(new) else None
+        later_ns = [arrived_ns[copy] for copy in again if copy in arrived_ns]
+        spurious.append(ack in left_ns and all(left_ns[ack] < arrival_ns for arrival_ns in later_ns))
     return {"timeouts": sum(inside), "spurious_timeouts": sum(map(bool.__and__, inside, spurious))}
 
 
-def _sent_again(timeouts: pl.DataFrame, sent: pl.DataFrame) -> list[tuple[int, int, tuple[int, int] | None]]:
-    """Of each timeout its time, the first unacknowledged byte, and the mark of the segment that it sent again: the first one from
-    that byte that was made after all that was made before the timeout. None if it is in no capture."""
+def _sent_again(timeouts: pl.DataFrame, sent: pl.DataFrame) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    """Of each timeout its time, the first unacknowledged byte, and the marks of the segments from that byte that were made after
+    all that was made before the timeout: the one that it sent, and those of later timeouts."""
     order, sequences = _unwrapped(sent["identification"]), sent["sequence"].to_numpy()
     new = _new_data(sent, order)
     fresh, starts = order[new], sequences[new]
@@ -57,7 +56,7 @@ def _sent_again(timeouts: pl.DataFrame, sent: pl.DataFrame) -> list[tuple[int, i
         last = max(last, *order[times_ns < t_ns - SLACK_NS].tolist(), *outstanding.tolist())
         again = order[data & (sequences == una) & (order > last)]
         last = max(last, again.min()) if again.size else last
-        found.append((t_ns, una, (int(again.min()) % IDENTIFICATIONS, una) if again.size else None))
+        found.append((t_ns, una, [(number, una) for number in (again % IDENTIFICATIONS).tolist()]))
     return found
 
 

@@ -94,6 +94,15 @@ def test_the_second_of_two_timeouts_is_spurious_if_the_first_one_s_segment_was_o
     assert ends.measured(RTO_NS, 3 * RTO_NS) == (2, 1)
 
 
+def test_timeouts_of_an_outage_were_needed(ends):
+    """Of three copies the last arrives, RTO (1 + 2) after the first timeout (RFC 6298, 5.5)."""
+    ends.data(0, None)
+    ends.data(RTO_NS, None)
+    ends.data(3 * RTO_NS, 3 * RTO_NS + TRIP_NS)
+    ends.ack(3 * RTO_NS + TRIP_NS, 3 * RTO_NS + 2 * TRIP_NS)
+    assert ends.measured(RTO_NS, 3 * RTO_NS) == (2, 0)
+
+
 def test_a_timeout_while_a_routing_daemon_holds_the_segment_is_spurious(ends):
     """Both copies leave when there is a route, the older first; both interface's captures are after the timeout."""
     ends.data(2 * RTO_NS, 2 * RTO_NS + TRIP_NS)

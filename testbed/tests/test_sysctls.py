@@ -10,6 +10,7 @@ from scenarios.definition import load_scenario
 from scenarios.identity import identity
 from scenarios.json_schema import of_scenario
 from scenarios.scenario import Scenario
+from testbed.campaigns.experiment import load as experiment
 from testbed.programs import BUILT
 from testbed.runs import preflight
 from testbed.runs.run import run_scenario
@@ -40,6 +41,16 @@ def test_they_win_over_the_profile_and_the_tcp():
     own = Scenario(hops=1, tcp="newreno", sysctls={"net.ipv4.tcp_sack": True, FRTO: 2})
     assert [kernel_tcp.sysctls(own, "sta1")[name] for name in names] == [1, 2]
     assert identity(own) != identity(bare)
+
+
+def test_one_may_be_an_axis_of_an_experiment(tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text(
+        f'question = "?"\n[scenario]\nhops = 1\nsysctls = {{ "net.ipv4.tcp_sack" = 1 }}\n[axes]\n"sysctls.{FRTO}" = [0, 2]\n'
+    )
+    cells = experiment(path).cells
+    assert [cell.scenario.sysctls for cell in cells] == [{"net.ipv4.tcp_sack": 1, FRTO: value} for value in (0, 2)]
+    assert [cell.name for cell in cells] == ["sysctls.net.ipv4.tcp_frto0", "sysctls.net.ipv4.tcp_frto2"]
 
 
 def test_a_scenario_without_them_is_written_as_before():
