@@ -9,13 +9,12 @@ from analysis.metrics import analyse_run
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.tests.running import chain, needs_runs
-from tests.probe import Probe
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 BREAK_S, REPAIR_S = 4, 6  # longer than the RTO, which is a second at most before there is a sample (RFC 6298, 2.1)
 
 
-def timeouts(folder: Path, host: Probe, **keys: object) -> tuple[int, int]:
+def timeouts(folder: Path, host, **keys: object) -> tuple[int, int]:
     result = run_scenario(chain(hops=1, warmup=0, duration=9, **keys), 1, folder / "run", programs=BUILT)
     if result.verdict != "valid":
         host.void(f"the run is {result.verdict}: its flow may have begun after the break")
