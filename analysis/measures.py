@@ -30,6 +30,7 @@ from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up, too_big
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
+from analysis.timeouts import timeouts_of
 
 NS_PER_S = 1_000_000_000
 TCP_RTO_MIN_S = 0.2  # TCP_RTO_MIN of net/tcp.h
@@ -75,6 +76,7 @@ def measure_tcp(
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
         "cwnd_mean": tcp_samples.mean_held(tcp_samples.held_from(samples, "snd_cwnd"), begin_ns, end_ns),
+        **timeouts_of(samples, at_sender, at_receiver, connection, begin_ns, end_ns),
         "silence_s": silence_s(marks_ns),
         "longest_silence_s": longest_silence_s(marks_ns),
         "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.window_s(flow)[0] * NS_PER_S), end_ns),

@@ -12,6 +12,7 @@ count on both; ICMP, SCTP and packets to other stations count nowhere.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import polars as pl
 from analysis import checks
 from analysis.checks import Check, Unmeasured
 from analysis.connections import Connection, uses_of
+from analysis.datagrams import longest_silence_s, silence_s
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 from scenarios.flows import FIRST_PORT
@@ -65,6 +67,11 @@ class Direction(NamedTuple):
         inside = [(sent.segments.within(begin_ns, end_ns), sent.segments.repeated) for sent, _ in self.tcp]
         return sum(int(mask.sum()) for mask, _ in inside), sum(int((mask & repeated).sum()) for mask, repeated in inside)
 
+    def arrivals_ns(self, begin_ns: int, end_ns: int) -> list[int]:
+        """The instants at which a connection had further in-order bytes at its receiver, or a datagram arrived."""
+        arrived = [_within(rows, "received_ns", begin_ns, end_ns)["received_ns"].to_list() for rows in self.datagrams]
+        return sorted(chain(*arrived, *(received.delivered.rises_ns(begin_ns, end_ns) for _, received in self.tcp)))
+
     def rtts_ns(self, begin_ns: int, end_ns: int) -> np.ndarray:
         """See `round_trip_times_ns`."""
         samples = [round_trip_times_ns(sent, begin_ns, end_ns) for sent, _ in self.tcp]
@@ -88,10 +95,11 @@ def measure_opened(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, fo
     found += _checked(flow.name, opened, begin_ns, end_ns)
     protocols = {each.connection.protocol for each in opened}
     window = (begin_ns, end_ns)
-    delivered_bps = there.delivered_bps(*window)
+    delivered_bps, marks_ns = there.delivered_bps(*window), [begin_ns, *there.arrivals_ns(*window), end_ns]
     figures: dict[str, Any] = {
         "connections": len(opened), "delivered_bps": delivered_bps, "goodput_bps": delivered_bps,
-        "back_delivered_bps": back.delivered_bps(*window),
+        "back_delivered_bps": back.delivered_bps(*window), "silence_s": silence_s(marks_ns),
+        "longest_silence_s": longest_silence_s(marks_ns),
     }  # fmt: skip
     if "tcp" in protocols or not opened:
         figures["acked_bps"] = there.acked_bps(*window)

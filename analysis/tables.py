@@ -37,6 +37,8 @@ FLOW_METRICS = {
     "rtt_ms_mean": ("ms", "rtt_ms_mean", 1),
     "rtt_ms_p95": ("ms", "rtt_ms_p95", 1),
     "cwnd_mean": ("segments", "cwnd_mean", 1),
+    "timeouts": ("timeouts", "timeouts", 1),
+    "spurious_timeouts": ("timeouts", "spurious_timeouts", 1),
     "longest_silence_s": ("s", "longest_silence_s", 1),
     "sent": ("datagrams", "sent", 1),
     "loss": ("1", "loss", 1),

@@ -34,6 +34,7 @@ from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Coordinate, Length, Seconds, Speed, Whole
 from scenarios.radios import StationRadio, check_radios
 from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static, routing_of_ipv6
+from scenarios.sysctls import Sysctls
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
@@ -183,6 +184,8 @@ class Scenario(BaseModel):
     rto_initial: Seconds | None = Field(None, ge=0.001, le=120)
     delayed_ack: bool | None = None
     mss: Bytes | None = Field(None, ge=MIN_MSS, le=MAX_MTU - TCP_HEADERS)
+    # absent from scenario.json when empty, so that those of earlier versions stay as they were
+    sysctls: Sysctls = Field(default_factory=dict, exclude_if=lambda table: not table)
 
     traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_FLOWS)

@@ -76,6 +76,7 @@ def test_the_rates_of_all_connections_are_added(tmp_path: Path) -> None:
     assert (flow["segments"], flow["retransmissions"], flow["back_segments"], flow["back_delivered_bps"]) == (50, 0, 0, 0)
     assert (flow["rtt_ms_mean"], flow["rtt_ms_p95"]) == (20, 20)
     assert (flow["sent"], flow["loss"], flow["latency_ms_mean"]) == (None, None, None)
+    assert (flow["longest_silence_s"], flow["silence_s"]) == (0.1, 0)
     assert (flow["start_ns"], flow["window_s"], flow["exit_status"]) == (T0_NS, [1.0, 5.0], 0)
 
 

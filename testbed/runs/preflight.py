@@ -65,6 +65,7 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
     for scenario in scenarios:
         kernel_tcp.require_rto_min(scenario)
+        kernel_tcp.require_sysctls(scenario)
     for radios in sorted({scenario.radio_devices for scenario in scenarios}):
         require_radios(radios)
     for net in sorted({scenario.net for scenario in scenarios}):

@@ -6,6 +6,7 @@ of a flow with its own TCP are identified by the flow's port (testbed/stages/tra
 """
 
 import json
+import platform
 import re
 import signal
 import time
@@ -37,7 +38,8 @@ ANSWERED = re.compile(r"^(taken|refused)$", re.MULTILINE)  # of `manet-tcp` afte
 # TCP_RTO_MIN, <net/tcp.h>: TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
 RTO_MIN_BY_SOCKET_US = 200_000
 RTO_MIN_SYSCTL = "net.ipv4.tcp_rto_min_us"  # Linux 6.11
-RTO_MIN_FILE = Path("/proc/sys") / RTO_MIN_SYSCTL.replace(".", "/")
+PROC_SYS = Path("/proc/sys")
+RTO_MIN_FILE = PROC_SYS / RTO_MIN_SYSCTL.replace(".", "/")
 
 
 def profile(name: str) -> dict:
@@ -60,14 +62,18 @@ def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict:
 
 
 def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]:
-    """The TCP sysctls of the namespace of a station or host; None: those common to all."""
+    """The TCP sysctls of the namespace of a station or host; None: those common to all. The scenario's own win."""
     values: dict[str, object] = dict(profile(scenario.profile).get("sysctl", {}))
     if scenario.rto_min is not None and scenario.rto_min * 1e6 > RTO_MIN_BY_SOCKET_US:
         values[RTO_MIN_SYSCTL] = round(scenario.rto_min * 1e6)
     for name, value in {"sack": scenario.sack_of(station), "ecn": scenario.ecn_of(station)}.items() if station else ():
         if value is not None:
             values[f"net.ipv4.tcp_{name}"] = int(value)
-    return values
+    return values | _own_sysctls(scenario)
+
+
+def _own_sysctls(scenario: Scenario) -> dict[str, object]:
+    return {name: int(value) if isinstance(value, bool) else value for name, value in scenario.sysctls.items()}
 
 
 def period_notes(scenarios: Iterable[Scenario]) -> list[str]:
@@ -90,6 +96,13 @@ def require_rto_min(scenario: Scenario) -> None:
         raise UsageError(
             f"rto_min = {rto_min_us / 1e6:g}: this kernel takes at most 0.2 s (no sysctl {RTO_MIN_SYSCTL}, Linux 6.11); lower it"
         )
+
+
+def require_sysctls(scenario: Scenario) -> None:
+    """UsageError for the first of the scenario's `sysctls` that this kernel lacks."""
+    for name in scenario.sysctls:
+        if not (PROC_SYS / name.replace(".", "/")).is_file():
+            raise UsageError(f"sysctls: this kernel ({platform.release()}) has no {name}; correct it, or use another kernel")
 
 
 def ack_metric(scenario: Scenario) -> str:
@@ -219,11 +232,13 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     restored.
 
     A sysctl that this kernel lacks is skipped: the feature is absent too, or is not per namespace (run.json lists each
-    station's actual values).
+    station's actual values). One of the scenario's own `sysctls` is an error then.
     """
+    own = _own_sysctls(scenario)
     for host in net.hosts:
         of_host = {**values, **sysctls(scenario, host.name)}
         namespace.within(host.netns, lambda of_host=of_host: namespace.write_sysctls(of_host, absent_is_error=False))
+        namespace.within(host.netns, lambda: namespace.write_sysctls(own))
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:

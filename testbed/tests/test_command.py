@@ -481,6 +481,7 @@ def test_subflows_of_mptcp_over_two_gateways_are_added(tmp_path: Path) -> None:
     assert [check for check in metrics["checks"] if not check["ok"]] == []
     measured = metrics["flows"]["flow1"]
     assert measured["connections"] == 2
+    assert measured["longest_silence_s"] > 2  # the data take 15 x 0.2 s of the 8 s
     assert taken(tmp_path / "run") == 150_000
     # a block that MPTCP repeats on the other subflow (RFC 8684, 3.3.6) counts on both
     assert 150_000 <= measured["delivered_bps"] <= 2 * 150_000 and measured["delivered_bps"] == measured["air_bps"]

@@ -22,6 +22,7 @@ MEASURED: dict[str, dict[str, str]] = {
     "tcp": {
         "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s",
         "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "cwnd_mean": "segments",
+        "timeouts": "timeouts", "spurious_timeouts": "timeouts",
         "silence_s": "s", "longest_silence_s": "s", "acked_bps_by_second": "bit/s",
     },
     "datagrams": {
@@ -36,7 +37,7 @@ MEASURED: dict[str, dict[str, str]] = {
         "connections": "connections", "segments": "segments", "retransmissions": "segments", "back_segments": "segments",
         "back_retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "sent": "datagrams", "loss": "1",
         "latency_ms_mean": "ms", "latency_ms_p95": "ms", "back_sent": "datagrams", "back_loss": "1",
-        "back_latency_ms_mean": "ms", "back_latency_ms_p95": "ms",
+        "back_latency_ms_mean": "ms", "back_latency_ms_p95": "ms", "silence_s": "s", "longest_silence_s": "s",
     },
     "exchanges": {"delivered_bps": "bit/s", "goodput_bps": "bit/s", "segments": "segments", "retransmissions": "segments"},
 }  # fmt: skip
