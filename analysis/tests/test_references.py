@@ -1,6 +1,7 @@
 """Reference numbers: every table can be read, names its source, and has values for a cell."""
 
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_a_protocol_with_ns2s_settings_has_its_protocols_numbers():
     table = load_reference("ns2", "be_chain")
     cell = {"nodes": 4, "tcp": "newreno"}
     assert table.value("acked_kbps", {**cell, "routing": "aodv-ns2"}) == table.value("acked_kbps", {**cell, "routing": "aodv"})
+
+
+def test_the_patterns_of_dsr_are_the_means_of_their_runs():
+    """Each pattern counts once, whatever its number of runs."""
+    runs: dict[str, dict[str, list[float]]] = {}
+    for row in load_reference("ns2", "hv_patterns_runs").rows:
+        runs.setdefault(row["variant"], {}).setdefault(row["pattern"], []).append(float(row["acked_kbps"]))
+    assert [len(patterns) for patterns in runs.values()] == [10, 10, 10, 10]
+    means = load_reference("ns2", "hv_patterns")
+    for variant, patterns in runs.items():
+        expected = fmean(fmean(of_pattern) for of_pattern in patterns.values())
+        assert means.value("acked_kbps", {"variant": variant}) == pytest.approx(expected, abs=0.05), variant
 
 
 @pytest.mark.parametrize(
