@@ -62,14 +62,14 @@ def drafts_of(sweep: Sweep) -> list[Draft]:
 
 def _base(sweep: Sweep) -> Keys:
     """The keys common to all cells: the scenario's, with those that the size replaces."""
-    declaration, size = sweep.declaration, sweep.size
-    values = {**declaration.tables.scenario, **sweep.size_keys}
-    origins = {(key,): (size, key) for key in sweep.size_keys}
-    keys = Keys(values, declaration.document, ("scenario",), origins)
-    if FLOWS not in values:
-        return keys
-    place = origins.get((FLOWS,), ("scenario", FLOWS))
-    return keys.changed(with_flows(Change(FLOWS, values[FLOWS], declaration.document.name, place), declaration))
+    declaration = sweep.declaration
+    document, scenario = declaration.document, declaration.tables.scenario
+    places = {FLOWS: ("scenario", FLOWS)} if FLOWS in scenario else {}
+    places |= {key: (sweep.size, key) for key in sweep.size_keys}
+    keys = Keys(scenario, document, ("scenario",), {})
+    for key, place in places.items():
+        keys = keys.changed(with_flows(Change(key, sweep.size_keys.get(key, scenario.get(key)), document.name, place), declaration))
+    return keys
 
 
 def _draft(sweep: Sweep, keys: Keys, variant: Variant | None, values: list[tuple[Axis, int]]) -> Draft:

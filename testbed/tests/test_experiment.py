@@ -229,6 +229,17 @@ def test_every_scenario_of_the_project_loads(path):
 HV = sorted({name for name in names() if name.startswith("hv-")} - {"hv-fig1", "hv-patterns"})
 
 
+def test_a_size_replaces_a_key_of_a_table_alone(tmp_path):
+    text = '[scenario]\nhops = 1\nrouting = { protocol = "dsr", arp = "cmu" }\n[quick]\n"routing.cache_timeout" = 20\n'
+    (tmp_path / "e.toml").write_text(f'question = "?"\n{text}')
+    (quick,) = load(tmp_path / "e.toml", Request(quick=True)).cells
+    options = json.loads(quick.scenario.to_json())["routing"]
+    assert (options["arp"], options["cache_timeout"]) == ("cmu", 20)
+    (tmp_path / "e.toml").write_text(f'question = "?"\n{text.replace("cache_timeout", "cache_time")}')
+    with pytest.raises(UsageError, match=r'line 6: key "quick.routing.cache_time"'):
+        load(tmp_path / "e.toml", Request(quick=True))
+
+
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", HV)
 def test_holland_and_vaidya_s_patterns_are_the_same_at_every_speed(name, quick):
