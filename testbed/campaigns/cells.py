@@ -68,7 +68,8 @@ def _base(sweep: Sweep) -> Keys:
     places |= {key: (sweep.size, key) for key in sweep.size_keys}
     keys = Keys(scenario, document, ("scenario",), {})
     for key, place in places.items():
-        keys = keys.changed(with_flows(Change(key, sweep.size_keys.get(key, scenario.get(key)), document.name, place), declaration))
+        change = Change(key, (scenario | sweep.size_keys)[key], document.name, place)
+        keys = keys.changed(with_flows(change, declaration))
     return keys
 
 
