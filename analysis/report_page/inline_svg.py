@@ -17,7 +17,8 @@ from analysis.files import read_bytes
 MAX_SVG_BYTES = 600_000  # of a figure with a point for each packet; its PNG is smaller, and the PDF has the points
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 ELEMENTS = {
-    "svg", "g", "path", "text", "tspan", "use", "defs", "clipPath", "rect", "circle", "image", "linearGradient", "stop", "pattern",
+    "svg", "g", "path", "text", "tspan", "use", "defs", "clipPath", "rect", "circle", "image", "linearGradient", "stop",
+    "pattern",
 }  # fmt: skip
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # Verdana's letters are as wide
 # matplotlib's grey has a contrast of 4.0 on white, below the 4.5 that text needs (WCAG 2.2, 1.4.3)
