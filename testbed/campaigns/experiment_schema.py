@@ -47,7 +47,10 @@ def of_experiment() -> Json:
     definitions |= made.pop("$defs") | {"scenario": keys}
     size["properties"] = {**keys["properties"], **size["properties"], "axes": AXES}
     # what one file says at full and quick size: a size's own keys and any of the scenario's
-    definitions["size"] = {"type": "object", "additionalProperties": False, "properties": size["properties"]}
+    definitions["size"] = {
+        "type": "object", "additionalProperties": False, "properties": size["properties"],
+        "patternProperties": {r"\.": {}},  # a key of a table, such as `routing.link`
+    }  # fmt: skip
     tables = {
         "base": BASE,
         "scenario": {"$ref": "#/$defs/scenario"},
