@@ -56,7 +56,7 @@ ENOUGH = 30  # pairs from which Student's t decides: an event of one pair in ten
 BOUNDED = 0.2  # share of the error for the bounds; the rest is for Student's t
 SKEW = 2.0  # times the sample's skewness
 DEPENDENCE = 0.75  # standard errors, by which successive pairs may depend on each other more than the estimate says
-MOST_DEPENDENT = 0.9  # coefficient; no more is used
+MOST_DEPENDENT = 0.9  # the largest coefficient that is used
 NO_SPREAD = 1e-9  # of the distance of the bounds: rounding errors
 FURTHEST = 1_000_000  # pairs: no question needs more, or none answers it
 

@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 
 from analysis.references import FOLDER, load_reference, same_value
+from analysis.tables import mean_and_interval
 
 TABLES = sorted(path for kind in ("published", "ns2", "peers") for path in (FOLDER / kind).glob("*.csv"))
 
@@ -55,6 +56,27 @@ def test_the_patterns_of_dsr_are_the_means_of_their_runs():
     for variant, patterns in runs.items():
         expected = fmean(fmean(of_pattern) for of_pattern in patterns.values())
         assert means.value("acked_kbps", {"variant": variant}) == pytest.approx(expected, abs=0.05), variant
+
+
+def test_the_switches_of_ns2_have_the_effects_of_the_page():
+    """docs/results/hv-patterns: points of the expected throughput, paired by pattern and seed with the runs as they are; each
+    pattern counts once."""
+    runs = load_reference("ns2", "hv_patterns_runs").rows
+    usual = {(row["variant"], row["pattern"], row["seed"]): float(row["acked_kbps"]) for row in runs}
+    gains: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in load_reference("ns2", "hv_patterns_switches").rows:
+        gain = float(row["acked_kbps"]) - usual[row["variant"], row["pattern"], row["seed"]]
+        of_pattern = gains.setdefault((row["switch"], row["variant"]), {}).setdefault(row["pattern"], [])
+        of_pattern.append(100 * gain / float(row["expected_kbps"]))
+    found = {key: mean_and_interval([fmean(each) for each in patterns.values()]) for key, patterns in gains.items()}
+    assert {key: (round(each["mean"], 1), round(each["ci95"], 1), each["n"]) for key, each in found.items()} == {
+        ("addresses known", "dsr-arp-10"): (38.4, 15.4, 10),
+        ("addresses known", "dsr-arp-20"): (37.2, 8.8, 10),
+        ("addresses known", "dsr-arp-30"): (39.5, 14.0, 10),
+        ("paths forgotten after 300 s", "dsr-arp-2"): (13.5, 10.0, 10),
+        ("no flow state", "dsr-arp-30"): (6.3, 8.4, 10),
+        ("released packets not spaced", "dsr-arp-30"): (10.7, 6.9, 10),
+    }
 
 
 @pytest.mark.parametrize(

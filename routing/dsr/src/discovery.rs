@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn waits_of_ns2_are_two_seconds_then_eight_then_ten() {
-        // requesttable.cc: 0.5 s * 4^n, at most 10 s; the request to the neighbours is the one with n = 0
+        // dsragent.cc, BackOffTest: 0.5 s * 4^n, at most 10 s; the request to the neighbours is the one with n = 0
         let mut discoveries = Discoveries::new(Pace { period: Duration::from_secs(2), backoff: 4, ..PACE });
         discoveries.start(at(0), T);
         for ms in [30, 2030, 10_030, 20_030, 30_030] {
