@@ -19,7 +19,7 @@ from analysis.files import read_text
 from analysis.tables import METRICS
 from testbed.campaigns.library import find
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees
-from testbed.claims.source import Answer, Asked, Between, Claim, Level, Some
+from testbed.claims.source import Answer, Asked, Between, Claim, Level, Place, Some
 from testbed.errors import UsageError
 
 YES, NO, SAME, OPEN = "holds", "does not hold", "no difference that matters", "undecided"
@@ -159,10 +159,19 @@ def _in_words(claim: str, outcome: Outcome) -> str:
     return str(outcome) if holds is None else YES if holds else NO
 
 
+def _by_seed(numbers: Numbers, place: Place, where: Mapping[str, Any], metric: str) -> dict[int, float]:
+    """The metric of the runs that count in a cell."""
+    numbers.require_cell(place, where)
+    return {run["seed"]: run[metric] for run in numbers.sized(place).counted(where) if run[metric] is not None}
+
+
+def _both(compared: Mapping[int, float], base: Mapping[int, float]) -> list[tuple[float, float]]:
+    """Both values of each seed that both cells have."""
+    return [(compared[seed], base[seed]) for seed in sorted(compared.keys() & base.keys())]
+
+
 def _level(level: Level, numbers: Numbers) -> Part:
-    numbers.require_cell(level, level.where)
-    runs, few = numbers.sized(level).counted(level.where), False
-    values = [run[level.mean] for run in runs if run[level.mean] is not None]
+    values, few = list(_by_seed(numbers, level, level.where, level.mean).values()), False
     if len(values) > 1:
         found = comparison(values, (0.0, max(values)))  # a run can carry nothing
         mean, low, high, source, count = found.mean, found.low, found.high, ROWS, len(values)
@@ -173,49 +182,39 @@ def _level(level: Level, numbers: Numbers) -> Part:
     else:
         return Part(OPEN, NO_ROWS, NONE, level.label)
     assert mean is not None and low is not None and high is not None
-    least, most = (float("-inf") if level.least is None else level.least), (float("inf") if level.most is None else level.most)
-    verdict = OPEN if few else YES if least <= low and high <= most else NO if high < least or low > most else OPEN
     text = _interval(level.mean, mean, low, high, "").replace(" points", " %")
-    return Part(verdict, f"{text}, {count} runs", source, level.label)
+    return Part(OPEN if few else _within(level, low, high), f"{text}, {count} runs", source, level.label)
+
+
+def _within(level: Level, low: float, high: float) -> str:
+    least, most = (float("-inf") if level.least is None else level.least), (float("inf") if level.most is None else level.most)
+    if least <= low and high <= most:
+        return YES
+    return NO if high < least or low > most else OPEN
 
 
 def _between(between: Between, numbers: Numbers) -> Part:
-    cells = []
-    for place in (between.compared, between.base):
-        numbers.require_cell(place, place.where)
-        runs = numbers.sized(place).counted(place.where)
-        cells.append({run["seed"]: run[between.metric] for run in runs if run[between.metric] is not None})
-    compared, base = cells
-    both = [(compared[seed], base[seed]) for seed in sorted(compared.keys() & base.keys())]
+    both = _both(*(_by_seed(numbers, cell, cell.where, between.metric) for cell in (between.compared, between.base)))
     edge = between.matters if between.claim == "same" else 0.0
     margin = _margin(between.compared.experiment, between.metric, between.matters, between.reason)
-    if len(both) < 2:
-        return Part(OPEN, NO_ROWS, NONE, between.label, margin=margin)
     pairs = len(both)
+    if pairs < 2:
+        return Part(OPEN, NO_ROWS, NONE, between.label, margin=margin)
     found = answer(Rule(between.matters, pairs, edge=edge), (pairs,), [one - other for one, other in both], collapses(both))
     assert found.mean is not None and found.low is not None and found.high is not None
-    mean = sum(other for _, other in both) / len(both)
+    mean = sum(other for _, other in both) / pairs
     percent = f" ({100 * found.mean / mean:+.0f} %)" if mean else ""
     text = f"{_interval(between.metric, found.mean, found.low, found.high)}{percent}, {pairs} pairs"
     return Part(_in_words(between.claim, found.outcome), text, ROWS, between.label, margin=margin)
 
 
 def _some(some: Some, numbers: Numbers) -> Part:
-    sized = numbers.sized(some)
     if some.compared is None:
-        numbers.require_cell(some, some.where)
-        values = [run[some.some] for run in sized.counted(some.where) if run[some.some] is not None]
-        what = "runs"
+        values, what = list(_by_seed(numbers, some, some.where, some.some).values()), "runs"
     else:
-        for value in (some.compared, some.base):
-            numbers.require_cell(some, {**some.where, some.key: value})
-        cells = [
-            {run["seed"]: run[some.some] for run in sized.counted({**some.where, some.key: value})}
-            for value in (some.compared, some.base)
-        ]
-        both = [(one, cells[1].get(seed)) for seed, one in cells[0].items()]
-        values = [one - other for one, other in both if one is not None and other is not None]
-        what = "pairs"
+        places = [{**some.where, some.key: value} for value in (some.compared, some.base)]
+        both = _both(*(_by_seed(numbers, some, where, some.some) for where in places))
+        values, what = [one - other for one, other in both], "pairs"
     if not values:
         return Part(OPEN, NO_ROWS, NONE, some.label)
     cases = [
