@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +72,12 @@ def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
 def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
     """The rows of the experiment that count as done: those of its own file, and those that other experiments have of the same
     scenarios and seeds."""
-    from analysis.kept_rows import FILE, VARIANT, merged, read
+    from analysis.kept_rows import FILE, VARIANT, merged
     from analysis.tables import plain
 
     own = file_of(experiment.name, folder)
-    found = rows_that_count(experiment, read(own))
-    elsewhere = [row for path in sorted(folder.glob(f"*/{FILE}")) if path != own for row in read(path)]
+    found = rows_that_count(experiment, _read(own))
+    elsewhere = [row for path in sorted(folder.glob(f"*/{FILE}")) if path != own for row in _read(path)]
     cells = {
         cell.identity: {VARIANT: cell.variant or ""} | {axis: str(plain(cell.axes.get(axis))) for axis in experiment.axes}
         for cell in experiment.cells
@@ -85,6 +85,21 @@ def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
     has = {row.key for row in found.rows}
     shared = [replace(row, cell=cells[row.scenario]) for row in rows_that_count(experiment, elsewhere).rows if row.key not in has]
     return Found(merged(found.rows, shared), found.others)
+
+
+def _read(path: Path) -> "tuple[KeptRow, ...]":
+    """The rows of a file. Each experiment looks into the files of all others, so a file is read again only if it changed."""
+    if not path.exists():
+        return ()
+    found = path.stat()
+    return _read_at(path, (found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=256)
+def _read_at(path: Path, _state: tuple[int, int]) -> "tuple[KeptRow, ...]":
+    from analysis.kept_rows import read
+
+    return tuple(read(path))
 
 
 def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> Found:
