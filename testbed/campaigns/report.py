@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,16 @@ if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
 NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict, so many remarks
+
+
+def answer_lines(answers: Sequence["Answered"], name: str) -> list[str]:
+    """A line for each question that has pairs, and one for the others, for which `manet run` has too few seeds."""
+    without = sum(not answer.answer.pairs for answer in answers)
+    lines = [answer.line() for answer in answers if answer.answer.pairs]
+    if without:
+        what = "question has" if without == 1 else "questions have"
+        lines.append(f"{without} {what} too few seeds; `./manet campaign {name}` runs as many as an answer needs")
+    return lines
 
 
 class Report:
@@ -210,8 +221,8 @@ class Report:
             print(hanging("expected: ", self.outcome))
         for comparison in self.comparisons:
             print(f"expected  {comparison.line()}")
-        for answer in self.answers:
-            print(hanging("answer    ", answer.line()))
+        for line in answer_lines(self.answers, self.description["name"]):
+            print(hanging("answer    ", line))
         kept = " (as it was: no run is left to make it of)" if self.kept_tables else ""
         print(f"table     {self.directory / 'table.csv'}{kept}")
         print(f"summary   {self.directory / 'summary.csv'}{kept}")

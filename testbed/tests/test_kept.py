@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from analysis.decisions.rule import Answer, Outcome
 from analysis.errors import RunFileError
 from analysis.kept_rows import KeptRow, merged, read, write
 from analysis.tables import collect_runs
@@ -14,7 +15,7 @@ from testbed.campaigns import kept
 from testbed.campaigns.batch import Batch
 from testbed.campaigns.experiment import load
 from testbed.campaigns.html_report import HtmlReport
-from testbed.campaigns.report import Report
+from testbed.campaigns.report import Report, answer_lines
 from testbed.campaigns.request import Request
 from testbed.campaigns.rounds import Member, Rounds
 from testbed.tests.workers import TEXT, Workers, clear, noisy
@@ -65,6 +66,15 @@ def test_a_campaign_elsewhere_runs_nothing_that_is_kept_and_answers_the_same(mac
     html = HtmlReport(second.directory)
     assert "28 rows of earlier runs (kept.csv) count in the answers" in html.make().read_text()
     assert html.is_complete
+
+
+def test_a_report_has_a_line_for_each_question_with_pairs_and_one_for_the_others(machine):
+    first, _ = machine("one", Workers(noisy))
+    (found,) = first.answers()
+    none = dataclasses.replace(found, answer=Answer(Outcome.UNDECIDED, 0))
+    assert answer_lines([found], "e") == [found.line()]
+    more = "2 questions have too few seeds; `./manet campaign e` runs as many as an answer needs"
+    assert answer_lines([none, found, none], "e") == [found.line(), more]
 
 
 def test_rows_and_runs_are_together_in_an_answer(machine):
