@@ -15,18 +15,7 @@ fn station(number: u8) -> Ipv4Addr {
 }
 
 fn node() -> Node {
-    Node {
-        number: 1,
-        address: station(1),
-        network: (station(0), 8),
-        mac: [2, 0, 0, 0, 0, 1],
-        wires: Vec::new(),
-        mtu: 576,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: true,
-    }
+    Node { mtu: 576, notices: true, ..Node::new(1, station(1), (station(0), 8), [2, 0, 0, 0, 0, 1]) }
 }
 
 fn input(what: u8, who: u8, bytes: Bytes) -> Input {

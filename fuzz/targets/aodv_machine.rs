@@ -25,16 +25,12 @@ fn machine(bits: u8) -> Aodv {
         ..Options::default()
     };
     let node = Node {
-        number: 2,
-        address: US,
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
-        mac: [2, 0, 0, 0, 0, 2],
         wires: if on(32) { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
         mtu: 300,
-        seed: 1,
         feedback: !on(2),
         restarted: on(64),
         notices: on(128),
+        ..Node::new(2, US, (Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, 2])
     };
     Aodv::new(node, options).expect("these options are right")
 }

@@ -43,16 +43,5 @@ fuzz_target!(|data: &[u8]| {
 
 fn node() -> Node {
     let address = Ipv4Addr::new(10, 0, 0, 1);
-    Node {
-        number: 1,
-        address,
-        network: (Ipv4Addr::new(10, 0, 0, 0), 24),
-        mac: [2, 0, 0, 0, 0, 1],
-        wires: Vec::new(),
-        mtu: 1500,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: false,
-    }
+    Node::new(1, address, (Ipv4Addr::new(10, 0, 0, 0), 24), [2, 0, 0, 0, 0, 1])
 }

@@ -15,16 +15,10 @@ fn station(number: u8) -> Ipv4Addr {
 
 fn node(gateway: bool) -> Node {
     Node {
-        number: 1,
-        address: station(1),
-        network: (station(0), 8),
-        mac: [2, 0, 0, 0, 0, 1],
         wires: if gateway { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
         mtu: 576,
-        seed: 1,
-        feedback: true,
-        restarted: false,
         notices: true,
+        ..Node::new(1, station(1), (station(0), 8), [2, 0, 0, 0, 0, 1])
     }
 }
 

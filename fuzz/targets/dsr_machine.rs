@@ -43,16 +43,10 @@ fn ip(n: u8) -> Ipv4Addr {
 
 fn node(gateway: bool) -> Node {
     Node {
-        number: 1,
-        address: ip(1),
-        network: (ip(0), 24),
-        mac: [2, 0, 0, 0, 0, 1],
         wires: if gateway { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
         mtu: MTU as u16,
-        seed: 1,
-        feedback: true,
-        restarted: false,
         notices: true,
+        ..Node::new(1, ip(1), (ip(0), 24), [2, 0, 0, 0, 0, 1])
     }
 }
 

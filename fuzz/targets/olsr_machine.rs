@@ -14,16 +14,10 @@ const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 fuzz_target!(|data: &[u8]| {
     let Some((options, mut rest)) = data.split_first() else { return };
     let node = Node {
-        number: 1,
-        address: OWN,
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
-        mac: [2, 0, 0, 0, 0, 1],
         wires: vec![(Ipv4Addr::new(192, 168, 1, 0), 30)],
         mtu: 200,
-        seed: 1,
-        feedback: true,
-        restarted: false,
         notices: true,
+        ..Node::new(1, OWN, (Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, 1])
     };
     let options = Options {
         hysteresis: options & 1 != 0,

@@ -13,18 +13,7 @@ fn machine(options: Options) -> Aodv {
 }
 
 fn machine_in(network: (Ipv4Addr, u8), options: Options) -> Aodv {
-    let node = Node {
-        number: 2,
-        address: ip(2),
-        network,
-        mac: [2, 0, 0, 0, 0, 2],
-        wires: Vec::new(),
-        mtu: 1500,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: false,
-    };
+    let node = Node::new(2, ip(2), network, [2, 0, 0, 0, 0, 2]);
     Aodv::new(node, options).unwrap()
 }
 

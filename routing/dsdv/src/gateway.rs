@@ -51,7 +51,7 @@ mod tests {
         let (mac, wires) = ([2, 0, 0, 0, 0, 1], Vec::new());
         let (feedback, restarted, notices) = (false, false, false);
         let (address, network) = (network.into(), (network.into(), prefix));
-        Node { number: 1, address, network, mac, wires, mtu: 1500, seed: 1, feedback, restarted, notices }
+        Node { wires, feedback, restarted, notices, ..Node::new(1, address, network, mac) }
     }
 
     #[test]

@@ -210,18 +210,7 @@ mod tests {
     }
 
     fn cache_with(max_paths: usize, adaptive: bool) -> Cache {
-        let node = Node {
-            number: 1,
-            address: ip(OWN),
-            network: (ip(0), 24),
-            mac: [2, 0, 0, 0, 0, 1],
-            wires: Vec::new(),
-            mtu: 1500,
-            seed: 1,
-            feedback: true,
-            restarted: false,
-            notices: false,
-        };
+        let node = Node::new(1, ip(OWN), (ip(0), 24), [2, 0, 0, 0, 0, 1]);
         Cache::new(node, max_paths, 15, Lifetime::new(Duration::from_secs(300), adaptive))
     }
 

@@ -192,7 +192,7 @@ mod tests {
         let network = (Ipv4Addr::new(10, 0, 0, 0), 8);
         let mac = [2, 0, 0, 0, 0, 1];
         let (mtu, seed, feedback, restarted, notices) = (1500, 1, true, false, false);
-        Node { number: 1, address: US, network, mac, wires, mtu, seed, feedback, restarted, notices }
+        Node { wires, mtu, seed, feedback, restarted, notices, ..Node::new(1, US, network, mac) }
     }
 
     fn counted(node: &Node, packet: &[u8], packet_type: u32) -> bool {

@@ -174,18 +174,7 @@ mod tests {
     }
 
     fn node() -> Node {
-        Node {
-            number: 1,
-            address: ip(1),
-            network: (ip(0), 8),
-            mac: mac(1),
-            wires: Vec::new(),
-            mtu: 1500,
-            seed: 1,
-            feedback: true,
-            restarted: false,
-            notices: false,
-        }
+        Node::new(1, ip(1), (ip(0), 8), mac(1))
     }
 
     fn table(resolution: Resolution) -> Resolver<u32> {

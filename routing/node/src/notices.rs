@@ -196,7 +196,7 @@ mod tests {
     fn notices(notices: bool) -> Notices {
         let (network, mac) = ((Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, 2]);
         let (wires, mtu, seed, feedback, restarted) = (Vec::new(), 1500, 1, true, false);
-        Notices::new(&Node { number: 2, address: US, network, mac, wires, mtu, seed, feedback, restarted, notices }, 64)
+        Notices::new(&Node { wires, mtu, seed, feedback, restarted, notices, ..Node::new(2, US, network, mac) }, 64)
     }
 
     fn packet(protocol: u8, source: Ipv4Addr, payload: &[u8]) -> Bytes {

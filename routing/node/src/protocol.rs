@@ -57,6 +57,13 @@ fn ethernet_mtu() -> u16 {
 }
 
 impl Node {
+    /// A node of a run with seed 1, whose radio reports failed links and has Ethernet's MTU; the other keys as CONFIG without
+    /// them.
+    pub fn new(number: u64, address: Ipv4Addr, network: (Ipv4Addr, u8), mac: Mac) -> Self {
+        let (wires, mtu) = (Vec::new(), ethernet_mtu());
+        Self { number, address, network, mac, wires, mtu, seed: 1, feedback: true, restarted: false, notices: false }
+    }
+
     /// Whether `address` belongs to the ad hoc network.
     pub fn in_network(&self, address: Ipv4Addr) -> bool {
         crate::routes::network(address, self.network.1) == crate::routes::network(self.network.0, self.network.1)

@@ -20,18 +20,7 @@ fn station(number: u8) -> Ipv4Addr {
 }
 
 fn node() -> Node {
-    Node {
-        number: 1,
-        address: station(1),
-        network: (station(0), 8),
-        mac: [2, 0, 0, 0, 0, 1],
-        wires: Vec::new(),
-        mtu: MTU,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: true,
-    }
+    Node { mtu: MTU, notices: true, ..Node::new(1, station(1), (station(0), 8), [2, 0, 0, 0, 0, 1]) }
 }
 
 fn data(source: u8, destination: u8) -> Bytes {

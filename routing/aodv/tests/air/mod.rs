@@ -57,16 +57,8 @@ pub struct Air {
 
 pub fn node(n: usize, gateway: bool) -> Node {
     Node {
-        number: n as u64,
-        address: ip(n),
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
-        mac: [2, 0, 0, 0, 0, n as u8],
         wires: if gateway { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
-        mtu: 1500,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: false,
+        ..Node::new(n as u64, ip(n), (Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, n as u8])
     }
 }
 

@@ -18,18 +18,7 @@ pub fn at(s: f64) -> Instant {
 }
 
 pub fn node(i: usize, seed: u64) -> Node {
-    Node {
-        number: i as u64 + 1,
-        address: ip(i),
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
-        mac: [2, 0, 0, 0, 0, i as u8],
-        wires: Vec::new(),
-        mtu: 1500,
-        seed,
-        feedback: true,
-        restarted: false,
-        notices: false,
-    }
+    Node { seed, ..Node::new(i as u64 + 1, ip(i), (Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, i as u8]) }
 }
 
 /// As [`node`], with a wire.

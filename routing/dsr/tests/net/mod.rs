@@ -22,18 +22,7 @@ pub fn mac(n: u64) -> Mac {
 }
 
 pub fn node(n: u64) -> Node {
-    Node {
-        number: n,
-        address: ip(n),
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
-        mac: mac(n),
-        wires: Vec::new(),
-        mtu: 1500,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: false,
-    }
+    Node::new(n, ip(n), (Ipv4Addr::new(10, 0, 0, 0), 8), mac(n))
 }
 
 pub fn at(ms: u64) -> Instant {

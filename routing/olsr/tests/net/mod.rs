@@ -45,18 +45,7 @@ pub fn at(seconds: f64) -> Instant {
 }
 
 pub fn node(n: u8) -> Node {
-    Node {
-        number: u64::from(n),
-        address: ip(n),
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
-        mac: [2, 0, 0, 0, 0, n],
-        wires: vec![],
-        mtu: 1500,
-        seed: 1,
-        feedback: true,
-        restarted: false,
-        notices: false,
-    }
+    Node::new(u64::from(n), ip(n), (Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, n])
 }
 
 impl Net {
