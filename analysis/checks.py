@@ -136,8 +136,8 @@ def iperf_retransmissions(
     `unsent`: segments that the sender's routing daemon gave up because it had no route, or that were too big for its tunnel; the
     radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
     include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later
-    ones may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers, but counts the
-    retransmissions that they kept back. `off`: at most so many were counted while the sender's radio was off, and are in no
+    ones may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers nor a routing daemon's
+    copies of them, but counts the retransmissions that they kept back. `off`: at most so many were counted while the sender's radio was off, and are in no
     capture.
     """
     layers = layers or LayersPart()
@@ -149,12 +149,14 @@ def iperf_retransmissions(
     first_ns = int(sender.segments.t_ns[0]) if sender.segments.t_ns.size else 0
     until_end = int((repeated < first_ns + round(report.test_s * 1e9)).sum())
     late = sender.segments.late
-    least, most = until_end - late - layers.probes - 1, len(repeated) + unsent + layers.kept_back + off + 1
+    copies = int((sender.segments.repeated & sender.segments.unnumbered).sum()) if layers.probes else 0
+    probes = max(layers.probes, copies)
+    least, most = until_end - late - probes - 1, len(repeated) + unsent + layers.kept_back + off + 1
     ok = least <= report.retransmissions <= most
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
     detail += f"; {late} of them held until later ones had left" if late else ""
     detail += f"; {unsent} given up by the routing daemon" if unsent else ""
-    detail += f"; {layers.probes} probes, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
+    detail += f"; {probes} probes and copies of them, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
     detail += f"; up to {off} while the sender was off" if off else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 

@@ -59,7 +59,8 @@ def measure_tcp(
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver, flow.kind.preamble_bytes))
         unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
-        layers, off = _layers_part(samples, end_ns), _tries_while_off(run, flow, report, begin_ns)
+        reported_ns = max([end_ns, *at_sender["t_ns"].tail(1)])  # iperf3 reports after the window, at most when the capture ends
+        layers, off = _layers_part(samples, reported_ns), _tries_while_off(run, flow, report, begin_ns)
         found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, layers, off))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)
@@ -144,7 +145,7 @@ def _samples(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFr
 
 
 def _layers_part(rows: pl.DataFrame, end_ns: int) -> checks.LayersPart:
-    """Actions of the connection's layers recorded in tcp.csv; a stand-by that never ended lasts to the window's end."""
+    """Actions of the connection's layers recorded in tcp.csv; a stand-by that never ended lasts to `end_ns`."""
     quiet = [*tcp_samples.stand_bys(rows), *tcp_samples.fixed_rtos(rows)]
     spans = [(begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in quiet]
     probes = len(rows.filter(rows["event"] == "probe"))

@@ -54,6 +54,7 @@ class Segments:
     start: np.ndarray
     end: np.ndarray
     repeated: np.ndarray  # it begins below the highest byte sent before: a retransmission
+    unnumbered: np.ndarray  # without an IP identification: a layer's probe, a routing daemon's copy of one, or IPv6
 
     @property
     def late(self) -> int:
@@ -169,7 +170,8 @@ def _segments(forward: pl.DataFrame, isn: int) -> Segments:
     start = unwrap(data["sequence"].to_numpy(), isn + 1)
     end = start + data["payload_bytes"].to_numpy().astype(np.int64)
     sent_before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) if end.size else end
-    return Segments(data["t_ns"].to_numpy(), start, end, start < sent_before)
+    unnumbered = (data["identification"].fill_null(0) == 0).to_numpy()
+    return Segments(data["t_ns"].to_numpy(), start, end, start < sent_before, unnumbered)
 
 
 def _acknowledgements(backward: pl.DataFrame, isn: int, last_byte: int | None) -> tuple[np.ndarray, np.ndarray]:
