@@ -12,7 +12,7 @@ from testbed.campaigns import missing
 PART_OPTIONS = ("--variant", "--out")  # replaced by the cell's
 # unknown to `manet run`
 CAMPAIGN_OPTIONS = ("--max-pairs", "--batch", "--cluster", "--snakemake", "--captures", "--disk", "--time")
-CAMPAIGN_FLAGS = ("--fresh",)
+CAMPAIGN_FLAGS = ("--asked", "--fresh")
 VALUE_OPTIONS = ("--set", "--seeds", "--jobs", "--profile", "--clock", "--kernel")
 
 

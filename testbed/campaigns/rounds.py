@@ -35,10 +35,11 @@ Workflow = Callable[[Path], None]  # carries out the batches in a folder
 
 @dataclass(frozen=True)
 class Member:
-    """An experiment of the campaign in its folder of results."""
+    """An experiment of the campaign in its folder of results; `asked_only`: without the cells that no question compares."""
 
     experiment: Experiment
     directory: Path
+    asked_only: bool = False
 
     def answers(self) -> list[Answered]:
         """The answers by the runs so far."""
@@ -57,10 +58,14 @@ class Member:
 
     def wanted(self) -> list[Task]:
         """The runs that the size and the open questions want and that have not ended, all cells at one seed before the next."""
-        seeds = {cell.name: self.experiment.seeds for cell in self.experiment.cells}
-        more = cells_wanted(self.answers())
-        for cell in self.experiment.cells:
-            seeds[cell.name] = max(seeds[cell.name], more.get(self._key(cell), 0))
+        answers = self.answers()
+        asked = {tuple(cell.items()) for answer in answers for cell in answer.asked.cells}
+        more = cells_wanted(answers)
+        seeds = {
+            cell.name: max(self.experiment.seeds, more.get(self._key(cell), 0))
+            if not self.asked_only or self._key(cell) in asked else 0
+            for cell in self.experiment.cells
+        }  # fmt: skip
         tasks = [
             Task(self.experiment.name, cell, seed, self.directory / cell.name / f"seed-{seed}")
             for seed in range(1, max(seeds.values()) + 1)

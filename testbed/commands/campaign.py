@@ -44,6 +44,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--max-pairs", metavar="N", type=positive, help="limit of seeds of each question instead of the full size's number"
     )
+    parser.add_argument("--asked", action="store_true", help="only the cells that a question compares, not all of tables and figures")
     parser.add_argument(
         "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
     )
@@ -166,7 +167,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
             questions = tuple(question.model_copy(update={"max_pairs": options.max_pairs}) for question in experiment.questions)
             seeds = experiment.seeds if options.seeds else min(experiment.seeds, options.max_pairs)
             experiment = replace(experiment, questions=questions, seeds=seeds)
-        members.append(Member(experiment, directory / experiment.name))
+        members.append(Member(experiment, directory / experiment.name, options.asked))
     return members
 
 

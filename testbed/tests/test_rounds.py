@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,16 @@ def test_a_clear_question_is_decided_at_its_first_look(rounds):
     workers = Workers(clear)
     rounds(workers).run()
     assert sorted(workers.runs) == [(f"hops{hops}", seed) for hops in (1, 2) for seed in range(1, 5)]
+
+
+def test_cells_that_no_question_compares_can_be_left_out(tmp_path, rounds):
+    """The question is about one and two hops."""
+    (tmp_path / "e.toml").write_text(TEXT.replace("hops = [1, 2]", "hops = [1, 2, 3]"))
+    workers = Workers(clear)
+    campaign = rounds(workers)
+    campaign.members = [replace(member, asked_only=True) for member in campaign.members]
+    campaign.run()
+    assert {name for name, _ in workers.runs} == {"hops1", "hops2"}
 
 
 def test_an_open_question_gets_seeds_until_its_limit(rounds):
