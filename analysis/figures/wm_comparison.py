@@ -19,6 +19,7 @@ from analysis.tables import read_summary
 AXES = ("tcp",)  # of the experiment
 FINISHED = "web_finished_sessions"
 METRICS = {
+    "total_acked_kbps": ("transfers: throughput in sum (kbit/s)", 1),
     "web_service_s": ("service time of a session (s)", 1),
     "web_throughput_bps": ("throughput of sessions (kbit/s)", 1e-3),
     "web_response_s": ("response time (s)", 1),

@@ -502,7 +502,8 @@ def test_wm_comparison_draws_each_metric_that_the_runs_have(tmp_path):
     described = {"name": "wm", "axes": {"flows": ["sessions"], "tcp": ["reno"]}, "variants": ["aodv-ns2", "adv-30-30"]}
     (tmp_path / "experiment.json").write_text(json.dumps(described))
     write_tables(collect(tmp_path, described))
-    service, delivery = panels(wm_comparison.draw, tmp_path)
+    transfers, service, delivery = panels(wm_comparison.draw, tmp_path)
+    assert {y for series in transfers.series for _, y in series.points} == {100}
     assert [(x > 0.5, y) for series in service.series for x, y in sorted(series.points)] == [(False, 31.5), (True, 21.5)]
     assert [y for series in delivery.series for _, y in series.points] == [0.5, 0.5]
     (row,) = (row for row in csv.DictReader((tmp_path / "pairs.csv").open()) if row["metric"] == "web_service_s")
