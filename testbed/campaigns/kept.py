@@ -9,7 +9,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,10 +41,12 @@ def file_of(experiment: str, folder: Path = FOLDER) -> Path:
 
 @dataclass(frozen=True)
 class Found:
-    """The rows of an experiment: those that count as done, and the number of others by the reason."""
+    """The rows of an experiment: those that count as done, the number of others by the reason, and of these the rows that are not
+    valid."""
 
     rows: "list[KeptRow]"
     others: Mapping[str, int]
+    not_valid: "list[KeptRow]" = field(default_factory=list)
 
     def line(self, experiment: str) -> str:
         """One line about the rows; empty without any."""
@@ -56,17 +58,18 @@ class Found:
 def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
     """The rows of the experiment's scenarios with a valid verdict and all metrics that its questions need."""
     known, asked = {cell.identity for cell in experiment.cells}, {question.metric for question in experiment.questions}
-    counted, others = [], Counter[str]()
+    counted, not_valid, others = [], [], Counter[str]()
     for row in rows:
         if row.scenario not in known:
             others["of another scenario or size (count for nothing)"] += 1
         elif row.verdict != "valid":
             others["not valid (run again)"] += 1
+            not_valid.append(row)
         elif not asked <= row.metrics.keys():
             others["without a metric of the questions (run again)"] += 1
         else:
             counted.append(row)
-    return Found(counted, others)
+    return Found(counted, others, not_valid)
 
 
 def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
@@ -84,7 +87,9 @@ def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
     }
     has = {row.key for row in found.rows}
     shared = [replace(row, cell=cells[row.scenario]) for row in rows_that_count(experiment, elsewhere).rows if row.key not in has]
-    return Found(merged(found.rows, shared), found.others)
+    counted = merged(found.rows, shared)
+    done = {row.key for row in counted}
+    return Found(counted, found.others, [row for row in found.not_valid if row.key not in done])
 
 
 def _read(path: Path) -> "tuple[KeptRow, ...]":

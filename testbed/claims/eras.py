@@ -39,7 +39,7 @@ def write() -> str:
     made = text(PAGE, numbers)
     if made != read_text(PAGE):
         write_atomic(PAGE, made)
-    return f"{len(numbers.load(NAME, SIZE).runs)} kept rows of {NAME}"
+    return f"{len(numbers.load(NAME, SIZE).counted({}))} kept rows of {NAME}"
 
 
 def tables(numbers: Numbers) -> str:

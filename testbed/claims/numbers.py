@@ -75,7 +75,9 @@ class Numbers:
             cell.identity: {axis: plain(cell.axes.get(axis)) for axis in experiment.axes} | {VARIANT: cell.variant or ""}
             for cell in experiment.cells
         }
-        runs = [row.as_run(values[row.scenario]) for row in kept.rows_of(experiment, self.folder).rows]
+        rows = kept.rows_of(experiment, self.folder)
+        runs = [row.as_run(values[row.scenario]) for row in rows.rows]
+        runs += [row.as_run(values[row.scenario]) | {"status": "failed"} for row in rows.not_valid]  # in no mean; looks go on past it
         answers = answers_of(json.loads(experiment.to_json()), runs)
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 

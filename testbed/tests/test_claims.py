@@ -4,13 +4,14 @@ others are marked."""
 import json
 import random
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from analysis.decisions.answers import answers_of
+from analysis.decisions.answers import answers_of, schedule
 from analysis.digits import rounded
-from analysis.kept_rows import KeptRow, merged, write
+from analysis.kept_rows import KeptRow, merged, read, write
 from analysis.pairs import pairs
 from analysis.tables import METRICS, mean_and_interval
 from testbed import __main__ as manet
@@ -147,6 +148,18 @@ def test_an_open_question_says_how_many_pairs_would_decide(tmp_path, results):
     assert (made.state, made.holds, part.verdict) == ("undecided", "undecided", "undecided")
     assert made.needed == part.needed > MOVEMENTS
     assert part.text.endswith(f"some {made.needed} would decide")
+
+
+@pytest.mark.parametrize("verdict", ["suspect", "void", "failed"])
+def test_a_run_that_is_not_valid_costs_its_pair_and_no_later_one(tmp_path, results, verdict):
+    """The same answer needs the next look: the one before ends with the pair that is missing."""
+    path = kept.file_of(NAME, results)
+    write(path, [replace(row, verdict=verdict) if row.seed == 7 else row for row in read(path)])
+    (part,) = one(
+        tmp_path, results, f'answers = [{{ experiment = "{NAME}", question = "{FAST}", where = {{ speed = 10 }} }}]'
+    ).parts
+    looks = [seeds for seeds in schedule(described(NAME).seeds, 80) if seeds <= MOVEMENTS]
+    assert f"{looks[-1] - 1} pairs" in part.text
 
 
 def test_a_claim_of_several_answers_holds_if_all_do(tmp_path, results):
