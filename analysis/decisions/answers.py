@@ -23,6 +23,7 @@ FORMAT = "manet-answers/1"
 FILE = "answers.json"
 FIRST_LOOK = 4  # seeds at the first look, at least: three degrees of freedom
 GROWTH = 1.5  # of the seeds from one look to the next
+SPARE = 2  # seeds of the first look by Student's t beyond ENOUGH: so many pairs may be lost to runs that do not count
 HOLDS = {  # claim and outcome -> whether the claim holds
     ("more", Outcome.MORE): True, ("more", Outcome.LESS): False,
     ("less", Outcome.LESS): True, ("less", Outcome.MORE): False,
@@ -32,10 +33,14 @@ Row = Mapping[str, Any]
 
 
 def schedule(first: int, most: int) -> list[int]:
-    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`."""
+    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`; and
+    no look from ENOUGH seeds on before that of ENOUGH + SPARE."""
     looks = [min(max(first, FIRST_LOOK), most)]
     while looks[-1] < most:
-        looks.append(min(most, max(looks[-1] + 1, round(looks[-1] * GROWTH))))
+        seeds = max(looks[-1] + 1, round(looks[-1] * GROWTH))
+        if looks[-1] < ENOUGH + SPARE and seeds >= ENOUGH:
+            seeds = ENOUGH + SPARE
+        looks.append(min(most, seeds))
     return looks
 
 

@@ -44,6 +44,8 @@ def test_looks_grow_by_half_up_to_the_limit():
     assert schedule(1, 30) == [4, 6, 9, 14, 21, 30]
     assert schedule(6, 50) == [6, 9, 14, 21, 32, 48, 50]
     assert schedule(6, 3) == [3]
+    assert schedule(20, 50) == [20, 32, 48, 50]
+    assert schedule(12, 40) == [12, 18, 27, 32, 40]
 
 
 def test_a_question_is_asked_in_each_place_where_both_cells_are():
