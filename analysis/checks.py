@@ -137,8 +137,8 @@ def iperf_retransmissions(
     radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
     include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later
     ones may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers nor a routing daemon's
-    copies of them, but counts the retransmissions that they kept back. `off`: at most so many were counted while the sender's radio was off, and are in no
-    capture.
+    copies of them, but counts the retransmissions that they kept back. `off`: at most so many were counted while the sender's
+    radio was off, and are in no capture.
     """
     layers = layers or LayersPart()
     if report.retransmissions is None and report.remark:
@@ -156,7 +156,9 @@ def iperf_retransmissions(
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
     detail += f"; {late} of them held until later ones had left" if late else ""
     detail += f"; {unsent} given up by the routing daemon" if unsent else ""
-    detail += f"; {probes} probes and copies of them, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
+    detail += (
+        f"; {probes} probes and copies of them, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
+    )
     detail += f"; up to {off} while the sender was off" if off else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 

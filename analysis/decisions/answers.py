@@ -33,8 +33,8 @@ Row = Mapping[str, Any]
 
 
 def schedule(first: int, most: int) -> list[int]:
-    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`; and
-    no look from ENOUGH seeds on before that of ENOUGH + SPARE."""
+    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`.
+    From ENOUGH seeds on there is none before that of ENOUGH + SPARE."""
     looks = [min(max(first, FIRST_LOOK), most)]
     while looks[-1] < most:
         seeds = max(looks[-1] + 1, round(looks[-1] * GROWTH))

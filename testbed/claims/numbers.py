@@ -77,7 +77,7 @@ class Numbers:
         }
         rows = kept.rows_of(experiment, self.folder)
         runs = [row.as_run(values[row.scenario]) for row in rows.rows]
-        runs += [row.as_run(values[row.scenario]) | {"status": "failed"} for row in rows.not_valid]  # in no mean; looks go on past it
+        runs += [row.as_run(values[row.scenario]) | {"status": "failed"} for row in rows.not_valid]  # in no mean
         answers = answers_of(json.loads(experiment.to_json()), runs)
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 

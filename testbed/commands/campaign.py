@@ -44,7 +44,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--max-pairs", metavar="N", type=positive, help="limit of seeds of each question instead of the full size's number"
     )
-    parser.add_argument("--asked", action="store_true", help="only the cells that a question compares, not all of tables and figures")
+    parser.add_argument("--asked", action="store_true", help="only the cells that a question compares")
     parser.add_argument(
         "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
     )
