@@ -61,7 +61,7 @@ def test_the_command_writes_the_tables_and_leaves_the_words(tmp_path, monkeypatc
     eras.PAGE.write_text(f"before\n{eras.BEGIN}\nold\n{eras.END}\nafter\n")
     monkeypatch.setattr(page, "write", lambda: page.Page(None, None))
     assert manet.main(["report", "--claims"]) == 0
-    assert f"{eras.PAGE}: {len(Numbers().load(eras.NAME, 'quick').runs)} kept rows of hv-eras" in capsys.readouterr().out
+    assert f"{eras.PAGE}: {len(Numbers().load(eras.NAME, 'quick').counted({}))} kept rows of hv-eras" in capsys.readouterr().out
     assert eras.PAGE.read_text() == f"before\n{eras.BEGIN}\n{eras.tables(Numbers())}\n{eras.END}\nafter\n"
 
 
