@@ -9,7 +9,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +41,12 @@ def file_of(experiment: str, folder: Path = FOLDER) -> Path:
 
 @dataclass(frozen=True)
 class Found:
-    """The rows of an experiment: those that count as done, the number of others by the reason, and of these the rows that are not
-    valid."""
+    """The rows of an experiment. `rows` count as done. `others`: how many do not, by the reason. `not_valid`: those of them whose
+    verdict is not valid."""
 
     rows: "list[KeptRow]"
     others: Mapping[str, int]
-    not_valid: "list[KeptRow]" = field(default_factory=list)
+    not_valid: "list[KeptRow]"
 
     def line(self, experiment: str) -> str:
         """One line about the rows; empty without any."""
@@ -85,11 +85,11 @@ def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
         cell.identity: {VARIANT: cell.variant or ""} | {axis: str(plain(cell.axes.get(axis))) for axis in experiment.axes}
         for cell in experiment.cells
     }
-    has = {row.key for row in found.rows}
-    shared = [replace(row, cell=cells[row.scenario]) for row in rows_that_count(experiment, elsewhere).rows if row.key not in has]
-    counted = merged(found.rows, shared)
+    shared, has = rows_that_count(experiment, elsewhere), {row.key for row in found.rows}
+    counted = merged(found.rows, [replace(row, cell=cells[row.scenario]) for row in shared.rows if row.key not in has])
     done = {row.key for row in counted}
-    return Found(counted, found.others, [row for row in found.not_valid if row.key not in done])
+    not_valid = merged(row for row in [*found.not_valid, *shared.not_valid] if row.key not in done)
+    return Found(counted, found.others, not_valid)
 
 
 def _read(path: Path) -> "tuple[KeptRow, ...]":

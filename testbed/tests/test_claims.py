@@ -150,11 +150,16 @@ def test_an_open_question_says_how_many_pairs_would_decide(tmp_path, results):
     assert part.text.endswith(f"some {made.needed} would decide")
 
 
+@pytest.mark.parametrize("name", [NAME, "hv-fig3"])
 @pytest.mark.parametrize("verdict", ["suspect", "void", "failed"])
-def test_a_run_that_is_not_valid_costs_its_pair_and_no_later_one(tmp_path, results, verdict):
-    """The same answer needs the next look: the one before ends with the pair that is missing."""
-    path = kept.file_of(NAME, results)
-    write(path, [replace(row, verdict=verdict) if row.seed == 7 else row for row in read(path)])
+def test_a_run_that_is_not_valid_costs_its_pair_and_no_later_one(tmp_path, results, name, verdict):
+    """Wherever its row is kept: in the experiment's own file, or in that of another with the same scenario."""
+    rows = read(kept.file_of(NAME, results))
+    write(kept.file_of(NAME, results), [row for row in rows if row.seed != 7])
+    write(
+        kept.file_of(name, results),
+        merged(read(kept.file_of(name, results)), [replace(row, verdict=verdict) for row in rows if row.seed == 7]),
+    )
     (part,) = one(
         tmp_path, results, f'answers = [{{ experiment = "{NAME}", question = "{FAST}", where = {{ speed = 10 }} }}]'
     ).parts
