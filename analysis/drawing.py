@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from analysis import style
 from analysis.files import read_text
-from analysis.tables import collect_runs
+from analysis.kept_rows import rows_in
 
 
 def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:
@@ -40,12 +40,12 @@ def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> l
 
 
 def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
-    """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`."""
+    """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`; kept rows are counted, too."""
     experiment = description(out_dir)
     name = experiment.get("name", out_dir.name)
     size = {True: " quick", False: " full"}.get(experiment.get("quick"), "")
-    runs = collect_runs(out_dir, ())
-    lengths = sorted({run["record"]["duration"] for run in runs} - {None})
+    runs = rows_in(out_dir, ())
+    lengths = sorted({run["record"]["duration"] for run in runs if "record" in run} - {None})
     measured = f" of {span(lengths)} s" if lengths else ""
     seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
     listed = f" (seed{'s' if len(seeds) > 1 else ''} {span(seeds)})" if seeds else ""

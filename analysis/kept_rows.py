@@ -133,7 +133,8 @@ def runs_in(directory: Path, description: Mapping[str, Any]) -> dict[tuple[str, 
         cell = cells.get(row.scenario)
         if cell is not None and row.verdict == "valid":
             values = {axis: plain(cell["axes"].get(axis)) for axis in description["axes"]}
-            found[cell["name"], row.seed] = row.as_run(values | {VARIANT: cell["variant"] or ""})
+            columns = {"profile": cell.get("profile") or ""} | values | {VARIANT: cell["variant"] or ""}
+            found[cell["name"], row.seed] = row.as_run(columns)
     return found
 
 

@@ -19,6 +19,7 @@ from analysis.files import plain_text, read_text
 from analysis.found_runs import find_runs
 from analysis.references import load_reference
 
+RUN_FILES = True  # it draws from them
 RANGE_M = 250.0
 STEP_S = 0.1
 

@@ -18,6 +18,8 @@ from analysis.found_runs import find_runs
 from analysis.tcp_samples import held_from, read_samples, with_gaps
 from scenarios.traffic import kind_named
 
+RUN_FILES = True  # it draws from them
+
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw a figure for each flow of a run directory; for a folder of runs, those of the first seed of each cell."""

@@ -20,6 +20,7 @@ from analysis.routing_cost import RoutingCost, routing_cost
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, counts, mean_and_interval
 
+RUN_FILES = True  # it draws from them
 # figure of RoutingCost -> (heading, words of a value, factor)
 SHOWN = {
     "traffic_s": ("traffic after the start of the daemons, s", "{:.1f}", 1.0),

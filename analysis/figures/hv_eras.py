@@ -29,7 +29,6 @@ from analysis.pairs import VARIANT, Pair, write_pairs
 from analysis.tables import counts, standing
 
 AXES = ("speed",)  # of the experiment
-KEPT_ROWS = True  # they are drawn as runs are
 COLOURS = {Outcome.MORE: style.BLUE, Outcome.LESS: style.VERMILION, Outcome.SAME: "#bbbbbb", Outcome.UNDECIDED: "white"}
 WORDS = {
     Outcome.MORE: "more", Outcome.LESS: "less", Outcome.SAME: "no difference that matters",

@@ -12,7 +12,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.tables import collect_runs, counts, read_summary
+from analysis.kept_rows import rows_in
+from analysis.tables import counts, read_summary
 
 AXES = ("speed",)  # of the experiment
 AXIS = "speed"
@@ -25,7 +26,7 @@ def draw(out_dir: Path) -> list[Path]:
     summary = read_summary(out_dir)
     percent = drawing.series(summary, "percent", AXIS)
     speeds = sorted({row[AXIS] for rows in percent.values() for row in rows})
-    runs = [run for run in collect_runs(out_dir, (AXIS,)) if counts(run) and run["expected_kbps"] is not None]
+    runs = [run for run in rows_in(out_dir, (AXIS,)) if counts(run) and run["expected_kbps"] is not None]
     panels = 3 + len(speeds)
     with style.page(out_dir, "hv_fig3", 2.2 * panels, nrows=panels) as (axes, written):
         axes[0].axhline(100, color=style.BLACK, linewidth=0.6)

@@ -1,47 +1,49 @@
 """Throughput of all TCP flows together with other traffic, over mean speed, after Holland and Vaidya (1999), figures 8, 9, 15,
 16.
 
-A panel for each load (constant-rate packets per second, or connections); the means over movement patterns with 95 % intervals.
-The patterns are the same for all.
+A row for each load (constant-rate packets per second, or connections). Left: each variant, per movement pattern (dots) and in
+the mean. Right: the difference to Reno, or to replies from caches, on the same patterns, and its mean with the interval of the
+campaigns' rule (analysis/decisions/rule.py).
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from analysis import drawing, style
+import numpy as np
+
+from analysis import drawing, paired, style
 from analysis.tables import read_summary
 
 AXES = ("speed",)  # of the experiment
 METRIC = "total_acked_kbps"
-AXIS = "speed"
-APART_MPS = 0.3  # between points of the same speed
-BESIDE_MPS = 2.0  # on either side of the outermost
 LOADS = {"5pps": "5 packets/s", "10pps": "10 packets/s", "20pps": "20 packets/s", "five": "five connections"}
+BASES = ("reno", "cache-replies")
+WIDTH_IN = 7.4
 
 
 def draw(out_dir: Path) -> list[Path]:
-    """Draw from `out_dir`/summary.csv; returns the files written."""
+    """Draw from the runs and kept rows of `out_dir` and its summary.csv; returns the files written."""
     out_dir = Path(out_dir)
-    summary = read_summary(out_dir)
-    by_load: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for variant, rows in drawing.series(summary, METRIC, AXIS).items():
+    levels = paired.levels_in(out_dir, METRIC)
+    loads: dict[str, dict[str, str]] = {}  # load -> kind -> variant
+    for variant in levels:
         kind, _, load = variant.rpartition("-")
-        by_load.setdefault(load, {})[kind] = rows
-    panels = max(1, len(by_load))
-    with style.page(out_dir, "hv_load", 1.4 + 1.7 * panels, nrows=panels, sharex=True) as (axes, written):
-        in_order = sorted(by_load.items(), key=lambda pair: list(LOADS).index(pair[0]) if pair[0] in LOADS else len(LOADS))
-        for panel, (load, kinds) in zip(axes, in_order, strict=False):
-            for position, (kind, rows) in enumerate(kinds.items()):
-                mark = style.of_variant(kind, position)
-                places = [row[AXIS] + APART_MPS * (position - 0.5) for row in rows]
-                panel.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
-                               marker=mark.marker, capsize=2.5, label=mark.name)  # fmt: skip
-            panel.set(title=LOADS.get(load, load), ylabel="kbit/s", ylim=(0, None))
-        axes[0].legend()
-        axes[-1].set_xlabel("mean speed (m/s)")
-        speeds = sorted({row[AXIS] for row in summary})
-        drawing.label_ticks(axes[-1].xaxis, speeds)
-        if speeds:
-            axes[-1].set_xlim(speeds[0] - BESIDE_MPS, speeds[-1] + BESIDE_MPS)
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        loads.setdefault(load, {})[kind] = variant
+    count = max(1, len(loads))
+    with style.page(out_dir, "hv_load", 1.0 + 1.8 * count, WIDTH_IN, nrows=count, ncols=2, sharex=True) as (axes, written):
+        panels = np.reshape(axes[0].figure.axes, (count, 2))
+        for (left, right), (load, variants) in zip(panels, loads.items(), strict=False):
+            of_kinds = {kind: levels[variant] for kind, variant in variants.items()}
+            paired.draw_levels(left, of_kinds, METRIC)
+            left.set_title(LOADS.get(load, load))
+            base = next((kind for kind in BASES if kind in variants), min(variants))
+            found = paired.gains(out_dir, variants[base], METRIC, [name for kind, name in variants.items() if kind != base])
+            named = {variant: kind for kind, variant in variants.items()}
+            paired.draw_gains(right, [replace(pair, compared=named[pair.compared]) for pair in found], list(variants))
+            right.set(title=f"minus {style.of_variant(base).name}", ylabel="kbit/s")
+        for panel in panels[-1]:
+            paired.label_speeds(panel, levels)
+        axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        origin = drawing.origin(out_dir, read_summary(out_dir), METRIC)
+        axes[0].figure.supxlabel(origin, fontsize=6.5, color=style.GREY)
     return written

@@ -12,6 +12,7 @@ from analysis.stalls import Stall, longest_stall
 from analysis.story import Story, read_story
 from analysis.tables import counted_runs
 
+RUN_FILES = True  # it draws from them
 BEFORE_S, AFTER_S, MAX_SPAN_S = 1.5, 0.5, 5.0
 
 

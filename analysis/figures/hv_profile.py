@@ -21,6 +21,7 @@ from analysis.profiles import add_profile
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, counts
 
+RUN_FILES = True  # it draws from them
 BY_SECOND = "acked_bps_by_second"
 
 

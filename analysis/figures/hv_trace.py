@@ -16,6 +16,7 @@ from analysis.references import load_reference
 from analysis.stalls import Stall, packets_during
 from analysis.story import Story, Transmission
 
+RUN_FILES = True  # it draws from them
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")
 PUBLISHED = "holland-vaidya_table1"
 ROWS = 34  # shown in the figure

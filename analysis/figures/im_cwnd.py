@@ -20,6 +20,7 @@ from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 from analysis.tcp_samples import held_from, of_connection, read_samples
 
+RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
 METRIC = "cwnd_mean"
 BASE = "newreno"

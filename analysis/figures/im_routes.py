@@ -19,6 +19,7 @@ from analysis.route_history import route_history
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 
+RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
 METRIC = "hop_changes"
 BASE = "newreno"

@@ -15,6 +15,7 @@ from analysis.drawing import in_order
 from analysis.errors import RunFileError
 from analysis.tables import collect_runs, counts
 
+RUN_FILES = True  # it draws from them
 PANELS = (("acked_kbps", "acknowledged (kbit/s)", "{:.0f} kbit/s"), ("silence_s", "without deliveries (s)", "{:.1f} s"))
 
 

@@ -23,6 +23,7 @@ from analysis.rundir import RunDirectory
 from analysis.story import AGAIN, FIRST, PROBE, Story, read_story
 
 BEFORE_S, AFTER_S = 1.5, 6.0  # of the time axis, around the outage
+RUN_FILES = True  # it draws from them
 PANEL_IN = 0.95
 COLUMNS = (
     "variant",

@@ -16,6 +16,7 @@ from analysis import drawing, style
 from analysis.files import read_text
 from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 
+RUN_FILES = True  # it draws from them
 AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
 

@@ -35,7 +35,7 @@ from analysis.figures import cwnd as cwnd_figure
 from analysis.metrics import analyse_run
 from analysis.tables import collect, write_tables
 from analysis.tests.drawn import page, panels
-from analysis.tests.test_tables import EXPERIMENT, make_run
+from analysis.tests.test_tables import EXPERIMENT, make_run, metrics_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
@@ -225,26 +225,35 @@ def test_moving_chain_draws_throughput_and_silence_in_the_experiments_order(tmp_
 
 
 def make_patterns(folder: Path, name: str, gains: dict[str, float]) -> None:
-    """Three patterns at 10 m/s; the third is void for the first variant."""
+    """Three patterns at 10 m/s with 1000 kbit/s expected; the third is void for the first variant."""
     for number, (variant, gain) in enumerate(gains.items()):
         for seed, value in ((1, 300.0), (2, 700.0), (3, 500.0)):
             make_run(folder, variant, 1, seed, value + gain + seed, verdict="void" if (seed, number) == (3, 0) else "valid")
     for path in folder.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"speed": 10}}))
+        with metrics_of(path.parent) as metrics:
+            flow = metrics["flows"]["flow1"]
+            flow["percent_of_expected"] = 100 * flow["acked_bps"] / 1e6
     write_tables(collect(folder, {"name": name, "axes": {"speed": [10]}}))
+
+
+def mean_of(panel, variant: str) -> list[float]:
+    """The line of a variant, not its dots."""
+    (line,) = (one for one in panel.series if one.colour == style.of_variant(variant).colour and one.line == "-")
+    return line.y
 
 
 def test_hv_elfn_compares_each_variant_with_plain_reno(tmp_path):
     make_patterns(tmp_path, "hv-fig12", {"reno": 0.0, "elfn-2s": 50.0, "elfn-30s": -40.0})
-    found = paired.gains(tmp_path, "reno", ["elfn-2s", "elfn-30s"])
+    found = paired.gains(tmp_path, "reno", "acked_kbps", ["elfn-2s", "elfn-30s"])
     assert {(pair.compared, pair.where): pair.by_seed for pair in found} == {
         ("elfn-2s", "10"): pytest.approx((50, 50)), ("elfn-30s", "10"): pytest.approx((-40, -40)),
     }  # fmt: skip
     means, gains = panels(hv_elfn.draw, tmp_path)
-    # 301 and 702 of plain Reno, whose third run is void; 351, 752 and 553, 40 less than 301, 702 and 503
-    assert [means.named[style.of_variant(name).name].y for name in ("reno", "elfn-2s", "elfn-30s")] == [[501.5], [552], [462]]
-    # s = 401 / sqrt(2), n = 2: 12.7062 * 401 / 2
-    assert means.named["Reno"].half_widths == [pytest.approx(12.7062 * 401 / 2, abs=0.01)]
+    # 301 and 702 of plain Reno, whose third run is void; 351, 752 and 553, 40 less than 301, 702 and 503; of 1000 expected
+    assert [means.named[style.of_variant(name).name].y for name in ("reno", "elfn-2s", "elfn-30s")] == [[50.15], [55.2], [46.2]]
+    (patterns,) = (one for one in means.series if one.colour == style.of_variant("reno").colour and one.line == "None")
+    assert (patterns.y, means.ylabel) == (near([30.1, 70.2]), "% of the expected")
     for name, gain in (("elfn-2s", 50), ("elfn-30s", -40)):
         (dots,) = (one for one in gains.series if one.colour == style.of_variant(name).colour and one.line == "None")
         (mean,) = (one for one in gains.series if one.colour == style.of_variant(name).colour and one.line == "-")
@@ -345,11 +354,11 @@ def test_hv_patterns_of_other_variants_is_one_line(tmp_path):
 
 def test_hv_load_has_a_panel_a_load(tmp_path):
     make_patterns(tmp_path, "hv-fig15", {"reno-5pps": 0.0, "elfn-5pps": 50.0, "reno-five": 10.0, "elfn-five": 20.0})
-    few, many = panels(hv_load.draw, tmp_path)
-    assert (few.title, many.title) == ("5 packets/s", "five connections")
-    assert (few.of("reno").y, few.of("elfn").y, many.of("reno").y, many.of("elfn").y) == ([501.5], [552], [512], [522])
-    assert few.of("reno").half_widths == [pytest.approx(12.7062 * 401 / 2, abs=0.01)]
-    assert few.legend == ["ELFN, state unchanged", "Reno"] and (many.xlabel, many.xticks) == ("mean speed (m/s)", ["10"])
+    few, gain_of_few, many, gain_of_many = panels(hv_load.draw, tmp_path)
+    assert (few.title, gain_of_few.title, many.title) == ("5 packets/s", "minus Reno", "five connections")
+    assert [mean_of(panel, kind) for panel in (few, many) for kind in ("reno", "elfn")] == [[501.5], [552], [512], [522]]
+    assert [mean_of(panel, "elfn") for panel in (gain_of_few, gain_of_many)] == [[50], [10]]
+    assert (many.xlabel, gain_of_many.xticks) == ("mean speed (m/s)", ["10"])
 
 
 def test_hv_load_keeps_the_points_of_a_single_speed_off_its_edges(tmp_path):
@@ -359,9 +368,10 @@ def test_hv_load_keeps_the_points_of_a_single_speed_off_its_edges(tmp_path):
 
 def test_hv_fig7_pairs_the_patterns(tmp_path):
     make_patterns(tmp_path, "hv-fig7", {"cache-replies": 0.0, "no-cache-replies": 50.0})
-    assert [pair.by_seed for pair in paired.gains(tmp_path, "cache-replies", ["no-cache-replies"])] == [pytest.approx((50, 50))]
+    found = paired.gains(tmp_path, "cache-replies", "acked_kbps", ["no-cache-replies"])
+    assert [pair.by_seed for pair in found] == [pytest.approx((50, 50))]
     means, gains = panels(hv_fig7.draw, tmp_path)
-    assert (means.of("cache-replies").y, means.of("no-cache-replies").y) == ([501.5], [552])
+    assert (mean_of(means, "cache-replies"), mean_of(means, "no-cache-replies")) == ([501.5], [552])
     (dots,) = (one for one in gains.series if one.line == "None")
     assert (dots.y, gains.of("no-cache-replies").y, gains.ylabel) == ([50, 50], [50], "without minus with (kbit/s)")
 

@@ -5,7 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,15 +77,18 @@ class Report:
     def make(self, analyse_again: bool = False) -> None:
         """Write metrics.json if it is missing or older than its run, table.csv, summary.csv, the result store and the figure."""
         from analysis import tables
-        from analysis.kept_rows import runs_in
+        from analysis.kept_rows import joined, runs_in
         from analysis.store import files, rows
 
         began = rows.now()
         self._measure(analyse_again)
         # if every run was changed or lost files, the earlier tables are all that is left
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
+        self.kept = runs_in(self.directory, self.description)
         self.results = tables.collect(self.directory, self.description, self.found.runs)
-        runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
+        runs = self.results.rows
+        self.results = replace(self.results, summary=tables.summarise(joined(runs, self.kept), self.results.experiment))
+        summary = [] if self.kept_tables else self.results.summary
         if not self.kept_tables:
             tables.write_tables(self.results)
             files.write(self.results, began)
@@ -93,7 +96,6 @@ class Report:
         self.contradicted = sum(run["contradicted"] for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void", "failed")]
         self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
-        self.kept = runs_in(self.directory, self.description)
         missed = missing.missing_runs(self.directory, self.description, self.found)
         self.missing = {place: begun for place, begun in missed.items() if place not in self.kept}
         self.doubtful = [
@@ -107,7 +109,7 @@ class Report:
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
         self.comparisons = compare(checks, summary, list(self.description["axes"]), profiles)
         self.answers = self._answer(runs)
-        self._draw(measured=any(row["mean"] is not None for row in summary))
+        self._draw(summary, runs)
 
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
@@ -119,18 +121,18 @@ class Report:
             write_answers(self.directory, self.description["name"], found)
         return found
 
-    def _draw(self, measured: bool) -> None:
+    def _draw(self, summary: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
         """Draw the figure that the experiment names; without a name the general one, if there are several cells. Without a run
-        of this folder (`measured`) only a figure that takes kept rows."""
+        in this folder only a figure that does not read the files of runs (`RUN_FILES`)."""
         name = self.description.get("figure") or (GENERAL if len(self.description["cells"]) > 1 else None)
-        if name is None or not (measured or self.kept):
+        if name is None or all(row["mean"] is None for row in summary):
             return
         wrong = misfit(self.description["name"], name, self.description["axes"])
         if wrong is not None:
             self.no_figure = f"{self.directory}: {wrong}"
             return
         figure = importlib.import_module(f"analysis.figures.{name}")
-        if not measured and not getattr(figure, "KEPT_ROWS", False):
+        if not runs and getattr(figure, "RUN_FILES", False):
             return
         self.caption = " ".join((figure.__doc__ or "").split())
         try:

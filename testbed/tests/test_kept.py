@@ -9,7 +9,7 @@ import pytest
 from analysis.decisions.rule import Answer, Outcome
 from analysis.errors import RunFileError
 from analysis.kept_rows import KeptRow, merged, read, write
-from analysis.tables import collect_runs
+from analysis.tables import collect_runs, read_summary
 from testbed import __main__ as manet
 from testbed.campaigns import kept
 from testbed.campaigns.batch import Batch
@@ -63,6 +63,10 @@ def test_a_campaign_elsewhere_runs_nothing_that_is_kept_and_answers_the_same(mac
     assert report.missing == {}
     assert report.is_complete
     assert [found.to_json() for found in report.answers] == [answer_of(first)]
+    Report(first.directory).make()
+    tables = (read_summary(each.directory) for each in (first, second))
+    of_runs, of_rows = ([row for row in table if row["metric"] == "acked_kbps"] for table in tables)
+    assert of_rows == of_runs and [row["valid"] for row in of_rows] == [14, 14], "of kept rows as of their runs"
     html = HtmlReport(second.directory)
     assert "28 rows of earlier runs (kept.csv) count in the answers" in html.make().read_text()
     assert html.is_complete
