@@ -163,7 +163,7 @@ def test_a_test_of_another_project_has_its_mesh_which_ends_with_it(pytester: pyt
         """
     )
     found, output = outcomes(pytester, "--manet-require", f"--basetemp={pytester.path}/base")
-    assert found == {"failed": 1}
+    assert (found["failed"], found.keys() - {"failed", "warnings"}) == (1, set())  # a suspect mesh warns
     run = pytester.path / "base" / "test_one0" / "mesh"
     assert f"capture of sta2: {run}/captures/sta2.pcap" in output
     assert "routes of sta1: 10.0.0.2\n" in output

@@ -98,6 +98,7 @@ def test_stations_see_each_other_and_their_numbers_are_none_outside(tmp_path: Pa
     lines = [
         "sta1.cmd('sleep 60 &')",
         "number = int(sta1.cmd('echo $!'))",
+        "sta1.cmd(f'until [ $(cat /proc/{number}/comm) = sleep ]; do sleep 0.02; done')",  # first it is a copy of the shell
         "print('seen', 'sleep 60' in sta2.cmd('ps ax'), 'manet-' in sta2.cmd('ps ax'))",
         "print('outside', os.path.exists(f'/proc/{number}'), os.path.exists(f'/proc/{sta1.pid}'))",
         "print('ended', sta2.cmd(f'kill {number} && echo ended'), sta1.cmd(f'wait {number}; echo $?'))",
