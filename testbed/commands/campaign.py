@@ -152,6 +152,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
     from testbed.campaigns.library import find, names
     from testbed.campaigns.request import Request
     from testbed.campaigns.rounds import Member
+    from testbed.errors import UsageError
 
     chosen: list[str] = []
     for name in options.names:
@@ -167,6 +168,8 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
             questions = tuple(question.model_copy(update={"max_pairs": options.max_pairs}) for question in experiment.questions)
             seeds = experiment.seeds if options.seeds else min(experiment.seeds, options.max_pairs)
             experiment = replace(experiment, questions=questions, seeds=seeds)
+        if options.asked and name in options.names and not experiment.questions:
+            raise UsageError(f"{name}: has no questions, so --asked leaves no run of it; leave out --asked")
         members.append(Member(experiment, directory / experiment.name, options.asked))
     return members
 

@@ -49,6 +49,14 @@ def test_cells_that_no_question_compares_can_be_left_out(tmp_path, rounds):
     assert {name for name, _ in workers.runs} == {"hops1", "hops2"}
 
 
+def test_an_experiment_without_questions_is_refused_where_only_asked_cells_are_run():
+    parser = argparse.ArgumentParser()
+    campaign.add(parser.add_subparsers())
+    with pytest.raises(UsageError, match="hv-fig10: has no questions, so --asked leaves no run of it; leave out --asked"):
+        campaign.members_of(parser.parse_args(["campaign", "hv-fig3", "hv-fig10", "--quick", "--asked"]))
+    assert campaign.members_of(parser.parse_args(["campaign", "hv", "--quick", "--asked"]))
+
+
 def test_an_open_question_gets_seeds_until_its_limit(rounds):
     workers = Workers(noisy)
     campaign = rounds(workers)
