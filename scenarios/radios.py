@@ -3,7 +3,7 @@
 
 import math
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
@@ -121,6 +121,12 @@ class RadioKeys(LayoutKeys):
     def radio_devices(self) -> Literal["tap", "hwsim"]:
         """The devices of all stations' radios; containers have TAPs."""
         return "tap" if isinstance(self.stations, tuple) else self.stations
+
+    def of_medium(self) -> dict[str, Any]:
+        """The medium's own keys under the same name, other than tables and lists, with another value than its default."""
+        owners = owned.schema("medium")["properties"].items()
+        own = {key: owner["default"] for key, owner in owners if isinstance(owner.get("default"), str | int | float)}
+        return {key: value for key, value in self if key in own and value != own[key]}
 
     def further_radios(self) -> dict[int, StationRadio]:
         """The radios beyond the first of each station, by the number that gives their address: after those of all stations."""
