@@ -1,7 +1,7 @@
 """Metrics of a flow from captures, in the measured window. Each row of a tuple is a metric; tables, store and formats/results.md
 follow from the rows.
 
-A traffic kind selects one of MEASURES (`measured`, scenarios/traffic/shared/kind.py): for one TCP connection, for datagrams, for
+A traffic kind selects one of MEASURED (`measured`, scenarios/traffic/shared/kind.py): for one TCP connection, for datagrams, for
 the connections that a command opened, for requests on any number of connections.
 """
 
