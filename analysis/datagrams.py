@@ -50,8 +50,7 @@ class DatagramMetrics:
     jitter_ms: float | None
     jitter_rfc3550_ms: float | None  # after the last arrival
     jitter_rfc3550_ms_mean: float | None  # over the arrivals from the second on
-    silence_s: float  # sum of the gaps without arrivals that are longer than SILENT_S
-    longest_silence_s: float  # the longest gap without arrivals
+    marks_ns: list[int]  # the arrivals in the window, between its ends
 
     @property
     def loss(self) -> float | None:
@@ -103,7 +102,6 @@ def datagram_metrics(
     )
     delays_ms = received["delay_ms"]
     jitters_ms = interarrival_jitters_ms(received.sort("received_ns", maintain_order=True)["delay_ms"].to_list())
-    marks_ns = [begin_ns, *arrivals["t_ns"], end_ns]
     quantiles = {name: delays_ms.quantile(share, interpolation="linear") for name, share in QUANTILES.items()}
     return DatagramMetrics(
         sent=len(sent),
@@ -113,8 +111,7 @@ def datagram_metrics(
         jitter_ms=delays_ms.std(),
         jitter_rfc3550_ms=jitters_ms[-1] if jitters_ms else None,
         jitter_rfc3550_ms_mean=sum(jitters_ms) / len(jitters_ms) if jitters_ms else None,
-        silence_s=silence_s(marks_ns),
-        longest_silence_s=longest_silence_s(marks_ns),
+        marks_ns=[begin_ns, *arrivals["t_ns"], end_ns],
     )
 
 

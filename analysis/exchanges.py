@@ -16,11 +16,12 @@ from analysis.checks import Check, named
 from analysis.connections import Connection, find_connections, uses_of
 from analysis.errors import RunFileError
 from analysis.files import read_text
+from analysis.measured_flow import NS_PER_S, MeasuredFlow
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
 from scenarios.traffic.shared import sessions
+from scenarios.traffic.shared.kind import Metric
 
-NS_PER_S = 1_000_000_000
 LOG_TICK_S = 0.001  # nginx writes its clock in ms, rounded down
 
 Event = Mapping[str, Any]
@@ -47,21 +48,33 @@ class Carried:
         return self.requests.delivered.total
 
 
-def measure_exchanges(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, found: list[Check]) -> dict[str, Any]:
-    """Rate and segments of all connections between two instants (CLOCK_REALTIME, ns); adds to the checks `found`."""
-    events = record_of(run, flow)
-    found.append(log_agrees(flow.name, events, server_log(run, flow)))
-    carried = connections_of(run, flow)
-    found.append(captures_agree(flow.name, events, carried))
-    window_s = (end_ns - begin_ns) / NS_PER_S
-    inside = [(each.sent.segments, each.sent.segments.within(begin_ns, end_ns)) for each in carried]
-    delivered_bps = sum(each.received.delivered.rise(begin_ns, end_ns) for each in carried) * 8 / window_s
-    return {
-        "delivered_bps": delivered_bps,
-        "goodput_bps": delivered_bps,
-        "segments": sum(int(mask.sum()) for _, mask in inside),
-        "retransmissions": sum(int((mask & segments.repeated).sum()) for segments, mask in inside),
-    }
+class ExchangedFlow(MeasuredFlow):
+    """By all connections on the flow's port, and by the records of both ends."""
+
+    def __post_init__(self) -> None:
+        events = record_of(self.run, self.flow)
+        self.found.append(log_agrees(self.flow.name, events, server_log(self.run, self.flow)))
+        self.carried = connections_of(self.run, self.flow)
+        self.found.append(captures_agree(self.flow.name, events, self.carried))
+
+    def delivered_bps(self) -> float:
+        """Over all connections."""
+        return sum(each.received.delivered.rise(self.begin_ns, self.end_ns) for each in self.carried) * 8 / self.window_s
+
+    def segments(self, *, repeated: bool = False) -> int:
+        """Segments sent, or only the retransmissions."""
+        inside = ((each.sent.segments, each.sent.segments.within(self.begin_ns, self.end_ns)) for each in self.carried)
+        return sum(int((mask & segments.repeated if repeated else mask).sum()) for segments, mask in inside)
+
+
+EXCHANGES = (
+    Metric("delivered_bps", "bit/s", "in-order bytes from the server to the client, over all connections on the flow's port",
+           lambda flow: flow.delivered_bps(), 0.0),
+    Metric("goodput_bps", "bit/s", "as `delivered_bps`", lambda flow: flow.delivered_bps(), 0.0),
+    Metric("segments", "segments", "data segments that the server sent", lambda flow: flow.segments()),
+    Metric("retransmissions", "segments", "those of them that repeat bytes sent before",
+           lambda flow: flow.segments(repeated=True)),
+)  # fmt: skip
 
 
 def record_of(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:

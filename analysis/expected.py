@@ -14,9 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis.errors import AnalysisError
-from analysis.references import Reference
-
-METRIC = "acked_kbps"
 
 
 class ExpectedError(AnalysisError):
@@ -68,10 +65,3 @@ def expected(seconds: Mapping[int, float], curve: Curve, beyond: bool = False) -
 def percent(measured: float, of_expected: float) -> float | None:
     """Measured throughput as a percentage of the expected one; None if nothing is expected."""
     return 100 * measured / of_expected if of_expected > 0 else None
-
-
-def from_reference(table: Reference, metric: str = METRIC, **fixed: str) -> Curve:
-    """The curve in a reference table, such as `holland-vaidya_fig1`; `fixed` chooses its rows where it has more keys than
-    hops."""
-    hops, values = table.series("hops", metric, **fixed)
-    return Curve({int(count): value for count, value in zip(hops, values, strict=True)}, table.source or table.name)

@@ -33,6 +33,11 @@ class IperfReport:
     remark: str | None = None  # the error that prevented the exchange of results after a complete test
     content: Mapping[str, Any] = field(default_factory=dict)  # the whole report, for metrics that a traffic kind reads itself
 
+    @property
+    def received_bps(self) -> float | None:
+        """Bytes read by the receiver, over the seconds that it took; None if it took none."""
+        return self.received_bytes * 8 / self.received_s if self.received_s > 0 else None
+
 
 def read_report(path: Path) -> IperfReport:
     """Parse a report; a failed test has `error` and its figures up to the failure."""

@@ -5,23 +5,21 @@ never stops at the first bad file, so a campaign shows every run.
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from analysis import checks, datagrams, manifest
-from analysis.air import Matching, air_summary, match_deliveries
+from analysis.air import air_summary
 from analysis.checks import Check
-from analysis.connections import Connection
 from analysis.errors import AnalysisError, RunFileError
 from analysis.events_file import VIEW
 from analysis.fairness import fairness
 from analysis.files import write_atomic
 from analysis.gateways import gateways_remark
 from analysis.iperf import IperfReport
-from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
+from analysis.measured_flow import NS_PER_S, MeasuredFlow
+from analysis.measures import IPERF3, MEASURED, metrics_of
 from analysis.movement import expectation, movement_metrics
-from analysis.opened import opened_by
 from analysis.route_history import route_metrics
 from analysis.rundir import Flow, RunDirectory
 from analysis.verdict_file import NAME as VERDICT
@@ -76,7 +74,8 @@ def _flows(run: RunDirectory, found: list[Check]) -> list[Flow]:
 def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: list[str]) -> dict[str, Any]:
     """The flow's entry of `flows`."""
     entry: dict[str, Any] = {"traffic": flow.traffic, "from": flow.source, "to": flow.target}
-    entry |= dict.fromkeys(("source_port", "destination_port", "start_ns", "window_s", *flow.kind.metrics))
+    own = [metric.name for metric in metrics_of(flow.kind) if metric.always]
+    entry |= dict.fromkeys(("source_port", "destination_port", "start_ns", "window_s", *own))
     try:
         found += [check for check in [expectation(run, flow)] if check]
         report = _report(run, flow, found)
@@ -89,7 +88,8 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         if flow.kind.measured is None:
             return entry | _reported(run, flow, report)
         remarks += _gateways(run, flow, found)
-        if flow.kind.measured in MEASURES_OF_MANY:
+        way = MEASURED[flow.kind.measured]
+        if way.many:
             return entry | _of_many(run, flow, report, found)
         connection = run.connection(flow)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
@@ -103,14 +103,12 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
         entry |= {"source_port": connection.source_port, "destination_port": connection.destination_port}
         entry |= {"start_ns": start_ns, "window_s": list(window_s)}
-        measure = MEASURES[flow.kind.measured].of_flow
-        entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
+        measured = way.flow(run, flow, report, [connection], begin_ns, end_ns, found)
         if report is not None:
             found.append(checks.window_covered(flow.name, report, (end_ns - connected_ns) / 1e9))
             entry |= flow.kind.from_report(report.content)
-        entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
-        entry |= route_metrics(run, flow, begin_ns, end_ns)
-        entry["air_bps"] = _air_rate(run, flow, [connection], begin_ns, end_ns, found)
+        entry |= measured.values(way.metrics)
+        entry |= _of_path(measured, entry.get("acked_bps"))
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
     return entry
@@ -150,8 +148,7 @@ def _start_ns(flow: Flow, report: IperfReport | None, connected_ns: int | None) 
     if connected_ns is None or report is None or report.first_try_s is None:
         return connected_ns
     first_ns = round(report.first_try_s * NS_PER_S)
-    on_time = flow.kind.measured in MEASURES and MEASURES[flow.kind.measured].on_time
-    return first_ns if on_time or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
+    return first_ns if MEASURED[flow.kind.measured].on_time or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
 def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
@@ -181,16 +178,15 @@ def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict
     window_s = run.window_s(flow)
     entry: dict[str, Any] = {"window_s": list(window_s)}
     entry["start_ns"] = start_ns = _first_try_ns(report)
-    from_report = flow.kind.from_report(report.content)
-    entry |= {name: from_report[name] for name in flow.kind.own_metrics}
-    rates = {rate: 0.0 for rate in flow.kind.metrics if rate.endswith("_bps")}
-    entry |= rates
-    if flow.kind.measured in MEASURES:
-        entry |= MEASURES[flow.kind.measured].of_nothing(run, flow, report)
+    entry |= flow.kind.from_report(report.content)
+    for metric in metrics_of(flow.kind):
+        empty = metric.empty(run, flow, report) if callable(metric.empty) else metric.empty
+        if empty is not None:
+            entry[metric.name] = empty
     if start_ns is None:
         return entry
     begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
-    return entry | movement_metrics(run, flow, begin_ns, end_ns, rates.get("acked_bps"))
+    return entry | movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
 
 
 def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict[str, Any]:
@@ -204,8 +200,12 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
 def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
     """Metrics of a flow with any number of connections, whose report has the time of its start."""
     entry = _reported(run, flow, report)
+    way = MEASURED[flow.kind.measured]
     if report is not None and flow.protocol is None and entry["start_ns"] is not None:
-        return entry | _of_opened(run, flow, entry, found)
+        begin_ns, end_ns = (entry["start_ns"] + round(edge_s * NS_PER_S) for edge_s in entry["window_s"])
+        measured = way.flow(run, flow, report, [], begin_ns, end_ns, found)
+        values = measured.values(way.metrics)
+        return entry | values | _of_path(measured, values.get("acked_bps"))
     if report is None or report.connection is None or entry["start_ns"] is None:
         return entry
     begin_s, end_s = entry["window_s"]
@@ -214,17 +214,13 @@ def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: l
     if begin_ns == end_ns:
         return entry
     entry |= {"source_port": report.connection.source_port, "destination_port": report.connection.destination_port}
-    return entry | MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
+    return entry | way.flow(run, flow, report, [], begin_ns, end_ns, found).values(way.metrics)
 
 
-def _of_opened(run: RunDirectory, flow: Flow, entry: dict[str, Any], found: list[Check]) -> dict[str, Any]:
-    """Metrics of all connections that the program of the flow opened, between its start and the end of its window."""
-    begin_ns, end_ns = (entry["start_ns"] + round(edge_s * NS_PER_S) for edge_s in entry["window_s"])
-    figures = MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
-    figures |= movement_metrics(run, flow, begin_ns, end_ns, figures.get("acked_bps"))
-    figures |= route_metrics(run, flow, begin_ns, end_ns)
-    connections = dict.fromkeys(each.connection for each in opened_by(run, flow, []))  # ports may be used twice
-    return figures | {"air_bps": _air_rate(run, flow, list(connections), begin_ns, end_ns, found)}
+def _of_path(measured: MeasuredFlow, acked_bps: float | None) -> dict[str, Any]:
+    """Metrics of the flow's path: by the movement, and by the routing daemons."""
+    window = (measured.run, measured.flow, measured.begin_ns, measured.end_ns)
+    return movement_metrics(*window, acked_bps) | route_metrics(*window)
 
 
 def _of_kinds(flows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -241,7 +237,7 @@ def _first_try_ns(report: IperfReport) -> int | None:
 
 def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | None:
     """The flow's report. Without it the captures still give all metrics except its own figures."""
-    name = f"{flow.name} {'iperf3-report' if 'iperf3_bps' in flow.kind.metrics else 'report'}"
+    name = f"{flow.name} {'iperf3-report' if IPERF3 in metrics_of(flow.kind) else 'report'}"
     try:
         report = run.report(flow)
     except AnalysisError as problem:
@@ -249,37 +245,6 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
         return None
     found.append(checks.report_without_error(name, report))
     return report
-
-
-def _air_rate(
-    run: RunDirectory, flow: Flow, connections: Sequence[Connection], begin_ns: int, end_ns: int, found: list[Check]
-) -> float | None:
-    """Payload that the medium delivered to the flow's destination, or to the gateways before it.
-
-    Null if the log does not match the capture, and for a flow between a gateway and its wired hosts.
-    """
-    stations = run.last_stations(flow)
-    try:
-        matchings = [_match(run, station, begin_ns, end_ns) for station in stations]
-    except AnalysisError as problem:
-        found.append(Check(f"{flow.name} air-capture", False, str(problem)))
-        return None
-    payload = 0
-    for station, matching in zip(stations, matchings, strict=True):
-        found.append(checks.air_capture(flow.name, station, matching))
-        for connection in connections:
-            rows = connection.forward(matching.matched)
-            payload += (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
-    return payload * 8 / ((end_ns - begin_ns) / 1e9) if stations else None
-
-
-def _match(run: RunDirectory, station: str, begin_ns: int, end_ns: int) -> Matching:
-    """Deliveries and arrivals of the window. The air log is cut by model time, the capture by its own clock."""
-    epoch_ns, mac = run.epoch_ns, run.mac(station)
-    air = run.air.filter(run.air["t_ns"].is_between(begin_ns - epoch_ns, end_ns - epoch_ns, closed="left"))
-    packets = run.capture(station)
-    arrivals = packets.filter((packets["eth_dst"] == mac) & packets["t_ns"].is_between(begin_ns, end_ns, closed="left"))
-    return match_deliveries(air, arrivals, station, epoch_ns)
 
 
 def _air(run: RunDirectory, flows: dict[str, dict], found: list[Check]) -> dict | None:

@@ -17,8 +17,16 @@ from analysis.rundir import Flow, RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
 from mobility.trace import Trace, TraceError, as_text, parse, read
+from scenarios.traffic.shared.kind import Metric
 
-METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
+MOVEMENT = (
+    Metric("expected_bps", "bit/s", "expected throughput: the chain curve of the cell (`curve.json`) over the hops of the "
+           "shortest path in the window", always=False),
+    Metric("percent_of_expected", "%", "100 `acked_bps` / `expected_bps`", column="percent", always=False),
+    Metric("partitioned", "1", "share of the window without any path between the ends, by the positions", always=False),
+    Metric("mean_hops", "hops", "mean hops of the shortest path while there is one; `null` without any", always=False),
+    Metric("path_changes", "changes", "how often the shortest path changed", always=False),
+)  # fmt: skip
 CURVE = "curve.json"
 TRACE = "trace.csv"
 MOVED = "moved.csv"  # the actual positions until the end, of a run in which stations were moved by hand (formats/trace.md)
@@ -26,7 +34,7 @@ NOT_IN_MOVEMENT = ("power", "cut", "link")  # events after which positions no lo
 
 
 def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
-    """METRICS of the flow between two instants (CLOCK_REALTIME, ns).
+    """MOVEMENT of the flow between two instants (CLOCK_REALTIME, ns).
 
     Empty if nothing moves, if positions do not determine the links (`undecided`), or if the radio has no single range; without a
     curve the first two are left out.

@@ -10,10 +10,11 @@ length and first IDENTITY_BYTES bytes, and copies of one count once. Not modelle
 count on both; ICMP, SCTP and packets to other stations count nowhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,12 +22,12 @@ import polars as pl
 from analysis import checks
 from analysis.checks import Check, Unmeasured
 from analysis.connections import Connection, uses_of
-from analysis.datagrams import longest_silence_s, silence_s
+from analysis.measured_flow import AIR, NS_PER_S, SILENCES, MeasuredFlow
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 from scenarios.flows import FIRST_PORT
+from scenarios.traffic.shared.kind import Metric
 
-NS_PER_S = 1_000_000_000
 # Within the snap length of 128 bytes, also of IPv6. QUIC's short header has at most 25 bytes (RFC 9000, 17.3); what follows it is
 # encrypted.
 IDENTITY_BYTES = 60
@@ -46,72 +47,121 @@ class Opened:
         return f"{self.connection.protocol} {self.connection.source_port} to {self.connection.destination_port}"
 
 
-class Direction(NamedTuple):
-    """Figures of all connections in one direction; `rtts_ns` by TCP's ACKs, `delays_ns` of the datagrams sent in the window."""
+@dataclass(frozen=True)
+class Direction:
+    """All connections in one direction, between two instants."""
 
     tcp: list[tuple[SenderView, ReceiverView]]
     datagrams: list[pl.DataFrame]
+    begin_ns: int
+    end_ns: int
 
-    def acked_bps(self, begin_ns: int, end_ns: int) -> float:
+    def acked_bps(self) -> float:
         """Rate of acknowledged bytes over all TCP connections (bit/s)."""
-        return sum(sent.acked.rise(begin_ns, end_ns) for sent, _ in self.tcp) * 8 * NS_PER_S / (end_ns - begin_ns)
+        return self._rate_bps(sum(sent.acked.rise(self.begin_ns, self.end_ns) for sent, _ in self.tcp))
 
-    def delivered_bps(self, begin_ns: int, end_ns: int) -> float:
+    def delivered_bps(self) -> float:
         """In-order bytes of TCP and payload of datagrams that arrived."""
-        arrived = [_within(rows, "received_ns", begin_ns, end_ns)["payload_bytes"].sum() for rows in self.datagrams]
-        whole = sum(received.delivered.rise(begin_ns, end_ns) for _, received in self.tcp) + sum(map(int, arrived))
-        return whole * 8 * NS_PER_S / (end_ns - begin_ns)
+        arrived = [self._within(rows, "received_ns")["payload_bytes"].sum() for rows in self.datagrams]
+        in_order = sum(received.delivered.rise(self.begin_ns, self.end_ns) for _, received in self.tcp)
+        return self._rate_bps(in_order + sum(map(int, arrived)))
 
-    def segments(self, begin_ns: int, end_ns: int) -> tuple[int, int]:
-        """TCP's segments sent, and those of them that were retransmissions."""
-        inside = [(sent.segments.within(begin_ns, end_ns), sent.segments.repeated) for sent, _ in self.tcp]
-        return sum(int(mask.sum()) for mask, _ in inside), sum(int((mask & repeated).sum()) for mask, repeated in inside)
+    def segments(self, *, repeated: bool = False) -> int:
+        """TCP's segments sent, or only the retransmissions."""
+        inside = ((sent.segments.within(self.begin_ns, self.end_ns), sent.segments.repeated) for sent, _ in self.tcp)
+        return sum(int((mask & again if repeated else mask).sum()) for mask, again in inside)
 
-    def arrivals_ns(self, begin_ns: int, end_ns: int) -> list[int]:
+    def arrivals_ns(self) -> list[int]:
         """The instants at which a connection had further in-order bytes at its receiver, or a datagram arrived."""
-        arrived = [_within(rows, "received_ns", begin_ns, end_ns)["received_ns"].to_list() for rows in self.datagrams]
-        return sorted(chain(*arrived, *(received.delivered.rises_ns(begin_ns, end_ns) for _, received in self.tcp)))
+        arrived = [self._within(rows, "received_ns")["received_ns"].to_list() for rows in self.datagrams]
+        return sorted(chain(*arrived, *(received.delivered.rises_ns(self.begin_ns, self.end_ns) for _, received in self.tcp)))
 
-    def rtts_ns(self, begin_ns: int, end_ns: int) -> np.ndarray:
+    def rtts_ns(self) -> np.ndarray:
         """See `round_trip_times_ns`."""
-        samples = [round_trip_times_ns(sent, begin_ns, end_ns) for sent, _ in self.tcp]
+        samples = [round_trip_times_ns(sent, self.begin_ns, self.end_ns) for sent, _ in self.tcp]
         return np.concatenate(samples) if samples else np.empty(0, dtype=np.int64)
 
-    def datagrams_of(self, begin_ns: int, end_ns: int) -> tuple[int, int, list[float]]:
-        """Datagrams that left in the window, how many of them were lost, and the delays (ms) of the others."""
-        sent = [_within(rows, "sent_ns", begin_ns, end_ns) for rows in self.datagrams]
-        arrived = [rows.drop_nulls("received_ns") for rows in sent]
-        delays_ms = [delay for rows in arrived for delay in ((rows["received_ns"] - rows["sent_ns"]) / 1e6).to_list()]
-        left = sum(map(len, sent))
-        return left, left - len(delays_ms), delays_ms
+    @cached_property
+    def sent(self) -> pl.DataFrame:
+        """The datagrams that left in the window."""
+        return pl.concat(self._within(rows, "sent_ns") for rows in self.datagrams)
+
+    @cached_property
+    def delays_ms(self) -> np.ndarray:
+        """Of those that arrived."""
+        arrived = self.sent.drop_nulls("received_ns")
+        return ((arrived["received_ns"] - arrived["sent_ns"]) / 1e6).to_numpy()
+
+    def loss(self) -> float | None:
+        """The share of the sent datagrams that never arrived; None without any."""
+        return (len(self.sent) - len(self.delays_ms)) / len(self.sent) if len(self.sent) else None
+
+    def _rate_bps(self, payload_bytes: int) -> float:
+        return payload_bytes * 8 * NS_PER_S / (self.end_ns - self.begin_ns)
+
+    def _within(self, rows: pl.DataFrame, column: str) -> pl.DataFrame:
+        return rows.filter(pl.col(column).is_between(self.begin_ns, self.end_ns, closed="left"))
 
 
-def measure_opened(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, found: list[Check]) -> dict[str, Any]:
-    """The figures between two instants (CLOCK_REALTIME, ns) of what the flow opened; adds to the checks `found`.
+class OpenedFlow(MeasuredFlow):
+    """By what the flow opened. TCP's figures are None if only datagrams went, and theirs if only TCP did; without any connection
+    the rates are 0."""
 
-    TCP's figures are None if only datagrams went, and theirs if only TCP did; without any connection the rates are 0."""
-    opened = opened_by(run, flow, found)
-    there, back = _direction(opened, back=False), _direction(opened, back=True)
-    found += _checked(flow.name, opened, begin_ns, end_ns)
-    protocols = {each.connection.protocol for each in opened}
-    window = (begin_ns, end_ns)
-    delivered_bps, marks_ns = there.delivered_bps(*window), [begin_ns, *there.arrivals_ns(*window), end_ns]
-    figures: dict[str, Any] = {
-        "connections": len(opened), "delivered_bps": delivered_bps, "goodput_bps": delivered_bps,
-        "back_delivered_bps": back.delivered_bps(*window), "silence_s": silence_s(marks_ns),
-        "longest_silence_s": longest_silence_s(marks_ns),
-    }  # fmt: skip
-    if "tcp" in protocols or not opened:
-        figures["acked_bps"] = there.acked_bps(*window)
-        figures["segments"], figures["retransmissions"] = there.segments(*window)
-        figures["back_segments"], figures["back_retransmissions"] = back.segments(*window)
-        figures |= _summary("rtt_ms", np.concatenate([there.rtts_ns(*window), back.rtts_ns(*window)]) / 1e6)
-    if "udp" in protocols:
-        for prefix, direction in (("", there), ("back_", back)):
-            sent, lost, delays_ms = direction.datagrams_of(*window)
-            figures |= {f"{prefix}sent": sent, f"{prefix}loss": lost / sent if sent else None}
-            figures |= _summary(f"{prefix}latency_ms", np.array(delays_ms))
-    return figures
+    def __post_init__(self) -> None:
+        window = (self.begin_ns, self.end_ns)
+        opened = opened_by(self.run, self.flow, self.found)
+        self.count, protocols = len(opened), {each.connection.protocol for each in opened}
+        self.connections = list(dict.fromkeys(each.connection for each in opened))  # ports may be used twice
+        self.has_tcp, self.has_udp = "tcp" in protocols or not opened, "udp" in protocols
+        self.there, self.back = _direction(opened, *window, back=False), _direction(opened, *window, back=True)
+        self.found += _checked(self.flow.name, opened, *window)
+        self.marks_ns = [self.begin_ns, *self.there.arrivals_ns(), self.end_ns]
+        self.rtt_ms = np.concatenate([self.there.rtts_ns(), self.back.rtts_ns()]) / 1e6
+
+
+def _of_tcp(of: Callable[[OpenedFlow], Any]) -> Callable[[OpenedFlow], Any]:
+    return lambda flow: of(flow) if flow.has_tcp else None
+
+
+def _of_udp(of: Callable[[OpenedFlow], Any]) -> Callable[[OpenedFlow], Any]:
+    return lambda flow: of(flow) if flow.has_udp else None
+
+
+OPENED = (
+    Metric("acked_bps", "bit/s", "sum over the TCP connections of the flow ([below](#definitions)) of acknowledged payload "
+           "bytes; `null` if there were only datagrams", _of_tcp(lambda flow: flow.there.acked_bps()), 0.0),
+    Metric("delivered_bps", "bit/s", "TCP's in-order bytes and the payload of datagrams that arrived at the target, over all "
+           "connections; 0 without any", lambda flow: flow.there.delivered_bps(), 0.0),
+    Metric("goodput_bps", "bit/s", "as `delivered_bps`", lambda flow: flow.there.delivered_bps(), 0.0),
+    Metric("back_delivered_bps", "bit/s", "as `delivered_bps`, from the target to the source, such as a download",
+           lambda flow: flow.back.delivered_bps(), 0.0),
+    AIR,
+    Metric("connections", "connections", "TCP and UDP connections of the flow ([below](#definitions))", lambda flow: flow.count),
+    Metric("segments", "segments", "TCP's data segments sent", _of_tcp(lambda flow: flow.there.segments())),
+    Metric("retransmissions", "segments", "those of them that repeat bytes sent before",
+           _of_tcp(lambda flow: flow.there.segments(repeated=True))),
+    Metric("back_segments", "segments", "as `segments`, from the target to the source",
+           _of_tcp(lambda flow: flow.back.segments()), column=None),
+    Metric("back_retransmissions", "segments", "as `retransmissions`, from the target to the source",
+           _of_tcp(lambda flow: flow.back.segments(repeated=True))),
+    Metric("rtt_ms_mean", "ms", "mean round trip time of the segments of both directions",
+           _of_tcp(lambda flow: _mean(flow.rtt_ms))),
+    Metric("rtt_ms_p95", "ms", "95th percentile of these times", _of_tcp(lambda flow: _p95(flow.rtt_ms))),
+    Metric("sent", "datagrams", "datagrams that the capture at the source has in the window",
+           _of_udp(lambda flow: len(flow.there.sent))),
+    Metric("loss", "1", "share of them that the target's capture lacks", _of_udp(lambda flow: flow.there.loss())),
+    Metric("latency_ms_mean", "ms", "mean time of a datagram between the two captures",
+           _of_udp(lambda flow: _mean(flow.there.delays_ms))),
+    Metric("latency_ms_p95", "ms", "95th percentile of these times", _of_udp(lambda flow: _p95(flow.there.delays_ms))),
+    Metric("back_sent", "datagrams", "as `sent`, from the target to the source", _of_udp(lambda flow: len(flow.back.sent)),
+           column=None),
+    Metric("back_loss", "1", "as `loss`, from the target to the source", _of_udp(lambda flow: flow.back.loss())),
+    Metric("back_latency_ms_mean", "ms", "as `latency_ms_mean`, from the target to the source",
+           _of_udp(lambda flow: _mean(flow.back.delays_ms))),
+    Metric("back_latency_ms_p95", "ms", "as `latency_ms_p95`, from the target to the source",
+           _of_udp(lambda flow: _p95(flow.back.delays_ms)), column=None),
+    *SILENCES,
+)  # fmt: skip
 
 
 def opened_by(run: RunDirectory, flow: Flow, found: list[Check]) -> list[Opened]:
@@ -182,7 +232,7 @@ def _opened(connection: Connection, at_source: pl.DataFrame, at_target: pl.DataF
     ]
 
 
-def _direction(opened: Sequence[Opened], *, back: bool) -> Direction:
+def _direction(opened: Sequence[Opened], begin_ns: int, end_ns: int, *, back: bool) -> Direction:
     tcp, datagrams = [], []
     for each in opened:
         connection = each.connection.reversed() if back else each.connection
@@ -191,7 +241,7 @@ def _direction(opened: Sequence[Opened], *, back: bool) -> Direction:
             datagrams.append(_datagrams(connection, sender, receiver))
         elif (views := _views(connection, sender, receiver)) is not None:
             tcp.append(views)
-    return Direction(tcp, datagrams)
+    return Direction(tcp, datagrams, begin_ns, end_ns)
 
 
 def _views(connection: Connection, at_sender: pl.DataFrame, at_receiver: pl.DataFrame) -> tuple[SenderView, ReceiverView] | None:
@@ -262,14 +312,9 @@ def _overlap(run: RunDirectory, one: Flow, other: Flow) -> bool:
     return spans[0][0] < spans[1][1] and spans[1][0] < spans[0][1]
 
 
-def _within(rows: pl.DataFrame, column: str, begin_ns: int, end_ns: int) -> pl.DataFrame:
-    return rows.filter(pl.col(column).is_between(begin_ns, end_ns, closed="left"))
+def _mean(values: np.ndarray) -> float | None:
+    return float(values.mean()) if values.size else None
 
 
-def _summary(name: str, values: np.ndarray) -> dict[str, float | None]:
-    """Mean and 95th percentile; None without values."""
-    known = bool(values.size)
-    return {
-        f"{name}_mean": float(values.mean()) if known else None,
-        f"{name}_p95": float(np.quantile(values, 0.95)) if known else None,
-    }
+def _p95(values: np.ndarray) -> float | None:
+    return float(np.quantile(values, 0.95)) if values.size else None

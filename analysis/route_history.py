@@ -12,7 +12,13 @@ from analysis.errors import AnalysisError
 from analysis.gateways import gateways_used
 from analysis.routing_notes import notes_path, read_notes
 from analysis.rundir import Flow, RunDirectory
+from scenarios.traffic.shared.kind import Metric
 
+ROUTES = (
+    Metric("hop_changes", "changes", "how often the hop count of the route from the flow's station to the other end changed in "
+           "the window, by the notes of our own daemons ([below](#definitions))", always=False),
+    Metric("route_changes", "changes", "how often the hop count or the next hop of that route changed", always=False),
+)  # fmt: skip
 PASSED = "passed"  # beside the daemon's notes: the flow's packets pass this gateway
 
 

@@ -27,7 +27,7 @@ def shown_of(results: Results, kind_name: str) -> list[Shown]:
     kind = kind_named(kind_name)
 
     def column(metric: str) -> str:
-        return f"{kind_name}_{metric}" if metric in kind.run_metrics else metric
+        return f"{kind_name}_{metric}" if any(each.name == metric for each in kind.run_metrics) else metric
 
     measured = {row["metric"] for row in results.summary if row["mean"] is not None}
     wanted = [replace(shown, metric=column(shown.metric), of=shown.of and column(shown.of)) for shown in kind.shown]

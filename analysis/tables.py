@@ -16,53 +16,38 @@ from analysis import verdict_file
 from analysis.errors import RunFileError
 from analysis.files import atomic_file, plain_text, read_object, read_text
 from analysis.found_runs import find_runs
+from analysis.measures import metrics_of_captures
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
 from scenarios.traffic import kind_names, kinds
-from scenarios.traffic.shared.kind import Kind
+from scenarios.traffic.shared.kind import Kind, Metric
 
 CONFIDENCE = 0.95
-# metric of table.csv -> (unit, entry of metrics.json's flow, divisor)
-FLOW_METRICS = {
-    "acked_kbps": ("kbit/s", "acked_bps", 1e3),
-    "delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
-    "goodput_kbps": ("kbit/s", "goodput_bps", 1e3),
-    "iperf3_kbps": ("kbit/s", "iperf3_bps", 1e3),
-    "back_delivered_kbps": ("kbit/s", "back_delivered_bps", 1e3),
-    "air_kbps": ("kbit/s", "air_bps", 1e3),
-    "segments": ("segments", "segments", 1),
-    "retransmissions": ("segments", "retransmissions", 1),
-    "back_retransmissions": ("segments", "back_retransmissions", 1),
-    "connections": ("connections", "connections", 1),
-    "rtt_ms_mean": ("ms", "rtt_ms_mean", 1),
-    "rtt_ms_p95": ("ms", "rtt_ms_p95", 1),
-    "cwnd_mean": ("segments", "cwnd_mean", 1),
-    "timeouts": ("timeouts", "timeouts", 1),
-    "spurious_timeouts": ("timeouts", "spurious_timeouts", 1),
-    "longest_silence_s": ("s", "longest_silence_s", 1),
-    "sent": ("datagrams", "sent", 1),
-    "loss": ("1", "loss", 1),
-    "back_loss": ("1", "back_loss", 1),
-    "back_latency_ms_mean": ("ms", "back_latency_ms_mean", 1),
-    "latency_ms_mean": ("ms", "latency_ms_mean", 1),
-    "latency_ms_p95": ("ms", "latency_ms_p95", 1),
-    "jitter_ms": ("ms", "jitter_ms", 1),
-    "delivery": ("1", "delivery", 1),
-    "latency_ms_p5": ("ms", "latency_ms_p5", 1),
-    "latency_ms_p50": ("ms", "latency_ms_p50", 1),
-    "latency_ms_p99": ("ms", "latency_ms_p99", 1),
-    "latency_ms_max": ("ms", "latency_ms_max", 1),
-    "jitter_rfc3550_ms": ("ms", "jitter_rfc3550_ms", 1),
-    "jitter_rfc3550_ms_mean": ("ms", "jitter_rfc3550_ms_mean", 1),
-    "reaction_s": ("s", "reaction_s", 1),
-    "expected_kbps": ("kbit/s", "expected_bps", 1e3),
-    "percent": ("%", "percent_of_expected", 1),
-    "partitioned": ("1", "partitioned", 1),
-    "mean_hops": ("hops", "mean_hops", 1),
-    "path_changes": ("changes", "path_changes", 1),
-    "hop_changes": ("changes", "hop_changes", 1),
-    "route_changes": ("changes", "route_changes", 1),
-}
+# Columns keep their places in the tables; a metric that is not in this list comes after it.
+FIRST_COLUMNS = (
+    "acked_kbps", "delivered_kbps", "goodput_kbps", "iperf3_kbps", "back_delivered_kbps", "air_kbps", "segments",
+    "retransmissions", "back_retransmissions", "connections", "rtt_ms_mean", "rtt_ms_p95", "cwnd_mean", "timeouts",
+    "spurious_timeouts", "longest_silence_s", "sent", "loss", "back_loss", "back_latency_ms_mean", "latency_ms_mean",
+    "latency_ms_p95", "jitter_ms", "delivery", "latency_ms_p5", "latency_ms_p50", "latency_ms_p99", "latency_ms_max",
+    "jitter_rfc3550_ms", "jitter_rfc3550_ms_mean", "reaction_s", "expected_kbps", "percent", "partitioned", "mean_hops",
+    "path_changes", "hop_changes", "route_changes",
+)  # fmt: skip
+
+
+def flow_columns(metrics: Iterable[Metric]) -> dict[str, tuple[str, str, float]]:
+    """Column of table.csv -> (unit, entry of metrics.json's flow, divisor)."""
+    columns: dict[str, tuple[str, str, float]] = {}
+    for metric in metrics:
+        if metric.unit == "bit/s" and metric.column == "":
+            columns[metric.name.removesuffix("_bps") + "_kbps"] = ("kbit/s", metric.name, 1e3)
+        elif metric.column is not None:
+            columns[metric.column or metric.name] = (metric.unit, metric.name, 1)
+    return columns
+
+
+_columns = flow_columns(metrics_of_captures())
+_silence = {"silence_s": _columns.pop("silence_s")}
+FLOW_METRICS = {name: _columns.pop(name) for name in FIRST_COLUMNS} | _columns
 SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),
     "total_delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
@@ -71,16 +56,18 @@ SUM_METRICS = {
 
 def own_metrics(kinds: Iterable[Kind[Any]]) -> dict[str, tuple[str, str, float]]:
     """Metrics that traffic kinds take from their own reports, with the names and units that the kinds declare."""
-    return {name: (unit, name, 1) for kind in kinds for name, unit in kind.own_metrics.items()}
+    return {metric.name: (metric.unit, metric.name, 1) for kind in kinds for metric in kind.own_metrics}
 
 
 # of the first flow that has it
-SOME_METRICS = {"silence_s": ("s", "silence_s", 1)} | own_metrics(kinds().values())
+SOME_METRICS = _silence | own_metrics(kinds().values())
 # Jain's index of the flows of each kind (analysis/fairness.py) -> (unit, kind, divisor)
 FAIRNESS = {f"jain_{name}": ("1", name, 1) for name in kind_names()}
 # metrics over all flows of a kind (`kinds` of metrics.json) -> (unit, (kind, metric), divisor)
 OF_KINDS = {
-    f"{name}_{metric}": (unit, (name, metric), 1) for name, kind in kinds().items() for metric, unit in kind.run_metrics.items()
+    f"{name}_{metric.name}": (metric.unit, (name, metric.name), 1)
+    for name, kind in kinds().items()
+    for metric in kind.run_metrics
 }
 METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`

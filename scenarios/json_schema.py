@@ -13,7 +13,8 @@ from scenarios import owned, propagation
 from scenarios.movement import MOVEMENTS
 from scenarios.quantities import NAMES, UNITS, text_pattern
 from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
-from scenarios.scenario import WHOLE_MOVEMENT, Scenario
+from scenarios.scenario import Scenario
+from scenarios.sending import WHOLE_MOVEMENT
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")

@@ -15,6 +15,7 @@ from mobility.models import MODELS
 from mobility.trace import TraceError
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Coordinate, Length, Metres, Seconds, Speed, Whole
+from scenarios.wires import WireKeys
 from topologies.layouts import MAX_COORDINATE_M
 
 Spread = Annotated[float, Field(ge=0, lt=1)]
@@ -244,3 +245,21 @@ def refuse_misfit(movement: Movement, places: list[tuple[str, float, float, floa
 
 
 Mobility = Annotated[Annotated[_Any, Field(discriminator="model")], BeforeValidator(_as_table)]
+
+
+class MovementKeys(WireKeys):
+    """The keys of the movement; `speed` and `pause` are short forms of its options."""
+
+    mobility: Mobility = Still()
+    speed: Speed | None = None
+    pause: Seconds | None = Field(None, ge=0, le=86_400)
+
+    def _complete_mobility(self) -> dict[str, Any]:
+        """Merge `speed` and `pause` with the movement's options of that name; both are equal afterwards."""
+        movement = completed(self.mobility, {"speed": self.speed, "pause": self.pause})
+        return {"mobility": movement, **{key: getattr(movement, key, None) for key in ("speed", "pause")}}
+
+    def _check_places(self) -> None:
+        """Refuse places and an area that the model refuses, before anything starts."""
+        places = [(placed.name, placed.x_m, placed.y_m, placed.z_m) for placed in self.positions()]
+        refuse_misfit(self.mobility, places, self.area)

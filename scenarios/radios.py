@@ -1,19 +1,26 @@
-"""Radios of single stations: power, antenna, channel, and radios beyond the first (formats/scenario.md)."""
+"""The radios of a scenario: their device, profile and propagation, links and queue, and radios of single stations
+(formats/scenario.md)."""
 
 import math
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from scenarios import owned
-from scenarios.models import STRICT, KeyProblem
-from scenarios.quantities import Whole
-
-if TYPE_CHECKING:
-    from scenarios.scenario import Scenario
+from scenarios.containers import Container
+from scenarios.layout import LayoutKeys
+from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.propagation import Propagation, as_propagation
+from scenarios.quantities import Bytes, Whole
+from scenarios.routing import MIN_MTU
+from topologies.layouts import MAX_STATIONS
 
 INTERFACE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,14}")  # IFNAMSIZ of linux/if.h, without its end
+MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
+MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
+MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
+MAX_RADIOS = 10_000  # entries of `radios`
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 
 
@@ -57,32 +64,128 @@ class StationRadio(BaseModel):
         return self.model_dump(exclude={"station", "name"}, exclude_none=True)
 
 
-def check_radios(scenario: "Scenario") -> None:
-    """Raise KeyProblem for an entry of `radios` that names no station, says a thing twice, or does not fit the rest."""
-    seen: set[str] = set()
-    for index, radio in enumerate(scenario.radios):
-        if radio.station not in scenario.station_names():
-            raise KeyProblem(("radios", index, "station"), scenario.no_such(radio.station))
-        known = radio.name or radio.station
-        if known in seen or (radio.name is not None and radio.name in scenario.station_names()):
-            raise KeyProblem(
-                ("radios", index), f'"{known}" has an entry already; make one of the two, or give a radio another name'
-            )
-        seen.add(known)
-        if radio.name is not None and INTERFACE_NAME.fullmatch(radio.name) is None:
-            text = f'"{radio.name}" is no name of an interface; use at most 15 letters, digits and "-"'
+class Hwsim(BaseModel):
+    """Properties of `stations = "hwsim"` radios: the kind of network that they join, and who selects the rate of a data frame."""
+
+    model_config = STRICT
+    mode: Annotated[str, owned.choice("medium", "hwsim.mode")] = owned.default("medium", "hwsim.mode")
+    rates: Annotated[str, owned.choice("medium", "hwsim.rates")] = owned.default("medium", "hwsim.rates")
+
+
+class LinkErrors(BaseModel):
+    """Packet error rate of a directed link; "*" is any station."""
+
+    model_config = STRICT
+    source: str = Field("*", alias="from")
+    target: str = Field("*", alias="to")
+    error_rate: Annotated[float, owned.number("medium", "links.error_rate")]
+    unit: Annotated[str, owned.choice("medium", "links.unit")] = owned.default("medium", "links.unit")
+    frames: Annotated[str, owned.choice("medium", "links.frames")] = owned.default("medium", "links.frames")
+
+
+def _within_limits(overrides: dict[str, bool | int | float | str]) -> dict[str, bool | int | float | str]:
+    """The medium's limits. A key that no profile has is refused with the profile in hand."""
+    keys = owned.schema("radio")["properties"]
+    for key, value in overrides.items():
+        if key in keys and keys[key]["type"] not in ("array", "object") and (wrong := owned.problem(keys[key], value)):
+            raise KeyProblem((key,), wrong)
+    return overrides
+
+
+class RadioKeys(LayoutKeys):
+    """The keys of the radios."""
+
+    net: Literal["manet", "mininet-wifi"] = "manet"
+    stations: Annotated[
+        Literal["tap", "hwsim"] | Annotated[tuple[Container, ...], Field(max_length=MAX_STATIONS)], BeforeValidator(as_tuple)
+    ] = "tap"
+    hwsim: Hwsim = Hwsim()
+    radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    radio_overrides: Annotated[dict[str, bool | int | float | str], AfterValidator(_within_limits)] = Field(default_factory=dict)
+    radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
+    interface: Literal["wlan0", "station-wlan0"] = "wlan0"
+    propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
+    interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
+    fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
+    links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
+    queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
+    control_first: bool = owned.default("medium", "queue.control_first")
+    mtu: Bytes = Field(1500, ge=MIN_MTU, le=MAX_MTU)
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """The stations that have a root file system of their own."""
+        return self.stations if isinstance(self.stations, tuple) else ()
+
+    @property
+    def radio_devices(self) -> Literal["tap", "hwsim"]:
+        """The devices of all stations' radios; containers have TAPs."""
+        return "tap" if isinstance(self.stations, tuple) else self.stations
+
+    def of_medium(self) -> dict[str, Any]:
+        """The medium's own keys under the same name, other than tables and lists, with another value than its default."""
+        owners = owned.schema("medium")["properties"].items()
+        own = {key: owner["default"] for key, owner in owners if isinstance(owner.get("default"), str | int | float)}
+        return {key: value for key, value in self if key in own and value != own[key]}
+
+    def further_radios(self) -> dict[int, StationRadio]:
+        """The radios beyond the first of each station, by the number that gives their address: after those of all stations."""
+        named = (radio for radio in self.radios if radio.name is not None)
+        return dict(enumerate(named, start=len(self.station_names()) + 1))
+
+    def _check_net(self) -> None:
+        if self.net != "mininet-wifi":
+            return
+        if self.stations != "hwsim":
+            raise KeyProblem(("net",), 'stations of Mininet-WiFi have the radios of mac80211_hwsim; add stations = "hwsim"')
+        if self.hwsim.mode != "ibss":
+            text = f'stations of Mininet-WiFi are in an ad hoc network here, not in "{self.hwsim.mode}"; leave it out, or net'
+            raise KeyProblem(("hwsim", "mode"), text)
+
+    def _check_radio_names(self) -> None:
+        by_mininet_wifi = self.net == "mininet-wifi"
+        if by_mininet_wifi and self.interface != "wlan0":
+            raise KeyProblem(("interface",), 'stations of Mininet-WiFi get wlan0 here; remove it, or net = "mininet-wifi"')
+        who = "Mininet-WiFi, which" if by_mininet_wifi else f'interface = "{self.interface}", which'
+        longest = MAX_INTERFACE_NAME - len("-wlan0")
+        for name in self.station_names() if by_mininet_wifi or self.interface != "wlan0" else []:
+            if len(name) > longest:
+                text = f'"{name}" is too long for {who} adds "-wlan0" to it; use at most {longest} characters'
+                raise KeyProblem(("positions",), text)
+
+    def _check_hwsim(self) -> None:
+        if self.stations != "hwsim":
+            if self.hwsim != Hwsim():
+                raise KeyProblem(("hwsim",), 'is for stations = "hwsim"; TAP radios have neither mode nor rates of their own')
+        elif self.queue > MAX_HWSIM_QUEUE:
+            text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
+            raise KeyProblem(("queue",), text)
+
+    def _check_radios(self) -> None:
+        """Refuse an entry of `radios` that names no station, says a thing twice, or does not fit the rest."""
+        seen: set[str] = set()
+        for index, radio in enumerate(self.radios):
+            if radio.station not in self.station_names():
+                raise KeyProblem(("radios", index, "station"), self.no_such(radio.station))
+            known = radio.name or radio.station
+            if known in seen or (radio.name is not None and radio.name in self.station_names()):
+                raise KeyProblem(
+                    ("radios", index), f'"{known}" has an entry already; make one of the two, or give a radio another name'
+                )
+            seen.add(known)
+            if radio.name is not None and INTERFACE_NAME.fullmatch(radio.name) is None:
+                text = f'"{radio.name}" is no name of an interface; use at most 15 letters, digits and "-"'
+                raise KeyProblem(("radios", index, "name"), text)
+            self._check_use(index, radio)
+
+    def _check_use(self, index: int, radio: StationRadio) -> None:
+        if radio.name is not None and (self.stations != "hwsim" or self.hwsim.mode != "managed"):
+            text = 'is for stations = "hwsim" and hwsim.mode = "managed"; all others have one radio each'
             raise KeyProblem(("radios", index, "name"), text)
-        _check_use(scenario, index, radio)
-
-
-def _check_use(scenario: "Scenario", index: int, radio: StationRadio) -> None:
-    if radio.name is not None and (scenario.stations != "hwsim" or scenario.hwsim.mode != "managed"):
-        text = 'is for stations = "hwsim" and hwsim.mode = "managed"; all others have one radio each'
-        raise KeyProblem(("radios", index, "name"), text)
-    if radio.freq_mhz is not None and scenario.stations != "hwsim":
-        raise KeyProblem(("radios", index, "freq_mhz"), 'is for stations = "hwsim"; all others are on one channel')
-    if radio.name is None and not radio.for_medium():
-        text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
-        raise KeyProblem(("radios", index), text)
-    if scenario.propagation.model == "disc" and any(getattr(radio, key) is not None for key in OF_A_STATION):
-        raise KeyProblem(("radios", index), 'propagation "disc" has ranges of its own; remove it, or take another model')
+        if radio.freq_mhz is not None and self.stations != "hwsim":
+            raise KeyProblem(("radios", index, "freq_mhz"), 'is for stations = "hwsim"; all others are on one channel')
+        if radio.name is None and not radio.for_medium():
+            text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
+            raise KeyProblem(("radios", index), text)
+        if self.propagation.model == "disc" and any(getattr(radio, key) is not None for key in OF_A_STATION):
+            raise KeyProblem(("radios", index), 'propagation "disc" has ranges of its own; remove it, or take another model')

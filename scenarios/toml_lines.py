@@ -42,14 +42,6 @@ class Duplicate:
     is_table: bool
 
 
-def line_of(lines: dict[Path, int], path: Path) -> int | None:
-    """The line of `path`, or of the nearest enclosing key; None without any."""
-    for length in range(len(path), 0, -1):
-        if path[:length] in lines:
-            return lines[path[:length]]
-    return None
-
-
 def parse(text: str) -> tuple[dict[str, Any], dict[Path, int]]:
     """The tables of a TOML text, and the lines of its keys. Raises TooMuch, tomllib's TOMLDecodeError, RecursionError."""
     lines = locate(text)

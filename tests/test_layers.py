@@ -6,6 +6,7 @@ A folder may use its own modules and those of lower levels; of its own level not
 """
 
 import ast
+import graphlib
 import re
 import sys
 import tomllib
@@ -218,6 +219,36 @@ def test_an_import_that_points_up_is_found():
     up = {"dependencies": {"manet-engine": {}}, "dev-dependencies": {"manet-routing": {}}}
     assert upward("medium", crate_uses(up)) == ["routing"]
     assert upward("medium", crate_uses({"target": {"cfg(unix)": {"dependencies": {"manet-dsr": {}}}}})) == ["routing"]
+
+
+# Python packages whose modules do not use each other in circles, also not for types alone.
+WITHOUT_CIRCLES = ("scenarios",)
+
+
+def modules_used(sources):
+    """Of each module, by its dotted name, the others that its text imports."""
+    graph = {}
+    for name, source in sources.items():
+        nodes = list(ast.walk(ast.parse(source)))
+        paths = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        for node in (node for node in nodes if isinstance(node, ast.ImportFrom)):
+            paths |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        graph[name] = paths & sources.keys() - {name}
+    return graph
+
+
+@pytest.mark.parametrize("folder", WITHOUT_CIRCLES)
+def test_the_modules_of_a_package_do_not_use_each_other_in_circles(folder):
+    within = [path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py") if "tests" not in path.parts]
+    sources = {".".join(path.with_suffix("").parts): (ROOT / path).read_text() for path in within}
+    assert len(sources) > 10
+    graphlib.TopologicalSorter(modules_used(sources)).prepare()  # a CycleError names the modules
+
+
+def test_a_circle_of_modules_is_found():
+    sources = {"a.b": "from a.c import x", "a.c": "if TYPE_CHECKING:\n    from a import b"}
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(modules_used(sources)).prepare()
 
 
 # Scripts are written as for Mininet-WiFi: they name nothing of this project but its API under that name, and each other.

@@ -4,18 +4,10 @@ Ranges are sharp (a disc). Shortest paths count hops. Of several equally short p
 the list is taken, so routes are the same in every run.
 """
 
-import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 
 Neighbours = dict[str, list[str]]
-
-
-def neighbours_by_range(points: Sequence[tuple[str, float, float, float]], range_m: float) -> Neighbours:
-    """For every station, the stations at most `range_m` away, in the order of the list."""
-    return {
-        name: [other for other, *there in points if other != name and math.dist(here, there) <= range_m] for name, *here in points
-    }
 
 
 def hop_counts(neighbours: Mapping[str, Sequence[str]], target: str) -> dict[str, int]:

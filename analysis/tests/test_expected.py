@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.expected import Curve, ExpectedError, expected, from_reference, percent
+from analysis.expected import Curve, ExpectedError, expected, percent
 from analysis.profiles import draw_profile
 from analysis.references import load_reference
 from analysis.tests.drawn import page
@@ -13,7 +13,8 @@ from mobility.replay import scaled
 from mobility.trace import Leg, Trace
 
 PATTERNS = Path(__file__).parents[2] / "mobility" / "patterns"
-HV = from_reference(load_reference("published", "holland-vaidya_fig1"))
+PUBLISHED = load_reference("published", "holland-vaidya_fig1")
+HV = Curve({int(hops): kbps for hops, kbps in zip(*PUBLISHED.series("hops", "acked_kbps"), strict=True)}, PUBLISHED.name)
 
 
 def test_permanent_neighbours_get_the_throughput_of_one_hop():

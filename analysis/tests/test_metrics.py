@@ -18,6 +18,7 @@ from analysis.tests import make_fixtures
 from analysis.throughput import Segments, SenderView, Staircase
 from scenarios.traffic import kind_named, kind_names
 from scenarios.traffic.bulk import Bulk
+from scenarios.traffic.shared.kind import Metric
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
 
@@ -108,10 +109,7 @@ class Reported(Bulk):
 
     transport = None
     measured = None
-    own_metrics = {"pages": "pages"}  # noqa: RUF012
-
-    def from_report(self, report):
-        return {"pages": report["pages"]}
+    own_metrics = (Metric("pages", "pages", "pages that were read"),)
 
 
 def test_a_flow_without_a_connection_has_the_figures_of_its_report(run_dir, monkeypatch):

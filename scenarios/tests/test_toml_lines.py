@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from scenarios.toml_lines import Duplicate, duplicate, line_of, locate
+from scenarios.toml_lines import Duplicate, duplicate, locate
 
 TEXT = '''# comment = "not a key"
 a = 1
@@ -59,11 +59,6 @@ def test_lines_are_those_of_the_keys():
     assert lines[("items", 0, "name")] == 18
     assert lines[("items", 1, "name")] == 20
     assert lines[("items", 1, "sub", "deep")] == 22
-
-
-def test_a_path_without_a_line_has_the_line_of_the_enclosing_key():
-    assert line_of(locate(TEXT), ("items", 1, "nowhere")) == 19
-    assert line_of(locate(TEXT), ("nowhere",)) is None
 
 
 @pytest.mark.parametrize(

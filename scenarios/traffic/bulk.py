@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scenarios.models import STRICT
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, received_bps
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Shown, python_program
 
 PROGRAMS = Path(__file__).with_name("programs")
 CLIENT = PROGRAMS / "iperf_client.py"
@@ -58,10 +58,6 @@ class Bulk(Kind[BulkKeys]):
         """The client's report, with the server's part if the client has none."""
         served = plan.noted("received")
         return with_servers_part(json.loads(plan.report.read_text()), json.loads(served.read_text()) if served.exists() else [])
-
-    def from_report(self, report: Report) -> dict[str, Any]:
-        """`iperf3_bps`, bit/s."""
-        return {"iperf3_bps": received_bps(report)}
 
 
 KIND = Bulk()

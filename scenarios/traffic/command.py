@@ -8,7 +8,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
@@ -19,6 +19,7 @@ from scenarios.traffic.shared.kind import (
     FlowPlan,
     Kind,
     Listening,
+    Metric,
     Printed,
     Program,
     Readiness,
@@ -93,7 +94,11 @@ class Command(Kind[CommandKeys]):
     transport = None
     measured = "opened"
     readiness = After(0.0)
-    own_metrics = {"exit_status": "1", "ended_by_run": "1"}  # noqa: RUF012
+    own_metrics = (
+        Metric("exit_status", "1", "status with which the command ended, negative for the signal that killed it; `null` if it "
+               "was running at the end of the traffic"),
+        Metric("ended_by_run", "1", "whether it was ended for that reason"),
+    )  # fmt: skip
     shown = (
         Shown("delivered_kbps", "delivered", "kbit/s"),
         Shown("back_delivered_kbps", "back", "kbit/s"),
@@ -130,10 +135,6 @@ class Command(Kind[CommandKeys]):
         """`command.py run` with the command."""
         own = ["--seconds", plan.seconds, "--out", plan.report]
         return Program(python_program(PROGRAM, "run", *own, *_placed(plan.source_place), *filled_in(plan.keys.command, plan)))
-
-    def from_report(self, report: Report) -> dict[str, Any]:
-        """`exit_status` and `ended_by_run`."""
-        return {name: report.get(name) for name in self.own_metrics}
 
     def remark(self, report: Report) -> str | None:
         """A remark about a status other than 0."""

@@ -8,13 +8,12 @@ else. Both ends take times from CLOCK_MONOTONIC, which all stations share.
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, Field
 
 from scenarios.models import STRICT
 from scenarios.quantities import Bytes
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, received_bps
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Report, Shown, python_program
 
 PROGRAM = Path(__file__).with_name("programs") / "transfer.py"
 NS_PER_S = 1_000_000_000
@@ -35,7 +34,13 @@ class Transfer(Kind[TransferKeys]):
     measured = "tcp"
     readiness = Listening("tcp")
     drain_s = 2.0  # an unfinished transfer ends with packets on their way, which the receiver counts
-    own_metrics = {"completion_s": "s", "finished": "1", "transferred_bytes": "bytes"}  # noqa: RUF012
+    outcome = "outcome"
+    own_metrics = (
+        Metric("completion_s", "s", "time from the sender's first try to connect until the receiver has read the last byte; "
+               "`null` if unfinished"),
+        Metric("finished", "1", "whether that was within the flow's time, from its start to the end of the traffic"),
+        Metric("transferred_bytes", "bytes", "bytes that the receiver had read by then"),
+    )  # fmt: skip
     shown = (Shown("completion_s", "completion time", "s"), Shown("finished", "finished", "% of runs", 100.0))
 
     def receiver(self, plan: FlowPlan[TransferKeys]) -> Program:
@@ -78,11 +83,6 @@ class Transfer(Kind[TransferKeys]):
             },
         }
         return json.dumps(content, indent=1) + "\n"
-
-    def from_report(self, report: Report) -> dict[str, Any]:
-        """`iperf3_bps` (bit/s) and the metrics of the transfer."""
-        outcome = report.get("outcome", {})
-        return {"iperf3_bps": received_bps(report), **{name: outcome.get(name) for name in self.own_metrics}}
 
     def remark(self, report: Report) -> str | None:
         """A remark about an unfinished transfer that had begun."""

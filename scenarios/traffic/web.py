@@ -56,6 +56,7 @@ class Web(Kind[WebKeys]):
     records_at_once = True
     path_keys = ("distributions",)
     programs = {NGINX: "nginx"}  # noqa: RUF012
+    outcome = "session"
     own_metrics = sessions.METRICS
     run_metrics = sessions.OF_RUN
     shown = (
@@ -115,10 +116,6 @@ class Web(Kind[WebKeys]):
             "session": {"seconds": plan.seconds, **sessions.outcome(events, planned, plan.seconds)},
         }
         return json.dumps(content, indent=1) + "\n"
-
-    def from_report(self, report: Report) -> dict[str, Any]:
-        """The metrics of the session."""
-        return {name: report.get("session", {}).get(name) for name in self.own_metrics}
 
     def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Means and sums over the sessions."""

@@ -15,7 +15,8 @@ from typing import Any
 from analysis.added_flows import ADDED_FLOWS, ADDED_FORMAT
 from analysis.files import write_atomic
 from scenarios.refusal import validated
-from scenarios.scenario import MIN_DURATION_S, Scenario
+from scenarios.scenario import Scenario
+from scenarios.sending import MIN_DURATION_S
 from scenarios.traffic import DEFAULT_KIND, kinds
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Child, Processes

@@ -32,7 +32,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
         "radio_overrides": dict(scenario.radio_overrides),
         "propagation": scenario.propagation.for_medium(),
         "interference": scenario.interference,
-        **({"fading_db": scenario.fading_db} if scenario.fading_db else {}),
+        **scenario.of_medium(),
         "queue": {"packets": scenario.queue, "control_first": scenario.control_first},
         "stations": [
             {

@@ -26,7 +26,8 @@ from mininet.net import Mininet
 from mininet.node import Host
 from mininet.util import getincrementaldecoder
 
-from scenarios.scenario import Scenario, Wire
+from scenarios.scenario import Scenario
+from scenarios.wires import Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace, station_pids
 from testbed.host.processes import SLOWER, exit_text

@@ -6,8 +6,8 @@ import tomllib
 import pytest
 
 from mobility.models import MODELS
+from scenarios.layout import LAYOUT_KEYS
 from scenarios.routing import PRESETS, PROTOCOLS
-from scenarios.scenario import LAYOUT_KEYS
 from testbed import __main__ as manet
 from testbed import catalogue
 from testbed.programs import ROOT

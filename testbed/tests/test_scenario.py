@@ -12,7 +12,8 @@ from scenarios.definition import load_scenario
 from scenarios.movement import MODEL_NAMES
 from scenarios.overrides import parse_value
 from scenarios.routing import OWN_DAEMONS, PRESETS
-from scenarios.scenario import SACK_OF_PROFILE, Scenario
+from scenarios.scenario import Scenario
+from scenarios.sending import SACK_OF_PROFILE
 from scenarios.tcp import parse
 from testbed.errors import UsageError
 from testbed.stages import kernel_tcp

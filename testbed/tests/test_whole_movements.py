@@ -5,7 +5,7 @@ import tomllib
 import jsonschema
 import pytest
 
-from analysis.expected import expected, from_reference
+from analysis.expected import Curve, expected
 from analysis.references import load_reference
 from mobility import connectivity
 from mobility.connectivity import Links
@@ -28,7 +28,8 @@ MOVEMENTS = [
     '"manhattan"',
     PATTERN,
 ]
-CURVE = from_reference(load_reference("published", "holland-vaidya_fig1"))
+PUBLISHED = load_reference("published", "holland-vaidya_fig1")
+CURVE = Curve({int(hops): kbps for hops, kbps in zip(*PUBLISHED.series("hops", "acked_kbps"), strict=True)}, PUBLISHED.name)
 
 
 def links(scenario: Scenario, seed: int) -> Links:

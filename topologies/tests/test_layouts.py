@@ -13,6 +13,13 @@ from topologies.addresses import GATEWAY_END, HOST_END, wire_interfaces, wire_ip
 from topologies.layouts import cross_ends
 
 
+def neighbours_by_range(points, range_m):
+    """For every station, the stations at most `range_m` away, in the order of the list."""
+    return {
+        name: [other for other, *there in points if other != name and math.dist(here, there) <= range_m] for name, *here in points
+    }
+
+
 def names(placed):
     return [station.name for station in placed]
 
@@ -47,7 +54,7 @@ def test_the_arms_of_a_cross_share_their_middle_station():
     assert placed["sta3"] == (400, 400)
     assert cross_ends(4) == [("sta1", "sta5"), ("sta6", "sta9")]
     assert (placed["sta1"], placed["sta5"], placed["sta6"], placed["sta9"]) == ((0, 400), (800, 400), (400, 0), (400, 800))
-    routes = connectivity.next_hops(connectivity.neighbours_by_range(topologies.cross(4, 200), 250))
+    routes = connectivity.next_hops(neighbours_by_range(topologies.cross(4, 200), 250))
     assert "sta3" in connectivity.path(routes, "sta1", "sta5")
     assert "sta3" in connectivity.path(routes, "sta6", "sta9")
 
@@ -120,7 +127,7 @@ def test_no_two_numbers_share_an_address(a, b):
 
 
 def test_chain_neighbours_at_200_m_are_one_hop_and_no_more():
-    neighbours = connectivity.neighbours_by_range(topologies.chain(5, 200), 250)
+    neighbours = neighbours_by_range(topologies.chain(5, 200), 250)
     assert neighbours["sta3"] == ["sta2", "sta4"]
     assert connectivity.hop_counts(neighbours, "sta6") == {f"sta{i}": 6 - i for i in range(1, 7)}
 
@@ -140,7 +147,7 @@ def test_one_way_links_are_followed_in_their_direction_only():
 )
 def test_every_route_is_as_long_as_its_hop_count(points, range_m):
     placed = topologies.explicit(points)
-    neighbours = connectivity.neighbours_by_range(placed, range_m)
+    neighbours = neighbours_by_range(placed, range_m)
     routes = connectivity.next_hops(neighbours)
     where = {station.name: station[1:] for station in placed}
     for target in neighbours:

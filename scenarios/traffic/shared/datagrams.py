@@ -10,13 +10,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, received_bps
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Shown, python_program
 
 DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
 Keys = TypeVar("Keys", bound=BaseModel)
-# Over all flows of the kind in a run: the share of all written datagrams that arrived, the sum of the rates, the mean latency of
-# all that arrived, and the mean of the flows' jitters, each weighted by the datagrams that arrived.
-OF_RUN = {"delivery": "1", "delivered_bps": "bit/s", "latency_ms": "ms", "jitter_ms": "ms"}
+OF_RUN = (
+    Metric("delivery", "1", "share of all written datagrams that arrived"),
+    Metric("delivered_bps", "bit/s", "sum of `delivered_bps`"),
+    Metric("latency_ms", "ms", "mean latency of all datagrams that arrived"),
+    Metric("jitter_ms", "ms", "mean of the flows' `jitter_ms`, weighted by the datagrams that arrived"),
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class DatagramKind(Kind[Keys]):
     def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The metrics of OF_RUN; None for those that one flow's missing metrics prevent."""
         if any(entry.get("sent") is None or entry.get("delivered_bps") is None for entry in entries):
-            return dict.fromkeys(OF_RUN)
+            return {metric.name: None for metric in OF_RUN}
         sent = sum(entry["sent"] for entry in entries)
         arrived = [(entry, entry["sent"] * entry["delivery"]) for entry in entries if entry.get("delivery")]
         total = sum(count for _, count in arrived)
@@ -115,7 +118,3 @@ class DatagramKind(Kind[Keys]):
             "latency_ms": sum(entry["latency_ms_mean"] * count for entry, count in arrived) / total if total else None,
             "jitter_ms": sum((entry["jitter_ms"] or 0.0) * count for entry, count in arrived) / total if total else None,
         }
-
-    def from_report(self, report: Report) -> dict[str, Any]:
-        """`iperf3_bps`, bit/s."""
-        return {"iperf3_bps": received_bps(report)}

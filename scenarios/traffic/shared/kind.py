@@ -1,6 +1,6 @@
 """The interface of a traffic kind: its parts, and the plan of a flow, which they receive.
 
-A kind starts and measures nothing. It provides values: models of keys, command lines, names and units of metrics. The stage
+A kind starts and measures nothing. It provides values: models of keys, command lines, rows of metrics. The stage
 (testbed/stages/traffic.py) and the analysis (analysis/metrics.py) use them.
 """
 
@@ -16,31 +16,19 @@ from pydantic import BaseModel
 Keys = TypeVar("Keys", bound=BaseModel)
 Report = Mapping[str, Any]  # the content of traffic/<flow>.json
 
-# Metrics of a flow that the captures give: name -> unit, in the order of metrics.json (formats/results.md has the definitions).
-# `iperf3_bps` is the report's own figure, which the kind reads (`from_report`).
-MEASURED: dict[str, dict[str, str]] = {
-    "tcp": {
-        "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s",
-        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "cwnd_mean": "segments",
-        "timeouts": "timeouts", "spurious_timeouts": "timeouts",
-        "silence_s": "s", "longest_silence_s": "s", "acked_bps_by_second": "bit/s",
-    },
-    "datagrams": {
-        "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s", "sent": "datagrams",
-        "loss": "1", "latency_ms_mean": "ms", "latency_ms_p95": "ms", "jitter_ms": "ms", "reaction_s": "s", "silence_s": "s",
-        "longest_silence_s": "s",
-        "delivery": "1", "latency_ms_p5": "ms", "latency_ms_p50": "ms", "latency_ms_p99": "ms", "latency_ms_max": "ms",
-        "jitter_rfc3550_ms": "ms", "jitter_rfc3550_ms_mean": "ms",
-    },
-    "opened": {
-        "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "back_delivered_bps": "bit/s", "air_bps": "bit/s",
-        "connections": "connections", "segments": "segments", "retransmissions": "segments", "back_segments": "segments",
-        "back_retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms", "sent": "datagrams", "loss": "1",
-        "latency_ms_mean": "ms", "latency_ms_p95": "ms", "back_sent": "datagrams", "back_loss": "1",
-        "back_latency_ms_mean": "ms", "back_latency_ms_p95": "ms", "silence_s": "s", "longest_silence_s": "s",
-    },
-    "exchanges": {"delivered_bps": "bit/s", "goodput_bps": "bit/s", "segments": "segments", "retransmissions": "segments"},
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its entry of metrics.json, from which its column of the tables and of the store, and its row of
+    formats/results.md follow."""
+
+    name: str
+    unit: str
+    about: str  # the definition, one sentence
+    of: Callable[[Any], Any] | None = None  # from the measured flow; None: with others, by the function or report of its list
+    empty: Any = None  # of a flow that carried nothing: the value, or a function of its run, the flow and its report
+    column: str | None = ""  # empty: its name, or in kbit/s that with `_kbps`; None: no table has it
+    always: bool = True  # null if it could not be measured; else left out
 
 
 @dataclass(frozen=True)
@@ -143,19 +131,15 @@ class Kind(ABC, Generic[Keys]):
     records_at_once: bool = False  # its programs record each event at once: `report` has a failed run's, too
     path_keys: tuple[str, ...] = ()  # keys that hold the path of a file, relative to the scenario's file
     programs: Mapping[str, str] = {}  # that a flow starts and setup.sh installs: name -> Debian package
-    own_metrics: Mapping[str, str] = {}  # in addition to MEASURED, from the report: name -> unit
-    run_metrics: Mapping[str, str] = {}  # over all flows of the kind in a run (`of_run`): name -> unit
+    own_metrics: tuple[Metric, ...] = ()  # in addition to those of captures: entries of the report
+    outcome: str = ""  # the entry of the report with `own_metrics`; empty: the report itself
+    run_metrics: tuple[Metric, ...] = ()  # over all flows of the kind in a run (`of_run`)
     shown: tuple[Shown, ...] = ()  # what `manet run` prints, the most important first; without any the first that there is
 
     @property
     def has_tcp(self) -> bool:
         """Whether the flow is a TCP connection on its port, which a scenario's `tcp` sets."""
         return self.transport == "tcp"
-
-    @property
-    def metrics(self) -> dict[str, str]:
-        """Name and unit of each metric of a flow, in the order of metrics.json."""
-        return {**(MEASURED[self.measured] if self.measured else {}), **self.own_metrics}
 
     def readiness_of(self, keys: Keys) -> Readiness:
         """The condition for a ready receiver of a flow with these keys."""
@@ -182,9 +166,10 @@ class Kind(ABC, Generic[Keys]):
         """The text of traffic/<flow>.json after both programs have ended; None leaves the file as the sender wrote it."""
         return None
 
-    @abstractmethod
     def from_report(self, report: Report) -> dict[str, Any]:
-        """Metrics that the report alone has: `iperf3_bps`, and `own_metrics`."""
+        """The `own_metrics`; None for those that the report lacks."""
+        outcome = report.get(self.outcome, {}) if self.outcome else report
+        return {metric.name: outcome.get(metric.name) for metric in self.own_metrics}
 
     def remark(self, report: Report) -> str | None:
         """An outcome that is no failure and that the figures alone do not show, as words after the flow's name; None without
@@ -225,11 +210,3 @@ class Kind(ABC, Generic[Keys]):
 def python_program(path: Path, *words: object) -> list[str]:
     """The command line of a program of `programs/`: isolated and without site-packages, which halves its start-up time."""
     return [sys.executable, "-I", "-S", *(str(word) for word in (path, *words))]
-
-
-def received_bps(report: Report) -> float | None:
-    """Bytes read by the receiver, over the seconds that it took; None if it took none."""
-    end = report.get("end", {})
-    received = end.get("sum_received") or end.get("sum") or {}
-    seconds = float(received.get("seconds", 0))
-    return int(received.get("bytes", 0)) * 8 / seconds if seconds > 0 else None

@@ -14,15 +14,33 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-METRICS = {
-    "finished": "1", "service_s": "s", "response_s_mean": "s", "response_s_p50": "s", "response_s_p95": "s",
-    "response_s_max": "s", "first_byte_s_mean": "s", "throughput_bps": "bit/s", "session_bytes": "bytes",
-    "cycles_finished": "cycles", "cycles_planned": "cycles", "cycles_answered": "cycles",
-    "requests_finished": "requests", "retries": "requests",
-}  # fmt: skip
-OF_RUN = {
-    "service_s": "s", "throughput_bps": "bit/s", "response_s": "s", "finished_sessions": "sessions", "sessions": "sessions",
-}  # fmt: skip
+from scenarios.traffic.shared.kind import Metric
+
+RESPONSE = "time from issuing a cycle's first request to the first byte of its reply, over the cycles with a reply: "
+METRICS = (
+    Metric("finished", "1", "whether the last cycle ended before the end of the traffic"),
+    Metric("service_s", "s", "time in request-reply cycles, without the time spent thinking: of a finished session from its "
+           "start to the end of its last cycle, of any other all its time"),
+    Metric("response_s_mean", "s", RESPONSE + "mean; with opening the connection, the search for a route, and retries"),
+    Metric("response_s_p50", "s", RESPONSE + "median"),
+    Metric("response_s_p95", "s", RESPONSE + "95th percentile"),
+    Metric("response_s_max", "s", RESPONSE + "maximum"),
+    Metric("first_byte_s_mean", "s", "as `response_s_mean`, from the request's transmission on an open connection"),
+    Metric("throughput_bps", "bit/s", "8 `session_bytes` / `service_s`", empty=0.0),
+    Metric("session_bytes", "bytes", "bytes that the client read: headers and bodies, also of unfinished requests and cycles"),
+    Metric("cycles_finished", "cycles", "cycles of which every object arrived"),
+    Metric("cycles_planned", "cycles", "cycles of the session"),
+    Metric("cycles_answered", "cycles", "cycles with a first byte of a reply"),
+    Metric("requests_finished", "requests", "requests of which every byte arrived"),
+    Metric("retries", "requests", "requests issued again"),
+)  # fmt: skip
+OF_RUN = (
+    Metric("service_s", "s", "mean of `service_s` over the sessions"),
+    Metric("throughput_bps", "bit/s", "8 times the sum of `session_bytes`, over the sum of `service_s`"),
+    Metric("response_s", "s", "mean response time over all answered cycles of all sessions"),
+    Metric("finished_sessions", "sessions", "sessions that finished"),
+    Metric("sessions", "sessions", "sessions of the run"),
+)
 
 
 def read_record(path: Path) -> list[dict[str, Any]]:
@@ -89,7 +107,7 @@ def _first_replies(requests: Iterable[Mapping[str, Any]]) -> list[Mapping[str, A
 
 def of_run(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The metrics of OF_RUN over the sessions of a run; None for those that one session's missing record prevents."""
-    result: dict[str, Any] = dict.fromkeys(OF_RUN) | {"sessions": len(sessions)}
+    result: dict[str, Any] = {metric.name: None for metric in OF_RUN} | {"sessions": len(sessions)}
     if any(session.get("service_s") is None for session in sessions):
         return result
     service_s = sum(session["service_s"] for session in sessions)

@@ -1,0 +1,61 @@
+"""The wires of a scenario: links from stations, its gateways, to plain hosts (formats/scenario.md)."""
+
+import re
+from typing import Annotated, Self
+
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from scenarios import owned
+from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.quantities import BitsPerSecond, Seconds, Whole
+from scenarios.radios import RadioKeys
+from topologies.addresses import MAX_WIRES
+
+HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
+
+
+class Wire(BaseModel):
+    """A wired link from a station (the gateway) to a plain host, which exists by being named here."""
+
+    model_config = STRICT
+    station: str
+    host: str
+    rate: Annotated[BitsPerSecond, owned.number("medium", "wires.rate_bps")] = 100e6
+    delay: Annotated[Seconds, owned.number("medium", "wires.delay_us", per=1e6)] = 0.002
+    queue: Annotated[Whole, owned.number("medium", "wires.queue_packets")] = owned.default("medium", "wires.queue_packets")
+    nat: bool = False  # whether the host leads to the real network, by NAT; needs --allow-internet
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if HOST_NAME.fullmatch(self.host) is None:
+            text = f'"{self.host}" is no host name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
+            raise KeyProblem(("host",), text)
+        return self
+
+
+class WireKeys(RadioKeys):
+    """The keys of the wires."""
+
+    wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_WIRES)
+
+    def host_names(self) -> list[str]:
+        """The plain wired hosts, in the order of their first wires."""
+        return list(dict.fromkeys(wire.host for wire in self.wires))
+
+    @property
+    def reaches_internet(self) -> bool:
+        """Whether hosts lead to the real network."""
+        return any(wire.nat for wire in self.wires)
+
+    def _check_wires(self) -> None:
+        stations, ends = set(self.station_names()), set()
+        for index, wire in enumerate(self.wires):
+            if wire.station not in stations:
+                raise KeyProblem(("wires", index, "station"), self.no_such(wire.station))
+            if wire.host in stations:
+                text = f'"{wire.host}" is a station already; give the host a name of its own'
+                raise KeyProblem(("wires", index, "host"), text)
+            if (wire.station, wire.host) in ends:
+                text = f'"{wire.host}" has a wire to {wire.station} already; take one out, or give this host another name'
+                raise KeyProblem(("wires", index, "host"), text)
+            ends.add((wire.station, wire.host))
