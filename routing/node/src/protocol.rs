@@ -1,8 +1,8 @@
 //! The interface of a routing protocol to its driver: the host or a simulation.
 
-use crate::packet::filter::Step;
 use crate::{Held, Input, Mac, Output, Status};
 use manet_engine::keys::Declared;
+use manet_engine::packet_filter::Step;
 use manet_engine::{Instant, Machine};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::fmt;
