@@ -275,17 +275,9 @@ impl Dsr {
 
     fn route_status(&self, now: Instant, destination: Ipv4Addr) -> Option<RouteStatus> {
         let route = self.cache.peek(now, destination)?;
-        Some(RouteStatus {
-            destination,
-            prefix: 32,
-            via: route.hops[0],
-            hops: route.hops.len() as u32,
-            state: if route.external { "internet" } else { "cached" },
-            sequence: None,
-            expires_s: None,
-            precursors: Vec::new(),
-            path: route.hops,
-        })
+        let state = if route.external { "internet" } else { "cached" };
+        let host = RouteStatus::host(destination, route.hops[0], route.hops.len() as u32, state);
+        Some(RouteStatus { path: route.hops, ..host })
     }
 }
 
