@@ -28,6 +28,7 @@ pub mod protocol;
 pub mod routes;
 pub mod seconds;
 pub mod status;
+pub mod trial;
 pub mod tshark;
 
 pub use base::Base;
