@@ -6,7 +6,9 @@
 
 use super::{fits, follow, packet_of, udp, INTERNET};
 use crate::packet::ipv4;
-use crate::{Bytes, Carrier, Device, Flow, Input, Mac, Node, Output, Protocol, Routes, Status, BROADCAST, BROADCAST_MAC};
+use crate::{
+    Bytes, Carrier, Device, Flow, Input, Mac, Node, Output, Protocol, Routes, Status, BROADCAST, BROADCAST_MAC,
+};
 use manet_engine::packet_filter::accepts;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Stream};

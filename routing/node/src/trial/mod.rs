@@ -49,8 +49,7 @@ pub fn ms(ms: u64) -> Instant {
 
 /// An IPv4 packet of the IP protocol `protocol`.
 pub fn packet_of(protocol: u8, source: Ipv4Addr, destination: Ipv4Addr, identification: u16, payload: &[u8]) -> Bytes {
-    let header =
-        ipv4::Repr { tos: 0, identification, dont_fragment: true, ttl: 64, protocol, source, destination };
+    let header = ipv4::Repr { tos: 0, identification, dont_fragment: true, ttl: 64, protocol, source, destination };
     Bytes(header.packet(payload))
 }
 
