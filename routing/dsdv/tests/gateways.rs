@@ -247,7 +247,7 @@ fn a_gateway_that_restarts_is_found_again() {
         let mut air = with_gateways(4, &[0], &Options::with_feedback(), 3);
         (1..4).for_each(|i| air.link(i - 1, i));
         air.run(at(200.0));
-        assert_eq!(gateway_of(air, 3), Some(0));
+        assert_eq!(gateway_of(&air, 3), Some(0));
         if !crashed {
             air.input(0, Input::Stop);
             assert!(air.run_until(at(205.0), |air| (1..4).all(|i| air.stations[&i].routes.lookup(INTERNET).is_none())));

@@ -8,7 +8,7 @@ use manet_dsdv::wire::{self, Advert};
 use manet_dsdv::{Dsdv, Options};
 use manet_engine::{Duration, Instant};
 use manet_routing::trial::{self, at, packet};
-use manet_routing::{Bytes, Input, Node, Output, Route, BROADCAST};
+use manet_routing::{Bytes, Input, Node, Output, Protocol, Route, BROADCAST};
 
 const US: usize = 0;
 const P: usize = 1;

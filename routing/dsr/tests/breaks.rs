@@ -395,8 +395,7 @@ fn an_undelivered_error_is_relayed_behind_the_error_about_it() {
     net.run(ms(1001));
     net.cut(1, 2);
     net.run(ms(1100));
-    let nested: Vec<usize> = net
-        .frames(2)
+    let nested: Vec<usize> = frames(&net, 2)
         .iter()
         .map(|(_, p)| p.options.iter().filter(|o| matches!(o, Opt::Error(_))).count())
         .filter(|n| *n > 1)

@@ -78,8 +78,8 @@ fn replies_return_over_the_reversed_route_and_all_nodes_on_it_learn() {
     let mut net = chain(4, &options);
     send(&mut net, 1, 4, 1);
     net.run(ms(500));
-    for (from, to, path) in [(4, 1, [3, 2, 1].as_slice()), (2, 4, &[3, 4]), (3, 1, &[2, 1]), (3, 4, &[4])] {
-        assert_eq!(path(&net, from, to), Some(path.iter().map(|n| ip(*n)).collect()), "{from} to {to}");
+    for (from, to, nodes) in [(4, 1, [3, 2, 1].as_slice()), (2, 4, &[3, 4]), (3, 1, &[2, 1]), (3, 4, &[4])] {
+        assert_eq!(path(&net, from, to), Some(nodes.iter().map(|n| ip(*n)).collect()), "{from} to {to}");
     }
 }
 

@@ -45,7 +45,8 @@ fn no_source_route_visits_a_node_twice_and_all_packets_arrive_or_are_dropped() {
                     assert_eq!(nodes.len(), walk.nodes.len(), "seed {seed}, node {node}: {packet}");
                 }
             }
-            let delivered: BTreeSet<u16> = (1..=NODES).flat_map(|n| delivered(&net, n)).filter(|id| *id < 600).collect();
+            let delivered: BTreeSet<u16> =
+                (1..=NODES).flat_map(|n| delivered(&net, n)).filter(|id| *id < 600).collect();
             let share = delivered.len() as f64 / 600.0;
             assert!(share > 0.97, "seed {seed}, {link:?}: {share} delivered");
             assert_eq!(net.total("route-loop") + net.total("bad-route") + net.total("not-our-turn"), 0);

@@ -19,7 +19,8 @@ use manet_routing::packet::ipv4;
 use manet_routing::routes::network;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{
-    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Routes, Status, BROADCAST,
+    Bytes, Carrier, Counters, Duplicates, Held, Input, Node, Notices, OptionError, Output, Protocol, Routes, Status,
+    BROADCAST,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;

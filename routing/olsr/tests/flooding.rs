@@ -4,8 +4,8 @@
 mod net;
 
 use manet_olsr::{wire, Options};
-use manet_routing::{Input, Node};
 use manet_routing::trial::{at, ip, node};
+use manet_routing::{Input, Node};
 use net::{chain, check_shortest, grid, messages, net, Net};
 use std::collections::{BTreeMap, BTreeSet};
 use wire::{message, Message, Packet, Span};
@@ -170,7 +170,8 @@ fn a_node_without_selectors_sends_tcs_with_redundancy_2_only() {
     for (tc_redundancy, senders) in [(0, vec![]), (1, vec![]), (2, vec![1, 2])] {
         let mut net = chain(2, &Options { tc_redundancy, ..options() });
         net.run(at(20.0));
-        let by: BTreeSet<usize> = messages(&net).iter().filter(|(_, _, m)| m.kind == message::TC).map(|(_, n, _)| *n).collect();
+        let by: BTreeSet<usize> =
+            messages(&net).iter().filter(|(_, _, m)| m.kind == message::TC).map(|(_, n, _)| *n).collect();
         assert_eq!(by.into_iter().collect::<Vec<_>>(), senders, "redundancy {tc_redundancy}");
     }
 }
@@ -205,10 +206,8 @@ fn a_list_too_long_for_one_message_is_split() {
     check_shortest(&net);
     let air = messages(&net);
     assert!(air.iter().all(|(_, _, m)| m.buffer_len() <= 96));
-    let last =
-        air.iter().rev().find(|(_, n, m)| *n == 1 && m.originator == ip(1) && m.kind == message::TC).unwrap();
-    let same =
-        air.iter().filter(|(t, n, m)| *t == last.0 && *n == 1 && m.originator == ip(1) && m.kind == message::TC);
+    let last = air.iter().rev().find(|(_, n, m)| *n == 1 && m.originator == ip(1) && m.kind == message::TC).unwrap();
+    let same = air.iter().filter(|(t, n, m)| *t == last.0 && *n == 1 && m.originator == ip(1) && m.kind == message::TC);
     let tcs: Vec<wire::Tc> = same.map(|(.., m)| wire::Tc::parse(&m.body).unwrap()).collect();
     // 80 bytes of addresses per message
     assert_eq!((tcs.len(), tcs.iter().map(|t| t.neighbours.len()).sum::<usize>()), (3, 60));
@@ -227,7 +226,8 @@ fn the_same_seed_gives_the_same_messages_and_another_does_not() {
 
 /// Intervals of node 1's messages from 40 s on, when no change of a link advances a message.
 fn gaps(net: &Net, kind: u8) -> Vec<f64> {
-    let of_kind = |(t, n, m): &&(_, usize, Message)| *n == 1 && m.kind == kind && m.originator == ip(1) && *t > at(40.0);
+    let of_kind =
+        |(t, n, m): &&(_, usize, Message)| *n == 1 && m.kind == kind && m.originator == ip(1) && *t > at(40.0);
     let times: Vec<_> = messages(net).iter().filter(of_kind).map(|(t, ..)| *t).collect();
     times.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect()
 }

@@ -7,8 +7,8 @@ use manet_engine::{Duration, Instant, Machine};
 use manet_olsr::wire::hello::{Block, LinkType, NeighbourType};
 use manet_olsr::wire::{message, Hello, Hna, Message, Mid, Packet, Span, Tc};
 use manet_olsr::{Olsr, Options};
-use manet_routing::{Bytes, Input, Output, Protocol};
 use manet_routing::trial::{at, follow, ip, node};
+use manet_routing::{Bytes, Input, Output, Protocol};
 use net::{chain, check_shortest, messages};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -155,8 +155,11 @@ fn a_flood_of_forged_messages_does_not_exceed_the_tables() {
 fn replayed_packets_change_nothing() {
     let mut net = chain(4, &Options::with_feedback());
     net.run(at(40.0));
-    let old: Vec<Message> =
-        messages(&net).into_iter().filter(|(t, n, m)| *n == 2 && *t < at(10.0) && m.kind != 1).map(|(.., m)| m).collect();
+    let old: Vec<Message> = messages(&net)
+        .into_iter()
+        .filter(|(t, n, m)| *n == 2 && *t < at(10.0) && m.kind != 1)
+        .map(|(.., m)| m)
+        .collect();
     assert!(!old.is_empty());
     let routes = net.stations[&1].routes.clone();
     for m in old {

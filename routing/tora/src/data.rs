@@ -24,7 +24,10 @@ impl Tora {
         }
         match self.base.next_hop(destination) {
             Some(via) => self.send_on(source, via, bytes),
-            None if source == self.node.address || self.options.hold_forwarded || self.base.notices.concerns(&bytes) => {
+            None if source == self.node.address
+                || self.options.hold_forwarded
+                || self.base.notices.concerns(&bytes) =>
+            {
                 self.hold(now, destination, bytes);
             }
             None => self.base.give_up("no-route", bytes),
