@@ -181,6 +181,9 @@ impl<P: Protocol> Air<P> {
     /// If a machine leaves a deadline behind.
     pub fn run_until(&mut self, end: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
         loop {
+            if std::mem::take(&mut self.routes_changed) && self.loop_free {
+                self.assert_no_loop();
+            }
             let on = self.stations.iter().filter(|(_, s)| s.on);
             let timer = on.filter_map(|(n, s)| Some((s.machine.next_timeout()?, *n))).min();
             let due = timer.map(|(t, _)| t).into_iter().chain(self.events.next_at()).min();
@@ -196,9 +199,6 @@ impl<P: Protocol> Air<P> {
                 self.drain(n);
             } else if let Some((_, (n, event))) = self.events.pop_due(due) {
                 self.happen(n, event);
-            }
-            if std::mem::take(&mut self.routes_changed) && self.loop_free {
-                self.assert_no_loop();
             }
             if done(self) {
                 return true;
@@ -395,7 +395,7 @@ impl<P: Protocol> Air<P> {
             assert!(fits(&output, station.node.mtu), "node {n}: too long for the radio: {output:?}");
             match output {
                 Output::Control { to, ttl, bytes } => self.control(n, to, ttl, bytes),
-                Output::SetRoute(_) => self.routes_changed = true,
+                Output::SetRoute(_) | Output::ClearRoute { .. } => self.routes_changed = true,
                 Output::Send { bytes } => self.route(n, bytes),
                 Output::Deliver { bytes } => station.delivered.push((self.now, bytes)),
                 Output::Purge { neighbour } => {
@@ -406,8 +406,7 @@ impl<P: Protocol> Air<P> {
                     self.frame(n, to, &bytes, false);
                 }
                 Output::Arp { to, bytes } => self.frame(n, to, &bytes, true),
-                Output::ClearRoute { .. }
-                | Output::Unreachable { .. }
+                Output::Unreachable { .. }
                 | Output::Notice { .. }
                 | Output::PurgeFrames { .. }
                 | Output::Note(_) => {}
