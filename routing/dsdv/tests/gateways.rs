@@ -272,7 +272,7 @@ proptest! {
         let gateways: &[usize] = if two { &[0, 3] } else { &[0] };
         let mut air = with_gateways(nodes, gateways, &Options::with_feedback(), seed);
         let mut rng = Stream::new(seed, 0, Purpose::Mobility);
-        (air.loss, air.loop_free) = (0.2, !two);
+        air.loss = 0.2;
         for _ in 0..150 {
             let (a, b) = (rng.below(nodes as u64) as usize, rng.below(nodes as u64) as usize);
             if a == b {
@@ -287,7 +287,11 @@ proptest! {
                 air.link(a, b);
             }
             let pause = Duration::from_secs_f64(rng.unit() * 12.0);
-            air.run(air.now + pause);
+            // a packet for a station that is unknown follows the default routes: the paths to stations may form loops
+            air.run_until(air.now + pause, |air| {
+                (0..nodes).filter(|_| !two).for_each(|i| drop(air.path(i, INTERNET)));
+                false
+            });
         }
         air.loss = 0.0;
         (1..nodes).for_each(|i| air.link(i - 1, i));

@@ -72,6 +72,8 @@ pub struct Air<P: Protocol> {
     pub filters: bool,
     /// Overheard frames that a filter dropped.
     pub filtered: u64,
+    /// Number of routes that were set although they were there.
+    pub set_again: usize,
     /// Data packets whose TTL expired.
     pub expired: u64,
     identification: u16,
@@ -99,6 +101,7 @@ impl<P: Protocol> Air<P> {
             loop_free: false,
             filters: false,
             filtered: 0,
+            set_again: 0,
             expired: 0,
             identification: 0,
             routes_changed: false,
@@ -391,11 +394,11 @@ impl<P: Protocol> Air<P> {
         while let Some(output) = self.stations.get_mut(&n).unwrap().machine.poll_output() {
             self.log.push((self.now, n, output.clone()));
             let station = self.stations.get_mut(&n).unwrap();
-            follow(&mut station.routes, &output);
+            self.set_again += usize::from(follow(&mut station.routes, &output));
             assert!(fits(&output, station.node.mtu), "node {n}: too long for the radio: {output:?}");
             match output {
                 Output::Control { to, ttl, bytes } => self.control(n, to, ttl, bytes),
-                Output::SetRoute(_) | Output::ClearRoute { .. } => self.routes_changed = true,
+                Output::SetRoute(_) => self.routes_changed = true,
                 Output::Send { bytes } => self.route(n, bytes),
                 Output::Deliver { bytes } => station.delivered.push((self.now, bytes)),
                 Output::Purge { neighbour } => {
@@ -406,7 +409,8 @@ impl<P: Protocol> Air<P> {
                     self.frame(n, to, &bytes, false);
                 }
                 Output::Arp { to, bytes } => self.frame(n, to, &bytes, true),
-                Output::Unreachable { .. }
+                Output::ClearRoute { .. }
+                | Output::Unreachable { .. }
                 | Output::Notice { .. }
                 | Output::PurgeFrames { .. }
                 | Output::Note(_) => {}

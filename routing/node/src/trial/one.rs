@@ -9,6 +9,8 @@ pub struct One<P: Protocol> {
     line: Timeline<P>,
     /// The routes that the machine has set.
     pub routes: Routes,
+    /// Number of routes that were set although they were there.
+    pub set_again: usize,
 }
 
 impl<P: Protocol> One<P> {
@@ -17,7 +19,7 @@ impl<P: Protocol> One<P> {
     /// # Panics
     /// If the protocol refuses its node or options.
     pub fn new(node: Node, options: P::Options) -> Self {
-        Self { line: Timeline::new(P::new(node, options).unwrap()), routes: Routes::default() }
+        Self { line: Timeline::new(P::new(node, options).unwrap()), routes: Routes::default(), set_again: 0 }
     }
 
     /// The present instant.
@@ -29,7 +31,7 @@ impl<P: Protocol> One<P> {
     pub fn until(&mut self, end: Instant) -> Vec<(Instant, Output)> {
         let mut out = Vec::new();
         self.line.run_until(end, &mut |t, o| out.push((t, o)));
-        out.iter().for_each(|(_, output)| follow(&mut self.routes, output));
+        self.set_again += out.iter().filter(|(_, output)| follow(&mut self.routes, output)).count();
         out
     }
 
@@ -38,7 +40,7 @@ impl<P: Protocol> One<P> {
         self.until(at);
         let mut out = Vec::new();
         self.line.input(at, input, &mut |_, o| out.push(o));
-        out.iter().for_each(|output| follow(&mut self.routes, output));
+        self.set_again += out.iter().filter(|output| follow(&mut self.routes, output)).count();
         out
     }
 

@@ -69,8 +69,10 @@ fn distances(net: &Net) -> BTreeMap<(usize, usize), usize> {
     distance
 }
 
-/// Asserts that every node has a shortest route to exactly the nodes it can reach, and that following it arrives.
+/// Asserts that every node has a shortest route to exactly the nodes it can reach, that following it arrives, and that no
+/// route was set twice.
 pub fn check_shortest(net: &Net) {
+    assert_eq!(net.set_again, 0);
     let distances = distances(net);
     for from in net.stations.keys() {
         for to in net.stations.keys().filter(|to| *to != from) {
