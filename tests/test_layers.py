@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rust_modules import cycles
+from tests.rust_modules import components, cycles
 
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
@@ -178,6 +178,30 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
 def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
     """Apart from a module and its own submodules (tests/rust_modules.py)."""
     assert cycles(ROOT / crate / "src") == []
+
+
+C_FUNCTION = re.compile(r"^(?!static\b)\w[\w *]*?\b(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
+
+
+def c_cycles(folder):
+    """The files of user space that call each other's functions in circles; the modules of layers are called through a table."""
+    texts = {path.name: path.read_text() for path in folder.glob("*.c") if not path.name.endswith(".bpf.c")}
+    defined = {name: set(C_FUNCTION.findall(text)) for name, text in texts.items()}
+    called = {name: set(re.findall(r"\b(\w+)\(", text)) for name, text in texts.items()}
+    graph = {name: {other for other in texts if other != name and called[name] & defined[other]} for name in texts}
+    return sorted(sorted(component) for component in components(graph) if len(component) > 1)
+
+
+@pytest.mark.parametrize("folder", ["kernel-tcp", "kernel-tcp/layers"])
+def test_the_files_of_kernel_tcp_do_not_call_each_other_in_circles(folder):
+    assert c_cycles(ROOT / folder) == []
+
+
+def test_a_circle_of_calls_is_found(tmp_path):
+    (tmp_path / "a.c").write_text("int first(void)\n{\n\treturn second(1);\n}\n")
+    (tmp_path / "b.c").write_text("static int own(void)\n{\n}\n\nstruct x *second(int n)\n{\n\tfirst();\n}\n")
+    (tmp_path / "c.c").write_text("void third(void)\n{\n\tfirst();\n}\n")
+    assert c_cycles(tmp_path) == [["a.c", "b.c"]]
 
 
 # A text for an error tells a caller nothing that it could act upon.

@@ -1,8 +1,8 @@
 //! Keys of a configuration, each declared once: name, unit, limits, default, choices and one line of documentation.
 //!
-//! [`keys!`](crate::keys!) declares a struct, [`choices!`](crate::choices!) an enum of names. The check of a program
-//! ([`check`]) and the JSON Schema that it prints ([`crate::schema`]) are made from the same declaration, so that no limit
-//! stands twice.
+//! [`keys!`](crate::keys!) declares a struct, [`choices!`](crate::choices!) an enum of names, [`tables!`](crate::tables!) an enum of
+//! tables. The check of a program ([`check`]) and the JSON Schema that it prints ([`crate::schema`]) are made from the same
+//! declaration, so that no limit stands twice.
 
 use crate::formula::Formula;
 use serde::Serialize;
@@ -423,13 +423,56 @@ macro_rules! keys {
         pub struct $name { $( $(#[$($attr)*])* pub $key: $type, )* }
 
         impl $crate::keys::Declared for $name {
-            const KEYS: &'static [$crate::keys::Key] = &[ $(
-                $crate::keys::Key::new::<$type>(stringify!($key), concat!($( $crate::doc_line!($($attr)*) ),*))
-                    .required(!(false $( || $crate::has_default!($($attr)*) )*))
-                    $(.limited($limits))?,
-            )* ];
+            const KEYS: &'static [$crate::keys::Key] =
+                $crate::declared_keys!($( $(#[$($attr)*])* $key : $type $(=> $limits)? ; )*);
         }
         $crate::typed_table!($name);
+    };
+}
+
+/// An enum of tables, of which the key `by` selects one: `/// documentation`, `Variant = "name" { key: Type => limits; }`. Keys
+/// are as of [`keys!`](crate::keys!) without defaults.
+#[macro_export]
+macro_rules! tables {
+    ($(#[$meta:meta])* pub enum $name:ident by $tag:literal {
+        $( $(#[$($about:tt)*])* $variant:ident = $text:literal {
+            $( $(#[$($attr:tt)*])* $key:ident : $type:ty $(=> $limits:expr)? ; )*
+        } )*
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde(tag = $tag, deny_unknown_fields)]
+        pub enum $name { $(
+            $(#[$($about)*])*
+            #[serde(rename = $text)]
+            $variant { $( $(#[$($attr)*])* $key: $type, )* },
+        )* }
+
+        impl $name {
+            /// The tables in the order of their declaration.
+            pub const TABLES: &'static [$crate::keys::Named] = &[ $( $crate::keys::Named {
+                name: $text,
+                about: concat!($( $crate::doc_line!($($about)*) ),*),
+                keys: $crate::declared_keys!($( $(#[$($attr)*])* $key : $type $(=> $limits)? ; )*),
+            }, )* ];
+        }
+
+        impl $crate::keys::Typed for $name {
+            const TAKES: $crate::keys::Takes = $crate::keys::Takes::OneOf { tag: $tag, tables: Self::TABLES };
+        }
+    };
+}
+
+/// The keys of a table without defaults of its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! declared_keys {
+    ($( $(#[$($attr:tt)*])* $key:ident : $type:ty $(=> $limits:expr)? ; )*) => {
+        &[ $(
+            $crate::keys::Key::new::<$type>(stringify!($key), concat!($( $crate::doc_line!($($attr)*) ),*))
+                .required(!(false $( || $crate::has_default!($($attr)*) )*))
+                $(.limited($limits))?,
+        )* ]
     };
 }
 

@@ -13,6 +13,7 @@ pub mod keys;
 pub mod lateness;
 pub mod line_client;
 pub mod machine;
+pub mod packet_filter;
 pub mod queue;
 pub mod random;
 pub mod real_time;

@@ -5,6 +5,7 @@
 //! generates the numbers; both are public domain algorithms, written out here because the
 //! sequence is part of the golden files and must not change with a dependency's version.
 
+use crate::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Use of a stream. The number is part of every golden file: append, never renumber.
@@ -81,6 +82,12 @@ impl Stream {
     /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A duration, uniform between the two; `min` if `max` is less.
+    pub fn between(&mut self, min: Duration, max: Duration) -> Duration {
+        let spread = max.as_secs_f64() - min.as_secs_f64();
+        min + Duration::from_secs_f64(spread.max(0.0) * self.unit())
     }
 
     /// True with probability `p`. Draws nothing for p <= 0 or p >= 1.

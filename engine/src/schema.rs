@@ -129,7 +129,7 @@ fn of_takes(takes: &Takes, nullable: bool) -> InOrder {
 }
 
 fn of_named(tag: &'static str, named: &Named) -> InOrder {
-    let mut object = InOrder(vec![("description", Node::Value(named.about.into()))]);
+    let mut object = InOrder(vec![("description", Node::Value(named.about.trim().into()))]);
     object.0.extend(of_keys(named.keys, &Value::Null, Some((tag, named.name))).0);
     object
 }

@@ -1,61 +1,53 @@
-//! All deadlines of a machine on one screen: a small table indexed by an enum.
+//! All deadlines of a machine on one screen: a small table by name, usually an enum.
 //!
-//! A timer is armed or stopped; arming it again moves its deadline. Ties fire in the order of the enum.
+//! A timer is armed or stopped; arming it again moves its deadline. Ties fire in the order of the names.
 
 use crate::Instant;
+use std::collections::BTreeMap;
 
-/// Names of the timers of one machine, usually an enum.
-pub trait TimerName: Copy + 'static {
-    /// Every timer, in the order in which ties fire.
-    const ALL: &'static [Self];
-    /// Position in [`Self::ALL`], below the table's `N`.
-    fn index(self) -> usize;
-}
-
-/// Deadlines of `N` timers with the names `K`.
+/// Deadlines of timers with the names `K`.
 #[derive(Clone, Debug)]
-pub struct Timers<K, const N: usize> {
-    deadlines: [Option<Instant>; N],
-    name: std::marker::PhantomData<K>,
-}
+pub struct Timers<K>(BTreeMap<K, Instant>);
 
-impl<K: TimerName, const N: usize> Default for Timers<K, N> {
+impl<K> Default for Timers<K> {
     fn default() -> Self {
-        debug_assert!(K::ALL.len() == N);
-        Self { deadlines: [None; N], name: std::marker::PhantomData }
+        Self(BTreeMap::new())
     }
 }
 
-impl<K: TimerName, const N: usize> Timers<K, N> {
+impl<K: Copy + Ord> Timers<K> {
     /// Arms `timer` for `at`.
     pub fn set(&mut self, timer: K, at: Instant) {
-        self.deadlines[timer.index()] = Some(at);
+        self.0.insert(timer, at);
     }
 
     /// Disarms `timer`.
     pub fn stop(&mut self, timer: K) {
-        self.deadlines[timer.index()] = None;
+        self.0.remove(&timer);
     }
 
     /// Arms `timer` for `at`, or disarms it if that is `None`.
     pub fn arm(&mut self, timer: K, at: Option<Instant>) {
-        self.deadlines[timer.index()] = at;
+        match at {
+            Some(at) => self.set(timer, at),
+            None => self.stop(timer),
+        }
     }
 
     /// Deadline of `timer`; `None`: it is not armed.
     pub fn get(&self, timer: K) -> Option<Instant> {
-        self.deadlines[timer.index()]
+        self.0.get(&timer).copied()
     }
 
     /// The earliest deadline.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.deadlines.iter().flatten().min().copied()
+        self.0.values().min().copied()
     }
 
     /// Disarms and returns the earliest timer due at or before `now`, with its deadline.
     pub fn expire(&mut self, now: Instant) -> Option<(K, Instant)> {
-        let due = |k: &K| self.get(*k).filter(|at| *at <= now).map(|at| (*k, at));
-        let (timer, at) = K::ALL.iter().filter_map(due).min_by_key(|(_, at)| *at)?;
+        let due = self.0.iter().map(|(timer, at)| (*timer, *at)).filter(|(_, at)| *at <= now);
+        let (timer, at) = due.min_by_key(|(_, at)| *at)?;
         self.stop(timer);
         Some((timer, at))
     }
@@ -65,16 +57,10 @@ impl<K: TimerName, const N: usize> Timers<K, N> {
 mod tests {
     use super::*;
 
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     enum Timer {
         Hello,
         Ack,
-    }
-    impl TimerName for Timer {
-        const ALL: &'static [Self] = &[Timer::Hello, Timer::Ack];
-        fn index(self) -> usize {
-            self as usize
-        }
     }
 
     fn at(ns: u64) -> Instant {
@@ -83,7 +69,7 @@ mod tests {
 
     #[test]
     fn timers_fire_in_order_of_time_then_of_the_enum() {
-        let mut timers = Timers::<Timer, 2>::default();
+        let mut timers = Timers::<Timer>::default();
         timers.set(Timer::Ack, at(5));
         timers.set(Timer::Hello, at(9));
         assert_eq!(timers.next_timeout(), Some(at(5)));
@@ -96,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_timer_set_again_is_moved_and_a_stopped_one_never_fires() {
-        let mut timers = Timers::<Timer, 2>::default();
+        let mut timers = Timers::<Timer>::default();
         timers.set(Timer::Hello, at(1));
         timers.set(Timer::Hello, at(7));
         assert_eq!(timers.expire(at(6)), None);

@@ -5,14 +5,15 @@
 use libfuzzer_sys::fuzz_target;
 use manet_aodv::options::{Internet, Link, Options, Style};
 use manet_aodv::{table, Aodv};
-use manet_engine::{Duration, Instant, Machine};
+use manet_fuzz::{milliseconds, steps};
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Flow, Input, Node, Output, Protocol, BROADCAST};
+use manet_routing::trial::{self, ip, One};
+use manet_routing::{Bytes, Flow, Input, Node, Output, BROADCAST};
 use std::net::Ipv4Addr;
 
-const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const US: Ipv4Addr = ip(2);
 
-fn machine(bits: u8) -> Aodv {
+fn machine(bits: u8) -> One<Aodv> {
     let on = |bit: u8| bits & bit != 0;
     let options = Options {
         style: if on(1) { Style::Uu } else { Style::Rfc },
@@ -24,25 +25,18 @@ fn machine(bits: u8) -> Aodv {
         held_packets: 8,
         ..Options::default()
     };
-    let node = Node {
-        wires: if on(32) { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
-        mtu: 300,
-        feedback: !on(2),
-        restarted: on(64),
-        notices: on(128),
-        ..Node::new(2, US, (Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, 2])
-    };
-    Aodv::new(node, options).expect("these options are right")
+    let node = if on(32) { trial::gateway(2) } else { trial::node(2) };
+    One::new(Node { mtu: 300, feedback: !on(2), restarted: on(64), notices: on(128), ..node }, options)
 }
 
 /// Few neighbours, so that messages meet each other's routes.
 fn neighbour(byte: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, byte % 8)
+    ip(usize::from(byte % 8))
 }
 
 fn host(byte: u8) -> Ipv4Addr {
     if byte & 0x80 == 0 {
-        Ipv4Addr::new(10, 0, 0, byte % 16)
+        ip(usize::from(byte % 16))
     } else {
         Ipv4Addr::new(192, 0, 2, byte % 16)
     }
@@ -79,33 +73,16 @@ fn input(what: u8, who: u8, data: &[u8]) -> Input {
     }
 }
 
-fn drain(machine: &mut Aodv) {
-    while let Some(output) = machine.poll_output() {
-        if let Output::Control { bytes, .. } = output {
-            assert!(manet_aodv::wire::Message::parse(&bytes).is_ok(), "what we send can be read");
-        }
-    }
-}
-
 fuzz_target!(|data: &[u8]| {
-    let Some((bits, mut rest)) = data.split_first() else { return };
-    let (mut machine, mut now) = (machine(*bits), Instant::ZERO);
-    while let [what, high, low, who, len, tail @ ..] = rest {
-        let (bytes, next) = tail.split_at(tail.len().min(usize::from(*len)));
-        rest = next;
-        let target = now + Duration::from_millis(u64::from(u16::from_be_bytes([*high, *low])));
-        // a long pause with hellos has many deadlines; each must be removed when it is handled
-        while let Some(due) = machine.next_timeout().filter(|t| *t <= target) {
-            assert!(due >= now, "a deadline in the past");
-            now = due;
-            machine.handle_timeout(now);
-            assert!(machine.next_timeout().is_none_or(|t| t > now), "a deadline that stays");
-            drain(&mut machine);
+    let Some((bits, rest)) = data.split_first() else { return };
+    let mut one = machine(*bits);
+    steps(rest, |[what, high, low, who, _], bytes| {
+        for output in one.after(milliseconds(*high, *low), input(*what, *who, bytes)) {
+            if let Output::Control { bytes, .. } = output {
+                assert!(manet_aodv::wire::Message::parse(&bytes).is_ok(), "what we send can be read");
+            }
         }
-        now = target;
-        machine.handle(now, input(*what, *who, bytes));
-        drain(&mut machine);
-    }
-    let status = machine.status(now);
+    });
+    let status = one.status();
     assert!(status.held <= 8 && status.routes.len() <= table::MAX_ROUTES + manet_aodv::gateway::MAX_DESTINATIONS);
 });

@@ -5,56 +5,22 @@ use libfuzzer_sys::fuzz_target;
 use manet_dsdv::neighbours::MAX_NEIGHBOURS;
 use manet_dsdv::table::MAX_DESTINATIONS;
 use manet_dsdv::{Dsdv, Options};
-use manet_engine::{Duration, Timeline};
-use manet_routing::{Bytes, Input, Node, Output, Protocol, Routes, BROADCAST};
-use std::net::Ipv4Addr;
-
-fn station(number: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, number)
-}
-
-fn node(gateway: bool) -> Node {
-    Node {
-        wires: if gateway { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
-        mtu: 576,
-        notices: true,
-        ..Node::new(1, station(1), (station(0), 8), [2, 0, 0, 0, 0, 1])
-    }
-}
-
-fn input(what: u8, who: u8, bytes: Bytes) -> Input {
-    match what % 8 {
-        0..=3 => Input::Control { from: station(who % 8), to: BROADCAST, ttl: 1, bytes },
-        4 => Input::Packet { bytes },
-        5 => Input::LinkFailed { neighbour: station(who % 8), bytes },
-        6 => Input::Purged { neighbour: station(who % 8), packets: vec![bytes] },
-        _ if who == 0 => Input::Stop,
-        _ => Input::Used { flows: Vec::new() },
-    }
-}
+use manet_fuzz::{input, milliseconds, steps};
+use manet_routing::trial::{self, fits, One};
+use manet_routing::Node;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((first, mut rest)) = data.split_first() else { return };
+    let Some((first, rest)) = data.split_first() else { return };
     let options =
         Options { bidirectional_check: first & 1 != 0, trigger_on_fresh: first & 2 != 0, ..Options::default() };
-    let mut line = Timeline::new(Dsdv::new(node(first & 4 != 0), options).unwrap());
-    let mut kernel = Routes::default();
-    while let [what, who, high, low, len, more @ ..] = rest {
-        let (bytes, after) = more.split_at(usize::from(*len).min(more.len()));
-        rest = after;
-        let at = line.now() + Duration::from_millis(u64::from(u16::from_be_bytes([*high, *low])));
-        let mut put = |_, output: Output| match output {
-            Output::SetRoute(route) => kernel.set(route),
-            Output::ClearRoute { destination, prefix } => {
-                kernel.clear(destination, prefix).expect("only a route that is there is cleared");
-            }
-            Output::Control { bytes, .. } => assert!(bytes.len() <= 576 - 28),
-            _ => {}
-        };
-        line.input(at, input(*what, *who, bytes.to_vec().into()), &mut put);
-    }
-    let status = line.machine().status(line.now());
-    assert_eq!(status.routes.iter().filter(|r| r.state != "broken").count(), kernel.len());
+    let node = if first & 4 != 0 { trial::gateway(1) } else { trial::node(1) };
+    let mut one = One::<Dsdv>::new(Node { mtu: 576, notices: true, ..node }, options);
+    steps(rest, |[what, who, high, low, _], bytes| {
+        let out = one.after(milliseconds(*high, *low), input(*what, *who, bytes.to_vec().into()));
+        assert!(out.iter().all(|output| fits(output, 576)));
+    });
+    let status = one.status();
+    assert_eq!(status.routes.iter().filter(|r| r.state != "broken").count(), one.routes.len());
     // one more is the default route
     assert!(
         status.routes.len() <= MAX_DESTINATIONS + 1 && status.neighbours.len() <= MAX_NEIGHBOURS && status.held <= 64

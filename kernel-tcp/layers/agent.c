@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,51 +17,20 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/icmp.h>
 #include "kernel.h"
 #include "layers/agent.h"
+#include "layers/daemon.h"
 #include "layers/probes.h"
+#include "layers/programs.h"
+#include "layers/stand_by.h"
 
 #define MAX_NOTICES_PER_S 1000
 #define MAX_READS 64		/* then the timers run */
 #define NICE (-10)		/* a probe may be 50 ms late */
 
 enum source { SOURCE_RING, SOURCE_TIMER, SOURCE_ICMP, SOURCE_DAEMON };
-
-__u64 agent_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
-void agent_record(struct agent *agent, const struct connection *own, const char *event,
-		  const char *format, ...)
-{
-	struct sample row = { .monotonic_ns = agent_now_ns() };
-	char detail[64];
-	va_list arguments;
-
-	if (!agent->csv)
-		return;
-	/* Events that the eBPF programs saw earlier come first in the file. */
-	agent->drain(agent->drain_context);
-	va_start(arguments, format);
-	vsnprintf(detail, sizeof(detail), format, arguments);
-	va_end(arguments);
-	row.socket_cookie = own->cookie;
-	row.station = own->settings.station;
-	memcpy(row.local, own->local, sizeof(row.local));
-	memcpy(row.remote, own->remote, sizeof(row.remote));
-	row.local_port = own->local_port;
-	row.remote_port = own->remote_port;
-	row.snd_nxt = own->snd_nxt;
-	row.snd_una = own->snd_una;
-	csv_add_known(agent->csv, &row, event, detail);
-}
 
 /* ---- checking notices ---- */
 
@@ -179,16 +147,11 @@ static __u64 connect_daemons(struct agent *agent, __u64 now_ns)
 
 		if (!listener->station->status[0] || listener->daemon >= 0)
 			continue;
-		daemon_connect(agent, listener);
+		daemon_connect(listener);
 		if (listener->daemon < 0 || watch(agent, listener->daemon, SOURCE_DAEMON, i))
 			missing = true;
 	}
 	return missing ? now_ns + DAEMON_RETRY_NS : 0;
-}
-
-static __u64 earlier(__u64 a, __u64 b)
-{
-	return !a || (b && b < a) ? b : a;
 }
 
 static void run_due(struct agent *agent)

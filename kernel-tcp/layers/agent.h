@@ -1,79 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/*
- * The user space side of the layers: programs.c loads, agent.c waits and checks
- * notices, stand_by.c and the modules of the layers (layer.h) act, daemon.c follows the
- * routing daemons of the stations.
- */
+/* The layers in `manet-tcp run`: waits for notices and events of connections. */
 #ifndef AGENT_H
 #define AGENT_H
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include "copy.h"
 #include "csv.h"
 #include "settings.h"
-#include "layers/layers.h"
-#include "layers/notices.h"
 
-struct layers;		/* the skeleton of layers.bpf.c */
-
-/* Why the agent sends in place of the connection. */
-enum reason {
-	REASON_NONE,
-	REASON_UNREACHABLE,
-	REASON_ROUTE_ERROR,
-	REASON_HELD,
-	REASON_LOST_ROUTE,
-	REASON_TIMEOUT,
-};
-
-/* The stand-by of the connection in the same slot of `connections`. */
-struct stand_by {
-	enum reason reason;
-	__u64 cookie;
-	__u32 order;		/* of struct connection; 0 for REASON_TIMEOUT */
-	__u64 next_ns;		/* when the next segment is sent; 0 = none is */
-	__u64 interval_ns;
-	__u64 until_ns;		/* when the stand-by ends by itself; 0 = never */
-	__u64 searched_ns;	/* freeze.c: when a segment last made a daemon search */
-	__u32 lost;		/* lowest sequence number reported */
-	__u32 sent;
-};
-
-/* The sockets of a station with layers. */
-struct listener {
-	const struct station *station;
-	size_t index;		/* of the station in the settings */
-	int icmp, raw;
-	int daemon;		/* -1 = not connected */
-	size_t line_bytes;
-	char line[4096];	/* the daemon's next line, as far as received */
-	__u64 second;		/* of the monotonic clock */
-	unsigned taken;		/* notices read in that second */
-};
-
-struct notice_counters {
-	__u64 believed, no_such_connection, wrong_sequence, malformed, too_many;
-	__u64 not_answered;	/* no layer of the connection answers notices */
-};
-
-struct agent {
-	const struct run_settings *settings;
-	struct layers *programs;
-	struct copy hold;
-	struct connection *connections;		/* MAX_LAYERED of each */
-	struct kept_window *kept;
-	struct stand_by stand_bys[MAX_LAYERED];
-	struct listener *listeners;
-	size_t listener_count;
-	int epoll, timer;
-	struct csv *csv;			/* NULL = no samples */
-	void (*drain)(void *);
-	void *drain_context;
-	struct notice_counters notices;
-	__u64 stand_by_count, probe_count;
-};
+struct agent;
 
 bool agent_wanted(const struct run_settings *settings);
 
@@ -90,28 +25,5 @@ void agent_work(struct agent *agent);
 /* Handles an event from the ring. */
 void agent_event(struct agent *agent, const struct sample *row);
 json_t *agent_report(const struct agent *agent);
-
-/* ---- within layers/ ---- */
-
-__u64 agent_now_ns(void);
-/* Loads and attaches; 0, or one line and -1. */
-int programs_start(struct agent *agent, int samples, int cgroup);
-void programs_stop(struct agent *agent);
-const struct layer_counters *programs_counters(const struct agent *agent);
-
-/* Writes an event of a connection. */
-void agent_record(struct agent *agent, const struct connection *own, const char *event,
-		  const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notice);
-void stand_by_event(struct agent *agent, const struct sample *row);
-/* Sends what is due. Returns when something is due next (CLOCK_MONOTONIC, ns), 0 = never. */
-__u64 stand_by_due(struct agent *agent, __u64 now_ns);
-bool connection_stands_by(const struct connection *own);
-
-/* Reads the daemon's notes; connects to the daemon. */
-void daemon_read(struct agent *agent, struct listener *listener);
-void daemon_connect(struct agent *agent, struct listener *listener);
-#define DAEMON_RETRY_NS 1000000000ULL
 
 #endif

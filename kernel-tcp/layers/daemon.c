@@ -15,16 +15,16 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "layers/layer.h"
+#include "layers/daemon.h"
+#include "layers/stand_by.h"
 
 static const char follow[] = "{\"op\":\"follow\"}\n";
 
-void daemon_connect(struct agent *agent, struct listener *listener)
+void daemon_connect(struct listener *listener)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	(void)agent;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", listener->station->status);
 	if (fd < 0)
 		return;

@@ -11,7 +11,7 @@
 #ifndef LAYER_H
 #define LAYER_H
 
-#include "layers/agent.h"
+#include "layers/state.h"
 
 #define NUMBER_SCALE 1000
 

@@ -15,7 +15,7 @@
 #include <bpf/bpf.h>
 #include "algorithms.h"
 #include "kernel.h"
-#include "layers/agent.h"
+#include "layers/programs.h"
 #include "layers.skel.h"
 
 #define RTO_INITIAL_US 1000000	/* the kernel's, RFC 6298 2.1 */

@@ -298,11 +298,6 @@ __u64 doubled_ns(__u64 interval_ns)
 	return interval_ns * 2 < MAX_PERSIST_NS ? interval_ns * 2 : MAX_PERSIST_NS;
 }
 
-static __u64 earlier(__u64 a, __u64 b)
-{
-	return !a || (b && b < a) ? b : a;
-}
-
 __u64 stand_by_due(struct agent *agent, __u64 now_ns)
 {
 	__u64 next_ns = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Stand-by, for the layers' modules: the kernel's TCP sends no data (gate.bpf.h), its
+ * Stand-by, for the agent and the layers' modules: the kernel's TCP sends no data (gate.bpf.h), its
  * timer does not back off, its windows stay (hold.bpf.c). Whatever is sent meanwhile, a
  * module sends with these functions.
  */
@@ -20,6 +20,15 @@ enum stand_by_option {
 	/* Restore the windows of before the first timeout, if one came earlier. */
 	WINDOWS_BEFORE_TIMEOUT = 1 << 1,
 };
+
+/* Whether the connection stands by. */
+bool connection_stands_by(const struct connection *own);
+/* Gives a believed notice to the layer of the connection. */
+void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notice);
+/* Handles an event of a connection. */
+void stand_by_event(struct agent *agent, const struct sample *row);
+/* Sends what is due. Returns when something is due next (CLOCK_MONOTONIC, ns), 0 = never. */
+__u64 stand_by_due(struct agent *agent, __u64 now_ns);
 
 /* Begins a stand-by; `seq` is the sequence number that was reported lost. */
 struct stand_by *stand_by_begin(struct agent *agent, __u32 slot, enum reason reason,

@@ -6,9 +6,9 @@
 use crate::listener::{clear_stale_socket, Listener};
 use crate::token::Token;
 use crate::DaemonError;
+use manet_engine::packet_filter::Program;
 use manet_engine::real_time::Watcher;
 use manet_medium::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
-use manet_medium::wire::frame_filter::Program;
 use manet_medium::wire::MacAddress;
 use manet_medium::StationId;
 use nix::errno::Errno;
@@ -41,7 +41,7 @@ impl Client {
     /// Whether the client's filter lets a message pass.
     fn wants(&self, message: &Repr) -> bool {
         match (message, &self.filter) {
-            (Repr::Overheard { frame, .. }, Some(filter)) => filter.accepts(frame),
+            (Repr::Overheard { frame, .. }, Some(filter)) => filter.run(frame, |_| None) > 0,
             _ => true,
         }
     }

@@ -7,9 +7,9 @@
 //! (section 4.9.2: one log-normal draw for each pair, symmetric, from the seed); disc (sharp: received up to `range_m`, only
 //! sensed up to `sense_m`, nothing beyond); matrix (the given losses, no other links).
 use super::{Antenna, Radio};
-use manet_engine::keys;
-use manet_engine::keys::{above, within, Key, Named, Takes, Typed};
+use manet_engine::keys::{above, within, Limits};
 use manet_engine::random::{Purpose, Stream};
+use manet_engine::{keys, tables};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
@@ -17,46 +17,56 @@ const LIGHT_MPS: f64 = 3.0e8; // ns-2's value, so that 250 m stays 250 m
 /// Maximum range of a model, m, above that of any 802.11 radio of a station.
 const MAX_RANGE_M: f64 = 100_000.0;
 
-/// The `propagation` table of `medium.json`; its keys are declared in [`MODELS`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Model {
-    /// Two-ray ground with ns-2's constants.
-    TwoRay {},
-    /// Free space (Friis).
-    FreeSpace {},
-    /// Free space up to a reference distance, then a power of the distance.
-    LogDistance {
-        /// Path loss exponent, above 0, at most 10.
-        #[serde(default = "default_exponent")]
-        exponent: f64,
-        /// Reference distance, m, above 0, at most 1000.
-        #[serde(default = "default_reference")]
-        reference_m: f64,
-    },
-    /// Log-distance with a log-normal draw for each pair of stations.
-    Shadowing {
-        /// As in [`Self::LogDistance`].
-        #[serde(default = "default_exponent")]
-        exponent: f64,
-        /// As in [`Self::LogDistance`].
-        #[serde(default = "default_reference")]
-        reference_m: f64,
-        /// Standard deviation of the loss, 0 to 30 dB.
-        sigma_db: f64,
-    },
-    /// Sharp ranges.
-    Disc {
-        /// Reception range, m.
-        range_m: f64,
-        /// Carrier sense range, m, not below `range_m`.
-        sense_m: f64,
-    },
-    /// The given losses, no other links.
-    Matrix {
-        /// The links; an entry stands for both directions unless both are given.
-        matrix: Vec<MatrixEntry>,
-    },
+const EXPONENT: Limits = above(0.0).up_to(10.0).by_default(3.0);
+const REFERENCE_M: Limits = above(0.0).up_to(1000.0).of("m").by_default(1.0);
+
+fn exponent() -> f64 {
+    EXPONENT.default.unwrap_or_default()
+}
+fn reference_m() -> f64 {
+    REFERENCE_M.default.unwrap_or_default()
+}
+
+tables! {
+    /// The `propagation` table of `medium.json`.
+    pub enum Model by "model" {
+        /// Two-ray ground with ns-2's constants.
+        TwoRay = "two-ray" {}
+        /// Free space (Friis).
+        FreeSpace = "free-space" {}
+        /// Free space up to a reference distance, then a power of the distance.
+        LogDistance = "log-distance" {
+            /// Path loss exponent.
+            #[serde(default = "exponent")]
+            exponent: f64 => EXPONENT;
+            /// Reference distance, up to which the loss is that of free space.
+            #[serde(default = "reference_m")]
+            reference_m: f64 => REFERENCE_M;
+        }
+        /// Log-distance with a log-normal draw for each pair of stations.
+        Shadowing = "shadowing" {
+            /// Path loss exponent.
+            #[serde(default = "exponent")]
+            exponent: f64 => EXPONENT;
+            /// Reference distance, up to which the loss is that of free space.
+            #[serde(default = "reference_m")]
+            reference_m: f64 => REFERENCE_M;
+            /// Standard deviation of the loss, drawn once for each pair of stations.
+            sigma_db: f64 => within(0.0, 30.0).of("dB");
+        }
+        /// Sharp ranges: frames are received, only sensed, or neither.
+        Disc = "disc" {
+            /// Reception range.
+            range_m: f64 => above(0.0).up_to(MAX_RANGE_M).of("m");
+            /// Carrier sense range, not below range_m.
+            sense_m: f64 => above(0.0).up_to(MAX_RANGE_M).of("m");
+        }
+        /// The given losses, no other links.
+        Matrix = "matrix" {
+            /// The links; an entry stands for both directions unless both are given.
+            matrix: Vec<MatrixEntry>;
+        }
+    }
 }
 
 keys! {
@@ -72,60 +82,6 @@ keys! {
         /// antennas at 1.5 m).
         pub loss_db: f64 => within(0.0, 300.0).of("dB");
     }
-}
-
-const DEFAULT_EXPONENT: f64 = 3.0;
-const DEFAULT_REFERENCE_M: f64 = 1.0;
-
-fn default_exponent() -> f64 {
-    DEFAULT_EXPONENT
-}
-fn default_reference() -> f64 {
-    DEFAULT_REFERENCE_M
-}
-
-const EXPONENT: Key =
-    Key::new::<f64>("exponent", "Path loss exponent.").limited(above(0.0).up_to(10.0).by_default(DEFAULT_EXPONENT));
-const REFERENCE_M: Key =
-    Key::new::<f64>("reference_m", "Reference distance, up to which the loss is that of free space.")
-        .limited(above(0.0).up_to(1000.0).of("m").by_default(DEFAULT_REFERENCE_M));
-const SIGMA_DB: Key =
-    Key::new::<f64>("sigma_db", "Standard deviation of the loss, drawn once for each pair of stations.")
-        .limited(within(0.0, 30.0).of("dB"))
-        .required(true);
-const RANGE_M: Key =
-    Key::new::<f64>("range_m", "Reception range.").limited(above(0.0).up_to(MAX_RANGE_M).of("m")).required(true);
-const SENSE_M: Key = Key::new::<f64>("sense_m", "Carrier sense range, not below range_m.")
-    .limited(above(0.0).up_to(MAX_RANGE_M).of("m"))
-    .required(true);
-const MATRIX: Key =
-    Key::new::<Vec<MatrixEntry>>("matrix", "The links; an entry stands for both directions unless both are given.")
-        .required(true);
-
-/// The models by the value of the key `model`, each with its keys.
-pub const MODELS: &[Named] = &[
-    Named { name: "two-ray", about: "Two-ray ground with ns-2's constants.", keys: &[] },
-    Named { name: "free-space", about: "Free space (Friis).", keys: &[] },
-    Named {
-        name: "log-distance",
-        about: "Free space up to a reference distance, then a power of the distance.",
-        keys: &[EXPONENT, REFERENCE_M],
-    },
-    Named {
-        name: "shadowing",
-        about: "Log-distance with a log-normal draw for each pair of stations.",
-        keys: &[EXPONENT, REFERENCE_M, SIGMA_DB],
-    },
-    Named {
-        name: "disc",
-        about: "Sharp ranges: frames are received, only sensed, or neither.",
-        keys: &[RANGE_M, SENSE_M],
-    },
-    Named { name: "matrix", about: "The given losses, no other links.", keys: &[MATRIX] },
-];
-
-impl Typed for Model {
-    const TAKES: Takes = Takes::OneOf { tag: "model", tables: MODELS };
 }
 
 impl Model {
@@ -388,8 +344,8 @@ mod tests {
         let refusal = |json: String| serde_json::from_str::<Model>(&json).unwrap_err().to_string();
         let names = |text: &str| text.split('`').skip(3).step_by(2).map(str::to_owned).collect::<Vec<_>>();
         let models = names(&refusal(r#"{"model": "?"}"#.to_owned()));
-        assert_eq!(models, MODELS.iter().map(|model| model.name).collect::<Vec<_>>());
-        for model in MODELS {
+        assert_eq!(models, Model::TABLES.iter().map(|model| model.name).collect::<Vec<_>>());
+        for model in Model::TABLES {
             let keys = names(&refusal(format!(r#"{{"model": "{}", "?": 0}}"#, model.name)));
             assert_eq!(keys, model.keys.iter().map(|key| key.name).collect::<Vec<_>>(), "{}", model.name);
         }

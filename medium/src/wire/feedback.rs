@@ -8,8 +8,8 @@
 //! ```
 //! Integers are little-endian; one message is one SEQPACKET packet, so the body length must fit it exactly.
 
-use super::frame_filter::Program;
 use super::{array, check_len, MacAddress, Malformed, Result};
+use manet_engine::packet_filter::Program;
 
 /// Version of the protocol.
 pub const VERSION: u8 = 1;
@@ -190,7 +190,7 @@ impl<'a> Repr<'a> {
                 Repr::Purge { neighbour: m.mac(0), token: m.u32(8) }
             }
             kind::FILTER => {
-                Program::parse(m.body)?;
+                Program::parse(m.body).map_err(|refused| Malformed(refused.0))?;
                 Repr::Filter { program: m.body }
             }
             kind::FAILED => {

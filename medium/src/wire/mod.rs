@@ -6,7 +6,6 @@
 pub mod dot11;
 pub mod ethernet;
 pub mod feedback;
-pub mod frame_filter;
 pub mod hwsim;
 pub mod mac80211;
 pub mod pcapng;

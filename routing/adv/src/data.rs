@@ -3,27 +3,27 @@
 use crate::machine::Adv;
 use manet_engine::{Duration, Instant};
 use manet_routing::packet::ipv4::{self, protocol};
-use manet_routing::{Bytes, Flow, Notices, Output};
+use manet_routing::{Bytes, Flow, Output};
 use std::net::Ipv4Addr;
 
 impl Adv {
     /// Handles a packet of the TUN device: it waits for a route, at its source and at nodes on its path.
     pub(crate) fn route(&mut self, now: Instant, bytes: Bytes) {
-        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("malformed-packet") };
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.base.counters.count("malformed-packet") };
         let (source, destination, protocol) = (packet.source(), packet.destination(), packet.protocol());
         if destination == self.node.address
             || destination.is_broadcast()
             || destination.is_multicast()
             || destination.is_unspecified()
         {
-            return self.counters.count("not-unicast");
+            return self.base.counters.count("not-unicast");
         }
         if self.table.next_hop(destination).is_some() {
-            self.counters.count("sent-again");
-            self.out.push_back(Output::Send { bytes });
-        } else if !self.is_station(destination) {
-            self.counters.count("outside");
-            self.out.push_back(Output::Unreachable { bytes });
+            self.base.counters.count("sent-again");
+            self.base.out.push_back(Output::Send { bytes });
+        } else if !self.node.is_station(destination) {
+            self.base.counters.count("outside");
+            self.base.out.push_back(Output::Unreachable { bytes });
         } else {
             self.want(now, destination, source == self.node.address);
             self.hold(now, destination, protocol, bytes);
@@ -40,7 +40,7 @@ impl Adv {
                 entry.sequence.map(|_| entry.broken_at)
             }
             None => {
-                self.counters.count("table-full");
+                self.base.counters.count("table-full");
                 None
             }
         };
@@ -67,43 +67,24 @@ impl Adv {
     }
 
     fn hold(&mut self, now: Instant, destination: Ipv4Addr, protocol: u8, bytes: Bytes) {
-        self.counters.count("held");
-        let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
-        if let Some(oldest) = self.held.hold_for(now, self.max_age(protocol), destination, bytes) {
-            self.meter.packet();
-            self.notices.dropped(&oldest);
-            self.give_up("held-full", oldest);
-        }
-        if self.held.count(destination) >= self.options.buffer_threshold {
+        if self.base.hold(now, Some(self.max_age(protocol)), destination, bytes) {
             self.meter.packet();
         }
-        self.out.extend(notice);
+        if self.base.held.count(destination) >= self.options.buffer_threshold {
+            self.meter.packet();
+        }
     }
 
     /// Handles a packet of the radio's queue: it is sent over another route, or waits for one.
     pub(crate) fn returned(&mut self, now: Instant, bytes: Bytes) {
-        self.counters.count("returned");
+        self.base.counters.count("returned");
         self.meter.packet();
         self.route(now, bytes);
     }
 
-    pub(crate) fn expire_held(&mut self, now: Instant) {
-        for bytes in self.held.expire(now) {
-            self.notices.dropped(&bytes);
-            self.give_up("held-expired", bytes);
-        }
-    }
-
-    fn give_up(&mut self, why: &'static str, bytes: Bytes) {
-        self.counters.count(why);
-        let about = ipv4::Packet::parse(&bytes).map_or(Ipv4Addr::UNSPECIFIED, |p| p.destination());
-        self.out.push_back(Output::note("no-route", about, 1));
-        self.out.push_back(Output::Unreachable { bytes });
-    }
-
     /// Records packets that the kernel sent, forwarded or received.
     pub(crate) fn used(&mut self, now: Instant, flow: &Flow) {
-        if !self.is_station(flow.source) || !self.is_station(flow.destination) {
+        if !self.node.is_station(flow.source) || !self.node.is_station(flow.destination) {
             return;
         }
         if let Some(entry) = self.table.get_mut(flow.source).filter(|e| e.is_usable()) {

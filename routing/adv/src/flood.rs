@@ -18,7 +18,7 @@ impl Adv {
     /// Sends a message to all neighbours.
     pub(crate) fn broadcast(&mut self, now: Instant, body: Body) {
         let bytes = Message { sender: self.sequence, body }.emit().into();
-        self.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
+        self.base.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
         self.plan_hello(now);
     }
 
@@ -29,20 +29,20 @@ impl Adv {
             self.flooded.pop_front();
         }
         if self.flooded.len() >= PER_SECOND {
-            return self.counters.count("flood-limited");
+            return self.base.counters.count("flood-limited");
         }
         self.flooded.push_back(now);
-        let wait = self.up_to(self.options.broadcast_jitter);
+        let wait = self.rng.between(Duration::ZERO, self.options.broadcast_jitter);
         self.floods.push(now + wait, 0, flood);
     }
 
     pub(crate) fn send_floods(&mut self, now: Instant) {
         while let Some((_, flood)) = self.floods.pop_due(now) {
             let Some((name, body)) = self.flood_body(flood) else {
-                self.counters.count("flood-route-lost");
+                self.base.counters.count("flood-route-lost");
                 continue;
             };
-            self.counters.count(name);
+            self.base.counters.count(name);
             self.broadcast(now, body);
         }
     }
@@ -85,7 +85,7 @@ impl Adv {
             let entry = self.table.get(wanted);
             let usable = entry.is_some_and(|e| e.is_usable());
             let maintained = usable && entry.is_some_and(|e| e.receiver);
-            if maintained || !usable && self.held.count(wanted) == 0 {
+            if maintained || !usable && self.base.held.count(wanted) == 0 {
                 self.connections.answered(wanted);
                 continue;
             }
@@ -102,7 +102,7 @@ impl Adv {
                 known,
                 destination_only,
             };
-            self.out.push_back(Output::note("discovery", wanted, WHOLE_NETWORK));
+            self.base.out.push_back(Output::note("discovery", wanted, WHOLE_NETWORK));
             self.flood(now, Flood::Init(init));
             self.connections.flooded(now, wanted);
         }

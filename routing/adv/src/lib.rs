@@ -6,7 +6,6 @@
 
 pub mod connections;
 mod data;
-pub mod duplicates;
 pub mod entry;
 mod flood;
 pub mod machine;

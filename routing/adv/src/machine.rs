@@ -2,7 +2,6 @@
 //! [`crate::meter`] and `updates.rs`, the floods in `flood.rs`, received messages in `receive.rs`, data packets in `data.rs`.
 
 use crate::connections::Connections;
-use crate::duplicates::Duplicates;
 use crate::meter::Meter;
 use crate::neighbours::Neighbours;
 use crate::options::{Link, Options};
@@ -11,13 +10,18 @@ use crate::sequence::Sequence;
 use crate::table::Table;
 use crate::wire;
 use manet_engine::random::Purpose;
-use manet_engine::timers::{TimerName, Timers};
+use manet_engine::timers::Timers;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status};
-use std::collections::{BTreeMap, VecDeque};
+use manet_routing::{Base, Carrier, Duplicates, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Maximum number of remembered floods.
+const MAX_DUPLICATES: usize = 4096;
+/// A flood crosses the widest network in this time.
+const FLOOD_KNOWN: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// A neighbour was silent for too long (`link = "hello"`).
     Silence,
@@ -37,37 +41,19 @@ pub(crate) enum Timer {
     Held,
 }
 
-impl TimerName for Timer {
-    const ALL: &'static [Self] = &[
-        Timer::Silence,
-        Timer::Idle,
-        Timer::Search,
-        Timer::Update,
-        Timer::KeepAlive,
-        Timer::Flood,
-        Timer::Hello,
-        Timer::Held,
-    ];
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
 /// An ADV node as a machine.
 pub struct Adv {
     pub(crate) node: Node,
     pub(crate) options: Options,
     pub(crate) rng: Stream,
-    pub(crate) timers: Timers<Timer, 8>,
+    pub(crate) timers: Timers<Timer>,
     pub(crate) table: Table,
     pub(crate) neighbours: Neighbours,
     pub(crate) connections: Connections,
-    pub(crate) duplicates: Duplicates,
+    /// The floods that were handled, by source and id.
+    pub(crate) duplicates: Duplicates<(Ipv4Addr, u32)>,
     pub(crate) meter: Meter,
-    pub(crate) held: Held,
-    pub(crate) notices: Notices,
-    /// Next hops that we set in the kernel's table.
-    pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    pub(crate) base: Base,
     /// Our own sequence number.
     pub(crate) sequence: Sequence,
     /// Number of our last flood.
@@ -82,8 +68,6 @@ pub struct Adv {
     /// Whether this node is known to others as a receiver.
     pub(crate) receiver: bool,
     pub(crate) stopped: bool,
-    pub(crate) counters: Counters,
-    pub(crate) out: VecDeque<Output>,
 }
 
 impl Protocol for Adv {
@@ -103,11 +87,12 @@ impl Protocol for Adv {
             table: Table::default(),
             neighbours: Neighbours::new(options.hellos().then(|| options.silence())),
             connections: Connections::new(options.connection_idle, options.init_interval),
-            duplicates: Duplicates::default(),
+            duplicates: Duplicates::new(FLOOD_KNOWN, MAX_DUPLICATES),
             meter: Meter::new(&options),
-            held: Held::new(options.held_packets, options.held_packets, longest),
-            notices: Notices::new(&node, options.held_packets),
-            kernel: BTreeMap::new(),
+            base: Base::new(
+                Held::new(options.held_packets, options.held_packets, longest),
+                Notices::new(&node, options.held_packets),
+            ),
             sequence: Sequence(0),
             // others may remember the floods of an earlier daemon of this node
             flood_id: rng.below(1 << 32) as u32,
@@ -117,8 +102,6 @@ impl Protocol for Adv {
             full_wanted: node.restarted,
             receiver: false,
             stopped: false,
-            counters: Counters::default(),
-            out: VecDeque::new(),
             rng,
             node,
             options,
@@ -128,14 +111,14 @@ impl Protocol for Adv {
             adv.timers.set(Timer::Update, Instant::ZERO);
         }
         if adv.options.hellos() {
-            let first = adv.up_to(adv.options.hello_interval);
+            let first = adv.rng.between(Duration::ZERO, adv.options.hello_interval);
             adv.timers.set(Timer::Hello, Instant::ZERO + first);
         }
         Ok(adv)
     }
 
     fn held(&mut self) -> Option<&mut Held> {
-        Some(&mut self.held)
+        Some(&mut self.base.held)
     }
 
     fn status(&self, now: Instant) -> Status {
@@ -158,7 +141,7 @@ impl Machine for Adv {
             Input::Purged { packets, .. } => packets.into_iter().for_each(|bytes| self.returned(now, bytes)),
             Input::Used { flows } => flows.iter().for_each(|flow| self.used(now, flow)),
             Input::Stop => self.stop(),
-            _ => self.counters.count("unexpected-input"),
+            _ => self.base.counters.count("unexpected-input"),
         }
         self.rearm(now);
     }
@@ -173,14 +156,14 @@ impl Machine for Adv {
                 Timer::KeepAlive => self.keep_alive(),
                 Timer::Flood => self.send_floods(now),
                 Timer::Hello => self.send_hello(now),
-                Timer::Held => self.expire_held(now),
+                Timer::Held => self.base.expire_held(now),
             }
             self.rearm(now);
         }
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.out.pop_front()
+        self.base.out.pop_front()
     }
 
     fn next_timeout(&self) -> Option<Instant> {
@@ -200,41 +183,26 @@ impl Adv {
         self.timers.arm(Timer::Idle, ends);
         self.timers.arm(Timer::Search, self.connections.next_flood());
         self.timers.arm(Timer::Flood, self.floods.next_at());
-        self.timers.arm(Timer::Held, self.held.next_timeout());
+        self.timers.arm(Timer::Held, self.base.held.next_timeout());
         self.plan_update(now);
-    }
-
-    /// A random duration, uniform from 0 to `max`.
-    pub(crate) fn up_to(&mut self, max: Duration) -> Duration {
-        Duration::from_secs_f64(max.as_secs_f64() * self.rng.unit())
-    }
-
-    /// Whether one station of the ad hoc network can have this address.
-    pub(crate) fn is_station(&self, address: Ipv4Addr) -> bool {
-        let bits = u32::from(self.node.network.1);
-        let host_bits = u32::MAX.checked_shr(bits).unwrap_or(0);
-        let host = u32::from(address) & host_bits;
-        let names_the_network = bits < 31 && (host == 0 || host == host_bits);
-        let single = !(address.is_unspecified() || address.is_broadcast() || address.is_multicast());
-        self.node.in_network(address) && single && !names_the_network
     }
 
     fn silence(&mut self, now: Instant) {
         for neighbour in self.neighbours.expire(now) {
-            self.counters.count("link-silent");
+            self.base.counters.count("link-silent");
             self.lose_link(now, neighbour, 2);
         }
     }
 
     fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: manet_routing::Bytes) {
         if !self.node.feedback || self.options.link == Link::Hello {
-            self.counters.count("feedback-ignored");
+            self.base.counters.count("feedback-ignored");
             return;
         }
-        self.counters.count("link-failed");
+        self.base.counters.count("link-failed");
         let known = self.neighbours.forget(neighbour);
         if self.lose_link(now, neighbour, 1) || known {
-            self.out.push_back(Output::Purge { neighbour });
+            self.base.out.push_back(Output::Purge { neighbour });
         }
         if !bytes.is_empty() {
             self.returned(now, bytes);
@@ -245,7 +213,7 @@ impl Adv {
     fn lose_link(&mut self, now: Instant, neighbour: Ipv4Addr, cause: u64) -> bool {
         let lost = self.lose_routes(now, neighbour);
         if lost {
-            self.out.push_back(Output::note("link-broken", neighbour, cause));
+            self.base.out.push_back(Output::note("link-broken", neighbour, cause));
         }
         lost
     }
@@ -259,16 +227,16 @@ impl Adv {
     /// Ends idle connections and removes unused routes.
     fn expire_idle(&mut self, now: Instant) {
         for destination in self.table.expire(now, self.node.address, self.options.route_idle) {
-            self.counters.count("route-unused");
+            self.base.counters.count("route-unused");
             self.follow(destination);
         }
         for (peer, connection) in self.connections.expire(now) {
-            if self.held.count(peer) > 0 {
+            if self.base.held.count(peer) > 0 {
                 // its packets still wait for a route
                 self.connections.renew(now, peer, connection);
                 continue;
             }
-            self.counters.count("connection-ended");
+            self.base.counters.count("connection-ended");
             if connection.outgoing {
                 self.flood_end(now, peer);
             }
@@ -281,27 +249,13 @@ impl Adv {
         let usable = self.table.get(destination).filter(|e| e.is_usable());
         match usable.map(|e| (e.via, e.hops, e.receiver)) {
             Some((via, hops, receiver)) => {
-                if self.kernel.insert(destination, via) != Some(via) {
-                    self.out.push_back(Output::SetRoute(Route::host(destination, via, hops)));
-                }
+                self.base.set_route(destination, via, hops);
                 if receiver {
                     self.connections.answered(destination);
                 }
-                if self.held.is_empty() {
-                    return;
-                }
-                for bytes in self.held.take(destination) {
-                    self.counters.count("held-released");
-                    let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
-                    self.out.push_back(Output::Send { bytes });
-                    self.out.extend(notice);
-                }
+                self.base.release(destination, "held-released");
             }
-            None => {
-                if self.kernel.remove(&destination).is_some() {
-                    self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
-                }
-            }
+            None => self.base.clear_route(destination),
         }
     }
 }

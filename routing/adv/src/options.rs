@@ -72,8 +72,7 @@ keys! {
 impl Options {
     /// Fails with the first option out of its limits, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
-        keys::check(Self::KEYS, self)
-            .map_err(|e| OptionError(format!("{}: {}; choose {}", e.key, e.value, e.limits.wanted())))
+        Ok(keys::check(Self::KEYS, self)?)
     }
 
     /// Whether silence detects broken links.

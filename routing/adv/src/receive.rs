@@ -11,14 +11,14 @@ use std::net::Ipv4Addr;
 impl Adv {
     pub(crate) fn receive(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
         if from == self.node.address {
-            return self.counters.count("own-address");
+            return self.base.counters.count("own-address");
         }
-        if !self.is_station(from) {
-            return self.counters.count("foreign-source");
+        if !self.node.is_station(from) {
+            return self.base.counters.count("foreign-source");
         }
-        let Ok(message) = Message::parse(bytes) else { return self.counters.count("malformed") };
+        let Ok(message) = Message::parse(bytes) else { return self.base.counters.count("malformed") };
         let Ok(before) = self.neighbours.heard(now, from, message.sender) else {
-            return self.counters.count("neighbours-full");
+            return self.base.counters.count("neighbours-full");
         };
         self.receive_sender(now, from, before, message.sender);
         match message.body {
@@ -50,14 +50,14 @@ impl Adv {
     }
 
     fn restarted(&mut self, now: Instant, neighbour: Ipv4Addr) {
-        self.counters.count("neighbour-restarted");
+        self.base.counters.count("neighbour-restarted");
         self.lose_routes(now, neighbour);
     }
 
     /// Offers a route to the table. True: it is used.
     fn learn(&mut self, now: Instant, offer: Offer) -> bool {
-        if offer.destination == self.node.address || !self.is_station(offer.destination) {
-            self.counters.count("bad-destination");
+        if offer.destination == self.node.address || !self.node.is_station(offer.destination) {
+            self.base.counters.count("bad-destination");
             return false;
         }
         match self.table.offer(now, self.node.address, offer) {
@@ -69,18 +69,18 @@ impl Adv {
                 true
             }
             Received::Refused(why) => {
-                self.counters.count(why);
+                self.base.counters.count(why);
                 false
             }
         }
     }
 
     fn receive_update(&mut self, now: Instant, from: Ipv4Addr, adverts: &[Advert]) {
-        self.counters.count("updates-heard");
-        self.counters.add("entries-heard", adverts.len() as u64);
+        self.base.counters.count("updates-heard");
+        self.base.counters.add("entries-heard", adverts.len() as u64);
         if adverts.iter().any(|a| a.destination == from && a.is_broken()) {
             // only a daemon that ends says so of itself
-            self.counters.count("farewells");
+            self.base.counters.count("farewells");
             self.lose_routes(now, from);
             self.neighbours.forget(from);
             return;
@@ -105,12 +105,12 @@ impl Adv {
         let unknown = advert.is_broken() && advert.sequence == Sequence::default();
         if !unknown && number.newer_than(self.sequence) {
             self.sequence = number;
-            self.counters.count("own-number-learnt");
+            self.base.counters.count("own-number-learnt");
             self.meter.demand();
         }
         let over_us = advert.is_broken() || advert.next_hop == self.node.address;
         if advert.response == Response::High && over_us {
-            self.counters.count("requests-heard");
+            self.base.counters.count("requests-heard");
             self.meter.demand();
         } else {
             self.meter.expected(advert.response);
@@ -122,7 +122,7 @@ impl Adv {
         let us = self.node.address;
         if next_hop == us {
             // after a restart this node does not know that the neighbour's route leads over it
-            self.counters.count("over-us");
+            self.base.counters.count("over-us");
         } else {
             self.learn(now, Offer { via: from, destination, sequence, hops, receiver });
         }
@@ -130,7 +130,7 @@ impl Adv {
         let Some(entry) = self.table.get_mut(destination) else { return };
         if entry.is_usable() && entry.via == from && entry.sequence.is_some_and(|n| n.newer_than(sequence)) {
             // our next hop knows less than it told: it may have forgotten its route, which may now lead over us
-            self.counters.count("next-hop-forgot");
+            self.base.counters.count("next-hop-forgot");
             entry.lose(now, us);
             self.follow(destination);
         } else if response == Response::High && next_hop == us {
@@ -143,7 +143,7 @@ impl Adv {
     fn receive_broken(&mut self, now: Instant, from: Ipv4Addr, advert: &Advert) {
         let interval = self.options.init_interval;
         let Some(entry) = self.table.get_mut(advert.destination) else {
-            return self.counters.count("broken-unknown");
+            return self.base.counters.count("broken-unknown");
         };
         let known = (advert.sequence != Sequence::default()).then(|| advert.sequence.unbroken());
         let lost = entry.is_usable() && entry.via == from;
@@ -154,7 +154,7 @@ impl Adv {
             entry.request(now, known, interval);
         }
         if lost {
-            self.counters.count("lost-by-next-hop");
+            self.base.counters.count("lost-by-next-hop");
             self.follow(advert.destination);
         }
     }
@@ -162,15 +162,15 @@ impl Adv {
     fn receive_init(&mut self, now: Instant, from: Ipv4Addr, init: Init) {
         let Init { source, sequence, hops, id, wanted, .. } = init;
         if source == self.node.address {
-            return self.counters.count("own-flood");
+            return self.base.counters.count("own-flood");
         }
-        if !self.is_station(wanted) || !self.is_station(source) || wanted == source {
-            return self.counters.count("bad-destination");
+        if !self.node.is_station(wanted) || !self.node.is_station(source) || wanted == source {
+            return self.base.counters.count("bad-destination");
         }
         // the source is a receiver as well: of the answers to its data
         self.learn(now, Offer { via: from, destination: source, sequence, hops, receiver: true });
-        if !self.duplicates.remember(now, source, id) {
-            return self.counters.count("duplicate");
+        if !self.duplicates.remember(now, (source, id)) {
+            return self.base.counters.count("duplicate");
         }
         if wanted == self.node.address {
             if let Some((number, _)) = init.known.filter(|(n, _)| n.newer_than(self.sequence)) {
@@ -181,7 +181,7 @@ impl Adv {
             return;
         }
         let us = self.node.address;
-        let Some(entry) = self.table.entry(now, us, wanted) else { return self.counters.count("table-full") };
+        let Some(entry) = self.table.entry(now, us, wanted) else { return self.base.counters.count("table-full") };
         let was_receiver = std::mem::replace(&mut entry.receiver, true);
         let known = match (init.known, entry.sequence) {
             (Some((number, hops)), Some(own)) if number == own => Some((own, hops.min(entry.fewest_hops))),
@@ -194,7 +194,7 @@ impl Adv {
         };
         let elsewhere = entry.via != from && entry.via != source;
         if entry.is_usable() && was_receiver && elsewhere && !init.destination_only && init.known.is_none_or(newer) {
-            self.counters.count("answered-for-another");
+            self.base.counters.count("answered-for-another");
             self.flood(now, Flood::Alert { destination: wanted, receiver: true });
         } else {
             self.flood(now, Flood::Init(Init { known, ..init }));
@@ -206,7 +206,7 @@ impl Adv {
         if offer.destination == self.node.address {
             if offer.sequence.newer_than(self.sequence) {
                 self.sequence = offer.sequence;
-                self.counters.count("own-number-learnt");
+                self.base.counters.count("own-number-learnt");
                 self.meter.demand();
             }
             return;
@@ -221,20 +221,20 @@ impl Adv {
 
     fn receive_end(&mut self, now: Instant, source: Ipv4Addr, id: u32, destination: Ipv4Addr) {
         if source == self.node.address {
-            return self.counters.count("own-flood");
+            return self.base.counters.count("own-flood");
         }
-        if !self.is_station(source) || !self.is_station(destination) {
-            return self.counters.count("bad-destination");
+        if !self.node.is_station(source) || !self.node.is_station(destination) {
+            return self.base.counters.count("bad-destination");
         }
-        if !self.duplicates.remember(now, source, id) {
-            return self.counters.count("duplicate");
+        if !self.duplicates.remember(now, (source, id)) {
+            return self.base.counters.count("duplicate");
         }
         if destination != self.node.address {
             return self.flood(now, Flood::End { source, id, destination });
         }
         // this node's own packets may still wait for a route to it
-        if self.held.count(source) == 0 && self.connections.end(source) {
-            self.counters.count("connection-ended");
+        if self.base.held.count(source) == 0 && self.connections.end(source) {
+            self.base.counters.count("connection-ended");
             self.check_receiver(now);
         }
     }

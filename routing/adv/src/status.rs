@@ -10,15 +10,9 @@ impl Adv {
         let routes = self.table.iter().map(|(destination, entry)| {
             let expires = (entry.is_usable() && !entry.receiver).then(|| entry.used_at + self.options.route_idle);
             RouteStatus {
-                destination,
-                prefix: 32,
-                via: entry.via,
-                hops: u32::from(entry.hops),
-                state: entry.state(),
                 sequence: entry.sequence.map(|n| n.0),
                 expires_s: expires.map(|at| at.since(now).as_secs_f64()),
-                precursors: Vec::new(),
-                path: Vec::new(),
+                ..RouteStatus::host(destination, entry.via, u32::from(entry.hops), entry.state())
             }
         });
         let neighbours = self.neighbours.iter().map(|(address, n)| NeighbourStatus {
@@ -30,8 +24,8 @@ impl Adv {
             sequence: Some(self.sequence.0),
             routes: routes.collect(),
             neighbours: neighbours.collect(),
-            held: self.held.len(),
-            counters: self.counters.clone(),
+            held: self.base.held.len(),
+            counters: self.base.counters.clone(),
             details: serde_json::json!({
                 "receiver": self.receiver,
                 "connections": self.connections.peers().collect::<Vec<_>>(),

@@ -15,7 +15,7 @@ impl Adv {
         let wanted = self.full_wanted || self.meter.due().is_some();
         if wanted && self.timers.get(Timer::Update).is_none() {
             let earliest = self.last_update_at.map_or(now, |at| (at + self.options.min_interval).max(now));
-            let wait = self.up_to(self.options.broadcast_jitter);
+            let wait = self.rng.between(Duration::ZERO, self.options.broadcast_jitter);
             self.timers.set(Timer::Update, earliest + wait);
         }
     }
@@ -32,7 +32,7 @@ impl Adv {
         self.sequence = self.sequence.next();
         let restarted = self.node.restarted && self.last_update_at.is_none();
         let adverts = self.adverts(now, kind);
-        self.counters.count(if kind == Kind::Full { "full-sent" } else { "partial-sent" });
+        self.base.counters.count(if kind == Kind::Full { "full-sent" } else { "partial-sent" });
         self.send_adverts(now, kind == Kind::Full, restarted, &adverts);
         self.meter.sent(now, kind, active);
         self.last_update_at = Some(now);
@@ -42,7 +42,7 @@ impl Adv {
     /// The entries of an update, which are then marked as advertised. Broken ones are forgotten after `broken_lifetime`,
     /// unless packets wait for them.
     fn adverts(&mut self, now: Instant, kind: Kind) -> Vec<Advert> {
-        let waiting = self.held.destinations();
+        let waiting = self.base.held.destinations();
         let lifetime = self.options.broken_lifetime;
         let mut adverts = Vec::new();
         for (destination, entry) in self.table.iter_mut() {
@@ -71,8 +71,8 @@ impl Adv {
         let room = wire::entries_per_datagram(self.node.mtu) - 1;
         for part in adverts.chunks(room).chain(adverts.is_empty().then_some(adverts)) {
             let adverts = [&[self.own_advert(0)], part].concat();
-            self.counters.count("datagrams-sent");
-            self.counters.add("entries-sent", adverts.len() as u64);
+            self.base.counters.count("datagrams-sent");
+            self.base.counters.add("entries-sent", adverts.len() as u64);
             self.broadcast(now, Body::Update { full, restarted, adverts });
         }
     }
@@ -81,14 +81,14 @@ impl Adv {
     pub(crate) fn plan_hello(&mut self, now: Instant) {
         if self.options.hellos() {
             let quarter = Duration::from_secs_f64(self.options.hello_interval.as_secs_f64() / 4.0);
-            let more = self.up_to(quarter);
+            let more = self.rng.between(Duration::ZERO, quarter);
             self.timers.set(Timer::Hello, now + quarter * 3 + more);
         }
     }
 
     /// Sends our own entry, with the number of the last update.
     pub(crate) fn send_hello(&mut self, now: Instant) {
-        self.counters.count("hello-sent");
+        self.base.counters.count("hello-sent");
         let adverts = vec![self.own_advert(0)];
         self.broadcast(now, Body::Update { full: false, restarted: false, adverts });
     }
@@ -100,7 +100,7 @@ impl Adv {
             wire::Message { sender: self.sequence, body: Body::Update { full: false, restarted: false, adverts } }
                 .emit()
                 .into();
-        self.out.push_back(Output::Control { to: manet_routing::BROADCAST, ttl: 1, bytes });
+        self.base.out.push_back(Output::Control { to: manet_routing::BROADCAST, ttl: 1, bytes });
         self.timers = Default::default();
         self.stopped = true;
     }

@@ -2,7 +2,7 @@
 
 mod air;
 
-use air::{at, ip, node, packet};
+use air::{ip, node};
 use manet_adv::connections::MAX_CONNECTIONS;
 use manet_adv::neighbours::MAX_NEIGHBOURS;
 use manet_adv::sequence::Sequence;
@@ -10,6 +10,7 @@ use manet_adv::table::MAX_DESTINATIONS;
 use manet_adv::wire::{Advert, Body, Init, Message, Response};
 use manet_adv::{Adv, Options};
 use manet_engine::{Duration, Instant, Timeline};
+use manet_routing::trial::{at, packet, One};
 use manet_routing::{Bytes, Flow, Input, Output, Protocol, Status, BROADCAST};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -210,23 +211,14 @@ proptest! {
         steps in proptest::collection::vec((step(), 0u64..4000), 1..60), hellos: bool,
     ) {
         let json = format!(r#"{{"link":"{}"}}"#, if hellos { "hello" } else { "feedback" });
-        let mut line = Timeline::new(Adv::new(node(0, 1), serde_json::from_str(&json).unwrap()).unwrap());
-        let mut kernel = manet_routing::Routes::default();
-        let mut put = |_: Instant, o: Output| match o {
-            Output::SetRoute(route) => kernel.set(route),
-            Output::ClearRoute { destination, prefix } => {
-                kernel.clear(destination, prefix).expect("only a route that is there is cleared");
-            }
-            _ => {}
-        };
+        let mut one = One::<Adv>::new(node(0, 1), serde_json::from_str(&json).unwrap());
         for (step, pause_ms) in steps {
-            let now = line.now() + Duration::from_millis(pause_ms);
-            line.input(now, input(step), &mut put);
+            one.after(Duration::from_millis(pause_ms), input(step));
         }
-        let s = line.machine().status(line.now());
+        let s = one.status();
         let usable: Vec<(Ipv4Addr, Ipv4Addr)> =
             s.routes.iter().filter(|r| r.state != "broken").map(|r| (r.destination, r.via)).collect();
-        let installed: Vec<(Ipv4Addr, Ipv4Addr)> = kernel.iter().map(|r| (r.destination, r.via)).collect();
+        let installed: Vec<(Ipv4Addr, Ipv4Addr)> = one.routes.iter().map(|r| (r.destination, r.via)).collect();
         prop_assert_eq!(usable, installed);
         prop_assert!(!s.routes.iter().any(|r| r.destination == ip(0)), "no route to ourselves");
         prop_assert!(s.held <= 64);

@@ -2,62 +2,40 @@
 
 mod air;
 
-use air::{at, ip, node, packet, packet_of, TCP, UDP};
+use air::{ip, node};
 use manet_adv::sequence::Sequence;
 use manet_adv::wire::{Advert, Body, Message, Response, INFINITE};
-use manet_adv::{Adv, Options};
-use manet_engine::{Instant, Timeline};
-use manet_routing::{Bytes, Flow, Input, Output, Protocol, Route, BROADCAST};
+use manet_adv::Adv;
+use manet_engine::Instant;
+use manet_routing::packet::ipv4::protocol::{TCP, UDP};
+use manet_routing::trial::{self, at, packet, packet_of};
+use manet_routing::{Bytes, Flow, Input, Output, Route, BROADCAST};
 
 const US: usize = 0;
 const P: usize = 1;
 const Q: usize = 2;
 const D: usize = 8;
 
-struct One {
-    line: Timeline<Adv>,
-    out: Vec<(Instant, Output)>,
+type One = trial::One<Adv>;
+
+fn adv(options: &str) -> One {
+    One::new(node(US, 1), serde_json::from_str(options).unwrap())
 }
 
-impl One {
-    fn new(options: &str) -> Self {
-        let options: Options = serde_json::from_str(options).unwrap();
-        Self { line: Timeline::new(Adv::new(node(US, 1), options).unwrap()), out: Vec::new() }
-    }
+fn receive(one: &mut One, s: f64, from: usize, adverts: Vec<Advert>) {
+    let adverts = [vec![entry(from, 0, 2, Response::None)], adverts].concat();
+    let body = Body::Update { full: false, restarted: false, adverts };
+    let bytes = Message { sender: Sequence(2), body }.emit().into();
+    one.input(at(s), Input::Control { from: ip(from), to: BROADCAST, ttl: 1, bytes });
+}
 
-    fn until(&mut self, s: f64) -> Vec<(Instant, Output)> {
-        let out = &mut self.out;
-        self.line.run_until(at(s), &mut |t, o| out.push((t, o)));
-        std::mem::take(out)
-    }
+fn use_route(one: &mut One, s: f64, source: usize, destination: usize, packets: u32) {
+    let flows = vec![Flow { source: ip(source), destination: ip(destination), packets }];
+    one.input(at(s), Input::Used { flows });
+}
 
-    /// The outputs of this input; earlier ones are dropped.
-    fn input(&mut self, s: f64, input: Input) -> Vec<Output> {
-        self.until(s);
-        let out = &mut self.out;
-        self.line.input(at(s), input, &mut |t, o| out.push((t, o)));
-        std::mem::take(out).into_iter().map(|(_, o)| o).collect()
-    }
-
-    fn receive(&mut self, s: f64, from: usize, adverts: Vec<Advert>) -> Vec<Output> {
-        let adverts = [vec![entry(from, 0, 2, Response::None)], adverts].concat();
-        let body = Body::Update { full: false, restarted: false, adverts };
-        let bytes = Message { sender: Sequence(2), body }.emit().into();
-        self.input(s, Input::Control { from: ip(from), to: BROADCAST, ttl: 1, bytes })
-    }
-
-    fn use_route(&mut self, s: f64, source: usize, destination: usize, packets: u32) {
-        let flows = vec![Flow { source: ip(source), destination: ip(destination), packets }];
-        self.input(s, Input::Used { flows });
-    }
-
-    fn packet(&mut self, s: f64, destination: usize) -> Vec<Output> {
-        self.input(s, Input::Packet { bytes: packet(ip(US), ip(destination)) })
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        self.line.machine().status(self.line.now()).counters.get(name)
-    }
+fn send(one: &mut One, s: f64, destination: usize) {
+    one.input(at(s), Input::Packet { bytes: packet(ip(US), ip(destination)) });
 }
 
 fn entry(destination: usize, hops: u8, sequence: u32, response: Response) -> Advert {
@@ -86,12 +64,12 @@ fn inits(out: &[(Instant, Output)]) -> Vec<f64> {
 
 #[test]
 fn two_updates_are_at_least_min_interval_apart() {
-    let mut one = One::new("{}");
+    let mut one = adv("{}");
     let mut times = Vec::new();
     for i in 0..100 {
         let s = 1.0 + f64::from(i) * 0.05;
-        times.extend(updates(&one.until(s)));
-        one.receive(s, P, vec![entry(D, 2, 10, Response::High)]);
+        times.extend(updates(&one.until(at(s))));
+        receive(&mut one, s, P, vec![entry(D, 2, 10, Response::High)]);
     }
     let times: Vec<f64> = times.into_iter().map(|(t, _)| t).collect();
     assert!(times.len() >= 9, "{times:?}");
@@ -101,14 +79,14 @@ fn two_updates_are_at_least_min_interval_apart() {
 
 #[test]
 fn packets_handled_raise_the_response_to_medium_and_are_halved_by_each_update() {
-    let mut one = One::new("{}");
-    one.receive(1.0, P, vec![entry(D, 1, 10, Response::None)]);
-    one.use_route(1.5, 5, D, 3);
+    let mut one = adv("{}");
+    receive(&mut one, 1.0, P, vec![entry(D, 1, 10, Response::None)]);
+    use_route(&mut one, 1.5, 5, D, 3);
     let mut responses = Vec::new();
     for i in 0..4 {
         let s = 2.0 + f64::from(i);
-        one.receive(s, Q, vec![entry(D, INFINITE, 9, Response::High)]);
-        let sent = updates(&one.until(s + 0.9));
+        receive(&mut one, s, Q, vec![entry(D, INFINITE, 9, Response::High)]);
+        let sent = updates(&one.until(at(s + 0.9)));
         responses.extend(sent.iter().flat_map(|(_, a)| a).filter(|a| a.destination == ip(D)).map(|a| a.response));
     }
     // 3, 1, 0
@@ -119,13 +97,13 @@ fn packets_handled_raise_the_response_to_medium_and_are_halved_by_each_update() 
 fn a_further_packet_for_a_destination_raises_the_meter_from_the_threshold_on() {
     for (threshold, packets) in [(1, 3), (2, 4), (4, 6)] {
         // the rise is 8 for each packet from the threshold on; 3 x 8 >= 20
-        let mut one = One::new(&format!(r#"{{"buffer_threshold":{threshold}}}"#));
+        let mut one = adv(&format!(r#"{{"buffer_threshold":{threshold}}}"#));
         for i in 1..packets {
-            one.packet(1.0, D);
-            assert_eq!(updates(&one.until(1.0)).len(), 0, "{threshold}: {i} packets");
+            send(&mut one, 1.0, D);
+            assert_eq!(updates(&one.until(at(1.0))).len(), 0, "{threshold}: {i} packets");
         }
-        one.packet(1.0, D);
-        let sent = updates(&one.until(1.1));
+        send(&mut one, 1.0, D);
+        let sent = updates(&one.until(at(1.1)));
         assert_eq!((sent.len(), sent[0].1[0].response), (1, Response::High), "{threshold}");
     }
 }
@@ -133,15 +111,15 @@ fn a_further_packet_for_a_destination_raises_the_meter_from_the_threshold_on() {
 #[test]
 fn a_broken_route_is_advertised_for_its_lifetime_or_as_long_as_packets_wait() {
     for waits in [false, true] {
-        let mut one = One::new(r#"{"broken_lifetime":3,"init_interval":100}"#);
-        one.receive(1.0, P, vec![entry(D, 1, 10, Response::None)]);
+        let mut one = adv(r#"{"broken_lifetime":3,"init_interval":100}"#);
+        receive(&mut one, 1.0, P, vec![entry(D, 1, 10, Response::None)]);
         let bytes = if waits { packet(ip(5), ip(D)) } else { Bytes::default() };
-        one.input(2.0, Input::LinkFailed { neighbour: ip(P), bytes });
+        one.input(at(2.0), Input::LinkFailed { neighbour: ip(P), bytes });
         let mut listed = Vec::new();
         for s in [2.5, 4.0, 5.5, 7.0] {
             // requests for another node raise the meter
-            one.receive(s, Q, vec![entry(7, 2, 10, Response::High)]);
-            let sent = updates(&one.until(s + 0.9));
+            receive(&mut one, s, Q, vec![entry(7, 2, 10, Response::High)]);
+            let sent = updates(&one.until(at(s + 0.9)));
             listed.push(sent[0].1.iter().any(|a| a.destination == ip(D) && a.hops == INFINITE));
         }
         assert_eq!(listed, [true, true, waits, waits]);
@@ -150,14 +128,14 @@ fn a_broken_route_is_advertised_for_its_lifetime_or_as_long_as_packets_wait() {
 
 #[test]
 fn a_source_floods_at_once_without_a_connection_and_after_a_break_when_updates_had_their_time() {
-    let mut one = One::new("{}");
-    one.packet(1.0, D);
-    assert_eq!(inits(&one.until(1.02)).len(), 1);
-    let mut one = One::new("{}");
-    one.receive(1.0, P, vec![entry(D, 1, 10, Response::None)]);
-    one.use_route(1.5, US, D, 3);
-    one.input(2.0, Input::LinkFailed { neighbour: ip(P), bytes: packet(ip(US), ip(D)) });
-    let times = inits(&one.until(10.0));
+    let mut one = adv("{}");
+    send(&mut one, 1.0, D);
+    assert_eq!(inits(&one.until(at(1.02))).len(), 1);
+    let mut one = adv("{}");
+    receive(&mut one, 1.0, P, vec![entry(D, 1, 10, Response::None)]);
+    use_route(&mut one, 1.5, US, D, 3);
+    one.input(at(2.0), Input::LinkFailed { neighbour: ip(P), bytes: packet(ip(US), ip(D)) });
+    let times = inits(&one.until(at(10.0)));
     // 2 + 3, then 1, 2 s later, with up to 10 ms of jitter
     let expected = [5.0, 6.0, 8.0];
     assert_eq!(times.len(), 3, "{times:?}");
@@ -166,35 +144,35 @@ fn a_source_floods_at_once_without_a_connection_and_after_a_break_when_updates_h
 
 #[test]
 fn a_route_to_a_neighbour_that_is_no_receiver_is_used_and_then_maintained() {
-    let mut one = One::new("{}");
+    let mut one = adv("{}");
     let set = Output::SetRoute(Route::host(ip(P), ip(P), 1));
     let mut quiet = entry(P, 0, 4, Response::None);
     quiet.receiver = false;
     let body = Body::Update { full: false, restarted: false, adverts: vec![quiet] };
     let bytes = Message { sender: Sequence(4), body }.emit().into();
-    assert_eq!(one.input(1.0, Input::Control { from: ip(P), to: BROADCAST, ttl: 1, bytes }), [set]);
-    one.use_route(2.0, US, P, 1);
-    one.use_route(2.04, US, P, 1);
-    one.until(2.9);
+    assert_eq!(one.input(at(1.0), Input::Control { from: ip(P), to: BROADCAST, ttl: 1, bytes }), [set]);
+    use_route(&mut one, 2.0, US, P, 1);
+    use_route(&mut one, 2.04, US, P, 1);
+    one.until(at(2.9));
     assert_eq!(one.count("init-sent"), 1, "one flood for both reports of use");
 }
 
 #[test]
 fn a_receiver_that_keeps_alive_sends_full_updates_in_an_idle_network() {
-    let mut one = One::new(r#"{"keep_alive":5,"connection_idle":1000}"#);
-    one.use_route(1.0, P, US, 1);
-    let times: Vec<f64> = updates(&one.until(31.0)).into_iter().map(|(t, _)| t).collect();
+    let mut one = adv(r#"{"keep_alive":5,"connection_idle":1000}"#);
+    use_route(&mut one, 1.0, P, US, 1);
+    let times: Vec<f64> = updates(&one.until(at(31.0))).into_iter().map(|(t, _)| t).collect();
     assert_eq!((times.len(), one.count("full-sent")), (6, 6), "{times:?}");
-    let mut quiet = One::new("{}");
-    quiet.use_route(1.0, P, US, 1);
-    assert_eq!(updates(&quiet.until(29.0)), []);
+    let mut quiet = adv("{}");
+    use_route(&mut quiet, 1.0, P, US, 1);
+    assert_eq!(updates(&quiet.until(at(29.0))), []);
 }
 
 #[test]
 fn udp_and_tcp_packets_wait_for_their_own_times() {
-    let mut one = One::new(r#"{"buffer_tcp":5,"buffer_udp":2}"#);
-    one.input(1.0, Input::Packet { bytes: packet_of(TCP, ip(US), ip(D)) });
-    one.input(1.0, Input::Packet { bytes: packet_of(UDP, ip(US), ip(D)) });
+    let mut one = adv(r#"{"buffer_tcp":5,"buffer_udp":2}"#);
+    one.input(at(1.0), Input::Packet { bytes: packet_of(TCP, ip(US), ip(D), 1, b"data") });
+    one.input(at(1.0), Input::Packet { bytes: packet_of(UDP, ip(US), ip(D), 1, b"data") });
     let gone = |out: Vec<(Instant, Output)>| -> Vec<(f64, u8)> {
         let dropped = out.into_iter().filter_map(|(t, o)| match o {
             Output::Unreachable { bytes } => Some((t.as_secs_f64(), bytes[9])),
@@ -202,5 +180,5 @@ fn udp_and_tcp_packets_wait_for_their_own_times() {
         });
         dropped.collect()
     };
-    assert_eq!(gone(one.until(10.0)), [(3.0, UDP), (6.0, TCP)]);
+    assert_eq!(gone(one.until(at(10.0))), [(3.0, UDP), (6.0, TCP)]);
 }

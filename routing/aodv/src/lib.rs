@@ -8,7 +8,6 @@
 #![warn(missing_docs)]
 
 pub mod discovery;
-pub mod duplicates;
 pub mod gateway;
 pub mod limit;
 pub mod machine;

@@ -4,10 +4,11 @@
 
 mod air;
 
-use air::{at, ip, Air};
+use air::{chain, data, sent};
 use manet_aodv::wire::{rerr, rrep, rrep_ack, rreq, Extension, Message};
 use manet_aodv::Options;
 use manet_routing::packet::ipv4;
+use manet_routing::trial::{ip, ms};
 use manet_routing::tshark::normalised;
 use std::process::Command;
 
@@ -140,15 +141,15 @@ fn tshark_agrees_on_every_message() {
 #[test]
 fn tshark_finds_no_malformed_message_in_a_chain_with_a_break() {
     let options: Options = serde_json::from_str(r#"{"link":"hello","unidirectional":true}"#).unwrap();
-    let mut air = Air::chain(5, &options);
+    let mut air = chain(5, &options);
     for i in 0..120 {
         if i == 80 {
             air.cut(3, 4);
         }
-        air.data(1, ip(5), 1);
-        air.run_until(at(100 * (i + 1)));
+        data(&mut air, 1, ip(5), 1);
+        air.run(ms(100 * (i + 1)));
     }
-    let messages: Vec<Vec<u8>> = air.stations.iter().flat_map(|s| s.sent.iter().map(|m| m.3.clone())).collect();
+    let messages: Vec<Vec<u8>> = (1..=5).flat_map(|n| sent(&air, n)).map(|(.., bytes)| bytes.0).collect();
     let Some(lines) = tshark("chain", &messages, &["frame.protocols", "aodv.type", "_ws.expert.message"]) else {
         return;
     };

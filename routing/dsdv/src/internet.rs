@@ -2,7 +2,7 @@
 
 use crate::entry::Entry;
 use crate::gateway::{behind, is_outside, station_before, Chosen, INTERNET};
-use crate::machine::Dsdv;
+use crate::machine::{Dsdv, HELD_SENT};
 use manet_engine::Instant;
 use manet_routing::status::RouteStatus;
 use manet_routing::{Device, Output, Route};
@@ -23,7 +23,7 @@ impl Dsdv {
 
     /// The gateway of which `destination` is the wired network.
     pub(crate) fn gateway_of(&self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
-        station_before(&self.node, destination).filter(|station| self.is_station(*station))
+        station_before(&self.node, destination).filter(|station| self.node.is_station(*station))
     }
 
     pub(crate) fn is_outside(&self, address: Ipv4Addr) -> bool {
@@ -46,17 +46,19 @@ impl Dsdv {
         if before.map(|c| c.gateway) != self.chosen.map(|c| c.gateway) {
             let lost = before.map(|c| Output::note("gateway", c.gateway, 0));
             let found = self.chosen.map(|c| Output::note("gateway", c.gateway, 1));
-            self.out.extend(lost.into_iter().chain(found));
+            self.base.out.extend(lost.into_iter().chain(found));
         }
         match nearest {
             Some((Chosen { via, .. }, hops)) => {
                 if before.map(|c| c.via) != Some(via) {
                     let route = Route { destination: INTERNET, prefix: 0, via, hops, device: Device::Radio, mtu: None };
-                    self.out.push_back(Output::SetRoute(route));
+                    self.base.out.push_back(Output::SetRoute(route));
                 }
-                self.release(INTERNET);
+                self.base.release(INTERNET, HELD_SENT);
             }
-            None if before.is_some() => self.out.push_back(Output::ClearRoute { destination: INTERNET, prefix: 0 }),
+            None if before.is_some() => {
+                self.base.out.push_back(Output::ClearRoute { destination: INTERNET, prefix: 0 })
+            }
             None => {}
         }
     }

@@ -12,17 +12,18 @@ use crate::sequence::Sequence;
 use crate::table::{Settling, Table};
 use crate::wire;
 use manet_engine::random::Purpose;
-use manet_engine::timers::{TimerName, Timers};
+use manet_engine::timers::Timers;
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status};
-use std::collections::{BTreeMap, VecDeque};
+use manet_routing::{Base, Carrier, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
 use std::net::Ipv4Addr;
 
+/// Counter of packets that waited and are sent.
+pub(crate) const HELD_SENT: &str = "held-sent";
 /// The first full update is sent within this time, so that nodes started together do not stay synchronised (ns-2.35).
 const STARTUP_JITTER: Duration = Duration::from_secs(2);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// A neighbour was silent for too long.
     Silence,
@@ -36,25 +37,15 @@ pub(crate) enum Timer {
     Held,
 }
 
-impl TimerName for Timer {
-    const ALL: &'static [Self] = &[Timer::Silence, Timer::Full, Timer::Trigger, Timer::Send, Timer::Held];
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
 /// A DSDV node as a machine.
 pub struct Dsdv {
     pub(crate) node: Node,
     pub(crate) options: Options,
     pub(crate) rng: Stream,
-    pub(crate) timers: Timers<Timer, 5>,
+    pub(crate) timers: Timers<Timer>,
     pub(crate) table: Table,
     pub(crate) neighbours: Neighbours,
-    pub(crate) held: Held,
-    pub(crate) notices: Notices,
-    /// Next hops that we set in the kernel's table.
-    pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    pub(crate) base: Base,
     /// The gateway of our default route.
     pub(crate) chosen: Option<Chosen>,
     /// Our own sequence number.
@@ -65,8 +56,6 @@ pub struct Dsdv {
     /// Whether an unconfirmed neighbour was heard and is to be informed (`bidirectional_check`).
     pub(crate) greeting_wanted: bool,
     pub(crate) stopped: bool,
-    pub(crate) counters: Counters,
-    pub(crate) out: VecDeque<Output>,
 }
 
 impl Protocol for Dsdv {
@@ -91,29 +80,28 @@ impl Protocol for Dsdv {
             timers: Timers::default(),
             table: Table::new(settling),
             neighbours: Neighbours::new(options.silence()),
-            held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
-            notices: Notices::new(&node, options.held_packets.min(options.held_per_destination)),
-            kernel: BTreeMap::new(),
+            base: Base::new(
+                Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
+                Notices::new(&node, options.held_packets.min(options.held_per_destination)),
+            ),
             chosen: None,
             sequence: Sequence(0),
             last_update_at: None,
             full_wanted: false,
             greeting_wanted: false,
             stopped: false,
-            counters: Counters::default(),
-            out: VecDeque::new(),
             node,
             options,
         };
         // a restarted node sends its update before it receives its old routes from neighbours that still use them
         let within = if dsdv.node.restarted { Duration::ZERO } else { STARTUP_JITTER };
-        let start = Instant::ZERO + dsdv.up_to(within);
+        let start = Instant::ZERO + dsdv.rng.between(Duration::ZERO, within);
         dsdv.timers.set(Timer::Full, start);
         Ok(dsdv)
     }
 
     fn held(&mut self) -> Option<&mut Held> {
-        Some(&mut self.held)
+        Some(&mut self.base.held)
     }
 
     fn status(&self, now: Instant) -> Status {
@@ -133,8 +121,8 @@ impl Protocol for Dsdv {
                 .chain(stations.map(|(d, e)| self.route_status(now, d, e)))
                 .collect(),
             neighbours: self.neighbour_status(now),
-            held: self.held.len(),
-            counters: self.counters.clone(),
+            held: self.base.held.len(),
+            counters: self.base.counters.clone(),
             details,
         }
     }
@@ -155,7 +143,7 @@ impl Machine for Dsdv {
             Input::Purged { packets, .. } => packets.into_iter().for_each(|bytes| self.returned(now, bytes)),
             Input::Used { .. } => {}
             Input::Stop => self.stop(),
-            _ => self.counters.count("unexpected-input"),
+            _ => self.base.counters.count("unexpected-input"),
         }
         self.rearm(now);
     }
@@ -167,14 +155,14 @@ impl Machine for Dsdv {
                 Timer::Full => self.full_due(now),
                 Timer::Trigger => self.send_soon(now),
                 Timer::Send => self.send(now),
-                Timer::Held => self.expire_held(now),
+                Timer::Held => self.base.expire_held(now),
             }
             self.rearm(now);
         }
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.out.pop_front()
+        self.base.out.pop_front()
     }
 
     fn next_timeout(&self) -> Option<Instant> {
@@ -189,33 +177,28 @@ impl Dsdv {
             return;
         }
         self.timers.arm(Timer::Silence, self.neighbours.next_timeout());
-        self.timers.arm(Timer::Held, self.held.next_timeout());
+        self.timers.arm(Timer::Held, self.base.held.next_timeout());
         let trigger = if self.greeting_wanted { Some(now) } else { self.table.next_trigger() };
         let sending = self.timers.get(Timer::Send).is_some();
         self.timers.arm(Timer::Trigger, trigger.filter(|_| !sending).map(|at| at.max(self.next_update_at(now))));
     }
 
-    /// A random duration, uniform from 0 to `max`.
-    pub(crate) fn up_to(&mut self, max: Duration) -> Duration {
-        Duration::from_secs_f64(max.as_secs_f64() * self.rng.unit())
-    }
-
     fn silence(&mut self, now: Instant) {
         for neighbour in self.neighbours.expire(now) {
-            self.counters.count("link-silent");
+            self.base.counters.count("link-silent");
             self.lose_link(now, neighbour, 2);
         }
     }
 
     fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: manet_routing::Bytes) {
         if !self.node.feedback || self.options.link == Link::Hello {
-            self.counters.count("feedback-ignored");
+            self.base.counters.count("feedback-ignored");
             return;
         }
-        self.counters.count("link-failed");
+        self.base.counters.count("link-failed");
         let known = self.neighbours.forget(neighbour);
         if self.lose_link(now, neighbour, 1) || known {
-            self.out.push_back(Output::Purge { neighbour });
+            self.base.out.push_back(Output::Purge { neighbour });
         }
         if !bytes.is_empty() {
             self.returned(now, bytes);
@@ -226,7 +209,7 @@ impl Dsdv {
     fn lose_link(&mut self, now: Instant, neighbour: Ipv4Addr, cause: u64) -> bool {
         let lost = self.lose_routes(now, neighbour);
         if lost {
-            self.out.push_back(Output::note("link-broken", neighbour, cause));
+            self.base.out.push_back(Output::note("link-broken", neighbour, cause));
         }
         lost
     }
@@ -247,44 +230,19 @@ impl Dsdv {
         let usable = self.table.get(destination).filter(|e| e.is_usable());
         match usable.map(|e| (e.via, e.hops)) {
             Some((via, hops)) => {
-                if self.kernel.insert(destination, via) != Some(via) {
-                    self.out.push_back(Output::SetRoute(Route::host(destination, via, hops)));
-                }
-                self.release(destination);
+                self.base.set_route(destination, via, hops);
+                self.base.release(destination, HELD_SENT);
             }
-            None => {
-                if self.kernel.remove(&destination).is_some() {
-                    self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
-                }
-            }
-        }
-    }
-
-    /// Sends the packets that waited for `destination`.
-    pub(crate) fn release(&mut self, destination: Ipv4Addr) {
-        if self.held.is_empty() {
-            return;
-        }
-        for bytes in self.held.take(destination) {
-            self.counters.count("held-sent");
-            let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
-            self.out.push_back(Output::Send { bytes });
-            self.out.extend(notice);
+            None => self.base.clear_route(destination),
         }
     }
 
     pub(crate) fn route_status(&self, now: Instant, destination: Ipv4Addr, entry: &Entry) -> RouteStatus {
         let neighbour = self.neighbours.get(entry.via).filter(|_| entry.is_usable());
         RouteStatus {
-            destination,
-            prefix: 32,
-            via: entry.via,
-            hops: u32::from(entry.hops),
-            state: entry.state(now),
             sequence: Some(entry.sequence.0),
             expires_s: neighbour.map(|n| self.neighbours.expires_at(n).since(now).as_secs_f64()),
-            precursors: Vec::new(),
-            path: Vec::new(),
+            ..RouteStatus::host(destination, entry.via, u32::from(entry.hops), entry.state(now))
         }
     }
 

@@ -70,8 +70,7 @@ impl Options {
 impl Options {
     /// Fails with the first option out of its limits, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
-        keys::check(Self::KEYS, self)
-            .map_err(|e| OptionError(format!("{}: {}; choose {}", e.key, e.value, e.limits.wanted())))
+        Ok(keys::check(Self::KEYS, self)?)
     }
 
     /// Silence after which a neighbour is lost.

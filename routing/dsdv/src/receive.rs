@@ -12,15 +12,17 @@ use std::net::Ipv4Addr;
 impl Dsdv {
     pub(crate) fn receive(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
         if from == self.node.address {
-            return self.counters.count("own-address");
+            return self.base.counters.count("own-address");
         }
-        if !self.is_station(from) {
-            return self.counters.count("foreign-source");
+        if !self.node.is_station(from) {
+            return self.base.counters.count("foreign-source");
         }
-        let Ok(adverts) = wire::parse(bytes) else { return self.counters.count("malformed") };
-        let Some(neighbour) = self.neighbours.heard(now, from) else { return self.counters.count("neighbours-full") };
-        self.counters.count("updates-heard");
-        self.counters.add("entries-heard", adverts.len() as u64);
+        let Ok(adverts) = wire::parse(bytes) else { return self.base.counters.count("malformed") };
+        let Some(neighbour) = self.neighbours.heard(now, from) else {
+            return self.base.counters.count("neighbours-full");
+        };
+        self.base.counters.count("updates-heard");
+        self.base.counters.add("entries-heard", adverts.len() as u64);
         let own = adverts.iter().find(|a| a.destination == from).map(|a| a.sequence);
         let before = neighbour.sequence;
         neighbour.sequence = own.or(before);
@@ -43,7 +45,7 @@ impl Dsdv {
             }
         }
         if !confirmed {
-            self.counters.count("unconfirmed");
+            self.base.counters.count("unconfirmed");
             self.greeting_wanted = true;
         } else if own.is_some_and(Sequence::is_broken) {
             self.neighbours.forget(from);
@@ -54,11 +56,11 @@ impl Dsdv {
     fn receive_sender_entry(&mut self, now: Instant, from: Ipv4Addr, before: Option<Sequence>, own: Sequence) {
         if own.is_broken() {
             // a farewell: only the sender itself advertises its own address with an odd number
-            self.counters.count("farewells");
+            self.base.counters.count("farewells");
             self.lose_routes(now, from);
         } else if before.is_some_and(|n| n.newer_than(own)) {
             // it restarted and knows no routes: a packet sent over it may loop
-            self.counters.count("neighbour-restarted");
+            self.base.counters.count("neighbour-restarted");
             self.lose_routes(now, from);
         }
         if self.table.get(from).is_some_and(|e| e.sequence.newer_than(own)) {
@@ -79,7 +81,7 @@ impl Dsdv {
             self.sequence = sequence;
         }
         if sequence.is_broken() || newer {
-            self.counters.count(if sequence.is_broken() { "declared-lost" } else { "own-number-learnt" });
+            self.base.counters.count(if sequence.is_broken() { "declared-lost" } else { "own-number-learnt" });
             let at = self.next_update_at(now).max(now);
             let planned = self.timers.get(Timer::Full).unwrap_or(at);
             self.timers.set(Timer::Full, at.min(planned));
@@ -88,8 +90,8 @@ impl Dsdv {
 
     fn receive_entry(&mut self, now: Instant, from: Ipv4Addr, advert: &Advert) {
         let Advert { destination, hops, sequence } = *advert;
-        if !self.is_station(destination) && self.gateway_of(destination).is_none_or(|g| g == self.node.address) {
-            return self.counters.count("bad-destination");
+        if !self.node.is_station(destination) && self.gateway_of(destination).is_none_or(|g| g == self.node.address) {
+            return self.base.counters.count("bad-destination");
         }
         let hops = match u8::try_from(hops) {
             _ if sequence.is_broken() => INFINITE,
@@ -98,12 +100,12 @@ impl Dsdv {
             {
                 hops
             }
-            _ => return self.counters.count("bad-hops"),
+            _ => return self.base.counters.count("bad-hops"),
         };
         match self.table.receive(now, from, destination, hops, sequence) {
             Received::Accepted => self.follow(destination),
-            Received::Refused(why) => self.counters.count(why),
-            Received::Outdated => self.counters.count("educated"),
+            Received::Refused(why) => self.base.counters.count(why),
+            Received::Outdated => self.base.counters.count("educated"),
         }
     }
 }

@@ -5,23 +5,12 @@ use crate::machine::{Dsdv, Timer};
 use crate::wire::{self, Advert};
 use manet_engine::{Duration, Instant};
 use manet_routing::{Output, BROADCAST};
-use std::net::Ipv4Addr;
 
 /// An incremental update of no more entries than this never becomes a full one (ns-2.35).
 const FEW: usize = 3;
 const NEIGHBOURS_ONLY: u8 = 1;
 
 impl Dsdv {
-    /// Whether one station of the ad hoc network can have this address.
-    pub(crate) fn is_station(&self, address: Ipv4Addr) -> bool {
-        let bits = u32::from(self.node.network.1);
-        let host_bits = u32::MAX.checked_shr(bits).unwrap_or(0);
-        let host = u32::from(address) & host_bits;
-        let names_the_network = bits < 31 && (host == 0 || host == host_bits);
-        let single = !(address.is_unspecified() || address.is_broadcast() || address.is_multicast());
-        self.node.in_network(address) && single && !names_the_network
-    }
-
     /// The earliest time of the next update: `trigger_interval` after the last one.
     pub(crate) fn next_update_at(&self, now: Instant) -> Instant {
         self.last_update_at.map_or(now, |at| at + self.options.trigger_interval)
@@ -36,13 +25,13 @@ impl Dsdv {
     fn plan_full(&mut self, now: Instant) {
         let period = self.options.period.as_secs_f64();
         let min = Duration::from_secs_f64(period * (1.0 - self.options.jitter));
-        let more = self.up_to(Duration::from_secs_f64(period * self.options.jitter));
+        let more = self.rng.between(Duration::ZERO, Duration::from_secs_f64(period * self.options.jitter));
         self.timers.set(Timer::Full, now + min + more);
     }
 
     pub(crate) fn send_soon(&mut self, now: Instant) {
         if self.timers.get(Timer::Send).is_none() {
-            let wait = self.up_to(self.options.broadcast_jitter);
+            let wait = self.rng.between(Duration::ZERO, self.options.broadcast_jitter);
             self.timers.set(Timer::Send, now + wait);
         }
     }
@@ -65,7 +54,7 @@ impl Dsdv {
         if self.options.bidirectional_check {
             self.add_heard(&mut adverts);
         }
-        self.counters.count(if full { "full-sent" } else { "incremental-sent" });
+        self.base.counters.count(if full { "full-sent" } else { "incremental-sent" });
         self.broadcast(&adverts);
         self.last_update_at = Some(now);
         (self.full_wanted, self.greeting_wanted) = (false, false);
@@ -85,9 +74,9 @@ impl Dsdv {
         let parts = adverts.chunks(room).chain(adverts.is_empty().then_some(adverts));
         for part in parts {
             let bytes = wire::emit(&[&own, part].concat()).into();
-            self.counters.count("datagrams-sent");
-            self.counters.add("entries-sent", (part.len() + own.len()) as u64);
-            self.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
+            self.base.counters.count("datagrams-sent");
+            self.base.counters.add("entries-sent", (part.len() + own.len()) as u64);
+            self.base.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
         }
     }
 
@@ -109,7 +98,7 @@ impl Dsdv {
         self.sequence = self.sequence.broken();
         let farewell = Advert { destination: self.node.address, hops: u32::from(INFINITE), sequence: self.sequence };
         let bytes = wire::emit(&[farewell]).into();
-        self.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
+        self.base.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
         for timer in [Timer::Silence, Timer::Full, Timer::Trigger, Timer::Send, Timer::Held] {
             self.timers.stop(timer);
         }

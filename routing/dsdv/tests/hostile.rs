@@ -2,13 +2,14 @@
 
 mod air;
 
-use air::{at, ip, node, packet};
+use air::{ip, node};
 use manet_dsdv::neighbours::MAX_NEIGHBOURS;
 use manet_dsdv::sequence::Sequence;
 use manet_dsdv::table::MAX_DESTINATIONS;
 use manet_dsdv::wire::{self, Advert};
 use manet_dsdv::{Dsdv, Options};
 use manet_engine::{Duration, Instant, Timeline};
+use manet_routing::trial::{at, packet, One};
 use manet_routing::{Bytes, Input, Output, Protocol, Status, BROADCAST};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -153,17 +154,8 @@ proptest! {
     #[test]
     fn the_kernel_has_the_usable_routes_of_the_table(steps in proptest::collection::vec((step(), 0u64..4000), 1..60), check: bool) {
         let options = Options { bidirectional_check: check, ..Options::with_feedback() };
-        let mut line = Timeline::new(Dsdv::new(node(0, 1), options).unwrap());
-        let mut kernel = manet_routing::Routes::default();
-        let mut put = |_: Instant, o: Output| match o {
-            Output::SetRoute(route) => kernel.set(route),
-            Output::ClearRoute { destination, prefix } => {
-                kernel.clear(destination, prefix).expect("only a route that is there is cleared");
-            }
-            _ => {}
-        };
+        let mut one = One::<Dsdv>::new(node(0, 1), options);
         for (step, pause_ms) in steps {
-            let now = line.now() + Duration::from_millis(pause_ms);
             let address = |i: u8| ip(usize::from(i));
             let input = match step {
                 Step::Hear(from, entries) => {
@@ -180,12 +172,12 @@ proptest! {
                 Step::Packet(s, d) => Input::Packet { bytes: packet(address(s), address(d)) },
                 Step::Purged(bytes) => Input::Purged { neighbour: ip(1), packets: vec![bytes.into()] },
             };
-            line.input(now, input, &mut put);
+            one.after(Duration::from_millis(pause_ms), input);
         }
-        let s = line.machine().status(line.now());
+        let s = one.status();
         let usable: Vec<(Ipv4Addr, Ipv4Addr)> =
             s.routes.iter().filter(|r| r.state != "broken").map(|r| (r.destination, r.via)).collect();
-        let installed: Vec<(Ipv4Addr, Ipv4Addr)> = kernel.iter().map(|r| (r.destination, r.via)).collect();
+        let installed: Vec<(Ipv4Addr, Ipv4Addr)> = one.routes.iter().map(|r| (r.destination, r.via)).collect();
         prop_assert_eq!(usable, installed);
         prop_assert!(!s.routes.iter().any(|r| r.destination == ip(0)), "no route to ourselves");
         prop_assert!(s.held <= 64);

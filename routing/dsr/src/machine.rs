@@ -18,10 +18,10 @@ use crate::overheard_filter;
 use crate::reported::Reported;
 use crate::salvaged::Salvaged;
 use crate::wire::RouteError;
+use manet_engine::packet_filter::Step;
 use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
 use manet_routing::arp::{Resolution, Resolver};
-use manet_routing::packet::filter::Step;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
 use std::collections::{BTreeMap, VecDeque};
@@ -275,17 +275,9 @@ impl Dsr {
 
     fn route_status(&self, now: Instant, destination: Ipv4Addr) -> Option<RouteStatus> {
         let route = self.cache.peek(now, destination)?;
-        Some(RouteStatus {
-            destination,
-            prefix: 32,
-            via: route.hops[0],
-            hops: route.hops.len() as u32,
-            state: if route.external { "internet" } else { "cached" },
-            sequence: None,
-            expires_s: None,
-            precursors: Vec::new(),
-            path: route.hops,
-        })
+        let state = if route.external { "internet" } else { "cached" };
+        let host = RouteStatus::host(destination, route.hops[0], route.hops.len() as u32, state);
+        Some(RouteStatus { path: route.hops, ..host })
     }
 }
 

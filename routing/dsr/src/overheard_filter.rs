@@ -7,10 +7,10 @@
 
 use crate::wire::header::NO_NEXT;
 use crate::wire::source_route;
-use manet_routing::packet::filter::Step::{
+use manet_engine::packet_filter::Step::{
     self, AnyBit, AtLeast, Equal, IntoIndex, LoadByte, LoadHalf, LoadWord, MinusIndex,
 };
-use manet_routing::packet::filter::To;
+use manet_engine::packet_filter::To;
 use manet_routing::packet::ipv4::protocol;
 use manet_routing::Mac;
 use std::net::Ipv4Addr;

@@ -8,17 +8,18 @@ use manet_engine::{Instant, Machine};
 use manet_routing::arp::Resolution;
 use manet_routing::packet::arp::{Message, Operation};
 use manet_routing::packet::ipv4;
+use manet_routing::trial::{ip, mac, ms, node, udp};
 use manet_routing::{Bytes, Input, Output, Protocol, BROADCAST};
-use net::{at, ip, mac, node, udp, Net};
+use net::{chain, frames, path, send};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-fn route(salvage: u8, segments_left: u8, hops: &[u64]) -> Opt {
+fn route(salvage: u8, segments_left: u8, hops: &[usize]) -> Opt {
     let addresses = hops.iter().map(|n| ip(*n)).collect();
     Opt::SourceRoute(SourceRoute { first_external: false, last_external: false, salvage, segments_left, addresses })
 }
 
-fn data(from: u64, to: u64, option: Opt) -> Bytes {
+fn data(from: usize, to: usize, option: Opt) -> Bytes {
     let mut packet = Datagram::parse(&udp(ip(from), ip(to), 1, b"x")).unwrap();
     packet.options.push(option);
     packet.to_bytes()
@@ -26,13 +27,13 @@ fn data(from: u64, to: u64, option: Opt) -> Bytes {
 
 /// Asserts that node 3 counts this packet of its neighbour 2 as `reason`, and neither sends nor delivers anything.
 fn counted(bytes: Bytes, reason: &str) {
-    let mut net = Net::chain(4, &Options::default());
-    net.handle(2, Input::Packet { bytes: udp(ip(2), ip(4), 9, b"x") });
-    net.run(at(1000));
-    let before = net.seen.len();
-    net.handle(3, Input::Frame { from: mac(2), to: mac(3), bytes });
-    assert_eq!(net.counter(3, reason), 1, "{reason}: {:?}", net.nodes[2].status(net.now).counters);
-    let after: Vec<_> = net.seen[before..].iter().map(|s| &s.output).collect();
+    let mut net = chain(4, &Options::default());
+    net.input(2, Input::Packet { bytes: udp(ip(2), ip(4), 9, b"x") });
+    net.run(ms(1000));
+    let before = net.log.len();
+    net.input(3, Input::Frame { from: mac(2), to: mac(3), bytes });
+    assert_eq!(net.counter(3, reason), 1, "{reason}: {:?}", net.status(3).counters);
+    let after: Vec<_> = net.log[before..].iter().map(|(.., output)| output).collect();
     assert!(after.iter().all(|o| matches!(o, Output::Note(_))), "{reason}: {after:?}");
 }
 
@@ -88,7 +89,7 @@ fn a_packet_is_dropped_when_its_ttl_expires() {
 
 #[test]
 fn inconsistent_requests_are_dropped() {
-    let request = |source: u64, target: u64, by: &[u64]| {
+    let request = |source: usize, target: usize, by: &[usize]| {
         let addresses = by.iter().map(|n| ip(*n)).collect();
         let request = Request { identification: 77, target: ip(target), addresses };
         Datagram::control(ip(source), BROADCAST, 1, vec![Opt::Request(request)]).to_bytes()
@@ -102,13 +103,13 @@ fn inconsistent_requests_are_dropped() {
 
 #[test]
 fn a_forged_reply_cannot_name_a_neighbour_that_was_never_heard() {
-    let mut net = Net::chain(3, &Options::default());
-    net.send(2, 3, 1);
-    net.run(at(100));
+    let mut net = chain(3, &Options::default());
+    send(&mut net, 2, 3, 1);
+    net.run(ms(100));
     let reply = Reply { last_external: false, addresses: vec![ip(99), ip(50)] };
     let bytes = Datagram::control(ip(3), ip(2), 1, vec![Opt::Reply(reply)]).to_bytes();
-    net.handle(2, Input::Frame { from: mac(3), to: mac(2), bytes });
-    assert_eq!((net.path(2, 50), net.counter(2, "reply-elsewhere")), (None, 1));
+    net.input(2, Input::Frame { from: mac(3), to: mac(2), bytes });
+    assert_eq!((path(&net, 2, 50), net.counter(2, "reply-elsewhere")), (None, 1));
 }
 
 #[test]
@@ -116,18 +117,18 @@ fn unknown_options_are_treated_by_their_types() {
     // section 8.1.6, at node 3 on the path from 1 to 4: ignore, remove, mark, drop; with bit 0x80 the source gets an error
     let unknown = |kind: u8| Opt::Unknown(Unknown { kind, data: vec![1, 2] });
     let passed_on = |kind: u8| {
-        let mut net = Net::chain(4, &Options::default());
-        net.send(1, 4, 1);
-        net.run(at(1000));
+        let mut net = chain(4, &Options::default());
+        send(&mut net, 1, 4, 1);
+        net.run(ms(1000));
         let mut packet = Datagram::parse(&data(1, 4, route(0, 1, &[2, 3]))).unwrap();
         packet.options.push(unknown(kind));
-        net.handle(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
-        let sent = net.frames(3).into_iter().rev().find(|(_, p)| p.destination() == ip(4) && p.salvage() == 0);
+        net.input(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
+        let sent = frames(&net, 3).into_iter().rev().find(|(_, p)| p.destination() == ip(4) && p.salvage() == 0);
         let kinds = sent.filter(|_| net.counter(3, "unknown-option") == 0).map(|(_, p)| {
             let unknown = |o: &Opt| if let Opt::Unknown(u) = o { Some((u.kind, u.data.clone())) } else { None };
             p.options.iter().filter_map(unknown).collect::<Vec<_>>()
         });
-        let reported = net.frames(3).iter().any(|(_, p)| {
+        let reported = frames(&net, 3).iter().any(|(_, p)| {
             p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::OptionNotSupported(kind)))
         });
         (kinds, reported)
@@ -188,8 +189,8 @@ fn a_stack_that_sends_to_all_addresses_leaves_all_tables_bounded() {
 }
 
 fn opt() -> impl Strategy<Value = Opt> {
-    let hops = || proptest::collection::vec((1..9u64).prop_map(ip), 0..6);
-    let one = || (1..9u64).prop_map(ip);
+    let hops = || proptest::collection::vec((1..9usize).prop_map(ip), 0..6);
+    let one = || (1..9usize).prop_map(ip);
     prop_oneof![
         (any::<u16>(), one(), hops()).prop_map(|(identification, target, addresses)| Opt::Request(Request {
             identification,
@@ -224,7 +225,7 @@ fn opt() -> impl Strategy<Value = Opt> {
 }
 
 fn packet() -> impl Strategy<Value = Bytes> {
-    let parts = (1..9u64, 1..9u64, proptest::collection::vec(opt(), 0..4), any::<u8>(), any::<bool>());
+    let parts = (1..9usize, 1..9usize, proptest::collection::vec(opt(), 0..4), any::<u8>(), any::<bool>());
     parts.prop_map(|(from, to, options, ttl, control)| {
         let mut packet = if control {
             Datagram::control(ip(from), ip(to), 1, options)
@@ -243,13 +244,13 @@ proptest! {
     /// frame that does not parse, no deadline left behind.
     #[test]
     fn no_input_of_a_neighbour_breaks_a_node(
-        packets in proptest::collection::vec((packet(), 2..9u64, 0..6u8), 1..60), by_acks in any::<bool>(), arp in 0..3u8
+        packets in proptest::collection::vec((packet(), 2..9usize, 0..6u8), 1..60), by_acks in any::<bool>(), arp in 0..3u8
     ) {
         let link = if by_acks { manet_dsr::options::Link::Ack } else { manet_dsr::options::Link::Feedback };
         let arp = [Resolution::None, Resolution::Cmu, Resolution::Silent][usize::from(arp)];
         let mut machine = Dsr::new(node(1), Options { link, arp, ..Options::default() }).unwrap();
         for (i, (bytes, neighbour, how)) in packets.into_iter().enumerate() {
-            let now = at(i as u64 * 7);
+            let now = ms(i as u64 * 7);
             machine.handle_timeout(now);
             prop_assert!(machine.next_timeout().is_none_or(|t| t > now));
             let (from, to) = (mac(neighbour), mac(1));
@@ -302,9 +303,9 @@ proptest! {
 }
 
 /// A request of a neighbour for node 1 or another.
-fn arp_request(neighbour: u64, target: u8) -> Message {
+fn arp_request(neighbour: usize, target: u8) -> Message {
     let (operation, sender_mac, target_mac) = (Operation::Request, mac(neighbour), [0; 6]);
-    Message { operation, sender_mac, sender: ip(neighbour), target_mac, target: ip(u64::from(target % 3)) }
+    Message { operation, sender_mac, sender: ip(neighbour), target_mac, target: ip(usize::from(target % 3)) }
 }
 
 fn paths(machine: &Dsr, now: Instant) -> Vec<(Vec<Ipv4Addr>, bool)> {

@@ -5,30 +5,31 @@ use manet_dsr::options::Link;
 use manet_dsr::Options;
 use manet_engine::random::Purpose;
 use manet_engine::Stream;
-use manet_routing::Output;
-use net::{at, Net};
+use manet_routing::trial::ms;
+use net::{delivered, frames, send, Net};
 use std::collections::BTreeSet;
 
-const NODES: u64 = 12;
+const NODES: usize = 12;
 
 /// 60 s; each second some links change and a random node sends to another.
 fn shaken(seed: u64, options: &Options) -> Net {
     let mut rng = Stream::new(seed, 0, Purpose::Mobility);
-    let mut net = Net::new(NODES, options);
-    let mut links: BTreeSet<(u64, u64)> = BTreeSet::new();
+    let mut net = net::net(NODES, options);
+    let mut links: BTreeSet<(usize, usize)> = BTreeSet::new();
     for step in 0..600u64 {
-        let (a, b) = (1 + rng.below(NODES), 1 + rng.below(NODES));
+        let mut random = |n: usize| 1 + rng.below(n as u64) as usize;
+        let (a, b) = (random(NODES), random(NODES));
         let pair = (a.min(b), a.max(b));
         if a != b && links.len() > 30 && links.remove(&pair) {
             net.cut(a, b);
         } else if a != b && links.len() < 40 && links.insert(pair) {
             net.link(a, b);
         }
-        let (from, to) = (1 + rng.below(3), 10 + rng.below(3));
-        net.send(from, to, step as u16);
-        net.run(at((step + 1) * 100));
+        let (from, to) = (random(3), 9 + random(3));
+        send(&mut net, from, to, step as u16);
+        net.run(ms((step + 1) * 100));
     }
-    net.run(at(120_000));
+    net.run(ms(120_000));
     net
 }
 
@@ -38,13 +39,14 @@ fn no_source_route_visits_a_node_twice_and_all_packets_arrive_or_are_dropped() {
         for link in [Link::Feedback, Link::Ack] {
             let net = shaken(seed, &Options { link, ..Options::default() });
             for node in 1..=NODES {
-                for (_, packet) in net.frames(node) {
+                for (_, packet) in frames(&net, node) {
                     let Some(walk) = packet.walk() else { continue };
                     let nodes: BTreeSet<_> = walk.nodes.iter().collect();
                     assert_eq!(nodes.len(), walk.nodes.len(), "seed {seed}, node {node}: {packet}");
                 }
             }
-            let delivered: BTreeSet<u16> = (1..=NODES).flat_map(|n| net.delivered(n)).filter(|id| *id < 600).collect();
+            let delivered: BTreeSet<u16> =
+                (1..=NODES).flat_map(|n| delivered(&net, n)).filter(|id| *id < 600).collect();
             let share = delivered.len() as f64 / 600.0;
             assert!(share > 0.97, "seed {seed}, {link:?}: {share} delivered");
             assert_eq!(net.total("route-loop") + net.total("bad-route") + net.total("not-our-turn"), 0);
@@ -54,9 +56,6 @@ fn no_source_route_visits_a_node_twice_and_all_packets_arrive_or_are_dropped() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let outputs = || -> Vec<(u64, u64, Output)> {
-        let net = shaken(7, &Options::default());
-        net.seen.into_iter().map(|s| (s.at.as_nanos(), s.node, s.output)).collect()
-    };
+    let outputs = || shaken(7, &Options::default()).log;
     assert!(outputs() == outputs());
 }

@@ -7,15 +7,16 @@ use manet_dsr::options::Link;
 use manet_dsr::wire::{AckRequest, Opt, Reply, SourceRoute};
 use manet_dsr::{Dsr, Options};
 use manet_engine::Machine;
+use manet_routing::trial::{ip, is_dull, mac, ms, node, udp};
 use manet_routing::{Bytes, Input, Protocol};
-use net::{at, ip, is_dull, mac, node, udp, Net};
+use net::{chain, delivered, send};
 use proptest::prelude::*;
 
 fn quiet() -> Options {
     Options { learn_from_data: false, ..Options::default() }
 }
 
-fn route(left: u8, hops: &[u64]) -> Opt {
+fn route(left: u8, hops: &[usize]) -> Opt {
     let addresses = hops.iter().map(|n| ip(*n)).collect();
     Opt::SourceRoute(SourceRoute {
         first_external: false,
@@ -38,7 +39,7 @@ fn acquainted(options: Options) -> Dsr {
     let mut machine = Dsr::new(node(4), options).unwrap();
     let request = manet_dsr::wire::Request { identification: 1, target: ip(9), addresses: Vec::new() };
     let bytes = Datagram::control(ip(3), ip(9), 1, vec![Opt::Request(request)]).to_bytes();
-    machine.handle(at(0), Input::Frame { from: mac(3), to: manet_routing::BROADCAST_MAC, bytes });
+    machine.handle(ms(0), Input::Frame { from: mac(3), to: manet_routing::BROADCAST_MAC, bytes });
     machine
 }
 
@@ -63,7 +64,7 @@ fn a_frame_of_an_unknown_neighbour_passes() {
     let bytes = data(vec![route(2, &[5, 7])]);
     let version = machine.overheard_version();
     assert!(!is_dull(&machine, mac(2), mac(5), &bytes));
-    machine.handle(at(1), Input::Overheard { from: mac(2), to: mac(5), bytes: bytes.clone() });
+    machine.handle(ms(1), Input::Overheard { from: mac(2), to: mac(5), bytes: bytes.clone() });
     assert_ne!(machine.overheard_version(), version);
     assert!(is_dull(&machine, mac(2), mac(5), &bytes));
 }
@@ -92,24 +93,24 @@ proptest! {
     /// Two networks that differ only in the filter send and deliver the same at the same instants, while links change.
     #[test]
     fn dropped_frames_have_no_effect(
-        links in proptest::collection::vec((1..9u64, 1..9u64), 8..24),
-        steps in proptest::collection::vec((1..9u64, 1..9u64, 0..4u8), 10..80),
+        links in proptest::collection::vec((1..9usize, 1..9usize), 8..24),
+        steps in proptest::collection::vec((1..9usize, 1..9usize, 0..4u8), 10..80),
     ) {
         let play = |filters: bool| {
-            let mut net = Net::new(8, &quiet());
+            let mut net = net::net(8, &quiet());
             net.filters = filters;
             links.iter().filter(|(a, b)| a != b).for_each(|(a, b)| net.link(*a, *b));
             for (i, (a, b, what)) in steps.iter().filter(|(a, b, _)| a != b).enumerate() {
                 match what {
                     0 => net.cut(*a, *b),
                     1 => net.link(*a, *b),
-                    _ => (0..3).for_each(|n| net.send(*a, *b, (10 * i + n) as u16)),
+                    _ => (0..3).for_each(|n| send(&mut net, *a, *b, (10 * i + n) as u16)),
                 }
-                net.run(at(40 * (i as u64 + 1)));
+                net.run(ms(40 * (i as u64 + 1)));
             }
-            net.run(at(10_000));
-            let said: Vec<String> = net.seen.iter().map(|seen| format!("{seen:?}")).collect();
-            let known: Vec<_> = net.nodes.iter().map(|n| known(n, net.now)).collect();
+            net.run(ms(10_000));
+            let said: Vec<String> = net.log.iter().map(|output| format!("{output:?}")).collect();
+            let known: Vec<_> = net.stations.values().map(|s| known(&s.machine, net.now)).collect();
             (said, format!("{known:?}"))
         };
         let (with, without) = (play(true), play(false));
@@ -121,15 +122,15 @@ proptest! {
 #[test]
 fn near_a_loaded_route_most_frames_are_dropped() {
     // 7 and 8 hear the middle of a chain of six
-    let mut net = Net::chain(8, &quiet());
+    let mut net = chain(8, &quiet());
     net.filters = true;
     net.cut(6, 7);
     net.cut(7, 8);
     [3, 4].iter().for_each(|n| net.link(*n, 7));
     (1..=200).for_each(|i| {
-        net.send(1, 6, i);
-        net.run(at(20 * u64::from(i)));
+        send(&mut net, 1, 6, i);
+        net.run(ms(20 * u64::from(i)));
     });
-    assert_eq!(net.delivered(6).len(), 200);
+    assert_eq!(delivered(&net, 6).len(), 200);
     assert!(net.filtered > 300, "{}", net.filtered);
 }

@@ -5,9 +5,10 @@ mod net;
 use manet_dsr::datagram::Datagram;
 use manet_dsr::wire::{Ack, AckRequest, Opt, Reply, Request, RouteError, SourceRoute, What};
 use manet_dsr::Options;
+use manet_routing::trial::{ip, ms, udp};
 use manet_routing::tshark::normalised;
 use manet_routing::{Bytes, Output, BROADCAST};
-use net::{at, ip, udp, Net};
+use net::{chain, send};
 use std::process::Command;
 
 /// A capture in the libpcap format (version 2.4, microseconds), link type 228: IPv4 without a link layer.
@@ -114,16 +115,16 @@ fn tshark_agrees_on_every_message() {
 
 #[test]
 fn tshark_finds_no_suspicious_frame_in_a_chain_with_a_break() {
-    let mut net = Net::chain(5, &Options::default());
-    net.send(1, 5, 1);
-    net.run(at(1000));
+    let mut net = chain(5, &Options::default());
+    send(&mut net, 1, 5, 1);
+    net.run(ms(1000));
     net.cut(3, 4);
-    net.send(1, 5, 2);
-    net.run(at(2000));
+    send(&mut net, 1, 5, 2);
+    net.run(ms(2000));
     let frames: Vec<Bytes> = net
-        .seen
+        .log
         .iter()
-        .filter_map(|s| if let Output::Frame { bytes, .. } = &s.output { Some(bytes.clone()) } else { None })
+        .filter_map(|(.., output)| if let Output::Frame { bytes, .. } = output { Some(bytes.clone()) } else { None })
         .collect();
     let fields = ["frame.protocols", "_ws.expert.message", "ip.checksum.status"];
     let Some(lines) = tshark("chain", &frames, &fields) else { return };

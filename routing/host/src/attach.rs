@@ -1,6 +1,6 @@
-//! Attaches programs of [`manet_routing::packet::filter`] to sockets.
+//! Attaches programs of [`manet_engine::packet_filter`] to sockets.
 
-use manet_routing::packet::filter::{compile, Instruction, Step};
+use manet_engine::packet_filter::{compile, Instruction, Step};
 use nix::errno::Errno;
 use nix::libc;
 use std::os::fd::{AsFd, AsRawFd};

@@ -9,8 +9,8 @@ use crate::error::{HostError, Result};
 use crate::frames;
 use crate::kernel::Kernel;
 use crate::nl80211::Nl80211;
+use manet_engine::packet_filter::{compile, Instruction, Step};
 use manet_engine::real_time::Watcher;
-use manet_routing::packet::filter::{compile, Instruction, Step};
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Carrier, Counters, Input, Mac, Node};
 use nix::errno::Errno;
@@ -268,9 +268,7 @@ fn filter_message(filter: &[Step]) -> Vec<u8> {
     let program = if filter.is_empty() { Vec::new() } else { compile(filter, 1) };
     let mut message = vec![1, 3, 0, 0];
     message.extend((8 * program.len() as u32).to_le_bytes());
-    for Instruction { code, jt, jf, k } in program {
-        message.extend([&code.to_le_bytes()[..], &[jt, jf], &k.to_le_bytes()].concat());
-    }
+    message.extend(program.into_iter().flat_map(Instruction::to_bytes));
     message
 }
 
@@ -406,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_sent_in_the_bytes_of_the_golden_message() {
-        use manet_routing::packet::filter::To;
+        use manet_engine::packet_filter::To;
         let (golden, _) = golden().into_iter().find(|(_, says)| says["type"] == "filter").unwrap();
         let ipv4 = [Step::LoadHalf(12), Step::Equal(0x800, To::Accept, To::Drop)];
         assert_eq!(filter_message(&ipv4), golden);

@@ -16,8 +16,10 @@
 #![warn(missing_docs)]
 
 pub mod arp;
+pub mod base;
 pub mod bytes;
 pub mod counters;
+pub mod duplicates;
 pub mod held;
 pub mod message;
 pub mod notices;
@@ -26,10 +28,13 @@ pub mod protocol;
 pub mod routes;
 pub mod seconds;
 pub mod status;
+pub mod trial;
 pub mod tshark;
 
+pub use base::Base;
 pub use bytes::Bytes;
 pub use counters::Counters;
+pub use duplicates::Duplicates;
 pub use held::Held;
 pub use message::{Flow, Input, Note, Output};
 pub use notices::Notices;

@@ -1,8 +1,8 @@
 //! The interface of a routing protocol to its driver: the host or a simulation.
 
-use crate::packet::filter::Step;
 use crate::{Held, Input, Mac, Output, Status};
-use manet_engine::keys::Declared;
+use manet_engine::keys::{Declared, OutOfLimits};
+use manet_engine::packet_filter::Step;
 use manet_engine::{Instant, Machine};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::fmt;
@@ -64,6 +64,16 @@ impl Node {
         Self { number, address, network, mac, wires, mtu, seed: 1, feedback: true, restarted: false, notices: false }
     }
 
+    /// Whether one station of the ad hoc network can have this address.
+    pub fn is_station(&self, address: Ipv4Addr) -> bool {
+        let bits = u32::from(self.network.1);
+        let host_bits = u32::MAX.checked_shr(bits).unwrap_or(0);
+        let host = u32::from(address) & host_bits;
+        let names_the_network = bits < 31 && (host == 0 || host == host_bits);
+        let single = !(address.is_unspecified() || address.is_broadcast() || address.is_multicast());
+        self.in_network(address) && single && !names_the_network
+    }
+
     /// Whether `address` belongs to the ad hoc network.
     pub fn in_network(&self, address: Ipv4Addr) -> bool {
         crate::routes::network(address, self.network.1) == crate::routes::network(self.network.0, self.network.1)
@@ -80,6 +90,12 @@ impl fmt::Display for OptionError {
     }
 }
 impl std::error::Error for OptionError {}
+
+impl From<OutOfLimits> for OptionError {
+    fn from(e: OutOfLimits) -> Self {
+        Self(format!("{}: {}; choose {}", e.key, e.value, e.limits.wanted()))
+    }
+}
 
 impl From<String> for OptionError {
     fn from(line: String) -> Self {

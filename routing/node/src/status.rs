@@ -46,6 +46,14 @@ pub struct RouteStatus {
     pub path: Vec<Ipv4Addr>,
 }
 
+impl RouteStatus {
+    /// A route to a host, with the other fields empty.
+    pub fn host(destination: Ipv4Addr, via: Ipv4Addr, hops: u32, state: &'static str) -> Self {
+        let (precursors, path) = (Vec::new(), Vec::new());
+        Self { destination, prefix: 32, via, hops, state, sequence: None, expires_s: None, precursors, path }
+    }
+}
+
 /// An entry of the neighbour table.
 #[derive(Clone, Debug, Serialize)]
 pub struct NeighbourStatus {

@@ -5,7 +5,6 @@
 
 mod announce;
 mod associations;
-mod duplicates;
 mod hysteresis;
 mod links;
 mod machine;

@@ -5,7 +5,6 @@
 //! the next HELLO and TC (9.3 and 8.5 allow it), a failed one sends a HELLO at once.
 
 use crate::associations::{Aliases, Networks};
-use crate::duplicates::Duplicates;
 use crate::links::Links;
 use crate::mpr::{self, Selectors};
 use crate::neighbours::Neighbours;
@@ -14,13 +13,14 @@ use crate::outgoing::Outgoing;
 use crate::routes::{self, Table, View};
 use crate::topology::Topology;
 use manet_engine::random::Purpose;
-use manet_engine::timers::{TimerName, Timers};
+use manet_engine::timers::Timers;
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::packet::ipv4;
 use manet_routing::routes::network;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{
-    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Routes, Status, BROADCAST,
+    Bytes, Carrier, Counters, Duplicates, Held, Input, Node, Notices, OptionError, Output, Protocol, Routes, Status,
+    BROADCAST,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -41,10 +41,12 @@ const ROUTES_PER_PACE: usize = 512;
 const HELD_FOR: Duration = Duration::from_secs(6);
 /// Minimum buffer of a node that sends notices, in packets; the defaults of AODV and DSDV.
 const HELD_WITH_NOTICE: usize = 64;
+/// Maximum number of remembered messages; a real network of 200 nodes sends 1200 in the 30 s that they are kept.
+const MAX_DUPLICATES: usize = 16_384;
 /// Step of a restarted node's sequence numbers beyond those that its neighbours may remember.
 const RESTART_STEP: u16 = 0x4000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// An entry of the sets may have expired.
     Expire,
@@ -57,14 +59,6 @@ pub(crate) enum Timer {
     /// MPRs or routes may be calculated again.
     Pace,
     Held,
-}
-
-impl TimerName for Timer {
-    const ALL: &'static [Self] =
-        &[Self::Expire, Self::Hello, Self::Tc, Self::Mid, Self::Hna, Self::Flush, Self::Pace, Self::Held];
-    fn index(self) -> usize {
-        self as usize
-    }
 }
 
 /// The state that must be recalculated.
@@ -89,7 +83,7 @@ pub struct Olsr {
     pub(crate) attached: Vec<(Ipv4Addr, u8)>,
     pub(crate) subnet_broadcast: Ipv4Addr,
     pub(crate) rng: Stream,
-    pub(crate) timers: Timers<Timer, 8>,
+    pub(crate) timers: Timers<Timer>,
     pub(crate) links: Links,
     pub(crate) neighbours: Neighbours,
     pub(crate) mprs: BTreeSet<Ipv4Addr>,
@@ -97,7 +91,9 @@ pub struct Olsr {
     pub(crate) topology: Topology,
     pub(crate) aliases: Aliases,
     pub(crate) networks: Networks,
-    pub(crate) duplicates: Duplicates,
+    /// Duplicate set (3.4): the received messages by originator and number, so that none is processed or forwarded twice. With
+    /// one interface D_iface_list is the same for every entry, and a message is considered for forwarding only once.
+    pub(crate) duplicates: Duplicates<(Ipv4Addr, u16)>,
     pub(crate) dirty: Dirty,
     pub(crate) message_sequence: u16,
     pub(crate) ansn: u16,
@@ -212,7 +208,7 @@ impl Olsr {
             topology: Topology::default(),
             aliases: Aliases::default(),
             networks: Networks::default(),
-            duplicates: Duplicates::new(options.duplicate_hold),
+            duplicates: Duplicates::new(options.duplicate_hold, MAX_DUPLICATES),
             dirty: Dirty::default(),
             message_sequence,
             ansn,
@@ -484,16 +480,10 @@ impl Olsr {
     }
 
     fn route_status(&self) -> Vec<RouteStatus> {
-        let status = |known: &routes::Known| RouteStatus {
-            destination: known.route.destination,
-            prefix: known.route.prefix,
-            via: known.route.via,
-            hops: u32::from(known.route.hops),
-            state: known.source,
-            sequence: None,
-            expires_s: None,
-            precursors: Vec::new(),
-            path: Vec::new(),
+        let status = |known: &routes::Known| {
+            let route = known.route;
+            let host = RouteStatus::host(route.destination, route.via, u32::from(route.hops), known.source);
+            RouteStatus { prefix: route.prefix, ..host }
         };
         self.table.values().map(status).collect()
     }

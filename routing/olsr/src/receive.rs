@@ -62,7 +62,7 @@ impl Olsr {
         if !self.links.is_symmetric(now, from) {
             return Err(DropReason("asymmetric-sender"));
         }
-        if !self.duplicates.remember(now, message.originator, message.sequence) {
+        if !self.duplicates.remember(now, (message.originator, message.sequence)) {
             return Err(DropReason("duplicate"));
         }
         let processed = match message.kind {

@@ -4,8 +4,9 @@ mod net;
 
 use manet_engine::Duration;
 use manet_olsr::{Link, Options};
-use manet_routing::{Bytes, Input};
-use net::{at, ip, node, packet, Net};
+use manet_routing::trial::{at, ip, node, packet};
+use manet_routing::{Bytes, Input, Node, Output};
+use net::{chain, check_shortest, grid, messages, net, send, Net};
 use std::net::Ipv4Addr;
 
 fn options() -> Options {
@@ -14,74 +15,75 @@ fn options() -> Options {
 
 #[test]
 fn a_chain_of_three_finds_its_routes() {
-    let mut net = Net::chain(3, &options());
-    net.run(15.0);
-    net.check_shortest();
+    let mut net = chain(3, &options());
+    net.run(at(15.0));
+    check_shortest(&net);
     assert_eq!(net.path(1, ip(3)), Some(vec![1, 2, 3]));
 }
 
 #[test]
 fn a_chain_of_ten_converges_within_the_time_that_messages_need() {
     // symmetric after two HELLOs, MPR after the third (3 x 2 s), then a TC (5 s), delayed up to 0.5 s per hop for 8 hops
-    let mut net = Net::chain(10, &options());
-    net.run(6.0 + 5.0 + 8.0 * 0.5 + 1.0);
-    net.check_shortest();
+    let mut net = chain(10, &options());
+    net.run(at(6.0 + 5.0 + 8.0 * 0.5 + 1.0));
+    check_shortest(&net);
 }
 
 #[test]
 fn grids_converge_to_shortest_paths_with_every_redundancy_and_coverage() {
     for tc_redundancy in 0..=2 {
         for mpr_coverage in [1, 3] {
-            let mut net = Net::grid(5, 5, &Options { tc_redundancy, mpr_coverage, ..options() });
-            net.run(40.0);
-            net.check_shortest();
+            let mut net = grid(5, 5, &Options { tc_redundancy, mpr_coverage, ..options() });
+            net.run(at(40.0));
+            check_shortest(&net);
         }
     }
 }
 
 #[test]
 fn no_route_changes_after_convergence() {
-    let mut net = Net::grid(4, 4, &options());
-    net.run(40.0);
-    let before: Vec<(u64, u64)> = net.stations.values().map(|s| (s.set, s.cleared)).collect();
-    net.run(200.0);
-    assert_eq!(net.stations.values().map(|s| (s.set, s.cleared)).collect::<Vec<_>>(), before);
+    let mut net = grid(4, 4, &options());
+    net.run(at(40.0));
+    let before = net.log.len();
+    net.run(at(200.0));
+    let is_change = |o: &Output| matches!(o, Output::SetRoute(_) | Output::ClearRoute { .. });
+    assert!(!net.log[before..].iter().any(|(.., output)| is_change(output)));
 }
 
 #[test]
 fn two_networks_merge_and_separate() {
-    let mut net = Net::chain(6, &options());
+    let mut net = chain(6, &options());
     net.cut(3, 4);
-    net.run(30.0);
-    net.check_shortest();
-    net.join(3, 4);
-    net.run(60.0);
-    net.check_shortest();
+    net.run(at(30.0));
+    check_shortest(&net);
+    net.link(3, 4);
+    net.run(at(60.0));
+    check_shortest(&net);
     net.cut(3, 4);
     // NEIGHB_HOLD_TIME 6 s, then the ends learn of it by TCs of the middle (5 s and delays), or TOP_HOLD_TIME expires
-    net.run(60.0 + 6.0 + 15.0 + 1.0);
-    net.check_shortest();
+    net.run(at(60.0 + 6.0 + 15.0 + 1.0));
+    check_shortest(&net);
 }
 
 #[test]
 fn without_feedback_a_break_is_detected_after_the_hold_time() {
-    let mut net = Net::chain(3, &Options { link: Link::Hello, ..options() });
-    net.run(30.0);
+    let mut net = chain(3, &Options { link: Link::Hello, ..options() });
+    net.run(at(30.0));
     net.cut(2, 3);
-    net.run(30.0 + 3.0);
+    net.run(at(30.0 + 3.0));
     assert_eq!(net.path(2, ip(3)), Some(vec![2, 3]));
-    net.run(30.0 + 6.1);
+    net.run(at(30.0 + 6.1));
     assert_eq!(net.path(2, ip(3)), None);
-    let (when, event, about, how) = net.stations[&2].notes.last().unwrap().clone();
-    assert_eq!((event.as_str(), about, how), ("link-broken", ip(3), 2));
+    let (when, about, how) = net.notes_at(2, "link-broken").pop().unwrap();
+    assert_eq!((about, how), (ip(3), 2));
     assert!(when > at(30.0 + 4.0) && when <= at(30.0 + 6.0), "{when:?}");
 }
 
 /// 1 - 2 - 4 and 1 - 3 - 4.
 fn diamond(options: &Options) -> Net {
-    let mut net = Net::new(4, options);
+    let mut net = net((1..=4).map(node), options);
     for (a, b) in [(1, 2), (2, 4), (1, 3), (3, 4)] {
-        net.join(a, b);
+        net.link(a, b);
     }
     net
 }
@@ -89,40 +91,40 @@ fn diamond(options: &Options) -> Net {
 #[test]
 fn a_failed_link_moves_the_route_at_once_and_the_packet_is_not_lost() {
     let mut net = diamond(&options());
-    net.run(30.0);
+    net.run(at(30.0));
     let via = net.path(1, ip(4)).unwrap()[1];
     net.cut(1, via);
-    net.send(1, packet(ip(1), ip(4)));
+    send(&mut net, 1, packet(ip(1), ip(4)));
     // no time has passed
     assert_eq!(net.path(1, ip(4)), Some(vec![1, 5 - via, 4]));
-    assert_eq!(net.stations[&4].received.len(), 1);
-    let broken = net.stations[&1].notes.last().unwrap().clone();
-    assert_eq!(broken, (at(30.0), "link-broken".to_owned(), ip(via), 1));
+    assert_eq!(net.stations[&4].delivered.len(), 1);
+    assert_eq!(net.notes_at(1, "link-broken").pop(), Some((at(30.0), ip(via), 1)));
 }
 
 #[test]
 fn with_all_links_in_the_tcs_even_the_lost_neighbour_is_reached_over_a_detour() {
     let mut net = diamond(&Options { tc_redundancy: 2, ..options() });
-    net.run(30.0);
+    net.run(at(30.0));
     net.cut(1, 2);
-    net.send(1, packet(ip(1), ip(2)));
+    send(&mut net, 1, packet(ip(1), ip(2)));
     // that packet may reach 3 while its route to 2 still leads over 1; the HELLO about it is in transit
-    net.run(30.15);
-    let before = net.stations[&2].received.len();
-    net.send(1, packet(ip(1), ip(2)));
-    assert_eq!((net.path(1, ip(2)), net.stations[&2].received.len()), (Some(vec![1, 3, 4, 2]), before + 1));
+    net.run(at(30.15));
+    let before = net.stations[&2].delivered.len();
+    send(&mut net, 1, packet(ip(1), ip(2)));
+    assert_eq!((net.path(1, ip(2)), net.stations[&2].delivered.len()), (Some(vec![1, 3, 4, 2]), before + 1));
 }
 
 #[test]
 fn a_failed_link_is_announced_as_lost_at_once_or_as_soon_as_the_pace_allows() {
     let mut net = diamond(&options());
-    net.run(30.0);
-    let before = net.air.len();
+    net.run(at(30.0));
+    let before = messages(&net).len();
     net.cut(1, 2);
-    net.send(1, packet(ip(1), ip(2)));
+    send(&mut net, 1, packet(ip(1), ip(2)));
     // a twentieth of the HELLO interval after the last one
-    net.run(30.0 + 0.1);
-    let hello = net.air[before..].iter().find(|(_, n, m)| *n == 1 && m.kind == 1).expect("an early HELLO");
+    net.run(at(30.0 + 0.1));
+    let air = messages(&net);
+    let hello = air[before..].iter().find(|(_, n, m)| *n == 1 && m.kind == 1).expect("an early HELLO");
     let hello = manet_olsr::wire::Hello::parse(&hello.2.body).unwrap();
     // LOST_LINK and NOT_NEIGH
     assert!(hello.blocks.iter().any(|b| b.code == 3 && b.addresses == [ip(2)]), "{hello:?}");
@@ -130,20 +132,20 @@ fn a_failed_link_is_announced_as_lost_at_once_or_as_soon_as_the_pace_allows() {
 
 #[test]
 fn without_another_path_packets_on_a_failed_link_are_dropped() {
-    let mut net = Net::chain(3, &options());
-    net.run(30.0);
+    let mut net = chain(3, &options());
+    net.run(at(30.0));
     net.cut(2, 3);
-    net.send(1, packet(ip(1), ip(3)));
-    assert_eq!(net.stations[&2].unreachable.len(), 1);
+    send(&mut net, 1, packet(ip(1), ip(3)));
+    assert_eq!(net.unreachable(2), 1);
     net.input(2, Input::Purged { neighbour: ip(3), packets: vec![packet(ip(1), ip(3)), Bytes(vec![1, 2])] });
-    assert_eq!(net.stations[&2].unreachable.len(), 2);
+    assert_eq!(net.unreachable(2), 2);
     assert_eq!(net.counter(2, "malformed-data"), 1);
 }
 
 #[test]
 fn with_link_hello_reports_of_the_radio_are_ignored() {
-    let mut net = Net::chain(2, &Options { link: Link::Hello, ..options() });
-    net.run(10.0);
+    let mut net = chain(2, &Options { link: Link::Hello, ..options() });
+    net.run(at(10.0));
     net.input(1, Input::LinkFailed { neighbour: ip(2), bytes: packet(ip(1), ip(2)) });
     assert_eq!(net.path(1, ip(2)), Some(vec![1, 2]));
     assert_eq!(net.counter(1, "feedback-ignored"), 1);
@@ -151,112 +153,109 @@ fn with_link_hello_reports_of_the_radio_are_ignored() {
 
 #[test]
 fn a_packet_without_a_route_is_dropped_or_held_until_there_is_one() {
-    let mut net = Net::chain(2, &options());
+    let mut net = chain(2, &options());
     net.input(1, Input::Packet { bytes: packet(ip(1), ip(2)) });
-    assert_eq!(net.stations[&1].unreachable.len(), 1);
+    assert_eq!(net.unreachable(1), 1);
 
-    let mut net = Net::chain(2, &Options { held_packets: 2, ..options() });
+    let mut net = chain(2, &Options { held_packets: 2, ..options() });
     for _ in 0..3 {
         net.input(1, Input::Packet { bytes: packet(ip(1), ip(2)) });
     }
     net.input(2, Input::Packet { bytes: packet(ip(2), ip(9)) });
-    assert_eq!((net.stations[&1].unreachable.len(), net.counter(1, "held-full")), (1, 1));
-    net.run(5.9);
-    assert_eq!((net.stations[&2].received.len(), net.stations[&2].unreachable.len()), (2, 0));
-    net.run(6.0);
-    assert_eq!(net.stations[&2].unreachable.len(), 1);
+    assert_eq!((net.unreachable(1), net.counter(1, "held-full")), (1, 1));
+    net.run(at(5.9));
+    assert_eq!((net.stations[&2].delivered.len(), net.unreachable(2)), (2, 0));
+    net.run(at(6.0));
+    assert_eq!(net.unreachable(2), 1);
 }
 
 #[test]
 fn the_routes_to_a_daemon_that_ends_are_removed_at_once() {
-    let mut net = Net::chain(3, &options());
-    net.run(30.0);
+    let mut net = chain(3, &options());
+    net.run(at(30.0));
     net.input(3, Input::Stop);
-    net.stations.get_mut(&3).unwrap().on = false;
-    net.run(30.01);
+    net.run(at(30.01));
     assert_eq!(net.path(2, ip(3)), None);
-    let said = net.air.len();
-    net.run(60.0);
-    assert!(net.air[said..].iter().all(|(_, n, _)| *n != 3));
+    let before = messages(&net).len();
+    net.run(at(60.0));
+    assert!(messages(&net)[before..].iter().all(|(_, n, _)| *n != 3));
 }
 
 #[test]
 fn messages_of_a_restarted_node_are_accepted_despite_new_numbers() {
-    let mut net = Net::chain(4, &options());
-    net.run(30.0);
-    let again = manet_routing::Node { restarted: true, ..node(2) };
-    net.add(again, options());
-    net.run(50.0);
-    net.check_shortest();
+    let mut net = chain(4, &options());
+    net.run(at(30.0));
+    net.start(2, Node { restarted: true, ..node(2) }, options());
+    net.run(at(50.0));
+    check_shortest(&net);
     assert_eq!(net.counter(1, "stale-tc") + net.counter(3, "stale-tc") + net.counter(4, "stale-tc"), 0);
 }
 
 #[test]
 fn gateways_announce_their_wires_and_the_nearer_one_is_used() {
     let wire = (Ipv4Addr::new(192, 168, 1, 0), 30);
-    let mut net = Net::new(0, &options());
+    let mut net = net([], &options());
     for n in 1..=5 {
         let wires = if n == 1 || n == 5 { vec![wire] } else { vec![] };
         let hna = if n == 5 { vec![(Ipv4Addr::UNSPECIFIED, 0)] } else { vec![] };
-        net.add(manet_routing::Node { wires, ..node(n) }, Options { hna, ..options() });
+        net.start(n, Node { wires, ..node(n) }, Options { hna, ..options() });
     }
-    (1..5).for_each(|n| net.join(n, n + 1));
-    net.run(30.0);
+    (1..5).for_each(|n| net.link(n, n + 1));
+    net.run(at(30.0));
     let host = Ipv4Addr::new(192, 168, 1, 2);
-    let towards = |net: &Net, n: u8, host| net.stations[&n].routes.lookup(host).map(|r| (r.via, r.prefix, r.hops));
+    let towards = |net: &Net, n: usize, host| net.stations[&n].routes.lookup(host).map(|r| (r.via, r.prefix, r.hops));
     assert_eq!(towards(&net, 2, host), Some((ip(1), 30, 1)));
     assert_eq!(towards(&net, 4, host), Some((ip(5), 30, 1)));
     assert_eq!(towards(&net, 2, Ipv4Addr::new(8, 8, 8, 8)), Some((ip(3), 0, 3)));
     // a gateway does not route to its attached networks
     assert_eq!(towards(&net, 1, host), Some((ip(2), 0, 4)));
     // the near gateway fails: the other replaces it
-    net.stations.get_mut(&1).unwrap().on = false;
-    net.cut(1, 2);
-    net.run(60.0);
+    net.kill(1);
+    net.run(at(60.0));
     assert_eq!(towards(&net, 2, host), Some((ip(3), 30, 3)));
 }
 
 #[test]
 fn further_addresses_are_announced_and_routed_to() {
     let alias = Ipv4Addr::new(10, 99, 0, 4);
-    let mut net = Net::new(3, &options());
-    net.add(node(4), Options { mid: vec![alias], ..options() });
-    (1..4).for_each(|n| net.join(n, n + 1));
-    net.run(30.0);
+    let mut net = net((1..=3).map(node), &options());
+    net.start(4, node(4), Options { mid: vec![alias], ..options() });
+    (1..4).for_each(|n| net.link(n, n + 1));
+    net.run(at(30.0));
     let route = *net.stations[&1].routes.lookup(alias).unwrap();
     assert_eq!((route.via, route.hops, route.prefix), (ip(2), 3, 32));
-    assert!(net.air.iter().any(|(_, n, m)| *n == 2 && m.kind == 3 && m.originator == ip(4)));
+    assert!(messages(&net).iter().any(|(_, n, m)| *n == 2 && m.kind == 3 && m.originator == ip(4)));
     // a node with one address sends no MID
-    assert!(net.air.iter().all(|(_, _, m)| m.kind != 3 || m.originator == ip(4)));
+    assert!(messages(&net).iter().all(|(_, _, m)| m.kind != 3 || m.originator == ip(4)));
 }
 
 #[test]
 fn an_unwilling_node_is_no_relay_and_no_next_hop() {
-    let mut net = Net::new(0, &options());
+    let mut net = net([], &options());
     for n in 1..=4 {
-        net.add(node(n), Options { willingness: if n == 2 { 0 } else { 3 }, ..options() });
+        net.start(n, node(n), Options { willingness: if n == 2 { 0 } else { 3 }, ..options() });
     }
     for (a, b) in [(1, 2), (2, 4), (1, 3), (3, 4)] {
-        net.join(a, b);
+        net.link(a, b);
     }
-    net.run(30.0);
+    net.run(at(30.0));
     assert_eq!((net.path(1, ip(4)), net.path(4, ip(1))), (Some(vec![1, 3, 4]), Some(vec![4, 3, 1])));
     net.cut(3, 4);
-    net.run(60.0);
+    net.run(at(60.0));
     assert_eq!(net.path(1, ip(4)), None);
 }
 
 #[test]
 fn hysteresis_delays_a_link_but_establishes_it() {
     // without hysteresis: symmetric with the second HELLO, 2.5 s at most; with it: the third packet, 3 s at least
-    let mut plain = Net::chain(3, &options());
-    plain.run(2.6);
+    let mut plain = chain(3, &options());
+    plain.run(at(2.6));
     assert_eq!(plain.path(1, ip(2)), Some(vec![1, 2]));
-    let mut net = Net::chain(3, &Options { hysteresis: true, ..options() });
-    net.run(2.99);
+    let mut net = chain(3, &Options { hysteresis: true, ..options() });
+    net.run(at(2.99));
     assert_eq!(net.path(1, ip(2)), None);
-    net.run(40.0);
-    net.check_shortest();
+    net.run(at(40.0));
+    check_shortest(&net);
 }
 
 #[test]
@@ -269,7 +268,7 @@ fn times_can_be_set_and_convergence_follows_them() {
         topology_hold: ms(1500),
         ..options()
     };
-    let mut net = Net::chain(10, &fast);
-    net.run(1.6);
-    net.check_shortest();
+    let mut net = chain(10, &fast);
+    net.run(at(1.6));
+    check_shortest(&net);
 }

@@ -7,12 +7,13 @@ use manet_engine::{Duration, Instant, Machine};
 use manet_olsr::wire::hello::{Block, LinkType, NeighbourType};
 use manet_olsr::wire::{message, Hello, Hna, Message, Mid, Packet, Span, Tc};
 use manet_olsr::{Olsr, Options};
+use manet_routing::trial::{at, follow, ip, node};
 use manet_routing::{Bytes, Input, Output, Protocol};
-use net::{at, ip, node, Net};
+use net::{chain, check_shortest, messages};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-const OWN: u8 = 1;
+const OWN: usize = 1;
 
 fn machine() -> Olsr {
     Olsr::new(node(OWN), Options::with_feedback()).unwrap()
@@ -152,23 +153,26 @@ fn a_flood_of_forged_messages_does_not_exceed_the_tables() {
 
 #[test]
 fn replayed_packets_change_nothing() {
-    let mut net = Net::chain(4, &Options::with_feedback());
-    net.run(40.0);
-    let old: Vec<Message> =
-        net.air.iter().filter(|(t, n, m)| *n == 2 && *t < at(10.0) && m.kind != 1).map(|(.., m)| m.clone()).collect();
+    let mut net = chain(4, &Options::with_feedback());
+    net.run(at(40.0));
+    let old: Vec<Message> = messages(&net)
+        .into_iter()
+        .filter(|(t, n, m)| *n == 2 && *t < at(10.0) && m.kind != 1)
+        .map(|(.., m)| m)
+        .collect();
     assert!(!old.is_empty());
     let routes = net.stations[&1].routes.clone();
     for m in old {
         net.input(1, control(ip(2), vec![m]));
     }
     assert_eq!(net.stations[&1].routes, routes);
-    net.run(45.0);
-    net.check_shortest();
+    net.run(at(45.0));
+    check_shortest(&net);
 }
 
 /// Shape of the input, neighbour, message type, bytes, milliseconds to wait.
-fn any_step() -> impl Strategy<Value = (u8, u8, u8, Vec<u8>, u64)> {
-    (0u8..4, 1u8..6, 0u8..6, proptest::collection::vec(any::<u8>(), 0..64), 0u64..4_000)
+fn any_step() -> impl Strategy<Value = (u8, usize, u8, Vec<u8>, u64)> {
+    (0u8..4, 1usize..6, 0u8..6, proptest::collection::vec(any::<u8>(), 0..64), 0u64..4_000)
 }
 
 proptest! {
@@ -209,14 +213,7 @@ proptest! {
             outputs.extend(handle(&mut m, now, input));
         }
         for output in outputs {
-            match output {
-                Output::SetRoute(route) => {
-                    prop_assert!(routes.iter().all(|r| *r != route));
-                    routes.set(route);
-                }
-                Output::ClearRoute { destination, prefix } => prop_assert!(routes.clear(destination, prefix).is_some()),
-                _ => {}
-            }
+            prop_assert!(!follow(&mut routes, &output));
         }
         prop_assert!(routes.iter().all(|r| r.destination != ip(OWN) && r.hops > 0));
         prop_assert_eq!(m.status(now).routes.len(), routes.len());

@@ -38,7 +38,7 @@ impl Tora {
                 self.link_up(now, neighbour);
             }
             Change::Down => {
-                self.counters.count("links-reset");
+                self.base.counters.count("links-reset");
                 self.greet(now, neighbour);
                 self.link_down(now, neighbour, BY_SILENCE);
             }
@@ -49,7 +49,7 @@ impl Tora {
     pub(crate) fn greet(&mut self, now: Instant, neighbour: Ipv4Addr) {
         self.greet.insert(neighbour);
         if self.timers.get(Timer::Greet).is_none() {
-            let delay = self.between(self.options.high_priority_max, self.options.low_priority_min);
+            let delay = self.rng.between(self.options.high_priority_max, self.options.low_priority_min);
             let interval = Duration::from_nanos(self.options.beacon_interval.as_nanos() / GREETINGS);
             self.timers.set(Timer::Greet, (now + delay).max(self.greeted_at + interval));
         }
@@ -57,7 +57,7 @@ impl Tora {
 
     /// Draft, 4.1: a new link carries the queries that wait for an answer.
     fn link_up(&mut self, now: Instant, neighbour: Ipv4Addr) {
-        self.counters.count("links-up");
+        self.base.counters.count("links-up");
         let known: Vec<Ipv4Addr> = self.destinations.keys().copied().collect();
         for destination in known {
             self.apply(now, destination, |state, here| state.link_up(here, neighbour, destination == neighbour));
@@ -79,7 +79,7 @@ impl Tora {
                 told.push((*destination, state.height));
             }
         }
-        self.counters.add("heights-announced", told.len() as u64);
+        self.base.counters.add("heights-announced", told.len() as u64);
         told.into_iter().for_each(|(destination, height)| self.say(destination, Body::Update(height)));
     }
 
@@ -87,14 +87,14 @@ impl Tora {
     fn link_down(&mut self, now: Instant, neighbour: Ipv4Addr, cause: u64) {
         self.blocks.lost(neighbour);
         self.acks.retain(|ack| ack.address != neighbour);
-        self.out.push_back(Output::note("link-broken", neighbour, cause));
+        self.base.out.push_back(Output::note("link-broken", neighbour, cause));
         self.for_all_destinations(now, |state, here| state.link_down(here, neighbour));
     }
 
     /// A packet of the neighbour arrived: a suspended link is used again.
     pub(crate) fn resume(&mut self, now: Instant, neighbour: Ipv4Addr) {
         if self.neighbours.resume(neighbour) {
-            self.counters.count("links-resumed");
+            self.base.counters.count("links-resumed");
             self.for_all_destinations(now, |state, here| state.resume(here, neighbour));
         }
     }
@@ -107,7 +107,7 @@ impl Tora {
     pub(crate) fn silence(&mut self, now: Instant) {
         for (neighbour, up) in self.neighbours.expire(now) {
             if up {
-                self.counters.count("links-silent");
+                self.base.counters.count("links-silent");
                 self.link_down(now, neighbour, BY_SILENCE);
             }
         }
@@ -115,7 +115,7 @@ impl Tora {
 
     /// The neighbour has not acknowledged a block.
     pub(crate) fn unacknowledged(&mut self, now: Instant, neighbour: Ipv4Addr) {
-        self.counters.count("links-unacknowledged");
+        self.base.counters.count("links-unacknowledged");
         if self.neighbours.forget(neighbour) {
             self.link_down(now, neighbour, BY_SILENCE);
         }
@@ -123,17 +123,17 @@ impl Tora {
 
     pub(crate) fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: Bytes) {
         if !self.node.feedback || self.options.link == Link::Hello {
-            return self.counters.count("feedback-ignored");
+            return self.base.counters.count("feedback-ignored");
         }
         if is_control(&bytes) {
             // the block is repeated and its acknowledgements are counted, so that contention alone breaks no link
-            return self.counters.count("control-lost");
+            return self.base.counters.count("control-lost");
         }
-        self.counters.count("links-failed");
+        self.base.counters.count("links-failed");
         if self.neighbours.suspend(neighbour) {
-            self.out.push_back(Output::note("link-broken", neighbour, BY_RADIO));
+            self.base.out.push_back(Output::note("link-broken", neighbour, BY_RADIO));
             self.for_all_destinations(now, |state, here| state.suspend(here, neighbour));
-            self.out.push_back(Output::Purge { neighbour });
+            self.base.out.push_back(Output::Purge { neighbour });
         }
         if !bytes.is_empty() {
             self.returned(now, bytes);

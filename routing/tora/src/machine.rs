@@ -8,11 +8,11 @@ use crate::neighbours::Neighbours;
 use crate::options::Options;
 use crate::wire::{self, Ack, Body, Message};
 use manet_engine::random::Purpose;
-use manet_engine::timers::{TimerName, Timers};
+use manet_engine::timers::Timers;
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use manet_routing::{Base, Carrier, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// Maximum number of destinations. It limits the effect of forged messages.
@@ -20,7 +20,7 @@ pub const MAX_DESTINATIONS: usize = 1024;
 /// Smallest MTU in bytes: room for a beacon of a few neighbours and a message.
 const MIN_MTU: u16 = 128;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// A neighbour was silent for too long.
     Silence,
@@ -40,29 +40,13 @@ pub(crate) enum Timer {
     Held,
 }
 
-impl TimerName for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Silence,
-        Self::Beacon,
-        Self::Greet,
-        Self::Urgent,
-        Self::Acks,
-        Self::Retransmit,
-        Self::Request,
-        Self::Held,
-    ];
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
 /// A TORA node as a machine.
 #[derive(Debug)]
 pub struct Tora {
     pub(crate) node: Node,
     pub(crate) options: Options,
     pub(crate) rng: Stream,
-    pub(crate) timers: Timers<Timer, 8>,
+    pub(crate) timers: Timers<Timer>,
     /// The clock that all nodes share, ns, at instant 0.
     clock_ns: u64,
     pub(crate) neighbours: Neighbours,
@@ -76,17 +60,12 @@ pub struct Tora {
     pub(crate) queries: BTreeMap<Ipv4Addr, Instant>,
     /// Time of the last UPD about this node itself.
     pub(crate) own_updated_at: Option<Instant>,
-    /// Next hops that we set in the kernel's table.
-    pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
-    pub(crate) held: Held,
-    pub(crate) notices: Notices,
+    pub(crate) base: Base,
     /// Neighbours that have to be told our numbers.
     pub(crate) greet: BTreeSet<Ipv4Addr>,
     /// Time of the last greetings.
     pub(crate) greeted_at: Instant,
     pub(crate) stopped: bool,
-    pub(crate) counters: Counters,
-    pub(crate) out: VecDeque<Output>,
 }
 
 impl Protocol for Tora {
@@ -110,18 +89,17 @@ impl Protocol for Tora {
             queried: BTreeMap::new(),
             queries: BTreeMap::new(),
             own_updated_at: None,
-            kernel: BTreeMap::new(),
-            held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
-            notices: Notices::new(&node, options.held_packets.min(options.held_per_destination)),
+            base: Base::new(
+                Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
+                Notices::new(&node, options.held_packets.min(options.held_per_destination)),
+            ),
             greet: BTreeSet::new(),
             greeted_at: Instant::ZERO,
             stopped: false,
-            counters: Counters::default(),
-            out: VecDeque::new(),
             node,
             options,
         };
-        let first = tora.between(Duration::ZERO, tora.options.beacon_interval);
+        let first = tora.rng.between(Duration::ZERO, tora.options.beacon_interval);
         tora.timers.set(Timer::Beacon, Instant::ZERO + first);
         Ok(tora)
     }
@@ -133,7 +111,7 @@ impl Protocol for Tora {
     }
 
     fn held(&mut self) -> Option<&mut Held> {
-        Some(&mut self.held)
+        Some(&mut self.base.held)
     }
 
     fn status(&self, now: Instant) -> Status {
@@ -151,8 +129,8 @@ impl Protocol for Tora {
             sequence: Some(u32::from(self.blocks.next_sequence())),
             routes: self.route_status(),
             neighbours: self.neighbour_status(now),
-            held: self.held.len(),
-            counters: self.counters.clone(),
+            held: self.base.held.len(),
+            counters: self.base.counters.clone(),
             details: serde_json::json!({"destinations": destinations, "outstanding": self.blocks.outstanding(), "queued": self.blocks.queued()}),
         }
     }
@@ -173,7 +151,7 @@ impl Machine for Tora {
             Input::Purged { packets, .. } => packets.into_iter().for_each(|bytes| self.returned(now, bytes)),
             Input::Used { .. } => {}
             Input::Stop => return self.stop(),
-            _ => self.counters.count("unexpected-input"),
+            _ => self.base.counters.count("unexpected-input"),
         }
         self.rearm(now);
     }
@@ -187,14 +165,14 @@ impl Machine for Tora {
                 Timer::Urgent | Timer::Acks => self.send(now, false),
                 Timer::Retransmit => self.retransmit(now),
                 Timer::Request => self.requests_due(now),
-                Timer::Held => self.expire_held(now),
+                Timer::Held => self.base.expire_held(now),
             }
             self.rearm(now);
         }
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.out.pop_front()
+        self.base.out.pop_front()
     }
 
     fn next_timeout(&self) -> Option<Instant> {
@@ -207,24 +185,18 @@ impl Tora {
     fn rearm(&mut self, now: Instant) {
         self.timers.arm(Timer::Silence, self.neighbours.next_timeout());
         self.timers.arm(Timer::Retransmit, self.blocks.next_timeout());
-        self.timers.arm(Timer::Held, self.held.next_timeout());
+        self.timers.arm(Timer::Held, self.base.held.next_timeout());
         let hold = self.options.request_hold;
         let unanswered = self.destinations.values().filter_map(|d| Some(d.required? + hold));
         self.timers.arm(Timer::Request, unanswered.chain(self.queries.values().copied()).min());
         if self.blocks.is_ready() && self.timers.get(Timer::Urgent).is_none() {
-            let delay = self.between(Duration::ZERO, self.options.high_priority_max);
+            let delay = self.rng.between(Duration::ZERO, self.options.high_priority_max);
             self.timers.set(Timer::Urgent, now + delay);
         }
         if !self.acks.is_empty() && self.timers.get(Timer::Acks).is_none() {
-            let delay = self.between(self.options.low_priority_min, self.options.low_priority_max);
+            let delay = self.rng.between(self.options.low_priority_min, self.options.low_priority_max);
             self.timers.set(Timer::Acks, now + delay);
         }
-    }
-
-    /// A random duration, uniform between the two.
-    pub(crate) fn between(&mut self, min: Duration, max: Duration) -> Duration {
-        let spread = max.as_secs_f64() - min.as_secs_f64();
-        min + Duration::from_secs_f64(spread.max(0.0) * self.rng.unit())
     }
 
     pub(crate) fn here(&self, now: Instant) -> Here {
@@ -240,13 +212,13 @@ impl Tora {
         rule: impl FnOnce(&mut Destination, Here) -> Reply,
     ) {
         if self.destinations.len() >= MAX_DESTINATIONS && !self.destinations.contains_key(&destination) {
-            return self.counters.count("destinations-full");
+            return self.base.counters.count("destinations-full");
         }
         let here = self.here(now);
         let state = self.destinations.entry(destination).or_default();
         let reply = rule(state, here);
         if let Some(case) = state.case.take() {
-            self.counters.count(counter(case));
+            self.base.counters.count(counter(case));
         }
         match reply {
             Reply::Nothing => {}
@@ -276,8 +248,8 @@ impl Tora {
         }
         self.queried.insert(destination, now);
         self.say(destination, Body::Query);
-        if self.held.count(destination) > 0 {
-            self.out.push_back(Output::note("discovery", destination, u64::from(u8::MAX)));
+        if self.base.held.count(destination) > 0 {
+            self.base.out.push_back(Output::note("discovery", destination, u64::from(u8::MAX)));
         }
     }
 
@@ -289,8 +261,8 @@ impl Tora {
         let late = |d: &Destination| d.required.is_some_and(|since| since + hold <= now);
         let late: Vec<Ipv4Addr> = self.destinations.iter().filter(|(_, d)| late(d)).map(|(a, _)| *a).collect();
         for destination in late {
-            self.counters.count("requests-unanswered");
-            let waits = self.held.count(destination) > 0;
+            self.base.counters.count("requests-unanswered");
+            let waits = self.base.held.count(destination) > 0;
             self.apply(now, destination, |state, here| {
                 state.required = None;
                 if waits {
@@ -304,7 +276,7 @@ impl Tora {
 
     /// Queues a message for all neighbours.
     pub(crate) fn say(&mut self, destination: Ipv4Addr, body: Body) {
-        self.counters.count(match body {
+        self.base.counters.count(match body {
             Body::Query => "qry-sent",
             Body::Update(_) => "upd-sent",
             Body::Clear(_) => "clr-sent",
@@ -325,17 +297,13 @@ impl Tora {
         match (next, state.height) {
             (Some(via), Some(height)) => {
                 let hops = if via == destination { 1 } else { u8::try_from(height.delta).unwrap_or(0).max(2) };
-                if self.kernel.insert(destination, via) != Some(via) {
-                    self.out.push_back(Output::SetRoute(Route::host(destination, via, hops)));
-                }
+                self.base.set_route(destination, via, hops);
                 self.release(destination, via);
             }
             _ => {
                 let required = state.required.is_some() || state.height.is_some();
-                if self.kernel.remove(&destination).is_some() {
-                    self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
-                }
-                if !required && self.held.count(destination) > 0 {
+                self.base.clear_route(destination);
+                if !required && self.base.held.count(destination) > 0 {
                     return self.apply(now, destination, Destination::require);
                 }
             }
@@ -344,16 +312,6 @@ impl Tora {
             self.destinations.remove(&destination);
             self.queries.remove(&destination);
         }
-    }
-
-    /// Whether one station of the ad hoc network can have this address.
-    pub(crate) fn is_station(&self, address: Ipv4Addr) -> bool {
-        let bits = u32::from(self.node.network.1);
-        let host_bits = u32::MAX.checked_shr(bits).unwrap_or(0);
-        let host = u32::from(address) & host_bits;
-        let names_the_network = bits < 31 && (host == 0 || host == host_bits);
-        let single = !(address.is_unspecified() || address.is_broadcast() || address.is_multicast());
-        self.node.in_network(address) && single && !names_the_network
     }
 
     /// Routes and requests; the hop count is delta, which counts hops only in the level of the destination.
@@ -367,17 +325,7 @@ impl Tora {
                 (None, ..) => return None,
             };
             let hops = d.height.map_or(0, |h| u32::try_from(h.delta).unwrap_or(0));
-            Some(RouteStatus {
-                destination: *destination,
-                prefix: 32,
-                via: via.unwrap_or(Ipv4Addr::UNSPECIFIED),
-                hops,
-                state,
-                sequence: None,
-                expires_s: None,
-                precursors: Vec::new(),
-                path: Vec::new(),
-            })
+            Some(RouteStatus::host(*destination, via.unwrap_or(Ipv4Addr::UNSPECIFIED), hops, state))
         };
         self.destinations.iter().filter_map(route).collect()
     }

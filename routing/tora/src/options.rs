@@ -76,8 +76,7 @@ impl Options {
 
     /// Fails with the first option out of its limits, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
-        keys::check(Self::KEYS, self)
-            .map_err(|e| OptionError(format!("{}: {}; choose {}", e.key, e.value, e.limits.wanted())))?;
+        keys::check(Self::KEYS, self)?;
         let [min, max] = [self.low_priority_min, self.low_priority_max].map(Duration::as_secs_f64);
         if min > max {
             return Err(format!("low_priority_min: {min} s is more than low_priority_max = {max} s").into());

@@ -10,18 +10,18 @@ use std::net::Ipv4Addr;
 impl Tora {
     pub(crate) fn receive(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
         if from == self.node.address {
-            return self.counters.count("own-address");
+            return self.base.counters.count("own-address");
         }
-        if !self.is_station(from) {
-            return self.counters.count("foreign-source");
+        if !self.node.is_station(from) {
+            return self.base.counters.count("foreign-source");
         }
-        let Ok(packet) = Packet::parse(bytes) else { return self.counters.count("malformed") };
+        let Ok(packet) = Packet::parse(bytes) else { return self.base.counters.count("malformed") };
         match self.neighbours.heard(now, from) {
-            None => return self.counters.count("neighbours-full"),
+            None => return self.base.counters.count("neighbours-full"),
             Some(true) => self.greet(now, from),
             Some(false) => self.resume(now, from),
         }
-        self.counters.count("packets-received");
+        self.base.counters.count("packets-received");
         if let Some(heard) = &packet.hello {
             match heard.iter().find(|h| h.address == self.node.address) {
                 Some(us) => self.listed(now, from, *us),
@@ -41,7 +41,7 @@ impl Tora {
         }
         let number = self.neighbours.get(from).map(|n| n.number);
         let acknowledged = if number == Some(ack.number) { self.blocks.acknowledge(from, ack.sequence) } else { None };
-        self.counters.count(if acknowledged.is_some() { "acks-received" } else { "acks-unexpected" });
+        self.base.counters.count(if acknowledged.is_some() { "acks-received" } else { "acks-unexpected" });
         for destination in acknowledged.into_iter().flatten() {
             if self.destinations.get(&destination).is_some_and(|d| d.raised) {
                 self.follow(now, destination);
@@ -51,12 +51,12 @@ impl Tora {
 
     fn receive_block(&mut self, now: Instant, from: Ipv4Addr, block: &Block) {
         let Some(response) = block.responses.iter().find(|r| r.peer.address == self.node.address) else {
-            return self.counters.count("blocks-for-others");
+            return self.base.counters.count("blocks-for-others");
         };
         self.listed(now, from, response.peer);
         match self.neighbours.take(from, block.sequence, response.first, &block.messages) {
-            Arrival::Refused => return self.counters.count("blocks-refused"),
-            Arrival::Known => self.counters.count("blocks-known"),
+            Arrival::Refused => return self.base.counters.count("blocks-refused"),
+            Arrival::Known => self.base.counters.count("blocks-known"),
             Arrival::Messages(messages) => {
                 messages.into_iter().for_each(|message| self.receive_message(now, from, message));
             }
@@ -69,20 +69,20 @@ impl Tora {
 
     fn receive_message(&mut self, now: Instant, from: Ipv4Addr, message: Message) {
         let Message { destination, body } = message;
-        if !self.is_station(destination) {
-            return self.counters.count("bad-destination");
+        if !self.node.is_station(destination) {
+            return self.base.counters.count("bad-destination");
         }
         match body {
             Body::Query => {
-                self.counters.count("qry-received");
+                self.base.counters.count("qry-received");
                 self.receive_query(now, from, destination);
             }
             Body::Update(height) => {
-                self.counters.count("upd-received");
+                self.base.counters.count("upd-received");
                 self.receive_update(now, from, destination, height);
             }
             Body::Clear(level) => {
-                self.counters.count("clr-received");
+                self.base.counters.count("clr-received");
                 self.receive_clear(now, from, destination, level);
             }
         }
@@ -112,22 +112,22 @@ impl Tora {
 
     fn receive_update(&mut self, now: Instant, from: Ipv4Addr, destination: Ipv4Addr, height: Option<Height>) {
         if destination == self.node.address {
-            return self.counters.count("about-this-node");
+            return self.base.counters.count("about-this-node");
         }
         let zero = Some(Height::zero(destination));
         let right = height.is_none_or(|h| h.id == from) && (destination == from) == (height == zero);
         if !right {
-            return self.counters.count("bad-height");
+            return self.base.counters.count("bad-height");
         }
         self.apply(now, destination, |state, here| state.update(here, from, height));
     }
 
     fn receive_clear(&mut self, now: Instant, from: Ipv4Addr, destination: Ipv4Addr, level: Level) {
         if destination == self.node.address {
-            return self.counters.count("about-this-node");
+            return self.base.counters.count("about-this-node");
         }
         if destination == from {
-            return self.counters.count("bad-height");
+            return self.base.counters.count("bad-height");
         }
         if self.destinations.contains_key(&destination) {
             self.apply(now, destination, |state, here| state.clear(here, from, level));

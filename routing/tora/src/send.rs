@@ -14,7 +14,7 @@ const MAX_GREETED: usize = 2;
 
 impl Tora {
     pub(crate) fn beacon(&mut self, now: Instant) {
-        let jitter = self.between(Default::default(), self.options.beacon_jitter);
+        let jitter = self.rng.between(Default::default(), self.options.beacon_jitter);
         self.timers.set(Timer::Beacon, now + self.options.beacon_interval + jitter);
         self.send(now, true);
     }
@@ -28,7 +28,7 @@ impl Tora {
         }
         for neighbour in greet {
             if let Some(us) = self.neighbours.entry(neighbour) {
-                self.counters.count("greetings-sent");
+                self.base.counters.count("greetings-sent");
                 self.transmit(neighbour, Packet { hello: Some(vec![us]), ..Packet::default() });
             }
         }
@@ -46,7 +46,7 @@ impl Tora {
         if beacon {
             self.timers.stop(Timer::Greet);
             self.greet.clear();
-            self.counters.count("beacons-sent");
+            self.base.counters.count("beacons-sent");
             let hello = Some(self.neighbours.list());
             self.transmit(BROADCAST, Packet { hello, ..Packet::default() });
         }
@@ -67,7 +67,7 @@ impl Tora {
         while let Some(due) = self.blocks.due(now, timeout, limit) {
             match due {
                 Ok(block) => {
-                    self.counters.count("blocks-repeated");
+                    self.base.counters.count("blocks-repeated");
                     let single = block.waiting.first().filter(|_| block.waiting.len() == 1);
                     self.transmit_block(single.copied().unwrap_or(BROADCAST), &block);
                 }
@@ -84,7 +84,7 @@ impl Tora {
         };
         let responses = block.waiting.iter().filter_map(response).collect();
         let block = Block { sequence: block.sequence, responses, messages: block.messages.clone() };
-        self.counters.count("blocks-sent");
+        self.base.counters.count("blocks-sent");
         self.transmit(to, Packet { block: Some(block), ..Packet::default() });
     }
 
@@ -100,8 +100,8 @@ impl Tora {
         if self.acks.iter().all(fits) {
             packet.acks = self.acks.drain(..room.min(self.acks.len())).collect();
         }
-        self.counters.count("packets-sent");
-        self.out.push_back(Output::Control { to, ttl: NEIGHBOURS_ONLY, bytes: packet.emit().into() });
+        self.base.counters.count("packets-sent");
+        self.base.out.push_back(Output::Control { to, ttl: NEIGHBOURS_ONLY, bytes: packet.emit().into() });
     }
 
     /// Messages of a block with `responses` responses, at least 1.

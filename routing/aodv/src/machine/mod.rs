@@ -12,7 +12,6 @@ mod request;
 mod status;
 
 use crate::discovery::{Discoveries, ExpandingRing};
-use crate::duplicates::Duplicates;
 use crate::gateway::Internet;
 use crate::limit::Limit;
 use crate::neighbours::{Neighbours, Until};
@@ -24,13 +23,16 @@ use manet_engine::random::{Purpose, Stream};
 use manet_engine::{Duration, EventQueue, Instant, Machine};
 use manet_routing::packet::ipv4;
 use manet_routing::{
-    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status, BROADCAST,
+    Bytes, Carrier, Counters, Duplicates, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status,
+    BROADCAST,
 };
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 /// TTL of messages that are forwarded hop by hop, as in AODV-UU.
 const FULL_TTL: u8 = 255;
+/// Maximum number of remembered requests; RREQ_RATELIMIT 10/s x 5.6 s x 73 originators.
+const MAX_DUPLICATES: usize = 4096;
 /// Maximum number of requests that wait for their jitter.
 const MAX_JITTERED: usize = 256;
 
@@ -48,7 +50,8 @@ pub struct Aodv {
     /// RREQ ID of this node's last request.
     request_id: u32,
     table: Table,
-    duplicates: Duplicates,
+    /// The processed requests by originator and RREQ ID, kept for PATH_DISCOVERY_TIME (6.5).
+    duplicates: Duplicates<(Ipv4Addr, u32)>,
     discoveries: Discoveries,
     held: Held,
     notices: Notices,
@@ -91,7 +94,7 @@ impl Protocol for Aodv {
             sequence: 1,
             request_id: 0,
             table: Table::default(),
-            duplicates: Duplicates::new(timing.path_discovery),
+            duplicates: Duplicates::new(timing.path_discovery, MAX_DUPLICATES),
             discoveries: Discoveries::default(),
             held: Held::new(options.held_packets, options.held_packets, options.held_seconds),
             notices: Notices::new(&node, options.held_packets).or_unreachable(options.unreachable_during_repair),

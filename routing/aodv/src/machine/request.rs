@@ -19,7 +19,7 @@ impl Aodv {
         if rreq.originator == self.node.address {
             return self.counters.count("rreq-own");
         }
-        if !self.duplicates.remember(now, rreq.originator, rreq.id) {
+        if !self.duplicates.remember(now, (rreq.originator, rreq.id)) {
             return self.counters.count("rreq-duplicate");
         }
         let Some(hops) = rreq.hops.checked_add(1) else { return self.counters.count("rreq-hops") };

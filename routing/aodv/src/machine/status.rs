@@ -35,16 +35,10 @@ impl Aodv {
             precursors: e.precursors.iter().copied().collect(),
             path: Vec::new(),
         });
-        let internet = self.internet.iter().map(|(destination, gateway)| RouteStatus {
-            destination,
-            prefix: 32,
-            via: self.table.get(gateway).filter(|_| self.options.default_routes()).map_or(gateway, |e| e.next_hop),
-            hops: self.table.get(gateway).map_or(0, |e| e.hops.into()),
-            state: "internet",
-            sequence: None,
-            expires_s: None,
-            precursors: Vec::new(),
-            path: Vec::new(),
+        let internet = self.internet.iter().map(|(destination, gateway)| {
+            let entry = self.table.get(gateway);
+            let via = entry.filter(|_| self.options.default_routes()).map_or(gateway, |e| e.next_hop);
+            RouteStatus::host(destination, via, entry.map_or(0, |e| e.hops.into()), "internet")
         });
         entries.chain(internet).collect()
     }

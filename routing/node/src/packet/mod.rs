@@ -3,7 +3,6 @@
 //! `parse` does not panic for any bytes; writers fill in lengths and checksums.
 
 pub mod arp;
-pub mod filter;
 pub mod icmp;
 pub mod ipv4;
 
