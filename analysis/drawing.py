@@ -1,7 +1,7 @@
 """Parts that several figures share: series of a summary, intervals, rings round suspect runs, the origin line."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from analysis import style
 from analysis.files import read_text
 from analysis.kept_rows import rows_in
+
+SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
+ROOM = 1.06
 
 
 def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:
@@ -125,6 +128,17 @@ def draw_ratios_to_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], ax
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.85), max(high, 1.15))
     axes.set_ylabel("this testbed / ns-2.35")
+
+
+def label_words(axes: Axes, words: Sequence[str], places: Sequence[float] | None = None) -> None:
+    """Put these words at `places` (default: 0, 1, ...) of the horizontal axis, slanted if they are long."""
+    slanted = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
+    axes.set_xticks(list(range(len(words)) if places is None else places), words, **slanted)
+
+
+def show_from_zero(axes: Axes) -> None:
+    """Begin the vertical axis at zero and leave room above the highest marker, also where all values are close together."""
+    axes.set_ylim(0, ROOM * axes.get_ylim()[1])
 
 
 def label_ticks(axis, values) -> None:

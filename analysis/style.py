@@ -43,6 +43,8 @@ VARIANTS = {
     "dsdv-feedback": VariantStyle("DSDV, link feedback", SKY, "X"),
     "adv": VariantStyle("ADV", SKY, "D"),
     "adv-30-30": VariantStyle("ADV, holds 30 s", SKY, "D"),
+    "aodv-ns2-real-arp": VariantStyle("AODV, ns-2's waits, real ARP", ORANGE, "X"),
+    "adv-30-30-real-arp": VariantStyle("ADV, holds 30 s, real ARP", SKY, "X"),
     "adv-30-1": VariantStyle("ADV, holds UDP 1 s", BLUE, "D"),
     "adv-silence": VariantStyle("ADV, by silence alone", SKY, "P"),
     "dsr": VariantStyle("DSR", GREEN, "^"),

@@ -20,7 +20,6 @@ MARKS = list(zip(
 ))  # fmt: skip
 LINES = ("-", "--", ":", "-.")
 MAX_ONE_COLUMN = 6  # with more entries than this, the legend has two columns
-SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 VARIANT = "variant"
 
 
@@ -105,8 +104,7 @@ def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]
         drawing.label_ticks(axes.xaxis, sorted(places.values()))
         return
     words = [style.of_variant(value).name if key == VARIANT else _text(value) for value in places]
-    slanted = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
-    axes.set_xticks(list(places.values()), words, **slanted)
+    drawing.label_words(axes, words, list(places.values()))
     axes.set_xlim(-0.5, len(places) - 0.5)
 
 

@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 
 from analysis import drawing, style
 from analysis.decisions.answers import answers_in
-from analysis.figures.general import SLANTED
 from analysis.kept_rows import rows_in
 from analysis.pairs import pairs, write_pairs
 from analysis.rundir import RunDirectory
@@ -43,10 +42,9 @@ def draw(out_dir: Path) -> list[Path]:
             _draw_panel(panel, [row for row in cells if row["flows"] == pattern], tcps, variants)
             panel.set(title=pattern.replace("-", " ") + (", each flow over its own time" if pattern in partly else ""))
         axes[0].figure.supylabel("sum of the flows (kbit/s)", fontsize=8)
-        axes[0].set_ylim(bottom=0)
+        drawing.show_from_zero(axes[0])
         names = [style.of_variant(variant).name for variant in variants]
-        slanted = {"rotation": 20, "ha": "right"} if sum(map(len, names)) > SLANTED else {}
-        axes[-1].set_xticks(range(len(variants)), names, **slanted)
+        drawing.label_words(axes[-1], names)
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)

@@ -50,8 +50,10 @@ def draw(out_dir: Path) -> list[Path]:
         for panel, metric in zip(axes, shown, strict=False):
             _draw_panel(panel, [row for row in cells if row["metric"] == metric], lines, variants, METRICS[metric][1])
             panel.set_title(METRICS[metric][0], fontsize=8)
-            panel.set_ylim(bottom=0, top=max(1, panel.get_ylim()[1]) if metric == FINISHED else None)
-        axes[-1].set_xticks(range(len(variants)), [style.of_variant(variant).name for variant in variants])
+            if metric == FINISHED:
+                panel.set_ylim(top=max(1, panel.get_ylim()[1]))
+            drawing.show_from_zero(panel)
+        drawing.label_words(axes[-1], [style.of_variant(variant).name for variant in variants])
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, shown[0] if shown else ""), fontsize=6.5, color=style.GREY)
