@@ -1,8 +1,8 @@
 """TCP with notices of broken routes (ELFN) against plain TCP, over mean speed, after Holland and Vaidya (1999), figures 12 to 14.
 
-Above: percent of the expected throughput, as in the paper, per movement pattern (dots) and in the mean; the patterns are the same
-for all variants and at all speeds. Below: each variant minus plain Reno in kbit/s, per pattern (dots), and the mean difference
-with its interval (analysis/decisions/rule.py).
+Above: percent of the expected throughput, as in the paper, per movement pattern (dots) and in the mean of the patterns that each
+variant has. Below: each variant minus plain Reno in kbit/s on the same patterns (dots), and the mean difference with its interval
+(analysis/decisions/rule.py).
 """
 
 from pathlib import Path
