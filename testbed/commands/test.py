@@ -295,9 +295,12 @@ def count_cargo(lines: Iterable[str]) -> Counts:
 
 
 def count_pytest(lines: Iterable[str]) -> Counts:
-    """The closing line's counts, the reasons of `-rs`, and the durations of `--durations`."""
+    """The closing line's counts, the reasons of `-rs`, and the durations of `--durations`. Of several summaries the last counts:
+    those before it are in the output of tests that run pytest themselves."""
     counts = Counts()
     for line in lines:
+        if line.strip("= \n") == "short test summary info":
+            counts.failures, counts.reasons = [], []
         if match := _DURATION.match(line):
             seconds, when, name = match.groups()
             counts.slowest.append((float(seconds), name if when == "call" else f"{name} ({when})"))

@@ -240,7 +240,8 @@ def test_pytests_closing_line_is_counted(closing, wanted):
 
 def test_skipped_tests_are_listed_with_their_reason_and_failed_ones_too():
     lines = ["SKIPPED [1] t/test_x.py:3: needs root\n", "FAILED t/test_y.py::test_z - assert 1 == 2\n"]
-    counts = count_pytest([*lines, "=== 1 failed, 1 skipped in 0.1s ==="])
+    inner = ["=== short test summary info ===", "FAILED inner.py::one - assert False", "=== 1 failed in 4.5s ==="]
+    counts = count_pytest([*inner, "=== short test summary info ===\n", *lines, "=== 1 failed, 1 skipped in 0.1s ==="])
     assert counts == Counts(0, 1, 1, ["[1] t/test_x.py:3: needs root"], ["FAILED t/test_y.py::test_z - assert 1 == 2"])
 
 
