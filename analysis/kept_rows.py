@@ -16,7 +16,7 @@ from typing import Any
 
 from analysis.errors import RunFileError
 from analysis.files import atomic_file, plain_text, read_object
-from analysis.tables import METRICS, collect_runs, counts, ending, plain
+from analysis.tables import METRICS, Row, collect_runs, ending, joined, plain
 
 FILE = "runs.csv"
 KEPT = "kept.csv"  # in an experiment's folder of results: the rows that its campaign counts as done
@@ -26,7 +26,6 @@ NONE = "NA"  # the run has no value; an empty field: the value was not kept
 ORIGIN = ("commit", "version", "kernel", "ended")
 FIRST = ("scenario", "seed", "verdict", *ORIGIN, "emulated_s")
 REMEDY = "take it from git again"
-Row = Mapping[str, Any]
 CARRIED = {"valid": "complete", "suspect": "complete", "void": "complete", "failed": "failed"}  # verdict -> status
 
 
@@ -138,25 +137,12 @@ def runs_in(directory: Path, description: Mapping[str, Any]) -> dict[tuple[str, 
     return found
 
 
-def joined(runs: Iterable[Row], kept: Mapping[tuple[str, int], Row]) -> list[Row]:
-    """The runs of a folder and its kept rows; of the same cell and seed the run, if it counts."""
-    runs = list(runs)
-    of_runs = {place(run): run for run in runs if counts(run)}
-    others = [run for run in runs if place(run) not in of_runs and place(run) not in kept]
-    return [*of_runs.values(), *others, *(run for at, run in kept.items() if at not in of_runs)]
-
-
 def rows_in(directory: Path, axes: Iterable[str]) -> list[Row]:
     """The runs of a folder of results and its kept rows, as rows of table.csv: those that its answers follow from."""
     runs = collect_runs(directory, axes)
     if not (directory / KEPT).exists():
         return list(runs)
     return joined(runs, runs_in(directory, read_object(directory / "experiment.json")))
-
-
-def place(run: Row) -> tuple[str, int]:
-    """Cell and seed of a row of table.csv."""
-    return Path(run["run_dir"]).parts[0], run["seed"]
 
 
 def _read_row(row: Mapping[str, str]) -> KeptRow:

@@ -13,10 +13,10 @@ from statistics import fmean
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.decisions.answers import answers_in
-from analysis.kept_rows import Row, rows_in
+from analysis.decisions.answers import Answered, answers_in
+from analysis.kept_rows import rows_in
 from analysis.pairs import VARIANT, Pair, pairs
-from analysis.tables import counts, read_summary, standing
+from analysis.tables import Row, counts, read_summary, standing
 
 AXIS = "speed"
 APART_MPS = 0.3  # between points of the same speed
@@ -30,8 +30,9 @@ def draw(out_dir: Path, name: str, base: str, against: str, level: str, height_i
     """Above: `level`, a metric, of each variant over speed, per pattern (dots) and in the mean. Below: its gain in kbit/s on the
     variant `base`, per pattern (dots) and in the mean with its interval; `against` is the label of that axis. Draws from the runs
     and kept rows of `out_dir` and its summary.csv; returns the files written."""
-    levels = levels_in(out_dir, level)
-    found = gains(out_dir, base, RATE, [variant for variant in levels if variant != base])
+    rows = rows_in(out_dir, (AXIS,))
+    levels = levels_of(out_dir, rows, level)
+    found = gains(rows, answers_in(out_dir), base, RATE, [variant for variant in levels if variant != base])
     with style.page(out_dir, name, height_in, nrows=2, sharex=True, height_ratios=[1.4, 1]) as (axes, written):
         draw_levels(axes[0], levels, level)
         draw_gains(axes[1], found, list(levels))
@@ -44,18 +45,18 @@ def draw(out_dir: Path, name: str, base: str, against: str, level: str, height_i
     return written
 
 
-def levels_in(out_dir: Path, metric: str) -> dict[str, list[Row]]:
-    """The runs and kept rows of each variant that count and have a value of the metric, in the order of the experiment."""
-    rows = [row for row in rows_in(out_dir, (AXIS,)) if counts(row) and row[metric] is not None]
+def levels_of(out_dir: Path, rows: Iterable[Row], metric: str) -> dict[str, list[Row]]:
+    """The rows of each variant that count and have a value of the metric, in the order of the experiment in `out_dir`."""
+    having = [row for row in rows if counts(row) and row[metric] is not None]
     return {
-        variant: [row for row in rows if row[VARIANT] == variant]
-        for variant in drawing.in_order(out_dir, (row[VARIANT] for row in rows))
+        variant: [row for row in having if row[VARIANT] == variant]
+        for variant in drawing.in_order(out_dir, (row[VARIANT] for row in having))
     }
 
 
-def gains(out_dir: Path, base: str, metric: str, variants: Sequence[str]) -> list[Pair]:
+def gains(rows: Iterable[Row], answers: Iterable[Answered], base: str, metric: str, variants: Sequence[str]) -> list[Pair]:
     """Each variant minus `base` at each speed, by seed."""
-    return pairs(rows_in(out_dir, (AXIS,)), (AXIS,), VARIANT, base, (metric,), variants, answers_in(out_dir))
+    return pairs(rows, (AXIS,), VARIANT, base, (metric,), variants, answers)
 
 
 def label_speeds(axes: Axes, levels: Levels) -> None:
@@ -80,8 +81,9 @@ def draw_levels(axes: Axes, levels: Levels, metric: str) -> None:
         at = [float(row[AXIS]) + aside for row in rows]
         axes.plot(at, [row[metric] for row in rows], color=mark.colour, marker="o", markersize=2.5, linestyle="", alpha=0.4)
         suspects += [(place, row[metric]) for place, row in zip(at, rows, strict=True) if standing(row) == "suspect"]
-        means = [(speed, fmean(row[metric] for row in rows if float(row[AXIS]) + aside == speed)) for speed in sorted(set(at))]
-        axes.plot(*zip(*means, strict=True), color=mark.colour, marker=mark.marker, label=mark.name)
+        speeds = sorted({float(row[AXIS]) for row in rows})
+        means = [fmean(row[metric] for row in rows if float(row[AXIS]) == speed) for speed in speeds]
+        axes.plot([speed + aside for speed in speeds], means, color=mark.colour, marker=mark.marker, label=mark.name)
     rings = drawing.ring_suspects(axes, suspects)
     if rings is not None:
         rings.set_label("suspect run")

@@ -23,6 +23,8 @@ from scenarios.traffic import kind_names, kinds
 from scenarios.traffic.shared.kind import Kind, Metric
 
 CONFIDENCE = 0.95
+Row = Mapping[str, Any]  # of table.csv
+NO_ROWS: Mapping[tuple[str, int], Row] = {}
 # Columns keep their places in the tables; a metric that is not in this list comes after it.
 FIRST_COLUMNS = (
     "acked_kbps", "delivered_kbps", "goodput_kbps", "iperf3_kbps", "back_delivered_kbps", "air_kbps", "segments",
@@ -112,12 +114,15 @@ class Results:
     summary: list[dict[str, Any]]
 
 
-def collect(out_dir: Path, experiment: Any = None, runs: Iterable[Path] | None = None) -> Results:
-    """Read the runs below `out_dir` (default: all that count, `find_runs`); of `experiment` see `Experiment.of`."""
+def collect(
+    out_dir: Path, experiment: Any = None, runs: Iterable[Path] | None = None, kept: Mapping[tuple[str, int], Row] = NO_ROWS
+) -> Results:
+    """Read the runs below `out_dir` (default: all that count, `find_runs`); of `experiment` see `Experiment.of`. The summary also
+    counts `kept`, rows of earlier runs by cell and seed (kept_rows.runs_in)."""
     out_dir = Path(out_dir)
     description = Experiment.of(experiment, out_dir)
     rows = _rows(out_dir, description.axes, find_runs(out_dir).runs if runs is None else runs)
-    return Results(out_dir, description, rows, summarise(rows, description))
+    return Results(out_dir, description, rows, summarise(joined(rows, kept), description))
 
 
 def write_tables(results: Results) -> list[Path]:
@@ -168,9 +173,22 @@ def counts(run: Mapping[str, Any]) -> bool:
     return standing(run) != "void"
 
 
-def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[str, Any]]:
+def joined(runs: Iterable[Row], kept: Mapping[tuple[str, int], Row]) -> list[Row]:
+    """The runs of a folder and its kept rows; of the same cell and seed the run, if it counts."""
+    runs = list(runs)
+    of_runs = {place(run): run for run in runs if counts(run)}
+    others = [run for run in runs if place(run) not in of_runs and place(run) not in kept]
+    return [*of_runs.values(), *others, *(run for at, run in kept.items() if at not in of_runs)]
+
+
+def place(run: Row) -> tuple[str, int]:
+    """Cell and seed of a row of table.csv."""
+    return Path(run["run_dir"]).parts[0], run["seed"]
+
+
+def summarise(rows: Iterable[Row], experiment: Experiment) -> list[dict[str, Any]]:
     """A row of summary.csv for every cell and every metric that any of its runs has; one row for a cell without runs."""
-    cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    cells: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         cells.setdefault(cell_of(row, experiment.axes), []).append(row)
     profiles = _profiles_of_cells(experiment)

@@ -15,9 +15,9 @@ from analysis.decisions.question import VARIANT, Question
 from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answer, collapses
 from analysis.digits import rounded
 from analysis.files import read_object, write_atomic
-from analysis.kept_rows import joined, runs_in
+from analysis.kept_rows import rows_in
 from analysis.references import Reference, load_reference
-from analysis.tables import METRICS, collect_runs, counts, plain
+from analysis.tables import METRICS, counts, plain
 
 FORMAT = "manet-answers/1"
 FILE = "answers.json"
@@ -158,8 +158,7 @@ def answers_in(out_dir: Path) -> list[Answered]:
     description = read_object(out_dir / "experiment.json")
     if not description.get("questions"):
         return []
-    runs = collect_runs(out_dir, tuple(description["axes"]))
-    return answers_of(description, joined(runs, runs_in(out_dir, description)))
+    return answers_of(description, rows_in(out_dir, tuple(description["axes"])))
 
 
 def asked(questions: Iterable[Question], cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from analysis import drawing, paired, style
+from analysis.decisions.answers import answers_in
+from analysis.kept_rows import rows_in
 from analysis.tables import read_summary
 
 AXES = ("speed",)  # of the experiment
@@ -24,7 +26,8 @@ WIDTH_IN = 7.4
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs and kept rows of `out_dir` and its summary.csv; returns the files written."""
     out_dir = Path(out_dir)
-    levels = paired.levels_in(out_dir, METRIC)
+    rows, answers = rows_in(out_dir, AXES), answers_in(out_dir)
+    levels = paired.levels_of(out_dir, rows, METRIC)
     loads: dict[str, dict[str, str]] = {}  # load -> kind -> variant
     for variant in levels:
         kind, _, load = variant.rpartition("-")
@@ -37,9 +40,9 @@ def draw(out_dir: Path) -> list[Path]:
             paired.draw_levels(left, of_kinds, METRIC)
             left.set_title(LOADS.get(load, load))
             base = next((kind for kind in BASES if kind in variants), min(variants))
-            found = paired.gains(out_dir, variants[base], METRIC, [name for kind, name in variants.items() if kind != base])
-            named = {variant: kind for kind, variant in variants.items()}
-            paired.draw_gains(right, [replace(pair, compared=named[pair.compared]) for pair in found], list(variants))
+            kinds = {variant: kind for kind, variant in variants.items() if kind != base}
+            found = paired.gains(rows, answers, variants[base], METRIC, list(kinds))
+            paired.draw_gains(right, [replace(pair, compared=kinds[pair.compared]) for pair in found], list(variants))
             right.set(title=f"minus {style.of_variant(base).name}", ylabel="kbit/s")
         for panel in panels[-1]:
             paired.label_speeds(panel, levels)

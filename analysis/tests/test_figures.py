@@ -32,6 +32,7 @@ from analysis.figures import (
     wm_comparison,
 )
 from analysis.figures import cwnd as cwnd_figure
+from analysis.kept_rows import rows_in
 from analysis.metrics import analyse_run
 from analysis.tables import collect, write_tables
 from analysis.tests.drawn import page, panels
@@ -245,7 +246,7 @@ def mean_of(panel, variant: str) -> list[float]:
 
 def test_hv_elfn_compares_each_variant_with_plain_reno(tmp_path):
     make_patterns(tmp_path, "hv-fig12", {"reno": 0.0, "elfn-2s": 50.0, "elfn-30s": -40.0})
-    found = paired.gains(tmp_path, "reno", "acked_kbps", ["elfn-2s", "elfn-30s"])
+    found = paired.gains(rows_in(tmp_path, ("speed",)), (), "reno", "acked_kbps", ["elfn-2s", "elfn-30s"])
     assert {(pair.compared, pair.where): pair.by_seed for pair in found} == {
         ("elfn-2s", "10"): pytest.approx((50, 50)), ("elfn-30s", "10"): pytest.approx((-40, -40)),
     }  # fmt: skip
@@ -368,7 +369,7 @@ def test_hv_load_keeps_the_points_of_a_single_speed_off_its_edges(tmp_path):
 
 def test_hv_fig7_pairs_the_patterns(tmp_path):
     make_patterns(tmp_path, "hv-fig7", {"cache-replies": 0.0, "no-cache-replies": 50.0})
-    found = paired.gains(tmp_path, "cache-replies", "acked_kbps", ["no-cache-replies"])
+    found = paired.gains(rows_in(tmp_path, ("speed",)), (), "cache-replies", "acked_kbps", ["no-cache-replies"])
     assert [pair.by_seed for pair in found] == [pytest.approx((50, 50))]
     means, gains = panels(hv_fig7.draw, tmp_path)
     assert (mean_of(means, "cache-replies"), mean_of(means, "no-cache-replies")) == ([501.5], [552])

@@ -121,7 +121,8 @@ def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> F
 def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Path = FOLDER) -> tuple[Path, int, int]:
     """Merge the runs of a folder of results (rows of table.csv) into the rows of its experiment; returns the file, the number of
     its rows, and how many of them are new."""
-    from analysis.kept_rows import merged, place, read, row_of_run, write
+    from analysis.kept_rows import merged, read, row_of_run, write
+    from analysis.tables import place
 
     axes, metrics = list(description["axes"]), metrics_of(description, runs)
     sums = {cell["name"]: cell.get("identity") for cell in description["cells"]}

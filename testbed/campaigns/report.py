@@ -5,7 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,7 @@ class Report:
     def make(self, analyse_again: bool = False) -> None:
         """Write metrics.json if it is missing or older than its run, table.csv, summary.csv, the result store and the figure."""
         from analysis import tables
-        from analysis.kept_rows import joined, runs_in
+        from analysis.kept_rows import runs_in
         from analysis.store import files, rows
 
         began = rows.now()
@@ -85,10 +85,8 @@ class Report:
         # if every run was changed or lost files, the earlier tables are all that is left
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
         self.kept = runs_in(self.directory, self.description)
-        self.results = tables.collect(self.directory, self.description, self.found.runs)
-        runs = self.results.rows
-        self.results = replace(self.results, summary=tables.summarise(joined(runs, self.kept), self.results.experiment))
-        summary = [] if self.kept_tables else self.results.summary
+        self.results = tables.collect(self.directory, self.description, self.found.runs, self.kept)
+        runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
         if not self.kept_tables:
             tables.write_tables(self.results)
             files.write(self.results, began)
@@ -114,7 +112,7 @@ class Report:
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
         from analysis.decisions.answers import answers_of, write_answers
-        from analysis.kept_rows import joined
+        from analysis.tables import joined
 
         found = answers_of(self.description, joined(runs, self.kept))
         if found:
