@@ -39,7 +39,6 @@ from testbed.mn_wifi.session import Standing, current
 from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
-from testbed.stages import iproute
 from testbed.stages.access_points import CHANNELS, frequency_mhz
 from testbed.stages.medium import RADIOS
 from testbed.stages.pause import Movement
@@ -81,7 +80,6 @@ class Mininet_wifi(Powers):
         self._picture: str | None = "map.png" if options.get("plot") else None
         self._updater: Updater | None = None
         self._servers: list[SocketServer] = []
-        self._movement: Movement | None = None
         self._records_params = False
         self.infrastructure = Infrastructure(self)
         self.infrastructure.control_by("Mininet_wifi", options)
@@ -480,7 +478,6 @@ class Mininet_wifi(Powers):
         self.infrastructure.require()
         self._own_range = self._has_own_range()
         self.standing = self.session.up(scenario)
-        self._movement = Movement(self.standing.network.medium)
         self._name_devices()
         if self.infrastructure.used:
             self.infrastructure.up(self.standing)
@@ -490,8 +487,9 @@ class Mininet_wifi(Powers):
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:
             self._draw()
+        self.standing.begin(settings_change=self.infrastructure.used)
         if movement is not None:
-            self._movement.play(movement)
+            self.moving().play(movement)
         self._record_params()
 
     def start(self) -> None:
@@ -527,8 +525,8 @@ class Mininet_wifi(Powers):
     def moving(self, call: str = "CLI") -> Movement:
         """The movement under way."""
         self._up(call)
-        assert self._movement is not None
-        return self._movement
+        assert self.standing is not None
+        return self.standing.live.movement
 
     def check_addresses(self) -> None:
         """Raise UsageError for a script's own address that is used twice, or that a routing daemon or static ARP would not
@@ -554,7 +552,7 @@ class Mininet_wifi(Powers):
                 station.host.nameToIntf[radio.name] = device
                 if device.name != radio.name:
                     lines.setdefault(station.host, []).append(f"link property add dev {device.name} altname {radio.name}")
-        iproute.batches(lines, "names", self.standing.site.log)
+        self.standing.configure(lines, "names")
         for host in self._at_wires():
             host.take_address()
         for node in [*self._with_radios(), *self._at_wires()]:

@@ -76,6 +76,7 @@ class Shaping:
 
     def _set(self, condition: Condition) -> None:
         device, host = condition.station.host.radio.name, condition.station.host
+        host.used = True
         argv = ["tc", "qdisc", "replace", "dev", device, "root", "handle", "2:", "netem", *condition.words()]
 
         def run() -> subprocess.CompletedProcess[str]:

@@ -77,11 +77,13 @@ class StoppedPrograms:
         children: Processes,
         *,
         without: Collection[str] = (),
+        only_children: bool = False,
         clock: Callable[[], float] = time.monotonic,
         proc: Path = Path("/proc"),
     ) -> None:
-        """`without`: names of children that may stop as they like (the shells of stations)."""
-        self.summary = StopSummary()
+        """`without`: names of children that may stop as they like (the shells of stations). `only_children`: other programs may,
+        too, unless a child has started them (in a session they are its user's)."""
+        self.summary, self._only_children = StopSummary(), only_children
         self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
         self._ticks = False
@@ -181,7 +183,7 @@ class StoppedPrograms:
         if pid in named:
             return named[pid]
         owner = named.get(session)
-        if owner is not None and (self._may_stop(owner) or self._text(session, "comm") == CLOSING):
+        if self._only_children if owner is None else self._may_stop(owner) or self._text(session, "comm") == CLOSING:
             return None
         program = self._text(pid, "comm")
         return f"{owner} ({program})" if owner else program or None

@@ -87,6 +87,7 @@ class NamespaceHost(Host):
 
     container: "RunningContainer | None" = None  # the root file system that the user's programs see; None: the machine's
     _shell_is_inside = False
+    used = False  # whether a user's command has run at it, which may have changed its settings
     home: int | None = None  # a process whose network namespace the host uses instead of its own
     cabled = False  # whether a host has the first of its cables (testbed/stages/access_points.py)
     _namespace: int | None = None  # a descriptor that keeps it open
@@ -194,6 +195,7 @@ class NamespaceHost(Host):
     def sendCmd(self, *args: object, **kwargs: object) -> None:
         """Like Mininet's, with a new shell if the last one has ended. The first command of a container moves the shell into
         it."""
+        self.used = True
         if self.shell and self.shell.poll() is not None:
             self._renew_shell()
         elif self.container is not None and not self._shell_is_inside:
@@ -202,6 +204,7 @@ class NamespaceHost(Host):
 
     def popen(self, *args: object, shell: bool = False, **kwargs: object) -> subprocess.Popen:
         """Like Mininet's, and also works below a chroot, where mnexec(1) would look for the program outside."""
+        self.used = True
         words = args[0] if len(args) == 1 else list(args)
         if shell:
             name = "bash" if self.container is None else "sh"
