@@ -36,7 +36,7 @@ def inside(arguments: dict[str, Any], report: Report) -> int:
 
 
 def _stand(site: Site, connection: socket.socket, report: Report) -> None:
-    with session_running(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction)) as live:
+    with session_running(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction), MESH) as live:
         requests = Requests(live)
         with judged_session(live):
             try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from mininet.log import info, output
 
+from analysis.events_file import SCRIPT
 from mobility.trace import Leg, Trace, TraceError
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
@@ -596,6 +597,15 @@ class Mininet_wifi(Powers):
         self._up("socketServer")
         port = int(number("socketServer", "port", options.get("port", 12345), 1, 65535))
         self._servers.append(SocketServer(self, str(options.get("ip", "127.0.0.1")), port))
+
+    def event(self, **keys: object) -> None:
+        """Carry out an event of a scenario now: `power="sta1", on=False`. Mininet-WiFi has no such call."""
+        self._up("event")
+        assert self.standing is not None
+        try:
+            self.standing.live.do(keys, SCRIPT)
+        except UsageError as problem:
+            raise UsageError(f"event: {problem}") from None
 
     def counters(self) -> dict[str, dict]:
         """The medium's counters of each station up to now (counters.json of formats/air.md). Mininet-WiFi has no such call."""

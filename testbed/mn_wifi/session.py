@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis.events_file import SCRIPT
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.host.radios import require_radios
@@ -47,14 +48,12 @@ class Standing:
     def begin(self, *, settings_change: bool = False) -> None:
         """The network is as declared: what comes is recorded and judged. `settings_change`: of stations that roam."""
         self.stages.enter_context(judged_session(self.live))
-        for host in self.network.net.hosts:
-            host.used = settings_change
+        self.live.of_user |= {host.name for host in self.network.net.hosts} if settings_change else set()
 
     def configure(self, lines: dict[NamespaceHost, list[str]], name: str) -> None:
         """Execute lines of ip(8) at hosts for the script, whose settings these are; `name`: of their record in log/."""
         iproute.batches(lines, name, self.site.log)
-        for host in lines:
-            host.used = True
+        self.live.of_user |= {host.name for host in lines}
 
     def stop(self, outcome: dict) -> None:
         """Take the network down and write `outcome`, how the script ended, into run.json. Raises RunError if it fails."""
@@ -112,7 +111,7 @@ class Session:
         site = Site(scenario, self.seed, directory, own_cgroup(), self.programs)
         stages = ExitStack()
         try:
-            live = stages.enter_context(session_running(site, self.say))
+            live = stages.enter_context(session_running(site, self.say, SCRIPT))
         except BaseException as problem:
             write_end(directory, outcome_of(problem))
             raise

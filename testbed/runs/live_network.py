@@ -51,17 +51,20 @@ class LiveNetwork:
     settings: Child
     traffic_start: TrafficStart | None = None
 
-    def __init__(self, site: Site, network: Network, protocol: Protocol, waits: Waits, *, session: bool) -> None:
+    def __init__(self, site: Site, network: Network, protocol: Protocol, waits: Waits, *, session: str | None) -> None:
+        """`session`: the source of its user's commands at stations; None: a run, which has no such user."""
         self.site, self.network, self.protocol, self.children = site, network, protocol, network.children
         self.record = RunRecord.open(site.directory / "run.json")
         self.log, self.commands = EventLog(site.directory, network.medium), Commands(network.children, network.net)
         self.broken: dict[tuple[str, str], float] = {}  # links that `break_link` broke, with their error rates before
         self._waits, self._session = waits, session
         hosts = [host.name for host in network.net.hosts]
-        self._stopped = StoppedPrograms(site.cgroup, network.children, without=hosts, only_children=session)
+        self._stopped = StoppedPrograms(site.cgroup, network.children, without=hosts, only_children=session is not None)
         self._begin_s: float | None = None
         self._refused: list[int | None] = []  # by the kernel's table of neighbours, at the begin and the end
         self._started: list[Event] = []  # the events that started commands
+        self._of_user: list[dict[str, Any]] = []  # the commands of a session's user
+        self.of_user: set[str] = set()  # stations whose settings are the user's
         self._acted: list[tuple[str, float]] = []  # stations whose daemon an event has ended or started, and when that was done
         self._acting: Counter[str] = Counter()  # the same, of events under way
 
@@ -69,7 +72,8 @@ class LiveNetwork:
     def movement(self) -> Movement:
         """The movement under way, which can be interrupted and replaced."""
         scenario = self.site.scenario
-        return Movement(self.network.medium, trace_of(scenario, self.site.seed) if scenario.mobility.moving else None)
+        made = trace_of(scenario, self.site.seed) if scenario.mobility.moving else None
+        return Movement(self.network.medium, made, scenario.area)
 
     # --- events ---------------------------------------------------------------------------------------------------
 
@@ -141,7 +145,15 @@ class LiveNetwork:
         """Whether an event of a daemon or a command acted on the station's settings since a monotonic instant, or may now; or the
         user of a session, whose commands may go on in the background."""
         by_event = self._acting[station] > 0 or any(name == station and done_s >= since_s for name, done_s in self._acted)
-        return by_event or self.commands.ran_at(station, since_s) or (self._session and self.network.net[station].used)
+        return by_event or self.commands.ran_at(station, since_s) or station in self.of_user
+
+    def _note_command(self, station: str, argv: list[str]) -> None:
+        """Record a command of the session's user, who alone knows its end."""
+        name, now_s = f"{self._session}{len(self._of_user) + 1}", self.now_s()
+        end = {"ended_s": None, "exit_status": None, "ended_by": "session"}
+        self._of_user.append({"name": name, "station": station, "argv": argv, "started_s": now_s, **end})
+        self.of_user.add(station)
+        self.log.write(now_s, "command", station, f"{name} started", str(self._session))
 
     # --- the judgement --------------------------------------------------------------------------------------------
 
@@ -164,8 +176,9 @@ class LiveNetwork:
     def begin(self, start_s: float | None = None) -> None:
         """The traffic starts at the monotonic instant `start_s`, or the session now."""
         self._begin_s = self.commands.begin_s = time.monotonic() if start_s is None else start_s
-        for host in self.network.net.hosts:
-            host.used = False  # earlier changes are the testbed's
+        for host in self.network.net.hosts if self._session else ():
+            host.on_command = self._note_command
+        self.of_user.clear()  # earlier changes are the testbed's
         self._refused.append(neighbours.refused())
         for watch in self._watches:
             watch.begin()
@@ -183,10 +196,11 @@ class LiveNetwork:
         self.end_commands()
 
     def end_commands(self) -> None:
-        """End the commands of events, and record them."""
-        if self.commands.started and not self.commands.over:
+        """End the commands of events, and record all commands."""
+        if not self.commands.over:
             self.commands.end_all()
-            self.record.update(commands=self.commands.entries())
+            if entries := [*self.commands.entries(), *self._of_user]:
+                self.record.update(commands=entries)
 
     def judgements(self) -> dict[str, Judgement | None]:
         """What the run adds to the medium's verdict (formats/air.md)."""
@@ -211,21 +225,22 @@ class LiveNetwork:
 
 
 @contextmanager
-def network_running(site: Site, say: Say, *, session: bool = False) -> Iterator[LiveNetwork]:
-    """Bring a network up; after the block take it down in the opposite order, and complete its verdict. `say` reports stages."""
+def network_running(site: Site, say: Say, session: str | None = None) -> Iterator[LiveNetwork]:
+    """Bring a network up; after the block take it down in the opposite order, and complete its verdict. `say` reports stages.
+    `session`: as of LiveNetwork."""
     waits = Waits(site.cgroup, without=site.limited_groups)
     with ExitStack() as stages:
         stages.enter_context(outputs_kept(site))
         children = stages.enter_context(Processes(site.log))
         children.checks += [partial(check_space, site.directory), partial(check_logs, site.directory)]
-        network, protocol = stages.enter_context(network_up(site, children, say, shells_are_users=session))
+        network, protocol = stages.enter_context(network_up(site, children, say, shells_are_users=session is not None))
         live = LiveNetwork(site, network, protocol, waits, session=session)
         say("kernel-tcp")
         live.settings = stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         stages.enter_context(commands_running(network.net, children))
-        if not session:
+        if session is None:
             protocol.before_traffic(say)
             require_before_traffic_at(site, network.medium)
         live.note_settings()
@@ -236,9 +251,9 @@ def network_running(site: Site, say: Say, *, session: bool = False) -> Iterator[
 
 
 @contextmanager
-def session_running(site: Site, say: Say) -> Iterator[LiveNetwork]:
-    """A network without its scenario's traffic, which takes the actions of views."""
-    with network_running(site, say, session=True) as live, actions_served(Actions(live)):
+def session_running(site: Site, say: Say, source: str) -> Iterator[LiveNetwork]:
+    """A network without its scenario's traffic, which takes the actions of views. `source`: of its user's commands."""
+    with network_running(site, say, source) as live, actions_served(Actions(live)):
         yield live
 
 

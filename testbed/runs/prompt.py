@@ -133,7 +133,7 @@ def _prompt(site: Site, report: Report) -> None:
 
 
 def _serve(site: Site, report: Report) -> None:
-    with session_running(site, lambda stage: report.send(stage=stage)) as live:
+    with session_running(site, lambda stage: report.send(stage=stage), PROMPT) as live:
         network = live.network
         here = Path.cwd()
         shown = site.directory.relative_to(here) if site.directory.is_relative_to(here) else site.directory

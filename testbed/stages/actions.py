@@ -25,6 +25,7 @@ EVENTS = {
     "move": {"station": "move", "position": "to"},
     "power": {"station": "power", "on": "on"},
     "link": {"from": "link", "to": "link", "error_rate": "error_rate"},
+    "daemon": {"station": "station", "action": "daemon"},
 }
 StartFlow = Callable[[Mapping[str, Any]], tuple[str, str]]
 NO_FLOWS = "this session has no traffic of its own, so no flow of a view; start programs at its prompt or in its script"

@@ -15,19 +15,20 @@ LegsFrom = Callable[[float, Position], Sequence[Leg]]  # from a time of the move
 
 
 class Movement:
-    """The movement of a run. `made` is the one that the medium follows from model time 0 on, if stations move by themselves."""
+    """The movement of a run. `made` is the one that the medium follows from model time 0 on, if stations move by themselves; none
+    may leave `area`."""
 
-    def __init__(self, medium: "Medium", made: Trace | None = None) -> None:
-        self.medium, self._made, self._begin_ns = medium, made, 0
+    def __init__(self, medium: "Medium", made: Trace | None = None, area: tuple[float, float] | None = None) -> None:
+        self.medium, self._made, self._area, self._begin_ns = medium, made, area, 0
         self._gone_s = 0.0  # of the movement, at _begin_ns
         self._paused_s: float | None = None  # time since _begin_ns at which it was interrupted
         self._turn = threading.RLock()  # a thread of a script changes what the prompt interrupts
         self.played = 0  # movements so far
 
     def play(self, made: Trace) -> replay.Playing:
-        """Follow another movement from now on. Raises RunError."""
+        """Follow another movement from now on. Raises UsageError, RunError."""
         with self._turn:
-            playing = replay.play(self.medium, made)
+            playing = replay.play(self.medium, made, self._area)
             self._follows(made, playing.begin_ns, 0.0)
             self.played += 1
             return playing
@@ -66,7 +67,7 @@ class Movement:
                 latest[:] = [Trace(old.name, legs)]
                 return latest[0]
 
-            begin_ns = replay.play(self.medium, made_at).begin_ns
+            begin_ns = replay.play(self.medium, made_at, self._area).begin_ns
             self._follows(latest[0], begin_ns, gone_s + (begin_ns - old_begin_ns) / NS_PER_S)
 
     def pause(self) -> bool:

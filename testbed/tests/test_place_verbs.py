@@ -6,8 +6,8 @@ import pytest
 
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
-from testbed.runs import completion, live_network, place_verbs, prompt
-from testbed.stages.event_log import EventLog
+from testbed.runs import completion, place_verbs, prompt
+from testbed.tests.running import acting_network
 
 PLACES = {"sta1": [0.0, 0.0, 0.0], "sta2": [30.0, 40.0, 0.0]}
 RADIO = {"tx_power_w": 0.1, "antenna_gain_db": 5.0, "antenna_height_m": 1.5}
@@ -44,10 +44,7 @@ def shell(monkeypatch, tmp_path):
     made.network = SimpleNamespace(
         net=Net({host.name: host for host in hosts}), stations=stations, medium=SimpleNamespace(ask=ask), site=site
     )
-    made.live = live_network.LiveNetwork.__new__(live_network.LiveNetwork)
-    made.live.site, made.live.network, made.live.broken, made.live._begin_s, made.live._started = site, made.network, {}, None, []
-    made.live.protocol, made.live._waits = SimpleNamespace(has_daemons=False), SimpleNamespace(starved=lambda: None)
-    made.live.log = EventLog(tmp_path, made.network.medium)
+    made.live = acting_network(made.network, tmp_path)
     made.live.movement = SimpleNamespace(pause=lambda: True, resume=lambda: False)
     return made
 

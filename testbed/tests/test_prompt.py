@@ -193,16 +193,18 @@ def test_every_event_of_a_scenario_can_be_given_at_the_prompt(tmp_path: Path) ->
     assert answers.endswith("status complete None\n")
     rows = read_events(tmp_path / "run")
     assert [row["event"] for row in rows] == [
-        "link", "link", "wire", "wire", "link", "power", "power", "move", "daemon", "daemon", "command", "command", "command",
+        "link", "command", "link", "command", "wire", "command", "wire", "command", "link", "power", "command", "power", "move",
+        "daemon", "daemon", "command", "command", "command",
     ]  # fmt: skip
     assert {row["source"] for row in rows} == {"prompt"}
     at_s = [float(row["at_s"]) for row in rows]
     assert at_s == sorted(at_s) and at_s[0] >= 0 and at_s[-1] <= run_json(tmp_path / "run")["session_s"]
     entries = run_json(tmp_path / "run")["commands"]
     assert [(one["name"], one["station"], one["ended_by"]) for one in entries] == [
-        ("wait", "h1", "event"),
-        ("command2", "sta1", "run"),
-    ]
+        ("wait", "h1", "event"), ("command2", "sta1", "run"),
+        *((f"prompt{number}", "sta1", "session") for number in range(1, 6)),
+    ]  # fmt: skip
+    assert entries[-1]["argv"] == ["bash", "-c", "ping -n -c 1 -W 1 10.0.0.2"]
     assert nothing_left(tmp_path / "run")
 
 
