@@ -9,13 +9,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any
 
 from analysis.events_file import SCENARIO
 from scenarios.events import Event, worded
 from scenarios.live_events import live_event
+from testbed.errors import RunError
 from testbed.host import neighbours
 from testbed.host.changes import of_own_daemons, of_third_party
 from testbed.host.processes import Child, Processes
@@ -124,7 +125,7 @@ class LiveNetwork:
         try:
             if event.words:
                 self.commands.start(str(event.name), station, event.words)
-                self._started.append(event)
+                self._started.append(event.model_copy(update={"at": 0.0}))  # before whatever comes
             elif event.daemon is None:
                 return self.commands.act(event)
             else:
@@ -153,7 +154,8 @@ class LiveNetwork:
         end = {"ended_s": None, "exit_status": None, "ended_by": "session"}
         self._of_user.append({"name": name, "station": station, "argv": argv, "started_s": now_s, **end})
         self.of_user.add(station)
-        self.log.write(now_s, "command", station, f"{name} started", str(self._session))
+        with suppress(RunError):  # after a failure of the network, which is reported by itself, commands still work
+            self.log.write(now_s, "command", station, f"{name} started", str(self._session))
 
     # --- the judgement --------------------------------------------------------------------------------------------
 
@@ -178,7 +180,9 @@ class LiveNetwork:
         self._begin_s = self.commands.begin_s = time.monotonic() if start_s is None else start_s
         for host in self.network.net.hosts if self._session else ():
             host.on_command = self._note_command
-        self.of_user.clear()  # earlier changes are the testbed's
+        # earlier changes are the testbed's; in a session, which does not wait for them, third-party daemons may go on to set up
+        settling = self._session is not None and self.site.scenario.routing.DESCRIPTION is not None
+        self.of_user = {host.name for host in self.network.net.hosts} if settling else set()
         self._refused.append(neighbours.refused())
         for watch in self._watches:
             watch.begin()

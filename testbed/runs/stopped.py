@@ -19,6 +19,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,7 +94,7 @@ class StoppedPrograms:
         self._at_s = clock()
         self._next_child = 0
         self._continued = False
-        signal.signal(signal.SIGCONT, self._note_own_stop)
+        _on_continue(self._note_own_stop)
 
     def begin(self) -> None:
         """The traffic begins, and `tick` is called regularly."""
@@ -117,7 +118,7 @@ class StoppedPrograms:
         self.tick(at_once=True)
         for pid in list(self._since):
             self._goes_on(pid, self._clock())
-        signal.signal(signal.SIGCONT, signal.SIG_DFL)
+        _on_continue(signal.SIG_DFL)
         return self.summary
 
     def _note_own_stop(self, _number: int, _frame: object) -> None:
@@ -220,6 +221,12 @@ class StoppedPrograms:
         if pid in self._since:
             name, since_s = self._since.pop(pid)
             self.summary.add(name, now_s - since_s)
+
+
+def _on_continue(handler: Callable[[int, object], None] | signal.Handlers) -> None:
+    """Handle SIGCONT so; in another thread than the main one, as a script may have, its own stops are not seen."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGCONT, handler)
 
 
 def _reports() -> Iterator[tuple[int, bool]]:
