@@ -114,8 +114,10 @@ class LiveNetwork:
         return live_event(scenario, keys, named, before=self._started, without_daemon=without)
 
     def _of_medium(self, event: Event) -> tuple[str, str]:
-        for ends in (event.link, (event.link or ())[::-1]):
-            self.broken.pop(ends, None)  # type: ignore[arg-type]
+        if event.link is not None:
+            one, other = event.link
+            for ends in ((one, other), (other, one)):
+                self.broken.pop(ends, None)
         return carry_out(self.network.medium, event, self._waits.starved)
 
     def _of_process(self, event: Event) -> tuple[str, str]:
@@ -218,10 +220,9 @@ class LiveNetwork:
     def verdict_so_far(self) -> tuple[str, list[str]]:
         """The verdict until now, and its reasons."""
         status = self.network.medium.ask("status")
-        verdict, reasons = status["verdict"], []
-        if verdict != "valid":
-            late_ms = status["lateness"].get("max_us", 0) / 1000
-            reasons = [f"the medium was up to {late_ms:.0f} ms late or lost frames of the host"]
+        verdict: str = status["verdict"]
+        late_ms = status["lateness"].get("max_us", 0) / 1000
+        reasons = [] if verdict == "valid" else [f"the medium was up to {late_ms:.0f} ms late or lost frames of the host"]
         for part in filter(None, self.judgements().values()):
             judged, more = part.judgement()
             verdict, reasons = max(verdict, judged, key=BETTER_FIRST.index), reasons + more
