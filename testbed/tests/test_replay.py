@@ -106,7 +106,7 @@ def test_an_invalid_file_is_reported_with_its_line_before_any_station_moves(tmp_
 
 def test_the_verb_names_the_file_being_played_and_stops_it(tmp_path):
     medium, printed = Medium(), []
-    verb = ReplayVerb(medium, Movement(medium), SCENE, printed.append)
+    verb = ReplayVerb(Movement(medium), SCENE, printed.append)
     verb("")
     verb(str(written(tmp_path, WALK)))
     verb("off")
