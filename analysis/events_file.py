@@ -7,7 +7,7 @@ from pathlib import Path
 from analysis.files import plain_text
 
 EVENTS_FILE = "events.csv"
-SCENARIO, VIEW, PROMPT = "scenario", "view", "prompt"  # the sources
+SCENARIO, VIEW, PROMPT, SCRIPT, MESH = "scenario", "view", "prompt", "script", "mesh"  # the sources
 
 
 def read_events(directory: Path) -> list[dict[str, str]]:

@@ -203,7 +203,7 @@ def _check_daemons(events: Collection[Event], without_daemon: str | None) -> Non
         if event.daemon is None or event.station is None:
             continue
         if without_daemon is not None:
-            text = f'routing "{without_daemon}" has no daemon; remove the event, or choose a protocol with a daemon'
+            text = f'routing "{without_daemon}" has no daemon; choose a protocol with a daemon'
             raise KeyProblem(("events", index, "daemon"), text)
         if event.daemon == "start" and event.station not in stopped:
             text = f'the daemon of {event.station} runs at {event.at:g} s; write "restart", or stop it before'

@@ -14,23 +14,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis.events_file import MESH
 from manet_testbed import messages
-from scenarios.live_events import live_event
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import STOP_DEADLINE_S
 from testbed.runs.isolation import Report
-from testbed.runs.run import Interrupted, check_logs, check_space, report_outcome, site_of
-from testbed.runs.standing import standing
-from testbed.runs.verdict import BETTER_FIRST, add_judgements
-from testbed.runs.waits import Waits
-from testbed.runs.watch import Watch
+from testbed.runs.live_network import LiveNetwork, judged_session, session_running
+from testbed.runs.run import Interrupted, report_outcome, site_of
 from testbed.stages import iproute
-from testbed.stages.events import carry_out
-from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost
 
-LOST = 1.0  # the error rate of a broken link
 Answer = tuple[dict[str, Any], Sequence[int]]
 
 
@@ -42,28 +36,23 @@ def inside(arguments: dict[str, Any], report: Report) -> int:
 
 
 def _stand(site: Site, connection: socket.socket, report: Report) -> None:
-    with standing(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction)) as (network, protocol):
-        checks = network.children.checks
-        checks += [lambda: check_space(site.directory), lambda: check_logs(site.directory)]
-        watch = Watch(Waits(site.cgroup, without=site.limited_groups))
-        requests = Requests(network, protocol, watch)
-        try:
-            messages.send(connection, requests.ready())
-            requests.serve(connection)
-        finally:
-            requests.end()
-            watch.end()
-    add_judgements(site.directory, programs=watch.waits.summary)
+    with session_running(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction), MESH) as live:
+        requests = Requests(live)
+        with judged_session(live):
+            try:
+                messages.send(connection, requests.ready())
+                requests.serve(connection)
+            finally:
+                requests.end()
 
 
 class Requests:
-    """The requests to one standing network: a method each, `do_<op>`."""
+    """The requests to one running network: a method each, `do_<op>`."""
 
-    def __init__(self, network: Network, protocol: Protocol, watch: Watch) -> None:
-        self.network, self.protocol, self.watch = network, protocol, watch
+    def __init__(self, live: LiveNetwork) -> None:
+        self.live, self.network = live, live.network
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._started = 0
-        self._broken: dict[tuple[str, str], float] = {}  # the error rates of links before they were broken
         self._descriptors: Sequence[int] = ()
 
     def ready(self) -> dict[str, Any]:
@@ -150,35 +139,25 @@ class Requests:
         """The status of a command that has ended; negative: a signal."""
         return {"returncode": self._processes.pop(process).wait()}, ()
 
-    # --- routing daemons ----------------------------------------------------------------------------------------------
+    # --- daemons and the air ------------------------------------------------------------------------------------------
 
     def do_daemon(self, station: str, action: str) -> Answer:
         """Start, stop, restart or kill (SIGKILL) the routing daemon of a station; answered when it works, or has ended."""
-        node = next((node for node in self.network.net.stations if node.name == station), None)
-        routing = self.network.site.scenario.routing.protocol
-        if node is None or not self.protocol.has_daemons:
-            raise UsageError(f'{station}: has no routing daemon (routing "{routing}"); choose a protocol with a daemon')
-        if action != "start":
-            self.protocol.end_daemon(node, kill=action == "kill")
-        if action in ("start", "restart"):
-            self.protocol.start_daemon(node)
-        return {}, ()
-
-    # --- the air ------------------------------------------------------------------------------------------------------
+        return self._event(station, {"daemon": action, "station": station})
 
     def do_move(self, station: str, position: list[float], speed_mps: float | None) -> Answer:
         """Move a station, at once or at a speed."""
-        keys = {"move": station, "to": position, "speed": speed_mps}
-        try:
-            event = live_event(self.network.site.scenario, keys, {"to": "position"})
-        except UsageError as problem:
-            raise UsageError(f"{station}: move: {problem}") from None
-        carry_out(self.network.medium, event)
-        return {}, ()
+        return self._event(f"{station}: move", {"move": station, "to": position, "speed": speed_mps}, {"to": "position"})
 
     def do_power(self, station: str, on: bool) -> Answer:
         """Switch a station off or on."""
-        self.network.medium.ask("power", station=station, on=on)
+        return self._event(station, {"power": station, "on": on})
+
+    def _event(self, call: str, keys: dict[str, Any], named: dict[str, str] | None = None) -> Answer:
+        try:
+            self.live.do(keys, MESH, named)
+        except UsageError as problem:
+            raise UsageError(f"{call}: {problem}") from None
         return {}, ()
 
     def do_break_link(self, one: str, other: str) -> Answer:
@@ -186,26 +165,19 @@ class Requests:
         radios = [station.name for station in self.network.net.stations]
         if one == other or not {one, other} <= set(radios):
             raise UsageError(f"break_link({one}, {other}): give two stations with a radio, of {', '.join(radios)}")
-        before = {(link["from"], link["to"]): link["error_rate"] for link in self.network.medium.ask("links")["links"]}
-        for ends in ((one, other), (other, one)):
-            self._set_error_rate(ends, LOST)
-            self._broken.setdefault(ends, before[ends])
+        self.live.break_link(one, other, MESH)
         return {}, ()
 
     def do_restore_link(self, one: str, other: str) -> Answer:
         """Give a broken link its error rates back."""
-        if (one, other) not in self._broken:
+        if (one, other) not in self.live.broken:
             raise UsageError(f"restore_link({one}, {other}): is not broken; call break_link before")
-        for ends in ((one, other), (other, one)):
-            self._set_error_rate(ends, self._broken.pop(ends))
+        self.live.restore_link(one, other, MESH)
         return {}, ()
-
-    def _set_error_rate(self, ends: tuple[str, str], rate: float) -> None:
-        self.network.medium.ask("link", **dict(zip(("from", "to"), ends, strict=True)), error_rate=rate)
 
     def do_links(self) -> Answer:
         """Directed pairs of stations in range, without the broken ones."""
-        return {"links": [pair for pair in self.network.medium.links() if pair not in self._broken]}, ()
+        return {"links": [pair for pair in self.network.medium.links() if pair not in self.live.broken]}, ()
 
     def do_positions(self) -> Answer:
         """The positions of all stations now, m."""
@@ -224,12 +196,8 @@ class Requests:
 
     def do_verdict(self) -> Answer:
         """The verdict so far, and its reasons."""
-        status = self.network.medium.ask("status")
-        verdict, reasons = self.watch.waits.summary.judgement()
-        if status["verdict"] != "valid":
-            late_ms = status["lateness"].get("max_us", 0) / 1000
-            reasons = [f"the medium was up to {late_ms:.0f} ms late or lost frames of the host", *reasons]
-        return {"verdict": max(verdict, status["verdict"], key=BETTER_FIRST.index), "reasons": reasons}, ()
+        verdict, reasons = self.live.verdict_so_far()
+        return {"verdict": verdict, "reasons": reasons}, ()
 
     def do_stop(self) -> Answer:
         """End the network; `serve` returns."""

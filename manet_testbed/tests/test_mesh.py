@@ -222,7 +222,7 @@ def test_a_routing_daemon_is_killed_and_started_again(mesh: Mesh, tmp_path: Path
         second.daemon("start")
         second.daemon("restart")
         aodv.wait_until(lambda: first.ping(second, count=1).received > 0)  # AODV waits after a crash (RFC 3561, 6.13)
-    with pytest.raises(WrongRequest, match=r'sta1: has no routing daemon \(routing "static"\)'):
+    with pytest.raises(WrongRequest, match=r'^sta1: daemon: routing "static" has no daemon; choose a protocol'):
         mesh["sta1"].daemon("kill")
     with pytest.raises(WrongRequest, match='"end" is not known; give start, stop, restart or kill'):
         mesh["sta1"].daemon("end")

@@ -23,7 +23,7 @@ from testbed.guests import guest
 from testbed.guests.initramfs import Files
 from testbed.guests.kernels import Unpacked
 from testbed.programs import BUILT, ROOT
-from testbed.runs.template import STAGES
+from testbed.runs import template
 
 PROGRAMS = (
     "bash", "cat", "env", "ethtool", "grep", "ifconfig", "ip", "iperf3", "kmod", "mnexec", "modinfo", "modprobe", "mount", "ping",
@@ -35,12 +35,7 @@ THIRD_PARTY = {"batman-adv": ("batctl",), "babeld": ("babeld",)}
 CHECKOUT = (
     "analysis", "formats", "kernel-tcp", "medium/radios", "mobility", "routing/third-party", "scenarios", "testbed", "topologies",
 )  # fmt: skip
-MODULES = (
-    "testbed.guests.virtual_run",
-    "testbed.runs.run",
-    "testbed.runs.isolation",
-    *(f"testbed.stages.{stage}" for stage in STAGES),
-)
+MODULES = ("testbed.guests.virtual_run", "testbed.runs.isolation", *template.MODULES)
 STANDARD = Path(sysconfig.get_path("stdlib"))
 # Parts of Python's standard library that no run imports.
 NOT_STANDARD = (

@@ -11,7 +11,7 @@ from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import note, number, point
 from testbed.mn_wifi.interface import WirelessInterface
 from testbed.mn_wifi.node import MAX_RADIOS, Node, Station
-from testbed.stages import access_points, iproute
+from testbed.stages import access_points
 from topologies.addresses import PREFIX_BITS
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class AccessPoint(Station):
         if self.ip:
             device = access_points.BRIDGE if self.name in self.net.infrastructure.bridges() else self.host.radio.name
             lines = [f"address replace {self.ip if '/' in self.ip else f'{self.ip}/{PREFIX_BITS}'} dev {device}"]
-            iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
+            self.net.standing.configure({self.host: lines}, "own-address")
 
     def cmd(self, *words: object, **more: object) -> str:
         """Like Mininet's. Of the commands for a switch only the rule that sends frames back is executed; others raise

@@ -29,7 +29,7 @@ class CLI(Prompt):
         if "script" in options and not Path(str(options["script"])).is_file():
             raise UsageError(f"CLI: script={options['script']!r}: there is no such file")
         sys.stdout.flush()
-        super().__init__(net.standing.network, net.standing.protocol, net.moving(), nodes=net, **options)
+        super().__init__(net.standing.live, nodes=net, **options)
 
     def connections(self) -> dict[str, list[tuple[str, str]]]:
         """The connections, with Mininet-WiFi's names of interfaces."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from mininet.log import info, output
 
+from analysis.events_file import SCRIPT
 from mobility.trace import Leg, Trace, TraceError
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
@@ -39,7 +40,6 @@ from testbed.mn_wifi.session import Standing, current
 from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
-from testbed.stages import iproute
 from testbed.stages.access_points import CHANNELS, frequency_mhz
 from testbed.stages.medium import RADIOS
 from testbed.stages.pause import Movement
@@ -81,7 +81,6 @@ class Mininet_wifi(Powers):
         self._picture: str | None = "map.png" if options.get("plot") else None
         self._updater: Updater | None = None
         self._servers: list[SocketServer] = []
-        self._movement: Movement | None = None
         self._records_params = False
         self.infrastructure = Infrastructure(self)
         self.infrastructure.control_by("Mininet_wifi", options)
@@ -480,7 +479,6 @@ class Mininet_wifi(Powers):
         self.infrastructure.require()
         self._own_range = self._has_own_range()
         self.standing = self.session.up(scenario)
-        self._movement = Movement(self.standing.network.medium)
         self._name_devices()
         if self.infrastructure.used:
             self.infrastructure.up(self.standing)
@@ -490,8 +488,9 @@ class Mininet_wifi(Powers):
         info(f"*** {len(self.stations)} stations, routing {scenario.routing.protocol}, results in {self.directory}\n")
         if self._picture is not None:
             self._draw()
+        self.standing.begin(settings_change=self.infrastructure.used)
         if movement is not None:
-            self._movement.play(movement)
+            self.moving().play(movement)
         self._record_params()
 
     def start(self) -> None:
@@ -527,8 +526,8 @@ class Mininet_wifi(Powers):
     def moving(self, call: str = "CLI") -> Movement:
         """The movement under way."""
         self._up(call)
-        assert self._movement is not None
-        return self._movement
+        assert self.standing is not None
+        return self.standing.live.movement
 
     def check_addresses(self) -> None:
         """Raise UsageError for a script's own address that is used twice, or that a routing daemon or static ARP would not
@@ -554,7 +553,7 @@ class Mininet_wifi(Powers):
                 station.host.nameToIntf[radio.name] = device
                 if device.name != radio.name:
                     lines.setdefault(station.host, []).append(f"link property add dev {device.name} altname {radio.name}")
-        iproute.batches(lines, "names", self.standing.site.log)
+        self.standing.configure(lines, "names")
         for host in self._at_wires():
             host.take_address()
         for node in [*self._with_radios(), *self._at_wires()]:
@@ -598,6 +597,15 @@ class Mininet_wifi(Powers):
         self._up("socketServer")
         port = int(number("socketServer", "port", options.get("port", 12345), 1, 65535))
         self._servers.append(SocketServer(self, str(options.get("ip", "127.0.0.1")), port))
+
+    def event(self, **keys: object) -> None:
+        """Carry out an event of a scenario now: `power="sta1", on=False`. Mininet-WiFi has no such call."""
+        self._up("event")
+        assert self.standing is not None
+        try:
+            self.standing.live.do(keys, SCRIPT)
+        except UsageError as problem:
+            raise UsageError(f"event: {problem}") from None
 
     def counters(self) -> dict[str, dict]:
         """The medium's counters of each station up to now (counters.json of formats/air.md). Mininet-WiFi has no such call."""

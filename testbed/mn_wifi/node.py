@@ -4,15 +4,13 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from scenarios.live_events import live_event
+from analysis.events_file import SCRIPT
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others, within
 from testbed.mn_wifi.interface import NotHere, WirelessInterface, WireLink
 from testbed.mn_wifi.settings import LIMITS
-from testbed.stages import iproute
 from testbed.stages.addresses import routes_of_groups
-from testbed.stages.events import carry_out
 from testbed.stages.station import ipv6_sysctls
 from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
 
@@ -115,13 +113,13 @@ class Node:
         here = {name: wires[at] for name, at in ends.items()}
         devices = {name: wire.interface if wire.gateway is host else wire.host_interface for name, wire in here.items()}
         lines = [f"link property add dev {device} altname {name}" for name, device in devices.items()]
-        iproute.batches({host: lines} if lines else {}, "names", self.net.standing.site.log)
+        self.net.standing.configure({host: lines} if lines else {}, "names")
         host.nameToIntf |= {name: host.nameToIntf[device] for name, device in devices.items()}
 
     def set_address(self, device: str, address: str) -> None:
         """Give a device that has no routes of the testbed an address, with the kernel's route to its network."""
         lines = [f"address flush dev {device} scope global to 0.0.0.0/0", f"address add {address} dev {device}"]
-        iproute.batches({self.host: lines}, "own-address", self.net.standing.site.log)
+        self.net.standing.configure({self.host: lines}, "own-address")
         interface = self.host.nameToIntf[device]
         interface.ip, _, interface.prefixLen = address.partition("/")
 
@@ -168,7 +166,7 @@ class Host(Node):
             ],
             wire.gateway: [f"route add {address}/32 dev {wire.interface} scope link"],
         }
-        iproute.batches(lines, "own-address", self.net.standing.site.log)
+        self.net.standing.configure(lines, "own-address")
         host.defaultIntf().ip, host.defaultIntf().prefixLen = address, bits or str(PREFIX_BITS)
 
 
@@ -214,10 +212,9 @@ class Station(Node):
         standing = self.net.standing
         if standing is not None:
             try:
-                event = live_event(standing.site.scenario, {"move": self.name, "to": list(place)}, {"to": "pos"})
+                standing.live.do({"move": self.name, "to": list(place)}, SCRIPT, {"to": "pos"})
             except UsageError as problem:
                 raise UsageError(f"{self.name}.setPosition: {problem}") from None
-            carry_out(standing.network.medium, event)
         self._place = place
 
     def get_distance_to(self, dst: "Station") -> float:
@@ -298,7 +295,7 @@ class Station(Node):
         inside = " noprefixroute" if (address.split(".")[0], bits) == (NETWORK.split(".")[0], str(PREFIX_BITS)) else ""
         lines = [f"address flush dev {radio} scope global to 0.0.0.0/0", f"address add {self.ip} dev {radio}{inside}"]
         lines += [f"route replace {NETWORK}/{PREFIX_BITS} dev {radio} scope link", *routes_of_groups(radio)]
-        iproute.batches({host: lines}, "own-address", self.net.standing.site.log)
+        self.net.standing.configure({host: lines}, "own-address")
         host.radio.ip, host.radio.prefixLen = address, bits
 
     def setIP6(self, ip: str, prefixLen: int = 64, intf: object = None) -> None:
@@ -312,7 +309,7 @@ class Station(Node):
         radio = host.radio.name
         sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(radio)}
         namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
-        iproute.batches({host: [f"address replace {address} dev {radio} nodad"]}, "ip6", self.net.standing.site.log)
+        self.net.standing.configure({host: [f"address replace {address} dev {radio} nodad"]}, "ip6")
 
     def interface(self, call: str, intf: object) -> WirelessInterface:
         """The radio of this name, by default the first. Raises UsageError for another name."""

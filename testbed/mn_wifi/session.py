@@ -10,19 +10,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis.events_file import SCRIPT
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.runs import preflight
 from testbed.runs.ids import own_cgroup
+from testbed.runs.live_network import LiveNetwork, judged_session, session_running
 from testbed.runs.run import prepare, write_end
-from testbed.runs.standing import standing
-from testbed.runs.verdict import add_judgements, verdict_of
-from testbed.runs.waits import Waits
-from testbed.runs.watch import Watch
-from testbed.stages.routing import Network, Protocol
+from testbed.runs.verdict import verdict_of
+from testbed.stages import iproute
+from testbed.stages.routing import Network
 from testbed.stages.site import Site
+from testbed.stages.station import NamespaceHost
 
 EXPERIMENT = "script"
 
@@ -31,19 +32,33 @@ EXPERIMENT = "script"
 class Standing:
     """One network of a script, from build() to stop()."""
 
-    site: Site
-    network: Network
-    protocol: Protocol
+    live: LiveNetwork
     stages: ExitStack
-    watch: Watch
+
+    @property
+    def site(self) -> Site:
+        """Its scenario, seed and folder."""
+        return self.live.site
+
+    @property
+    def network(self) -> Network:
+        """Its stations, their medium and child processes."""
+        return self.live.network
+
+    def begin(self, *, settings_change: bool = False) -> None:
+        """The network is as declared: what comes is recorded and judged. `settings_change`: of stations that roam."""
+        self.stages.enter_context(judged_session(self.live))
+        self.live.of_user |= {host.name for host in self.network.net.hosts} if settings_change else set()
+
+    def configure(self, lines: dict[NamespaceHost, list[str]], name: str) -> None:
+        """Execute lines of ip(8) at hosts for the script, whose settings these are; `name`: of their record in log/."""
+        iproute.batches(lines, name, self.site.log)
+        self.live.of_user |= {host.name for host in lines}
 
     def stop(self, outcome: dict) -> None:
         """Take the network down and write `outcome`, how the script ended, into run.json. Raises RunError if it fails."""
-        self.watch.end()
         try:
             self.stages.close()
-            if (self.site.directory / "verdict.json").exists():
-                add_judgements(self.site.directory, programs=self.watch.waits.summary)
         except RunError as problem:
             if outcome["status"] == "complete":
                 outcome = {"status": "failed", "error": str(problem)}
@@ -96,11 +111,11 @@ class Session:
         site = Site(scenario, self.seed, directory, own_cgroup(), self.programs)
         stages = ExitStack()
         try:
-            network, protocol = stages.enter_context(standing(site, self.say))
+            live = stages.enter_context(session_running(site, self.say, SCRIPT))
         except BaseException as problem:
             write_end(directory, outcome_of(problem))
             raise
-        self.standing = Standing(site, network, protocol, stages, Watch(Waits(site.cgroup, without=site.limited_groups)))
+        self.standing = Standing(live, stages)
         return self.standing
 
     def need_kernel_radios(self, what: str, refusal: str) -> None:

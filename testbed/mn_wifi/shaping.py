@@ -50,6 +50,7 @@ class Shaping:
     def __init__(self, call: str, standing: "Standing", conditions: Sequence[Condition], *, delay_s: float, linked: bool) -> None:
         modules.load(MODULE, call)
         self._medium, self._log = standing.network.medium, standing.site.directory / FILE
+        self._live = standing.live
         self._conditions = sorted(conditions, key=lambda condition: condition.at_s)
         self._applies: Callable[[Station], bool] = (lambda station: has_link(station.host)) if linked else (lambda _station: True)
         self._begin, self._stop = time.monotonic() + delay_s, threading.Event()
@@ -76,6 +77,7 @@ class Shaping:
 
     def _set(self, condition: Condition) -> None:
         device, host = condition.station.host.radio.name, condition.station.host
+        self._live.of_user.add(host.name)
         argv = ["tc", "qdisc", "replace", "dev", device, "root", "handle", "2:", "netem", *condition.words()]
 
         def run() -> subprocess.CompletedProcess[str]:

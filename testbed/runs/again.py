@@ -13,17 +13,14 @@ from testbed.runs.run import Progress, RunResult
 from testbed.runs.verdict import verdict_of
 
 FOLDER = "again"  # below the results; in its experiment's folder the run would count twice
-SESSIONS = ("cli", "script")  # their commands are not recorded
+SESSIONS = ("cli", "script")
 
 
 def require_repeatable(recorded: Recorded) -> None:
-    """Raise UsageError for a run whose traffic is not in its scenario."""
-    experiment = recorded.run.get("experiment")
-    if experiment in SESSIONS:
-        what = "the prompt" if experiment == "cli" else "a script"
-        raise UsageError(
-            f"{recorded.directory}: is a session of {what}, whose commands are not recorded; `manet replay` repeats its air"
-        )
+    """Raise UsageError for a session of an earlier version, which did not record its events."""
+    if recorded.run.get("experiment") in SESSIONS and "session_s" not in recorded.run:
+        text = "is a session whose events an earlier version did not record; `manet replay` repeats its air"
+        raise UsageError(f"{recorded.directory}: {text}")
 
 
 def new_directory(results: Path, recorded: Recorded) -> Path:

@@ -1,4 +1,4 @@
-"""Actions of a view or a prompt in the record of a run, as events and flows of a scenario: `manet run RUN_DIR` repeats them."""
+"""A session or a view's actions, as events and flows of a scenario: `manet run RUN_DIR` repeats them from the record."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,12 @@ from pydantic import ValidationError
 
 from analysis.added_flows import added_flows
 from analysis.events_file import SCENARIO, read_events
-from scenarios.scenario import Scenario
+from analysis.files import read_object
+from analysis.reception import CHANGES
+from scenarios.events import DONE
+from scenarios.scenario import MIN_DURATION_S, Scenario
+
+ACTIONS = {done: action for action, done in DONE.items()}
 
 
 @dataclass(frozen=True)
@@ -21,40 +26,66 @@ class ByHand:
 
 
 def with_actions(directory: Path, scenario: Scenario) -> ByHand:
-    """The scenario of the run in `directory` with the actions of events.csv and the flows of flows.json."""
+    """The scenario of the run in `directory` with the actions of events.csv and the flows of flows.json. Of a session without its
+    traffic and events, which took no part, and as long."""
     repeated: list[str] = []
     left_out: list[str] = []
+    run, rows = read_object(directory / "run.json"), read_events(directory)
+    if "session_s" in run:
+        length_s = max(run["session_s"], MIN_DURATION_S, *(float(row["at_s"] or 0) for row in rows))
+        scenario = _changed(scenario, flows=[], events=[], warmup=0, duration=length_s)
     flows = added_flows(directory)
     if flows:
-        tables = scenario.model_dump(by_alias=True, mode="json")
-        scenario = Scenario.model_validate({**tables, "flows": [*tables["flows"], *flows]})
+        scenario = _changed(scenario, flows=[*_tables(scenario)["flows"], *flows])
         repeated += [f"flow from {flow['from']} to {flow['to']} at {flow['start']:g} s" for flow in flows]
-    for row in read_events(directory):
+    for row in rows:
         if row["source"] == SCENARIO or row["event"] == "flow":
             continue
         text = f"{row['event']} of {row['station']} ({row['detail']})"
         if not row["at_s"]:
             left_out.append(f"{text} before the traffic, from which events count")
             continue
-        tables = scenario.model_dump(by_alias=True, mode="json")
-        event = {"at": float(row["at_s"]), **_keys(row)}
+        event = {"at": float(row["at_s"]), **_keys(row, run.get("commands", []))}
         try:
-            scenario = Scenario.model_validate({**tables, "events": [*tables["events"], event]})
+            scenario = _changed(scenario, events=[*_tables(scenario)["events"], event])
         except ValidationError as problem:
             words = problem.errors()[0]["msg"].removeprefix("Value error, ")
             left_out.append(f"{text} at {row['at_s']} s: {words}")
             continue
         repeated.append(f"{text} at {row['at_s']} s")
+    if (directory / CHANGES).exists():
+        left_out.append(f"the changes of powers and antennas in {CHANGES}, which no event makes")
     return ByHand(scenario, repeated, left_out)
 
 
-def _keys(row: dict[str, str]) -> dict[str, Any]:
-    """The keys of the event that wrote this row (testbed/stages/events.py)."""
-    words = row["detail"].split()
+def _tables(scenario: Scenario) -> dict[str, Any]:
+    return scenario.model_dump(by_alias=True, mode="json")
+
+
+def _changed(scenario: Scenario, **keys: object) -> Scenario:
+    return Scenario.model_validate({**_tables(scenario), **keys})
+
+
+def _keys(row: dict[str, str], commands: list[dict[str, Any]]) -> dict[str, Any]:
+    """The keys of the event that wrote this row (scenarios/events.py, `worded`). `commands`: of run.json."""
+    station, detail = row["station"], row["detail"]
+    first, _, rest = detail.partition(" ")
     match row["event"]:
-        case "power":
-            return {"power": row["station"], "on": row["detail"] == "on"}
+        case "power" | "cut":  # of the same station, whoever relays then
+            return {"power": station, "on": detail == "on"}
         case "link":
-            return {"link": row["station"].split(), "error_rate": float(words[1])}
+            return {"link": station.split(), "error_rate": float(rest)}
+        case "wire":
+            return {"wire": station.split(), "stalled": detail == "stalled"}
+        case "daemon":
+            return {"daemon": ACTIONS.get(detail), "station": station}
+        case "command" if rest == "started":
+            argv = next((command["argv"] for command in commands if command["name"] == first), [])
+            words = [word.replace("{", "{{").replace("}", "}}") for word in argv]
+            return {"command": words, "station": station, "name": first}
+        case "command":
+            return {"command": ACTIONS.get(rest, rest), "name": first}
         case _:
-            return {"move": row["station"], "to": [float(word) for word in words[1:]]}
+            place, _, speed = rest.partition(" at ")
+            keys = {"move": station, "to": [float(word) for word in place.split()]}
+            return keys | {"speed": float(speed)} if speed else keys

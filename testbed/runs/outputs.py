@@ -10,6 +10,7 @@ import json
 import mmap
 import os
 import re
+import shutil
 import stat
 import struct
 import threading
@@ -21,7 +22,9 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import BinaryIO
 
+from analysis.closed_log import closing_reason
 from analysis.files import READ, plain_file, read_bytes
+from testbed.errors import RunError
 from testbed.runs.verdict import add_outputs
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -42,6 +45,9 @@ EVERY_S = 2.0
 FIRST_S = [0.5] * 8  # most files are written while the run starts
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 BLOCK_BYTES = 1 << 18
+# Below this much free space a run ends itself, while its files can still be completed.
+RESERVE_BYTES = 1 << 20
+ROOM = "free space elsewhere on this disk, or give a folder on another disk with --out"
 PCAP_HEADER, RECORD_HEADER = 24, 16  # bytes (pcap-savefile(5))
 LITTLE_ENDIAN = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")  # magic numbers of microseconds and nanoseconds
 
@@ -61,6 +67,20 @@ class _Said:
 
     bytes: int
     sum: int
+
+
+def check_space(directory: Path) -> None:
+    """RunError on a full disk, while the run's files can still be completed."""
+    free = shutil.disk_usage(directory).free
+    if free < RESERVE_BYTES:
+        raise RunError(f"{directory}: disk full; {ROOM} (what was captured is kept)")
+
+
+def check_logs(directory: Path) -> None:
+    """RunError when the medium has closed its logs: the rest of the run could not be analysed."""
+    reason = closing_reason(directory / "air.csv", directory) or closing_reason(directory / INPUT_LOG, directory)
+    if reason is not None:
+        raise RunError(f"{reason} (what was written until then is kept)")
 
 
 @contextmanager

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 
 from mininet.log import output
 
-from scenarios.events import Event
-from scenarios.live_events import live_event
+from analysis.events_file import PROMPT
 from scenarios.owned import problem
 from scenarios.quantities import of_word
 from scenarios.radios import SETTINGS, dbm, watts
 from testbed.errors import UsageError
+from testbed.runs.live_network import LiveNetwork
 from testbed.stages import radios
-from testbed.stages.events import carry_out
-from testbed.stages.pause import Movement
 from testbed.stages.routing import Network
 from testbed.stages.station import NamespaceHost
 
@@ -30,10 +28,10 @@ def say(text: str) -> None:
 
 
 class PlaceVerbs:
-    """Mixed into a prompt, which has the network, the movement and `_is_node`."""
+    """Mixed into a prompt, which has the network and `_is_node`."""
 
+    live: LiveNetwork
     network: Network
-    movement: Movement
 
     def do_distance(self, line: str) -> None:
         "Print the distance between two stations in metres.\nUsage: distance station station"
@@ -58,22 +56,20 @@ class PlaceVerbs:
         elif self._is_node(words[0]) and self._has_radio(self.network.net[words[0]]):  # type: ignore[attr-defined]
             self.move(words[0], words[1:])
 
-    def move(self, station: str, position: Sequence[str], speed: str | None = None) -> Event:
-        """Move a station, at once or at a speed, all as words of a line. Raises UsageError."""
+    def move(self, station: str, position: Sequence[str], speed: str | None = None) -> str:
+        """Move a station, at once or at a speed, all as words of a line; returns what events.csv says. Raises UsageError."""
         pace = {} if speed is None else {"speed": of_word(speed)}
         keys = {"move": station, "to": [of_word(word) for word in position], **pace}
-        event = live_event(self.network.site.scenario, keys, {"to": "position"})
-        carry_out(self.network.medium, event)
-        return event
+        return self.live.do(keys, PROMPT, {"to": "position"})[1]
 
     def do_stop(self, _line: str) -> None:
         "Stop all stations where they are; `start` lets them go on.\nUsage: stop"
-        again = "`start` lets them go on" if self.movement.pause() else "no movement is left"
+        again = "`start` lets them go on" if self.live.movement.pause() else "no movement is left"
         say(f"all stations stand still; {again}")
 
     def do_start(self, _line: str) -> None:
         "Let the stations go on with the movement that `stop` interrupted.\nUsage: start"
-        say("all stations go on" if self.movement.resume() else "no movement was interrupted; `stop` does that")
+        say("all stations go on" if self.live.movement.resume() else "no movement was interrupted; `stop` does that")
 
     def do_radio(self, line: str) -> None:
         "Print powers and antennas, or change a station's.\nUsage: radio [station [txpower=DBM] [gain=DB] [height=M]]"

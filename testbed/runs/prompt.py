@@ -32,7 +32,7 @@ from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
 from mininet.util import quietRun
 
-from mobility.trace import Trace
+from analysis.events_file import PROMPT
 from scenarios.scenario import Scenario
 from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
@@ -41,16 +41,14 @@ from testbed.runs.completion import Completion
 from testbed.runs.event_verbs import EventVerbs
 from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
+from testbed.runs.live_network import LiveNetwork, judged_session, session_running
 from testbed.runs.map_verb import MapVerb
 from testbed.runs.place_verbs import PlaceVerbs, say
 from testbed.runs.replay_verb import ReplayVerb
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, prepare, report_outcome, require, site_of
-from testbed.runs.standing import standing
 from testbed.runs.throughput import measure_with_route, patience_s
 from testbed.stages import iproute, status
-from testbed.stages.movement import trace_of
-from testbed.stages.pause import Movement
-from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing import Network
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station
 
@@ -135,15 +133,17 @@ def _prompt(site: Site, report: Report) -> None:
 
 
 def _serve(site: Site, report: Report) -> None:
-    with standing(site, lambda stage: report.send(stage=stage)) as (network, protocol):
+    with session_running(site, lambda stage: report.send(stage=stage), PROMPT) as live:
+        network = live.network
         here = Path.cwd()
         shown = site.directory.relative_to(here) if site.directory.is_relative_to(here) else site.directory
         report.send(stage=f"results in {shown}")
         if line := unheard(network, site.scenario):
             report.send(stage=line)
         ready = f"{len(network.stations)} stations ready; try `sta1 ping -c 3 sta2`, `links`, `help`, `exit`"
-        report.send(stage=ready, fraction=READY)
-        _give_terminal(network, protocol)
+        with judged_session(live):
+            report.send(stage=ready, fraction=READY)
+            _give_terminal(live)
 
 
 def unheard(network: Network, scenario: Scenario) -> str | None:
@@ -160,15 +160,10 @@ def unheard(network: Network, scenario: Scenario) -> str | None:
     return f"{who} no other station; `map` shows places and ranges, `move {names[0]} X Y` moves a station"
 
 
-def _moving(site: Site) -> Trace | None:
-    """The scenario's movement, if stations move by themselves."""
-    return trace_of(site.scenario, site.seed) if site.scenario.mobility.moving else None
-
-
-def _give_terminal(network: Network, protocol: Protocol) -> None:
+def _give_terminal(live: LiveNetwork) -> None:
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is the prompt's
-        Prompt(network, protocol)
+        Prompt(live)
     except KeyboardInterrupt:  # before the prompt had taken over
         raise Interrupted from None
     finally:
@@ -193,27 +188,22 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
     prompt = "manet> "
     reported = ""  # the last failure of a child that was printed
 
-    def __init__(
-        self, network: Network, protocol: Protocol, movement: Movement | None = None, *, nodes: object = None, **cli: object
-    ) -> None:
-        """`movement`: that under way (default: the scenario's); `nodes`: the network as a script knows it, `self.mn` of verbs;
-        `cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
-        self.network, self.protocol = network, protocol
+    def __init__(self, live: LiveNetwork, *, nodes: object = None, **cli: object) -> None:
+        """`nodes`: the network as a script knows it, `self.mn` of verbs; `cli`: arguments of Mininet's CLI (`script`, a file of
+        lines)."""
+        self.live, self.network, self.protocol = live, live.network, live.protocol
         self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
             self.prompt = ""
-        site, hosts = network.site, network.net.hosts
+        site, hosts = live.site, live.network.net.hosts
         here = Live(site.directory, {host.name: host.netns for host in hosts}, title=site.directory.name)
         self.map = MapVerb(here, {host.name for host in hosts}, site.directory / "map.png", say)
-        self.movement = movement or Movement(network.medium, _moving(site))
-        self.replay = ReplayVerb(network.medium, self.movement, site.scenario, say)
+        self.replay = ReplayVerb(live.movement, site.scenario, say)
         self.prepare_completion()
-        self.prepare_events()
         try:
-            super().__init__(network.net if nodes is None else nodes, **cli)
+            super().__init__(live.network.net if nodes is None else nodes, **cli)
         finally:
             self.map.end()
-            self.end_events()
 
     def onecmd(self, line: str) -> bool | None:
         """Print the failure of a child once; execute the line in any case, so that `exit` and the end of input always work."""
@@ -312,10 +302,10 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
         if not 3 <= len(words) <= 5:
             say("usage: move station x y [z] [speed]        (metres, m/s)")
         elif self._is_node(words[0]):
-            event = self.move(words[0], words[1:4], *words[4:])
-            x, y, z = [*map(float, event.to or ()), 0.0][:3]
-            pace = "at once" if event.speed is None else f"at {event.speed:g} m/s"
-            say(f"{words[0]}: to ({x:g}, {y:g}) m, height {z:g} m, {pace}")  # a third number is no speed
+            place, _, speed = self.move(words[0], words[1:4], *words[4:]).removeprefix("to ").partition(" at ")
+            x, y, z = [*place.split(), "0"][:3]
+            pace = f"at {speed} m/s" if speed else "at once"
+            say(f"{words[0]}: to ({x}, {y}) m, height {z} m, {pace}")  # a third number is no speed
 
     def do_replay(self, line: str) -> None:
         "Follow a movement file (ns-2, BonnMotion, CSV, GPX, FCD).\nUsage: replay FILE [speed=M/S | factor=N]; replay off"
@@ -331,7 +321,7 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
         if len(words) != 2 or words[1] not in ("off", "on"):
             say("usage: power station off|on")
         elif self._is_node(words[0]):
-            self.network.medium.ask("power", station=words[0], on=words[1] == "on")
+            self.live.do({"power": words[0], "on": words[1] == "on"}, PROMPT)
 
     def do_daemon(self, line: str) -> None:
         "Start, stop, restart or kill (SIGKILL) a station's routing daemon.\nUsage: daemon station start|stop|restart|kill"
@@ -339,15 +329,7 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
         if len(words) != 2 or words[1] not in DAEMON_ACTIONS:
             say(f"usage: daemon station {'|'.join(DAEMON_ACTIONS)}")
         elif self._is_node(words[0]):
-            name, routing = words[0], self.network.site.scenario.routing.protocol
-            station = next((station for station in self.network.stations if station.name == name), None)
-            if station is None or not self.protocol.has_daemons:
-                say(f"*** {name} has no routing daemon" + (f' (routing "{routing}")' if station else ""))
-                return
-            if words[1] != "start":
-                self.protocol.end_daemon(station, kill=words[1] == "kill")
-            if words[1] in ("start", "restart"):
-                self.protocol.start_daemon(station)
+            self.live.do({"daemon": words[1], "station": words[0]}, PROMPT)
 
     def do_drops(self, _line: str) -> None:
         "Count the dropped packets by station and reason.\nUsage: drops"

@@ -7,7 +7,6 @@ from scenarios.quantities import of_word
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages import replay
-from testbed.stages.medium import Medium
 from testbed.stages.pause import Movement
 
 USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
@@ -16,8 +15,8 @@ USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 class ReplayVerb:
     """The verb. `say` prints an answer."""
 
-    def __init__(self, medium: Medium, movement: Movement, scenario: Scenario, say: Callable[[str], None]) -> None:
-        self._medium, self._movement, self._scenario, self._say = medium, movement, scenario, say
+    def __init__(self, movement: Movement, scenario: Scenario, say: Callable[[str], None]) -> None:
+        self._medium, self._movement, self._scenario, self._say = movement.medium, movement, scenario, say
         self._playing: replay.Playing | None = None
 
     def __call__(self, line: str) -> None:

@@ -14,38 +14,28 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from analysis import manifest
-from analysis.closed_log import closing_reason
 from analysis.errors import AnalysisError, RunFileError
 from analysis.files import write_atomic
 from analysis.folder_lock import lock
 from scenarios.scenario import Scenario
-from testbed.errors import HostLateError, ManetError, RunError, UsageError
-from testbed.host import neighbours
+from testbed.errors import HostLateError, ManetError, UsageError
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
-from testbed.runs.outputs import outputs_kept
+from testbed.runs.outputs import RESERVE_BYTES, ROOM
 from testbed.runs.record import RunRecord
-from testbed.runs.station_changes import StationChanges
-from testbed.runs.stopped import StoppedPrograms
-from testbed.runs.verdict import NeighbourTable, TrafficStart, add_judgements, verdict_of
-from testbed.runs.waits import Waits
-from testbed.stages.medium import INPUT_LOG
+from testbed.runs.verdict import TrafficStart, verdict_of
 from testbed.stages.site import Site
 
 Progress = Callable[[str, float | None], None]
 
-# Below this much free space a run ends itself, while its files can still be completed.
-RESERVE_BYTES = 1 << 20
-ROOM = "free space elsewhere on this disk, or give a folder on another disk with --out"
 ROUTES_LEAD_S = 0.1  # per station: the routes are read so long before traffic_at, which takes a tenth of it on an idle machine
 KILLED = "the run's own process was killed, or ended unasked (log/run.log); what it had captured is kept; run it again"
 
@@ -287,60 +277,21 @@ def site_of(arguments: dict) -> Site:
 
 
 def _stages(site: Site, report: Report) -> None:
-    """All stages of the run."""
-    from testbed.host.changes import of_own_daemons, of_third_party
-    from testbed.host.processes import Processes
-    from testbed.stages import addresses, kernel_tcp, traffic
+    """The network, its scenario's traffic, and the end."""
+    from testbed.runs.live_network import network_running
+    from testbed.stages import traffic
     from testbed.stages.actions import Actions, actions_served
     from testbed.stages.added_flows import AddedFlows
-    from testbed.stages.capture import captures_running
-    from testbed.stages.containers import commands_running
-    from testbed.stages.event_log import EventLog
-    from testbed.stages.events import events_running, require_before_traffic_at, wait_for_traffic_at
-    from testbed.stages.network import network_up, write_routes
+    from testbed.stages.events import events_running, wait_for_traffic_at
+    from testbed.stages.network import write_routes
 
     def say(stage: str, fraction: float | None = None) -> None:
         report.send(stage=stage, fraction=fraction)
 
-    record = RunRecord.open(site.directory / "run.json")
-    waits = Waits(site.cgroup, without=site.limited_groups)
-    traffic_at_s = site.scenario.traffic_at
-    begun: TrafficStart | None = None
-    refused: list[int | None] = []
-    with ExitStack() as stages:
-        stages.enter_context(outputs_kept(site))
-        children = stages.enter_context(Processes(site.log))
-        children.checks.append(lambda: check_space(site.directory))
-        children.checks.append(lambda: check_logs(site.directory))
-        network, protocol = stages.enter_context(network_up(site, children, say))
-        stopped = StoppedPrograms(site.cgroup, children, without=[host.name for host in network.net.hosts])
-        say("kernel-tcp")
-        settings = stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
-        say("captures")
-        captures = stages.enter_context(captures_running(site, network.net, children))
-        stages.enter_context(commands_running(network.net, children))
-        protocol.before_traffic(say)
-        require_before_traffic_at(site, network.medium)
-        epoch_ns = network.medium.ask("status")["epoch_ns"]
-        names = sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})
-        sysctls = kernel_tcp.read_sysctls(network.net, names)
-        record.update(
-            epoch_ns=epoch_ns,
-            routing_ns=protocol.began_ns,
-            mtu=addresses.mtus(network.net),
-            sysctls=sysctls,
-        )
-        log = EventLog(site.directory)
-        added = AddedFlows(site, network.net, children, settings, record.update)
-        actions = Actions(site, log, added.start)
-        with events_running(network, protocol, log, record.update, waits.starved) as events:
-            changes = StationChanges(
-                {host.name: host.netns for host in network.net.hosts},
-                of_own_daemons() if site.scenario.routing.DESCRIPTION is None else of_third_party(),
-                sysctls,
-                partial(kernel_tcp.read_sysctls, network.net, names),
-                events.acted_on,
-            )
+    with network_running(site, say) as live:
+        network, protocol, children = live.network, live.protocol, live.children
+        added = AddedFlows(site, network.net, children, live.settings, live.record.update)
+        with events_running(site.scenario.events, live.do, children) as events:
 
             def ready() -> None:
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))
@@ -349,59 +300,23 @@ def _stages(site: Site, report: Report) -> None:
                 say("traffic", 0.0)
 
             def begin(start_s: float) -> None:
-                nonlocal begun
-                traffic_ns = time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns
-                record.update(traffic_ns=traffic_ns)
-                if traffic_at_s is not None:
-                    begun = TrafficStart(traffic_ns / 1e9 - traffic_at_s)
-                for part in (events, added, actions):
-                    part.begin(start_s)
-                refused.append(neighbours.refused())
-                waits.begin()
-                stopped.begin()
-                changes.begin()
+                traffic_ns = time.time_ns() - round((time.monotonic() - start_s) * 1e9) - live.epoch_ns
+                live.record.update(traffic_ns=traffic_ns)
+                if site.scenario.traffic_at is not None:
+                    live.traffic_start = TrafficStart(traffic_ns / 1e9 - site.scenario.traffic_at)
+                events.begin(start_s)
+                added.begin(start_s)
+                live.begin(start_s)
 
             def under_way(fraction: float) -> None:
-                for watch in (waits, stopped, changes):
-                    watch.tick()
+                live.tick()
                 say("traffic", fraction)
 
-            with actions_served(actions), added.kept():
+            with actions_served(Actions(live, added.start)), added.kept():
                 traffic.run_flows(site, network.net, children, under_way, begin, ready)
-            for watch in (waits, stopped, changes):
-                watch.end()
-            refused.append(neighbours.refused())
+        live.end()
         write_routes(network, protocol, "end")
         say("stop")
-    add_judgements(
-        site.directory,
-        programs=waits.summary,
-        traffic_start=begun,
-        neighbours_refused=_table(refused),
-        stopped=stopped.summary,
-        changed=changes.summary,
-    )
-    record.update(capture_drops=captures.dropped())
-
-
-def _table(refused: list[int | None]) -> NeighbourTable | None:
-    """The table of neighbours during the traffic, from the counts at its begin and end."""
-    counts = [count for count in refused if count is not None]
-    return NeighbourTable(counts[-1] - counts[0]) if len(counts) == 2 else None
-
-
-def check_space(directory: Path) -> None:
-    """RunError on a full disk, while the run's files can still be completed."""
-    free = shutil.disk_usage(directory).free
-    if free < RESERVE_BYTES:
-        raise RunError(f"{directory}: disk full; {ROOM} (what was captured is kept)")
-
-
-def check_logs(directory: Path) -> None:
-    """RunError when the medium has closed its logs: the rest of the run could not be analysed."""
-    reason = closing_reason(directory / "air.csv", directory) or closing_reason(directory / INPUT_LOG, directory)
-    if reason is not None:
-        raise RunError(f"{reason} (what was written until then is kept)")
 
 
 def _os_error(problem: OSError, directory: Path) -> str:

@@ -19,6 +19,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,11 +78,13 @@ class StoppedPrograms:
         children: Processes,
         *,
         without: Collection[str] = (),
+        only_children: bool = False,
         clock: Callable[[], float] = time.monotonic,
         proc: Path = Path("/proc"),
     ) -> None:
-        """`without`: names of children that may stop as they like (the shells of stations)."""
-        self.summary = StopSummary()
+        """`without`: names of children that may stop as they like (the shells of stations). `only_children`: other programs may,
+        too, unless a child has started them (in a session they are its user's)."""
+        self.summary, self._only_children = StopSummary(), only_children
         self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
         self._ticks = False
@@ -91,7 +94,7 @@ class StoppedPrograms:
         self._at_s = clock()
         self._next_child = 0
         self._continued = False
-        signal.signal(signal.SIGCONT, self._note_own_stop)
+        _on_continue(self._note_own_stop)
 
     def begin(self) -> None:
         """The traffic begins, and `tick` is called regularly."""
@@ -115,7 +118,7 @@ class StoppedPrograms:
         self.tick(at_once=True)
         for pid in list(self._since):
             self._goes_on(pid, self._clock())
-        signal.signal(signal.SIGCONT, signal.SIG_DFL)
+        _on_continue(signal.SIG_DFL)
         return self.summary
 
     def _note_own_stop(self, _number: int, _frame: object) -> None:
@@ -181,7 +184,7 @@ class StoppedPrograms:
         if pid in named:
             return named[pid]
         owner = named.get(session)
-        if owner is not None and (self._may_stop(owner) or self._text(session, "comm") == CLOSING):
+        if self._only_children if owner is None else self._may_stop(owner) or self._text(session, "comm") == CLOSING:
             return None
         program = self._text(pid, "comm")
         return f"{owner} ({program})" if owner else program or None
@@ -218,6 +221,12 @@ class StoppedPrograms:
         if pid in self._since:
             name, since_s = self._since.pop(pid)
             self.summary.add(name, now_s - since_s)
+
+
+def _on_continue(handler: Callable[[int, object], None] | signal.Handlers) -> None:
+    """Handle SIGCONT so; in another thread than the main one, as a script may have, its own stops are not seen."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGCONT, handler)
 
 
 def _reports() -> Iterator[tuple[int, bool]]:

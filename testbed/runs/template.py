@@ -29,7 +29,7 @@ from testbed.errors import RunError
 from testbed.host.namespace import unshare_run
 from testbed.programs import ROOT
 
-STAGES = ("traffic", "capture", "events", "network")  # they import the others
+MODULES = ("testbed.runs.run", "testbed.runs.live_network", "testbed.stages.added_flows")  # they import the others
 REPLY_BYTES = 64
 MAX_DESCRIPTORS = 16  # in a request
 
@@ -139,7 +139,7 @@ TEMPLATE = Template()
 def main() -> int:
     """Fork a keeper for each request, until `manet` ends. Returns in the template and in the processes of each run."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # until isolation.main unblocks them
-    for module in ("testbed.runs.run", *(f"testbed.stages.{stage}" for stage in STAGES)):
+    for module in MODULES:
         importlib.import_module(module)
     gc.freeze()  # a collection in a run would copy the pages of all modules
     with socket.socket(fileno=int(sys.argv[1])) as requests:

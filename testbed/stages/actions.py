@@ -7,20 +7,15 @@ captures, samples and ends it. Only processes that may enter the run's mount nam
 import json
 import socketserver
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from analysis.events_file import VIEW
-from scenarios.events import Event
-from scenarios.live_events import live_event
 from testbed.errors import ManetError, UsageError, shortened
-from testbed.stages.control import MediumControl
 from testbed.stages.event_log import EventLog
-from testbed.stages.events import carry_out
-from testbed.stages.site import SOCKETS, Site
+from testbed.stages.site import SOCKETS
 
 SOCKET = "actions.sock"
 MAX_LINE = 1 << 16
@@ -30,57 +25,59 @@ EVENTS = {
     "move": {"station": "move", "position": "to"},
     "power": {"station": "power", "on": "on"},
     "link": {"from": "link", "to": "link", "error_rate": "error_rate"},
+    "daemon": {"station": "station", "action": "daemon"},
 }
 StartFlow = Callable[[Mapping[str, Any]], tuple[str, str]]
 NO_FLOWS = "this session has no traffic of its own, so no flow of a view; start programs at its prompt or in its script"
 
 
+class Live(Protocol):
+    """The running network (testbed/runs/live_network.py)."""
+
+    log: EventLog
+
+    def do(self, wanted: Mapping[str, Any], source: str, named: Mapping[str, str]) -> tuple[str, str]:
+        """Carry out and record an event of these keys."""
+
+    def now_s(self) -> float | None:
+        """Seconds since the start of the traffic."""
+
+
 class Actions:
-    """The actions on one run; `begin` sets the start of the traffic. `start_flow`: None in a session."""
+    """The actions on one run. `start_flow`: None in a session."""
 
-    def __init__(self, site: Site, log: EventLog, start_flow: StartFlow | None = None) -> None:
-        self._site, self._log, self._start_flow = site, log, start_flow
-        self._begin_s: float | None = None
-
-    def begin(self, start_s: float) -> None:
-        """The traffic starts at the monotonic instant `start_s`."""
-        self._begin_s = start_s
+    def __init__(self, live: Live, start_flow: StartFlow | None = None) -> None:
+        self._live, self._start_flow = live, start_flow
 
     def do(self, wanted: object) -> dict[str, Any]:
         """Carry out and record an action. Raises UsageError for a wrong one, RunError if the medium or the flow fails."""
         if not isinstance(wanted, dict) or wanted.get("op") not in (*EVENTS, "flow"):
             raise UsageError(f"op: use one of {', '.join((*EVENTS, 'flow'))}")
-        control = MediumControl(self._site.control_socket)
-        try:
-            at_s = None if self._begin_s is None else round(time.monotonic() - self._begin_s, 3)
-            if wanted["op"] == "flow":
-                return self._flow(control, at_s, wanted)
-            event = self._event(wanted)
-            self._log.write(control, at_s, event.kind, *carry_out(control, event), VIEW)
-            return {}
-        finally:
-            control.close()
+        if wanted["op"] == "flow":
+            return self._flow(wanted)
+        names = EVENTS[wanted["op"]]
+        self._live.do(_event(wanted, names), VIEW, {name: key for key, name in names.items()})
+        return {}
 
-    def _flow(self, control: MediumControl, at_s: float | None, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def _flow(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         if self._start_flow is None:
             raise UsageError(NO_FLOWS)
+        at_s = self._live.now_s()
         name, text = self._start_flow(wanted)
-        self._log.write(control, at_s, "flow", f"{wanted['from']} {wanted['to']}", f"{name} started: {text}", VIEW)
+        self._live.log.write(at_s, "flow", f"{wanted['from']} {wanted['to']}", f"{name} started: {text}", VIEW)
         return {"flow": name}
 
-    def _event(self, wanted: Mapping[str, Any]) -> Event:
-        """The action as an event of the scenario, with all checks of one."""
-        names = EVENTS[wanted["op"]]
-        unknown = next((key for key in wanted if key not in {"op", *names}), None)
-        if unknown is not None:
-            raise UsageError(f"{shortened(str(unknown))}: is no key of an action {wanted['op']}, which has {', '.join(names)}")
-        missing = next((key for key in names if wanted.get(key) is None), None)
-        if missing is not None:
-            raise UsageError(f"{missing}: is missing; an action {wanted['op']} has the keys {', '.join(names)}")
-        keys = {name: wanted[key] for key, name in names.items()}
-        if "link" in keys:
-            keys["link"] = [wanted["from"], wanted["to"]]
-        return live_event(self._site.scenario, keys, {name: key for key, name in names.items()})
+
+def _event(wanted: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The keys of the action's event, which is not checked yet."""
+    unknown = next((key for key in wanted if key not in {"op", *names}), None)
+    if unknown is not None:
+        raise UsageError(f"{shortened(str(unknown))}: is no key of an action {wanted['op']}, which has {', '.join(names)}")
+    missing = next((key for key in names if wanted.get(key) is None), None)
+    if missing is not None:
+        raise UsageError(f"{missing}: is missing; an action {wanted['op']} has the keys {', '.join(names)}")
+    keys = {name: wanted[key] for key, name in names.items()}
+    return keys | {"link": [wanted["from"], wanted["to"]]} if "link" in keys else keys
 
 
 @contextmanager

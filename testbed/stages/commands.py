@@ -50,6 +50,7 @@ class Commands:
     net: StationNet
     begin_s: float = 0.0
     started: list[Command] = field(default_factory=list)
+    over: bool = False  # none runs or starts any more
 
     def start(self, name: str, station: str, words: Sequence[str]) -> None:
         """Start a command at a node; the fields of its words are the addresses of nodes. RunError if its program is missing."""
@@ -76,6 +77,7 @@ class Commands:
 
     def end_all(self) -> None:
         """End those that still run."""
+        self.over = True
         left = [command for command in self.started if command.child.running()]
         self.children.stop([command.child for command in left])
         for command in left:

@@ -1,7 +1,7 @@
 """events.csv of a run: what changed stations, links, daemons, commands and flows, in the order in which it was carried out.
 
-The scenario's own events, the actions of a view and those of a prompt write to the same file, each with its source. The file is
-made with the first row: a run without events has none.
+All sources write to the same file: the scenario, views, prompts, scripts and meshes. The file is made with the first row: a run
+without events has none.
 """
 
 import csv
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.events_file import EVENTS_FILE
-from testbed.stages.control import MediumControl
+from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.stages.medium import Medium
@@ -19,25 +19,24 @@ HEADER = ("t_s", "at_s", "event", "station", "detail", "source")
 
 
 class EventLog:
-    """The file of one run, for several threads and writers."""
+    """The file of one run, for several threads. One of an earlier run in this folder is dropped."""
 
-    def __init__(self, directory: Path, *, of_run: bool = True) -> None:
-        """`of_run`: its first one, which drops the file of an earlier run in this folder."""
-        self.path = directory / EVENTS_FILE
-        if of_run:
-            self.path.unlink(missing_ok=True)
-        self._turn = threading.Lock()
+    def __init__(self, directory: Path, medium: "Medium") -> None:
+        self._path, self._medium, self._turn = directory / EVENTS_FILE, medium, threading.Lock()
+        self._path.unlink(missing_ok=True)
 
-    def write(
-        self, control: "MediumControl | Medium", at_s: float | None, event: str, station: str, detail: str, source: str
-    ) -> None:
-        """Add a row with the medium's time of now. `at_s`: the requested time, in s since the start of the traffic; None: there
-        is no traffic (yet). Raises RunError, OSError."""
+    def write(self, at_s: float | None, event: str, station: str, detail: str, source: str) -> None:
+        """Add a row with the medium's time of now. `at_s`: the requested time, in s since the start of the traffic or of the
+        session; None: before it. Raises RunError."""
         with self._turn:
-            now_ns = control.ask("status")["model_ns"]
+            now_ns = self._medium.ask("status")["model_ns"]
             at = "" if at_s is None else f"{at_s:g}"
-            with self.path.open("a", newline="") as file:
-                log = csv.writer(file, lineterminator="\n")
-                if file.tell() == 0:
-                    log.writerow(HEADER)
-                log.writerow([f"{now_ns / 1e9:.6f}", at, event, station, detail, source])
+            try:
+                with self._path.open("a", newline="") as file:
+                    log = csv.writer(file, lineterminator="\n")
+                    if file.tell() == 0:
+                        log.writerow(HEADER)
+                    log.writerow([f"{now_ns / 1e9:.6f}", at, event, station, detail, source])
+            except OSError as problem:
+                text = f"{problem.strerror}; make room, or give another folder with --out"
+                raise RunError(f"{self._path}: {text}") from None

@@ -1,28 +1,23 @@
-"""The stage that carries out a scenario's events while the traffic runs, each at its time, and writes `events.csv`.
+"""The stage that carries out a scenario's events while the traffic runs, each at its time: `at` counts from its start.
 
-A thread with its own connection to the medium; `at` counts from the start of the traffic. The file lists each action and the
-model time right after it: a `cut` determines the station only when it is carried out. Events of daemons and commands take time:
-each has a thread of its own, so that no later event waits for it, except one of the same daemon or command. An event that cannot
-be carried out ends the run (by the check in every stage's `watch`).
+events.csv lists each action and the model time right after it: a `cut` determines the station only when it is carried out. Events
+of daemons and commands take time: each has a thread of its own, so that no later event waits for it, except one of the same
+daemon or command. An event that cannot be carried out ends the run (by the check in every stage's `watch`).
 """
 
 import csv
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from analysis.events_file import SCENARIO
 from scenarios.events import Event, by_time, command_names, worded
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
-from testbed.stages.commands import Commands
 from testbed.stages.control import MediumControl
-from testbed.stages.event_log import EventLog
 from testbed.stages.medium import Medium
-from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
 IN_USE_S = 1.0  # a relay is in use if it received frames within this time
@@ -31,32 +26,22 @@ AIR_ROWS = 1000  # the maximum that the medium keeps for its socket (formats/soc
 
 
 class Events:
-    """The events of one run; `begin` sets the start of the traffic."""
+    """The events of one run; `begin` sets the start of the traffic. `do` carries one out and records it, with its source."""
 
-    def __init__(self, network: Network, protocol: Protocol, log: EventLog, starved: Starved) -> None:
-        site = network.site
-        self.events, self._names = by_time(site.scenario.events), command_names(site.scenario.events)
-        self.commands = Commands(network.children, network.net)
-        self._network, self._protocol = network, protocol
-        self._log, self._socket = log, site.control_socket
-        self._starved = starved
+    def __init__(self, events: Sequence[Event], do: Callable[[Event, str], object]) -> None:
+        names = command_names(events)
+        self.events = [event.model_copy(update={"name": names.get(index, event.name)}) for index, event in by_time(events)]
+        self._do = do
         self._start_s: float | None = None
         self._go, self._stop = threading.Event(), threading.Event()
         self._problem: ManetError | None = None
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
         self._aside: dict[str, threading.Thread] = {}  # the last thread of each daemon and command
-        self._acted: list[tuple[str, float]] = []  # stations whose daemon an event has ended or started, and when that was done
-        self._acting: Counter[str] = Counter()  # the same, of events under way
 
     def begin(self, start_s: float) -> None:
         """The traffic starts at the monotonic instant `start_s`."""
-        self._start_s = self.commands.begin_s = start_s
+        self._start_s = start_s
         self._go.set()
-
-    def acted_on(self, station: str, since_s: float) -> bool:
-        """Whether an event of a daemon or a command acted on the station's settings since a monotonic instant, or may now."""
-        by_daemon = self._acting[station] > 0 or any(name == station and done_s >= since_s for name, done_s in self._acted)
-        return by_daemon or self.commands.ran_at(station, since_s)
 
     def check(self) -> None:
         """Raise the error of an event that could not be carried out."""
@@ -68,110 +53,60 @@ class Events:
         self._thread.start()
 
     def end(self) -> None:
-        """End the thread and the commands, and wait for them."""
+        """End the thread, and wait for it."""
         self._stop.set()
         self._go.set()
         self._thread.join()
-        self.commands.end_all()
 
     def _work(self) -> None:
         self._go.wait()
-        if self._start_s is None:
-            return
-        try:
-            control = MediumControl(self._socket)
-
-            def write(event: Event, station: str, detail: str) -> None:
-                self._log.write(control, event.at, event.kind, station, detail, SCENARIO)
-
-            try:
-                self._carry_out_all(control, write, self._start_s)
-            finally:
-                for thread in self._aside.values():
-                    thread.join()
-                control.close()
-        except (ManetError, OSError) as problem:
-            self._note(problem)
-
-    def _carry_out_all(self, control: MediumControl, write: Callable[[Event, str, str], None], start_s: float) -> None:
-        for index, event in self.events:
-            if self._stop.wait(max(0.0, start_s + event.at - time.monotonic())) or self._problem is not None:
-                return
+        for event in self.events if self._start_s is not None else ():
+            if self._stop.wait(max(0.0, self._start_s + event.at - time.monotonic())) or self._problem is not None:
+                break
             if event.kind in ("daemon", "command"):
-                self._begin_aside(index, event, write)
-                continue
-            write(event, *carry_out(control, event, self._starved))
+                self._begin_aside(event)
+            else:
+                self._carry_out(event)
+        for thread in self._aside.values():
+            thread.join()
 
-    def _begin_aside(self, index: int, event: Event, write: Callable[[Event, str, str], None]) -> None:
+    def _begin_aside(self, event: Event) -> None:
         """Carry out an event of a daemon or a command in a thread, after the last one of the same daemon or command."""
-        target = f"daemon {event.station}" if event.daemon else f"command {self._names.get(index, event.name)}"
-        before = self._aside.get(target)
+        target = f"daemon {event.station}" if event.daemon else f"command {event.name}"
+        thread = threading.Thread(
+            target=self._carry_out, args=(event, self._aside.get(target)), name=f"event of {target}", daemon=True
+        )
+        self._aside[target] = thread
+        thread.start()
 
-        def work() -> None:
-            if before is not None:
-                before.join()
-            try:
-                if self._problem is None:
-                    write(event, *self._of_process(index, event))
-            except (ManetError, OSError) as problem:
-                self._note(problem)
-
-        self._aside[target] = threading.Thread(target=work, name=f"event of {target}", daemon=True)
-        self._aside[target].start()
-
-    def _of_process(self, index: int, event: Event) -> tuple[str, str]:
-        """Like `of_process`; meanwhile, and a moment after it, the event may change the station's settings."""
-        station = str(event.station)
-        self._acting[station] += 1
+    def _carry_out(self, event: Event, before: threading.Thread | None = None) -> None:
+        """Carry an event out, after the thread `before`; the first problem is kept, and ends the run."""
+        if before is not None:
+            before.join()
         try:
-            return of_process(self._network, self._protocol, self.commands, event, self._names.get(index, ""))
-        finally:
-            self._acted.append((station, time.monotonic()))
-            self._acting[station] -= 1
-
-    def _note(self, problem: ManetError | OSError) -> None:
-        """Keep the first problem, which ends the run."""
-        if isinstance(problem, OSError):
-            problem = RunError(f"{self._log.path}: {problem.strerror}; make room, or give another folder with --out")
-        self._problem = self._problem or problem
+            if self._problem is None:
+                self._do(event, SCENARIO)
+        except ManetError as problem:
+            self._problem = self._problem or problem
+        except OSError as problem:
+            self._problem = self._problem or RunError(f"events: {event.kind} at {event.at:g} s: {problem.strerror}; see log/")
 
 
 @contextmanager
-def events_running(
-    network: Network, protocol: Protocol, log: EventLog, record: Callable[..., Any], starved: Starved = lambda: None
-) -> Iterator[Events]:
-    """Carry out the scenario's events after `begin`, and write them to `log`. `record` gets the fields of run.json:
-    `commands`, at the end, of a scenario with commands. Raises the error of a failed event."""
-    events, children = Events(network, protocol, log, starved), network.children
-    if not events.events:
-        yield events
+def events_running(events: Sequence[Event], do: Callable[[Event, str], object], children: Processes) -> Iterator[Events]:
+    """Carry out the scenario's events after `begin`, each by `do`. Raises the error of a failed event."""
+    running = Events(events, do)
+    if not events:
+        yield running
         return
-    events.start()
-    children.checks.append(events.check)
+    running.start()
+    children.checks.append(running.check)
     try:
-        yield events
+        yield running
     finally:
-        children.checks.remove(events.check)
-        events.end()
-        if any(event.words for _, event in events.events):
-            record(commands=events.commands.entries())
-    events.check()
-
-
-def of_process(network: Network, protocol: Protocol, commands: Commands, event: Event, name: str) -> tuple[str, str]:
-    """Carry out an event of a daemon or a command; returns station and detail as events.csv lists them. `name`: of the command
-    that it starts."""
-    if event.words:
-        commands.start(name, str(event.station), event.words)
-        return worded(event, name)
-    if event.daemon is None:
-        return commands.act(event)
-    station = network.net[str(event.station)]
-    if event.daemon != "start":
-        protocol.end_daemon(station, kill=event.daemon == "kill")
-    if event.daemon in ("start", "restart"):
-        protocol.start_daemon(station)
-    return worded(event)
+        children.checks.remove(running.check)
+        running.end()
+    running.check()
 
 
 def carry_out(control: "MediumControl | Medium", event: Event, starved: Starved = lambda: None) -> tuple[str, str]:

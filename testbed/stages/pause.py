@@ -15,19 +15,20 @@ LegsFrom = Callable[[float, Position], Sequence[Leg]]  # from a time of the move
 
 
 class Movement:
-    """The movement of a run. `made` is the one that the medium follows from model time 0 on, if stations move by themselves."""
+    """The movement of a run. `made` is the one that the medium follows from model time 0 on, if stations move by themselves; none
+    may leave `area`."""
 
-    def __init__(self, medium: "Medium", made: Trace | None = None) -> None:
-        self._medium, self._made, self._begin_ns = medium, made, 0
+    def __init__(self, medium: "Medium", made: Trace | None = None, area: tuple[float, float] | None = None) -> None:
+        self.medium, self._made, self._area, self._begin_ns = medium, made, area, 0
         self._gone_s = 0.0  # of the movement, at _begin_ns
         self._paused_s: float | None = None  # time since _begin_ns at which it was interrupted
         self._turn = threading.RLock()  # a thread of a script changes what the prompt interrupts
         self.played = 0  # movements so far
 
     def play(self, made: Trace) -> replay.Playing:
-        """Follow another movement from now on. Raises RunError."""
+        """Follow another movement from now on. Raises UsageError, RunError."""
         with self._turn:
-            playing = replay.play(self._medium, made)
+            playing = replay.play(self.medium, made, self._area)
             self._follows(made, playing.begin_ns, 0.0)
             self.played += 1
             return playing
@@ -40,15 +41,15 @@ class Movement:
         with self._turn:
             if self._paused_s is not None:
                 return None
-            return self._gone_s + (self._medium.ask("status")["model_ns"] - self._begin_ns) / NS_PER_S
+            return self._gone_s + (self.medium.ask("status")["model_ns"] - self._begin_ns) / NS_PER_S
 
     def change(self, changed: Mapping[str, LegsFrom]) -> None:
         """Let some stations follow other legs from an instant on, shortly ahead; the others go on. Raises RunError."""
         with self._turn:
             old, old_begin_ns, gone_s = self._made, self._begin_ns, self._gone_s
             assert old is not None and self._paused_s is None
-            now_s = (self._medium.ask("status")["model_ns"] - old_begin_ns) / NS_PER_S
-            still = self._medium.ask("positions")["positions"]  # also of stations that were moved by hand
+            now_s = (self.medium.ask("status")["model_ns"] - old_begin_ns) / NS_PER_S
+            still = self.medium.ask("positions")["positions"]  # also of stations that were moved by hand
             latest: list[Trace] = []
 
             def made_at(begin_ns: int) -> Trace:
@@ -66,7 +67,7 @@ class Movement:
                 latest[:] = [Trace(old.name, legs)]
                 return latest[0]
 
-            begin_ns = replay.play(self._medium, made_at).begin_ns
+            begin_ns = replay.play(self.medium, made_at, self._area).begin_ns
             self._follows(latest[0], begin_ns, gone_s + (begin_ns - old_begin_ns) / NS_PER_S)
 
     def pause(self) -> bool:
@@ -74,8 +75,8 @@ class Movement:
         with self._turn:
             if self._paused_s is not None:
                 return False
-            at_ns = self._medium.ask("status")["model_ns"] + round(LEAD_S * NS_PER_S)
-            self._medium.ask("halt", at_ns=at_ns)
+            at_ns = self.medium.ask("status")["model_ns"] + round(LEAD_S * NS_PER_S)
+            self.medium.ask("halt", at_ns=at_ns)
             if self._made is None:
                 return False
             self._paused_s = max(0.0, (at_ns - self._begin_ns) / NS_PER_S)
@@ -86,8 +87,8 @@ class Movement:
         with self._turn:
             if self._made is None or self._paused_s is None:
                 return False
-            left = rest(self._made, self._paused_s, self._medium.ask("positions")["positions"])
-            self._follows(left, replay.play(self._medium, left).begin_ns, self._gone_s + self._paused_s)
+            left = rest(self._made, self._paused_s, self.medium.ask("positions")["positions"])
+            self._follows(left, replay.play(self.medium, left).begin_ns, self._gone_s + self._paused_s)
             return True
 
 

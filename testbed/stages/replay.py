@@ -39,26 +39,30 @@ class Playing:
 
 
 def movement(path: Path, scenario: Scenario, **pace: float | str) -> Trace:
-    """The file's movement of the scenario's stations, at `factor` times its pace or at a mean `speed` (m/s); checked."""
+    """The file's movement of the scenario's stations, at `factor` times its pace or at a mean `speed` (m/s)."""
     settings = validated(Replay, {"model": "file", "file": str(path), "at": "traffic", **pace}, _refusal)
     try:
-        made = replayed(settings, path, scenario.station_names(), 0.0)
-        made.check_inside(scenario.area)
+        return replayed(settings, path, scenario.station_names(), 0.0)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
-    return made
 
 
 def _refusal(path: KeyPath, text: str) -> UsageError:
     return UsageError(f"replay: {path[-1]}: {text}" if path else f"replay: {text}")
 
 
-def play(control: "Medium | MediumControl", made_at: Trace | Callable[[int], Trace]) -> Playing:
+def play(
+    control: "Medium | MediumControl", made_at: Trace | Callable[[int], Trace], area: tuple[float, float] | None = None
+) -> Playing:  # fmt: skip
     """Send the medium the whole movement, which may depend on the model time of its time 0; returns shortly before it begins.
-    RunError if the host is too slow for all LEADS_S."""
+    UsageError if it leaves `area`; RunError if the host is too slow for all LEADS_S."""
     for lead_s in LEADS_S:
         begin_ns = control.ask("status")["model_ns"] + round(lead_s * NS_PER_S)
         made = made_at(begin_ns) if callable(made_at) else made_at
+        try:
+            made.check_inside(area)
+        except TraceError as problem:
+            raise UsageError(str(problem)) from None
         rows = _rows(made)
         control.ask("halt", at_ns=begin_ns)
         try:

@@ -88,6 +88,7 @@ class NamespaceHost(Host):
 
     container: "RunningContainer | None" = None  # the root file system that the user's programs see; None: the machine's
     _shell_is_inside = False
+    on_command: Callable[[str, list[str]], None] | None = None  # called with its name and the words of each command of a user's
     home: int | None = None  # a process whose network namespace the host uses instead of its own
     cabled = False  # whether a host has the first of its cables (testbed/stages/access_points.py)
     _namespace: int | None = None  # a descriptor that keeps it open
@@ -199,18 +200,32 @@ class NamespaceHost(Host):
             self._renew_shell()
         elif self.container is not None and not self._shell_is_inside:
             self._move_shell()
+        self._note_command(self._in_shell(args[0] if len(args) == 1 else args))
         super().sendCmd(*args, **({**kwargs, "printPid": False} if self.container else kwargs))  # mnexec(1) would print it
 
     def popen(self, *args: object, shell: bool = False, **kwargs: object) -> subprocess.Popen:
         """Like Mininet's, and also works below a chroot, where mnexec(1) would look for the program outside."""
         words = args[0] if len(args) == 1 else list(args)
         if shell:
-            name = "bash" if self.container is None else "sh"
-            words = [name, "-c", words if isinstance(words, str) else " ".join(map(str, words))]
+            words = self._in_shell(words)
+        words = words.split() if isinstance(words, str) else words
         if self.container is not None:
-            return self._popen_inside(words.split() if isinstance(words, str) else words, kwargs)
-        options = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": _shell_environment(), **kwargs}
-        return namespace.within(self.netns, lambda: super(NamespaceHost, self).popen(words, **options), pids=self.pids)
+            process = self._popen_inside(words, kwargs)
+        else:
+            place = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": _shell_environment()}
+            start = partial(super().popen, words, **{**place, **kwargs})
+            process = namespace.within(self.netns, start, pids=self.pids)
+        self._note_command([*map(str, words)])
+        return process
+
+    def _in_shell(self, words: object) -> list[str]:
+        """The command line that has the host's shell execute words."""
+        text = words if isinstance(words, str) else " ".join(map(str, words))  # type: ignore[call-overload]
+        return ["bash" if self.container is None else "sh", "-c", text]
+
+    def _note_command(self, words: list[str]) -> None:
+        if self.on_command is not None:
+            self.on_command(self.name, words)
 
     def words(self, words: Sequence[object], folder: object = None) -> list[str]:
         """The command line that runs a program of the user's at the host, in a process that is in `pids_of_programs` already: in

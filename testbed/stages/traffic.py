@@ -193,7 +193,8 @@ def _send(
         children.watch(until=start + flow.flow.start, on_tick=tick)
         start_sender(flow, children)
     senders = [flow.sender for flow in flows if flow.sender is not None]
-    if not children.watch(until=start + length_s + END_GRACE_S, ended=senders, on_tick=tick):
+    until = start + length_s + (END_GRACE_S if senders else 0.0)
+    if not children.watch(until=until, ended=senders, on_tick=tick) and senders:
         late = next(flow for flow in flows if flow.sender is not None and flow.sender.running())
         raise RunError(f"{late.name}: not ended {END_GRACE_S:g} s after its time; the path may have broken; {REMEDY}")
     if drain_s := max((flow.kind.drain_s for flow in flows), default=0.0):

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,9 @@ from testbed.host.cgroup import PARENT, cgroup2_mount, members
 from testbed.host.requirements import require_for_runs
 from testbed.host.state import RunState, recorded_runs
 from testbed.programs import BUILT, ROOT
+from testbed.runs.live_network import LiveNetwork
 from testbed.runs.run import RunResult, run_scenario
+from testbed.stages.event_log import EventLog
 
 STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", "stop"]
 DEADLINE_S = 60.0
@@ -65,6 +69,15 @@ def process_of(directory: Path, word: str) -> int:
         if word in line:
             return pid
     raise AssertionError(f'no process of the run has "{word}" in its command line')
+
+
+def acting_network(network: Any, folder: Path) -> LiveNetwork:
+    """A running network without processes: `do` asks the medium of `network` and writes events.csv."""
+    live = LiveNetwork.__new__(LiveNetwork)
+    live.network, live.site, live.log = network, network.site, EventLog(folder, network.medium)
+    live.protocol, live._waits = SimpleNamespace(has_daemons=False), SimpleNamespace(starved=lambda: None)
+    live.broken, live._begin_s, live._started = {}, None, []
+    return live
 
 
 class Background:

@@ -6,11 +6,18 @@ import pytest
 
 from testbed.errors import UsageError
 from testbed.stages.actions import Actions
-from testbed.stages.event_log import EventLog
-from testbed.stages.site import Site
-from testbed.tests.running import chain
 from testbed.view import actions as view_actions
 from testbed.view import site as view_site
+
+
+class Asked:
+    """A running network that keeps what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple] = []
+
+    def do(self, *wanted: object) -> None:
+        self.asked.append(wanted)
 
 
 @pytest.mark.parametrize(
@@ -22,17 +29,21 @@ from testbed.view import site as view_site
         ({"op": "move", "station": "sta1", "position": [1, 2], "\x1b[2J": 1}, "is no key of an action move"),
     ],
 )
-def test_an_unknown_key_of_an_action_is_refused(tmp_path: Path, wanted: dict, error: str) -> None:
+def test_an_unknown_key_of_an_action_is_refused(wanted: dict, error: str) -> None:
     """`"speed": 5` of a move was ignored: the station jumped."""
-    actions = Actions(Site(chain(), 1, tmp_path, cgroup=tmp_path), EventLog(tmp_path))
     with pytest.raises(UsageError) as refused:
-        actions._event(wanted)
+        Actions(Asked()).do(wanted)
     assert error in str(refused.value) and str(refused.value).isprintable()
 
 
-def test_an_action_with_its_own_keys_is_an_event(tmp_path: Path) -> None:
-    actions = Actions(Site(chain(), 1, tmp_path, cgroup=tmp_path), EventLog(tmp_path))
-    assert actions._event({"op": "move", "station": "sta1", "position": [1, 2]}).kind == "move"
+def test_an_action_with_its_own_keys_is_an_event() -> None:
+    live = Asked()
+    Actions(live).do({"op": "move", "station": "sta1", "position": [1, 2]})
+    Actions(live).do({"op": "link", "from": "sta1", "to": "sta2", "error_rate": 1})
+    assert live.asked == [
+        ({"move": "sta1", "to": [1, 2]}, "view", {"move": "station", "to": "position"}),
+        ({"link": ["sta1", "sta2"], "error_rate": 1}, "view", {"link": "to", "error_rate": "error_rate"}),
+    ]
 
 
 def test_an_action_on_another_run_than_the_view_s_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 from testbed.runs import again, metadata
+from testbed.runs.by_hand import with_actions
 from testbed.runs.recorded import Recorded
 from testbed.runs.replayed import Replayed, compare, replay
 from testbed.runs.run import RunResult, run_scenario
@@ -88,9 +89,55 @@ def test_the_new_directory_is_outside_the_experiment_and_new(record, tmp_path: P
     assert again.new_directory(tmp_path, recorded).name == "hv-fig1-hv-hops3-seed-7-2"
 
 
-def test_a_session_of_the_prompt_is_no_run_to_repeat(record) -> None:
-    with pytest.raises(UsageError, match=r"session of the prompt.*manet replay"):
+def test_a_session_whose_events_were_not_recorded_is_no_run_to_repeat(record) -> None:
+    with pytest.raises(UsageError, match=r"an earlier version did not record.*manet replay"):
         again.require_repeatable(Recorded.read(record(experiment="cli")))
+
+
+def test_a_recorded_session_is_a_run_to_repeat(record) -> None:
+    again.require_repeatable(Recorded.read(record(experiment="cli", session_s=3.5)))
+
+
+ROWS = """t_s,at_s,event,station,detail,source
+1.0,0.5,power,sta2,off,prompt
+1.1,0.6,link,sta1 sta2,error_rate 0.25,mesh
+1.2,0.7,wire,sta1 h1,stalled,prompt
+1.3,0.8,wire,sta1 h1,goes on,prompt
+1.4,0.9,move,sta1,to 10 20 1.5 at 2,script
+1.5,1,daemon,sta1,killed,view
+1.6,1.1,daemon,sta1,started,view
+1.7,1.2,command,h1,watch started,prompt
+1.8,1.3,command,h1,watch restarted,prompt
+1.9,1.4,command,h1,watch killed,prompt
+2.0,1.5,cut,sta2,"off, next hop of sta1 to sta3",prompt
+2.1,1.6,command,h1,watch had ended,prompt
+2.2,,power,sta2,on,view
+"""
+
+
+def test_each_kind_of_row_is_an_event_again(tmp_path: Path) -> None:
+    """The session began its own traffic or none: the repetition has that of no flow, and lasts as long."""
+    (tmp_path / "events.csv").write_text(ROWS)
+    (tmp_path / "radios.csv").touch()
+    command = {"name": "watch", "station": "h1", "argv": ["awk", "{print}"]}
+    (tmp_path / "run.json").write_text(json.dumps({"session_s": 7.25, "commands": [command]}))
+    events = [{"at": 0, "power": "sta2", "on": True}]
+    scenario = chain(hops=2, routing="aodv", events=events, wires=[{"station": "sta1", "host": "h1"}])
+    by_hand = with_actions(tmp_path, scenario)
+    assert (by_hand.scenario.flows, by_hand.scenario.traffic_seconds()) == ((), 7.25)
+    made = [event.model_dump(by_alias=True, exclude={"at"}, mode="json") for event in by_hand.scenario.events]
+    assert made == [
+        {"power": "sta2", "on": False}, {"link": ["sta1", "sta2"], "error_rate": 0.25},
+        {"wire": ["sta1", "h1"], "stalled": True}, {"wire": ["sta1", "h1"], "stalled": False},
+        {"move": "sta1", "to": [10.0, 20.0, 1.5], "speed": 2.0}, {"daemon": "kill", "station": "sta1"},
+        {"daemon": "start", "station": "sta1"}, {"command": ["awk", "{{print}}"], "station": "h1", "name": "watch"},
+        {"command": "restart", "name": "watch"}, {"command": "kill", "name": "watch"}, {"power": "sta2", "on": False},
+    ]  # fmt: skip
+    assert [event.at for event in by_hand.scenario.events] == [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5]
+    assert [line.partition(":")[0] for line in by_hand.left_out] == [
+        "command of h1 (watch had ended) at 1.6 s", "power of sta2 (on) before the traffic, from which events count",
+        "the changes of powers and antennas in radios.csv, which no event makes",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("option", [["--set", "hops=2"], ["--quick"], ["--seeds", "3"], ["--profile", "period"], ["--resume"]])

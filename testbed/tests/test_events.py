@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from analysis.events_file import read_events
 from analysis.metrics import analyse_run
 from scenarios.events import Event
+from scenarios.live_events import live_event
 from testbed.errors import HostLateError, RunError, UsageError
 from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
@@ -65,6 +68,27 @@ def test_an_event_is_the_request_to_the_medium(event: dict, requests: list, reco
     medium = FakeMedium()
     assert carry_out(medium, Event.model_validate({"at": 1, **event})) == recorded
     assert medium.requests == requests
+
+
+def test_an_event_now_is_checked_against_the_commands_that_were_started() -> None:
+    before = [Event(at=0, command=("ping", "{sta2}"), station="sta1", name="ping")]
+    check = partial(live_event, chain(), before=before)
+    assert check({"command": ["true"], "station": "sta2"}).name == "command2"
+    assert check({"command": "kill", "name": "ping"}).command == "kill"
+    for error, keys in {
+        "name: no event before starts a command": {"command": "kill", "name": "pong"},
+        'name: "ping" is the name of an earlier command': {"command": ["true"], "station": "sta2", "name": "ping"},
+        "command: {sta9} stands for the address of a station": {"command": ["ping", "{sta9}"], "station": "sta1"},
+    }.items():
+        with pytest.raises(UsageError, match=re.escape(error)):
+            check(keys)
+
+
+def test_whether_a_daemon_runs_is_not_known_before_an_event_now() -> None:
+    for action in ("start", "stop", "restart", "kill"):
+        assert live_event(chain(routing="aodv"), {"daemon": action, "station": "sta1"}).daemon == action
+    with pytest.raises(UsageError, match=r'^daemon: routing "static" has no daemon; choose a protocol with a daemon$'):
+        live_event(chain(), {"daemon": "start", "station": "sta1"}, without_daemon="static")
 
 
 def test_the_relay_in_use_is_the_one_that_took_most_of_late() -> None:

@@ -14,7 +14,8 @@ import pytest
 from testbed.errors import UsageError
 from testbed.host.clean import clean
 from testbed.programs import ROOT
-from testbed.runs.run import RESERVE_BYTES, run_scenario
+from testbed.runs.outputs import RESERVE_BYTES
+from testbed.runs.run import run_scenario
 from testbed.tests.running import (
     STAGES,
     Background,

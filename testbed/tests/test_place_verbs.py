@@ -7,6 +7,7 @@ import pytest
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.runs import completion, place_verbs, prompt
+from testbed.tests.running import acting_network
 
 PLACES = {"sta1": [0.0, 0.0, 0.0], "sta2": [30.0, 40.0, 0.0]}
 RADIO = {"tx_power_w": 0.1, "antenna_gain_db": 5.0, "antenna_height_m": 1.5}
@@ -43,7 +44,8 @@ def shell(monkeypatch, tmp_path):
     made.network = SimpleNamespace(
         net=Net({host.name: host for host in hosts}), stations=stations, medium=SimpleNamespace(ask=ask), site=site
     )
-    made.movement = SimpleNamespace(pause=lambda: True, resume=lambda: False)
+    made.live = acting_network(made.network, tmp_path)
+    made.live.movement = SimpleNamespace(pause=lambda: True, resume=lambda: False)
     return made
 
 
@@ -61,7 +63,7 @@ def test_a_distance_and_positions_are_the_medium_s(shell):
 @pytest.mark.parametrize("line", ["sta2 10,20,0", "sta2 10,20", "sta2 10 20 0"])
 def test_a_station_is_put_at_a_place(shell, line):
     shell.do_setPosition(line)
-    assert shell.asked == [("move", {"station": "sta2", "position": [10.0, 20.0, 0.0]})] and not shell.said
+    assert shell.asked[0] == ("move", {"station": "sta2", "position": [10.0, 20.0, 0.0]}) and not shell.said
 
 
 def test_a_wrong_place_moves_nothing(shell):

@@ -158,7 +158,8 @@ def test_the_prompt_ends_and_starts_daemons(tmp_path: Path) -> None:
 
 
 def test_the_prompt_says_that_a_protocol_has_no_daemon(tmp_path: Path) -> None:
-    assert '*** sta1 has no routing daemon (routing "static")' in prompt(chain(), tmp_path / "run", "daemon sta1 kill", "exit")
+    printed = prompt(chain(), tmp_path / "run", "daemon sta1 kill", "exit")
+    assert '*** daemon: routing "static" has no daemon; choose a protocol with a daemon' in printed
 
 
 def test_every_event_of_a_scenario_can_be_given_at_the_prompt(tmp_path: Path) -> None:
@@ -181,25 +182,29 @@ def test_every_event_of_a_scenario_can_be_given_at_the_prompt(tmp_path: Path) ->
         "*** link sta2 h1 0.5: a wire has no error rate; write up, or down: its packets wait then",
         "sta1 sta2: error_rate 0.25", "sta2: off", "sta2: on", "sta2: to 10 0", "sta2: 10.00, 0.00, 0.00",
         "sta2: killed", "sta2: started", "h1: wait started", "sta1: command2 started", "h1: wait killed",
-        '*** event: command = "kill": no event here has started a command',
+        '*** event: name: no event before starts a command "wait"',
         '*** event: power: there is no station "sta9"; name one of the scenario\'s',
     ]  # fmt: skip
     assert [line for line in told if f"{line}\n" not in answers] == [], answers
-    assert '*** event: link.1: "h1" is a wired host, which has no radio; name a station\n' in answers
+    assert '*** event: link: "h1" is a wired host, which has no radio; name a station\n' in answers
     assert "*** event: error_rate: 1.5 is out of range" in answers and answers.count("usage: link station station up|down") == 2
     assert "so it has no `at`" in answers and "*** event: Expected '='" in answers
     assert "no station relayed frames of sta1" in answers
     assert answers.endswith("status complete None\n")
     rows = read_events(tmp_path / "run")
     assert [row["event"] for row in rows] == [
-        "link", "link", "wire", "wire", "link", "power", "power", "move", "daemon", "daemon", "command", "command", "command",
+        "link", "command", "link", "command", "wire", "command", "wire", "command", "link", "power", "command", "power", "move",
+        "daemon", "daemon", "command", "command", "command",
     ]  # fmt: skip
-    assert {(row["source"], row["at_s"]) for row in rows} == {("prompt", "")}
+    assert {row["source"] for row in rows} == {"prompt"}
+    at_s = [float(row["at_s"]) for row in rows]
+    assert at_s == sorted(at_s) and at_s[0] >= 0 and at_s[-1] <= run_json(tmp_path / "run")["session_s"]
     entries = run_json(tmp_path / "run")["commands"]
     assert [(one["name"], one["station"], one["ended_by"]) for one in entries] == [
-        ("wait", "h1", "event"),
-        ("command2", "sta1", "run"),
-    ]
+        ("wait", "h1", "event"), ("command2", "sta1", "run"),
+        *((f"prompt{number}", "sta1", "session") for number in range(1, 6)),
+    ]  # fmt: skip
+    assert entries[-1]["argv"] == ["bash", "-c", "ping -n -c 1 -W 1 10.0.0.2"]
     assert nothing_left(tmp_path / "run")
 
 

@@ -11,6 +11,7 @@ from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
 from testbed.mn_wifi.cli import CLI
 from testbed.runs import prompt
+from testbed.tests.running import acting_network
 
 
 def site(area):
@@ -40,14 +41,15 @@ def test_a_failure_is_reported_once_and_the_prompt_can_be_left(monkeypatch, last
         ("sta2 1 2 3 4.5", {"position": [1.0, 2.0, 3.0], "speed_mps": 4.5}, "sta2: to (1, 2) m, height 3 m, at 4.5 m/s"),
     ],
 )
-def test_a_move_prints_the_parsed_command(monkeypatch, line, move, expected):
+def test_a_move_prints_the_parsed_command(monkeypatch, tmp_path, line, move, expected):
     given, printed = [], []
     monkeypatch.setattr(prompt, "say", printed.append)
     shell = prompt.Prompt.__new__(prompt.Prompt)
-    medium = SimpleNamespace(ask=lambda op, **arguments: given.append((op, arguments)))
+    medium = SimpleNamespace(ask=lambda op, **arguments: given.append((op, arguments)) or {"model_ns": 0})
     shell.network = SimpleNamespace(net={"sta2": None}, medium=medium, site=site(area=(300.0, 50.0)))
+    shell.live = acting_network(shell.network, tmp_path)
     shell.do_move(line)
-    assert given == [("move", {"station": "sta2", **move})]
+    assert given == [("move", {"station": "sta2", **move}), ("status", {})]
     assert printed == [expected]
 
 
@@ -55,21 +57,22 @@ def test_a_move_prints_the_parsed_command(monkeypatch, line, move, expected):
     ("line", "where"),
     [("sta2 301 50", "(301, 50)"), ("sta2 300 50.5 5", "(300, 50.5)"), ("sta2 -1 0 0 3", "(-1, 0)")],
 )
-def test_a_move_that_leaves_the_area_is_refused_as_a_trace_that_does_is(monkeypatch, line, where):
+def test_a_move_that_leaves_the_area_is_refused_as_a_trace_that_does_is(monkeypatch, tmp_path, line, where):
     given, printed = [], []
     monkeypatch.setattr(prompt, "say", printed.append)
     shell = prompt.Prompt.__new__(prompt.Prompt)
-    medium = SimpleNamespace(ask=lambda op, **arguments: given.append(op))
+    medium = SimpleNamespace(ask=lambda op, **arguments: given.append(op) or {"model_ns": 0})
     shell.network = SimpleNamespace(net={"sta2": None}, medium=medium, site=site(area=(300.0, 50.0)))
+    shell.live = acting_network(shell.network, tmp_path)
     with pytest.raises(UsageError) as refused:
         shell.do_move(line)
     assert given == printed == []
     assert str(refused.value) == (
         f"position: sta2 would go to {where} m, outside the area of 300 x 50 m; correct the place, or give a larger area"
     )
-    shell.network.site = site(area=None)
+    shell.live.site = site(area=None)
     shell.do_move(line)
-    assert given == ["move"]
+    assert given == ["move", "status"]
 
 
 def bare_prompt(monkeypatch) -> tuple[prompt.Prompt, list[str]]:

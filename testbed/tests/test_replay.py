@@ -98,13 +98,15 @@ def test_the_pace_can_be_another(tmp_path):
     ids=["unknown", "outside", "outside, ns-2", "outside, BonnMotion", "too many", "no mean", "format"],
 )
 def test_an_invalid_file_is_reported_with_its_line_before_any_station_moves(tmp_path, text, name, options, error):
+    medium = Medium()
     with pytest.raises(UsageError, match=error):
-        replay.movement(written(tmp_path, text, name), SCENE, **options)
+        Movement(medium, area=SCENE.area).play(replay.movement(written(tmp_path, text, name), SCENE, **options))
+    assert [op for op, _ in medium.requests if op != "status"] == []
 
 
 def test_the_verb_names_the_file_being_played_and_stops_it(tmp_path):
     medium, printed = Medium(), []
-    verb = ReplayVerb(medium, Movement(medium), SCENE, printed.append)
+    verb = ReplayVerb(Movement(medium), SCENE, printed.append)
     verb("")
     verb(str(written(tmp_path, WALK)))
     verb("off")
