@@ -37,6 +37,7 @@ OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
 ALWAYS = (400, 401, 403, 421)
 PICTURES = ("image/png", "image/svg+xml", "application/pdf")
 TEXT = {"type": "string"}
+ANY_FILE: dict[str, Any] = {"application/octet-stream": {}}
 MAX_STREAMS = 16  # of events, far below the server's connections
 EVENTS = "text/event-stream"
 RETRY_S = "10"
@@ -84,7 +85,7 @@ class Api:
             generate_unique_id_function=lambda route: route.name,
         )  # fmt: skip
         app.state.queue = self._queue
-        app.get("/", name="text", responses=content({"text/plain": TEXT}) | errors(403, 421))(_text)
+        app.get("/", name="text", response_class=Response, responses=content({"text/plain": TEXT}) | errors(403, 421))(_text)
         app.get("/api/openapi.json", name="openapi", responses=content({"application/json": {}}) | errors(403, 421))(_openapi)
         for router in (self._runs(), self._of_run(), self._of_cell()):
             app.include_router(router)
@@ -130,13 +131,17 @@ class Api:
             """Take a run out of the queue, or stop it in order; its results are kept."""
             return as_json(self._about(self._queue.stop(job.id)))
 
-        @router.get("/events", responses=content({EVENTS: words.SENT}) | errors(429))
+        @router.get("/events", response_class=Response, responses=content({EVENTS: words.SENT}) | errors(429))
         async def watch(request: Request, job: JobOf, after: words.After = None, last_id: words.LastID = "") -> Response:
             """The events of a run as they happen, up to its end (server-sent events); `data` is a JSON object."""
             known = int(last_id) if ID.fullmatch(last_id) else 0  # a client sends it after a lost connection (WHATWG HTML, 9.2.4)
             return self._watched(job, known if after is None else after, request.method == "HEAD")
 
-        @router.get("/tables/{table}", responses=content({"application/json": words.TABLE, "text/csv": TEXT}) | errors(409, 422))
+        @router.get(
+            "/tables/{table}",
+            response_class=Response,
+            responses=content({"application/json": words.TABLE, "text/csv": TEXT}) | errors(409, 422),
+        )
         def table(job: JobOf, table: words.TableName, form: words.Form = "json") -> Response:
             """A table of the results."""
             if table not in TABLES:
@@ -150,7 +155,7 @@ class Api:
             """The names of the figures."""
             return as_json({"figures": self._results.figures(job)})
 
-        @router.get("/figures/{name}", responses=content({kind: {} for kind in PICTURES}) | errors(409))
+        @router.get("/figures/{name}", response_class=Response, responses=content({kind: {} for kind in PICTURES}) | errors(409))
         def figure(job: JobOf, name: words.FigureName) -> Response:
             """A figure."""
             return _file_of(job, self._results.figure(job, name))
@@ -160,7 +165,9 @@ class Api:
             """The files of the results."""
             return as_json({"files": self._results.files(job)})
 
-        @router.get("/files/{name:path}", responses=content({"application/octet-stream": {}}) | errors(409))
+        @router.get(
+            "/files/{name:path}", response_class=Response, responses=content({"application/octet-stream": {}}) | errors(409)
+        )
         def file(job: JobOf, name: words.FileName) -> Response:
             """A file of the results: captures, logs, records."""
             return _file_of(job, self._results.file(job, name))

@@ -11,7 +11,6 @@ from annotated_types import Ge, GroupedMetadata, Le
 from fastapi import FastAPI, Header, Path, Query, Request
 from fastapi.openapi.utils import get_openapi
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
-from pydantic.json_schema import SkipJsonSchema
 
 from scenarios.json_schema import plain, scenario_keys
 from testbed.errors import shortened
@@ -149,10 +148,8 @@ class Whole(GroupedMetadata):
 
     def __iter__(self) -> Iterator[Any]:
         """The checks, for pydantic."""
-        yield BeforeValidator(
-            lambda given: whole_of(self.name, given, self.least, self.most) if isinstance(given, str) else given
-        )
-        yield from (Ge(self.least), Le(self.most))
+        yield from (Ge(self.least), Le(self.most))  # for the description: the next one is called first
+        yield BeforeValidator(lambda given: whole_of(self.name, given, self.least, self.most))
 
 
 @dataclass(frozen=True)
@@ -163,8 +160,8 @@ class Seconds(GroupedMetadata):
 
     def __iter__(self) -> Iterator[Any]:
         """The checks, for pydantic."""
-        yield BeforeValidator(lambda given: seconds_of(self.name, given, 0.0) if isinstance(given, str) else given)
         yield Ge(0)
+        yield BeforeValidator(lambda given: seconds_of(self.name, given, 0.0))
 
 
 def _form(given: Any) -> Any:
@@ -173,28 +170,27 @@ def _form(given: Any) -> Any:
     return given
 
 
-Absent = SkipJsonSchema[None]
 Number = Annotated[str, WithJsonSchema({"type": "string", "pattern": ID_PATTERN}), Path(description="The number of a run.")]
 TableName = Annotated[str, WithJsonSchema({"enum": list(TABLES)}), Path(description="`runs`: table.csv; `summary`.")]
 FigureName = Annotated[str, Path(description="A name of the list.")]
 FileName = Annotated[str, Path(description="A path of the list, with its slashes.")]
 Cell = Annotated[str, Path(description="A cell of the experiment; `all` of a scenario.")]
 Seed = Annotated[int, Whole("seed", 1, MAX_SEED), Path(description="A seed.")]
-Before = Annotated[int | Absent, Whole("before", 1, 10**9), Query(description="Only numbers below this one.")]
+Before = Annotated[int | None, Whole("before", 1, 10**9), Query(description="Only numbers below this one.")]
 Limit = Annotated[int, Whole("limit", 1, MAX_LISTED), Query(description="At most so many.")]
-After = Annotated[int | Absent, Whole("after", 0, 10**9), Query(description="Only events with a higher number.")]
+After = Annotated[int | None, Whole("after", 0, 10**9), Query(description="Only events with a higher number.")]
 LastID = Annotated[str, Header(alias="Last-Event-ID", description="As `after`; browsers send it after a lost connection.")]
 Form = Annotated[Literal["json", "csv"], BeforeValidator(_form), Query(alias="format", description="The form of the answer.")]
 Begin = Annotated[int, Whole("from", 0, MAX_WHOLE), Query(alias="from", description="Begin of the window, ns of model time.")]
 End = Annotated[
-    int | Absent,
+    int | None,
     Whole("to", 0, MAX_WHOLE),
     Query(alias="to", description="End of the window, ns; without it, the end of the run."),
 ]
 Rows = Annotated[int, Whole("limit", 1, MAX_ROWS), Query(description="At most so many rows.")]
 Flow = Annotated[str, Query(description="The name of a flow.")]
 Segment = Annotated[
-    int | Absent,
+    int | None,
     Whole("segment", 0, MAX_WHOLE),
     Query(description="The number of a segment; without it, what was sent from `t` on."),
 ]
@@ -239,6 +235,8 @@ def document(app: FastAPI) -> Json:
     for path, item in made["paths"].items():
         for operation in item.values():
             operation["security"] = [] if path in ("/", "/api/openapi.json") else [{"token": []}]
+            for parameter in operation.get("parameters", ()):
+                parameter["schema"] = plain(parameter["schema"])
             answers = operation["responses"].items()  # FastAPI's own refusal of a wrong word is none here: `Whole` and others
             operation["responses"] = {status: answer for status, answer in answers if "HTTPValidationError" not in str(answer)}
     keys, definitions = scenario_keys()
