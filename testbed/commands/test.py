@@ -197,7 +197,7 @@ def run_cargo(quick: bool, *, in_background: bool = False) -> Counts:
 
 @dataclass
 class Pytest:
-    """The options of all calls of pytest, whose JUnit XML and cache of failed tests are in `folder`."""
+    """The options of all calls of pytest; `folder`: for its results in JUnit XML, and its cache of failed tests."""
 
     folder: Path
     quick: bool = False
@@ -208,7 +208,8 @@ class Pytest:
         """Run pytest with these arguments and marks, and count; `again` marks a second try."""
         expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
         results = self.folder / f"{name.replace(', ', '-').replace(' ', '-')}.xml"
-        command = [sys.executable, "-P", "-m", "pytest", "-ra", *junit_options(results, self.folder / "cache"), *arguments]
+        command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--junitxml={results}", "-o", "junit_family=xunit1", *arguments]
+        command += [] if arguments else ["-o", f"cache_dir={self.folder}/cache"]  # a user's `--last-failed` is about earlier calls
         command += ["-m", expression] if expression else []
         command += ["--last-failed", "--last-failed-no-failures=none"] if again else []
         command += [f"--hypothesis-profile={QUICK_PROFILE}"] if self.quick else []
@@ -225,11 +226,6 @@ class Pytest:
             return first
         second = self.run("pytest, second try", arguments, again=True)
         return tried_again(first, second) if second.passed + second.skipped + len(second.failures) else first
-
-
-def junit_options(results: Path | str, cache: Path | str) -> list[str]:
-    """The options by which pytest writes its results, with the file of each test, and its cache of failed tests."""
-    return [f"--junitxml={results}", "-o", "junit_family=xunit1", "-o", f"cache_dir={cache}"]
 
 
 def tried_again(first: Counts, second: Counts) -> Counts:

@@ -16,11 +16,11 @@ from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
 FIRST, AGAIN = "first.xml", "again.xml"  # pytest's JUnit XML of both tries
-# pytest's status 1: tests failed. Its cache of them is in the guest's memory.
+# pytest's status 1: tests failed.
 SCRIPT = """cd "$1"; results=$2; python=$3; shift 3
 try() {
     file=$1; shift
-    "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest -o junit_family=xunit1 \\
+    "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir="$results/cache" -o junit_family=xunit1 \\
         --junitxml="$results/$file" "$@"
 }
 try first.xml "$@"
