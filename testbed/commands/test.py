@@ -209,7 +209,7 @@ class Pytest:
         expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
         results = self.folder / f"{name.replace(', ', '-').replace(' ', '-')}.xml"
         command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--junitxml={results}", "-o", "junit_family=xunit1", *arguments]
-        command += [] if arguments else ["-o", f"cache_dir={self.folder}/cache"]  # a user's `--last-failed` is about earlier calls
+        command += [] if arguments else ["-o", f"cache_dir={self.folder}/cache"]  # else the user's
         command += ["-m", expression] if expression else []
         command += ["--last-failed", "--last-failed-no-failures=none"] if again else []
         command += [f"--hypothesis-profile={QUICK_PROFILE}"] if self.quick else []
