@@ -76,7 +76,7 @@ class Api:
         return Guard(self.fastapi(), rules)
 
     def fastapi(self) -> FastAPI:
-        """The application without its guard; `state.description` is the interface as OpenAPI."""
+        """The application without its guard; `state.description` is the interface as OpenAPI, of `state.routes`."""
         handlers: dict[Any, Any] = {
             404: _unknown, 405: _wrong_method, 500: failed, BodyTooLong: too_long, ManetError: _refused, AnalysisError: _refused,
         }  # fmt: skip
@@ -87,12 +87,13 @@ class Api:
         app.state.queue = self._queue
         app.get("/", name="text", response_class=Response, responses=content({"text/plain": TEXT}) | errors(403, 421))(_text)
         app.get("/api/openapi.json", name="openapi", responses=content({"application/json": {}}) | errors(403, 421))(_openapi)
-        for router in (self._runs(), self._of_run(), self._of_cell()):
+        routers = (self._runs(), self._of_run(), self._of_cell())
+        routes = [route for router in (app, *routers) for route in router.routes if isinstance(route, APIRoute)]
+        for route in routes:
+            route.methods |= {"HEAD"} if "GET" in route.methods else set()
+        for router in routers:
             app.include_router(router)
-        app.state.description = words.document(app)
-        for route in app.routes:
-            if isinstance(route, APIRoute) and "GET" in route.methods:
-                route.methods.add("HEAD")
+        app.state.routes, app.state.description = routes, words.document(app)
         return app
 
     def _runs(self) -> APIRouter:
@@ -273,7 +274,6 @@ async def _unknown(request: Request, _problem: Exception) -> Response:
 
 async def _wrong_method(request: Request, _problem: Exception) -> Response:
     response = refuse(405, f"{shortened(request.url.path)}: takes no {request.method}; GET /api/openapi.json lists the methods")
-    routes = [route for route in request.app.routes if isinstance(route, APIRoute)]
-    here = [route for route in routes if route.matches(request.scope)[0] != Match.NONE]
+    here = [route for route in request.app.state.routes if route.matches(request.scope)[0] != Match.NONE]
     response.headers["allow"] = ", ".join(sorted({method for route in here for method in route.methods}))
     return response

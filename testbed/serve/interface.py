@@ -3,6 +3,7 @@
 Answers are models for the description alone: their values come from the queue and the results, which have no others.
 """
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -170,7 +171,9 @@ def _form(given: Any) -> Any:
     return given
 
 
-Number = Annotated[str, WithJsonSchema({"type": "string", "pattern": ID_PATTERN}), Path(description="The number of a run.")]
+Number = Annotated[
+    str, WithJsonSchema({"type": "string", "pattern": ID_PATTERN, "examples": ["1"]}), Path(description="The number of a run.")
+]
 TableName = Annotated[str, WithJsonSchema({"enum": list(TABLES)}), Path(description="`runs`: table.csv; `summary`.")]
 FigureName = Annotated[str, Path(description="A name of the list.")]
 FileName = Annotated[str, Path(description="A path of the list, with its slashes.")]
@@ -231,8 +234,11 @@ REQUEST: Json = {"required": True, "content": {"application/json": {"schema": {"
 
 def document(app: FastAPI) -> Json:
     """The interface as OpenAPI 3.1. The keys of a scenario and of a request come from the classes that check them."""
-    made = get_openapi(title=app.title, version=app.version, description=INFO, routes=app.routes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # HEAD is an operation of the same name as GET; it is left out below
+        made = get_openapi(title=app.title, version=app.version, description=INFO, routes=app.routes)
     for path, item in made["paths"].items():
+        item.pop("head", None)
         for operation in item.values():
             operation["security"] = [] if path in ("/", "/api/openapi.json") else [{"token": []}]
             for parameter in operation.get("parameters", ()):
