@@ -69,19 +69,5 @@ def command(kernel: str, arguments: Sequence[str], results: Path) -> list[str]:
     )
     inside = ["sh", "-c", SCRIPT, "tests", str(ROOT), str(results), sys.executable, *arguments, *tests]
     # One CPU: such a guest's clock waits for what it computes (guest.COUNTED_CLOCK).
-    return [
-        sys.executable,
-        "-P",
-        "-m",
-        "testbed",
-        "vm",
-        "--kernel",
-        kernel,
-        "--cpus",
-        "1",
-        "--share",
-        str(results),
-        "shell",
-        "--",
-        *inside,
-    ]
+    machine = ["--kernel", kernel, "--cpus", "1", "--share", str(results)]
+    return [sys.executable, "-P", "-m", "testbed", "vm", *machine, "shell", "--", *inside]
