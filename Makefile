@@ -19,8 +19,6 @@
 
 CARGO ?= cargo
 PYTHON = .venv/bin/python
-# The lint tools, which users do not need, have an environment of their own, made from requirements-dev.lock.
-DEV = .build/dev/ready
 FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
@@ -29,11 +27,14 @@ SCRIPTS = manet setup.sh .ci/run $(wildcard image/*.sh tests/*.sh tests/*/*.sh t
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm faults fuzz soak
 
-.PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
+.PHONY: build develop quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
 	bench soak fuzz figures site image schema lock clean
 
 build:
 	./setup.sh
+
+develop:
+	./setup.sh --develop
 
 quick: lint
 	./manet test --rootless --quick
@@ -42,13 +43,13 @@ check: lint
 
 lint: lint-python lint-shell lint-rust lint-bpf
 
-lint-python: build $(DEV)
+lint-python: develop
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check --quiet .
-	.build/dev/bin/mypy --python-executable $(PYTHON)
+	$(PYTHON) -m mypy
 
-lint-shell: $(DEV)
-	.build/dev/bin/shellcheck $(SCRIPTS)
+lint-shell: develop
+	.venv/bin/shellcheck $(SCRIPTS)
 
 # Debian's own cargo has neither rustfmt nor clippy; rustup installs both. The check does not need libFuzzer, a C++ build.
 lint-rust: build
@@ -60,14 +61,6 @@ lint-rust: build
 
 lint-bpf: build
 	$(MAKE) -C kernel-tcp BUILD=$(CURDIR)/.build/kernel-tcp
-
-$(DEV): requirements-dev.lock
-	rm -rf .build/dev
-	mkdir -p .build
-	/usr/bin/python3 -m venv .build/dev
-	.build/dev/bin/python -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
-		-r requirements-dev.lock
-	touch $@
 
 test:
 	./manet test
@@ -94,7 +87,8 @@ nightly-provision:
 nightly-interop: build
 	./manet test --interop tests/interop
 
-nightly-slurm: build
+nightly-slurm:
+	./setup.sh --cluster
 	command -v slurmctld >/dev/null || apt-get -qq -y --no-install-recommends install slurm-wlm munge </dev/null
 	./manet test tests/slurm
 
@@ -138,7 +132,7 @@ schema: build
 
 lock:
 	$(PYTHON) -m pip install --quiet pip-tools
-	for name in requirements requirements-pages requirements-dev requirements-guests; do \
+	for name in requirements requirements-develop requirements-pages requirements-cluster requirements-guests; do \
 		$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
 			--no-emit-find-links --no-emit-index-url --output-file $$name.lock $$name.in || exit; \
 	done

@@ -8,8 +8,11 @@
 #                        file, gpgv, batctl (for batman-adv, which the guests' kernels have), hostapd,
 #                        wpasupplicant and iw (for access points)
 #                        (--guests --check: checks them)
+#   ./setup.sh --develop  also installs what tests and lint need: requirements-develop.lock in .venv (`./manet test` calls it)
 #   ./setup.sh --pages   also installs the requirements of the tests of pages, of the notebooks and of the documentation
-#                        site: chromium, and requirements-pages.lock in .venv (--pages --check: checks them)
+#                        site: chromium, and requirements-pages.lock in .venv
+#   ./setup.sh --cluster  also installs what `manet campaign --cluster` needs: requirements-cluster.lock in .venv
+#                        (each of the three with --check: checks it)
 #   ./setup.sh --ebpf-may-fail  continues, with one line, if the eBPF programs cannot be built; ./manet uses it
 #                        for verbs that do not need them
 #   ./setup.sh --packages  lists the Debian packages that it installs if missing (--guests and --pages add their own)
@@ -82,7 +85,7 @@ readonly BPF_SOURCES=(kernel-tcp)
 readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
 readonly PYTHON_SOURCES=(requirements.lock)
 readonly GUESTS_SOURCES=(requirements-guests.lock)
-readonly PAGES_SOURCES=(requirements-pages.lock)
+readonly EXTRAS=(develop pages cluster) # requirements-NAME.lock in .venv, each by its option; the tests of all import the project
 
 # ----- messages ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +123,7 @@ step() {
 running=
 next_word_s=15
 guests= # yes: with the requirements of `manet vm`
-pages= # yes: with the requirements of pages, notebooks and the site
+extras=() # the EXTRAS to install
 ebpf_may_fail= # yes: the caller needs no eBPF programs
 ebpf_failed=
 
@@ -144,7 +147,10 @@ cause_of() {
 
 # ----- missing parts -------------------------------------------------------------------------------------------------
 
-requirements() { echo "$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}${pages:+$PAGES_REQUIREMENTS}"; }
+requirements() {
+    echo "$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}"
+    [[ " ${extras[*]} " != *' pages '* ]] || echo "$PAGES_REQUIREMENTS"
+}
 
 is_there() { # KIND WHAT
     case $1 in
@@ -229,18 +235,20 @@ bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || { stamped kernel-tcp "$(bpf_k
 guests_key() { echo "$(hash_of "${GUESTS_SOURCES[@]}") $(readlink -f /usr/bin/python3) $root"; }
 python_is_ready() { [[ -x .venv/bin/python && ! -e .venv/unfinished ]] && stamped python "$(python_key)"; }
 guests_are_ready() { [[ -z $guests ]] || { [[ -x .build/guests/bin/virtme-run ]] && stamped guests "$(guests_key)"; }; }
-pages_key() { echo "$(hash_of "${PAGES_SOURCES[@]}") $(python_key)"; }
-pages_are_ready() { [[ -z $pages ]] || stamped pages "$(pages_key)"; }
+extra_key() { echo "$(hash_of "requirements-$1.lock") $(python_key)"; }
+extra_is_ready() { stamped "$1" "$(extra_key "$1")"; }
 
 check() {
-    local lines
+    local lines extra
     lines=$(
         missing_packages | sed 's/^/package  /'
         rust_is_ready || echo "build    Rust programs (cargo build --release): missing or older than their sources"
         bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
         python_is_ready || echo "python   .venv: missing or different from requirements.lock"
         guests_are_ready || echo "python   .build/guests (virtme-ng): missing or different from requirements-guests.lock"
-        pages_are_ready || echo "python   .venv: missing parts, or different from requirements-pages.lock"
+        for extra in "${extras[@]}"; do
+            extra_is_ready "$extra" || echo "python   .venv: missing parts, or different from requirements-$extra.lock"
+        done
     )
     if [[ -z $lines ]]; then
         say "nothing is missing"
@@ -381,7 +389,14 @@ fail_ebpf() { # CAUSE
     ebpf_failed=yes
 }
 
-# The lock file supports --require-hashes: every line carries its hashes.
+# The lock files support --require-hashes: every line carries its hashes. connection-pool, which Snakemake requires, has no wheel on
+# the index; it is pure Python.
+readonly PIP_INSTALL=(.venv/bin/python -m pip install --disable-pip-version-check --no-input --require-virtualenv --progress-bar off
+    --only-binary :all: --no-binary connection-pool --use-pep517 --require-hashes)
+
+# The libraries' own tests, 45 MB, are not needed.
+remove_tests() { find .venv/lib/python3.*/site-packages -type d -name tests -prune -exec rm -rf {} +; }
+
 build_python() {
     local key fresh=()
     python_is_ready && return
@@ -401,11 +416,9 @@ build_python() {
         fresh=(--ignore-installed)
     fi
     touch .venv/unfinished
-    # connection-pool, which Snakemake requires, has no wheel on the index; it is pure Python.
-    step "installing Python packages" pip .venv/bin/python -m pip install --disable-pip-version-check --no-input \
-        --require-virtualenv --progress-bar off --only-binary :all: --no-binary connection-pool --use-pep517 \
-        "${fresh[@]}" --require-hashes -r requirements.lock ||
+    step "installing Python packages" pip "${PIP_INSTALL[@]}" "${fresh[@]}" -r requirements.lock ||
         fail "pip install failed: $(cause_of pip)"
+    remove_tests
     rm -f .venv/unfinished
     finished python "$key"
 }
@@ -433,22 +446,23 @@ install_virtme() {
     finished guests "$key"
 }
 
-# The libraries of pages, notebooks and the site share .venv: their tests import the project.
-install_pages() {
-    local key
-    pages_are_ready && return
-    key=$(pages_key)
-    step "installing Python packages of pages, notebooks and the site" pages-pip .venv/bin/python -m pip install \
-        --disable-pip-version-check --no-input --require-virtualenv --progress-bar off --only-binary :all: \
-        --ignore-installed --require-hashes -r requirements-pages.lock ||
-        fail "pip install failed: $(cause_of pages-pip)"
-    finished pages "$key"
+# Installs what a lock file has beside requirements.lock. It is complete, so that no dependency is looked for.
+install_extra() { # NAME
+    local key beside=.build/requirements-$1.lock
+    extra_is_ready "$1" && return
+    key=$(extra_key "$1")
+    awk '/^[^ #]/ { keep = FILENAME != "requirements.lock" && !($1 in listed); listed[$1] } keep' \
+        requirements.lock "requirements-$1.lock" >"$beside"
+    step "installing Python packages ($1)" "$1-pip" "${PIP_INSTALL[@]}" --no-deps --ignore-installed -r "$beside" ||
+        fail "pip install failed: $(cause_of "$1-pip")"
+    remove_tests
+    finished "$1" "$key"
 }
 
 # The launcher reads this file. Its date precedes the hashing of the sources, so a file saved
 # during the build counts as changed.
 write_ready() {
-    local kind what package source
+    local kind what package source extra
     {
         echo "root $root"
         echo "system $system"
@@ -457,6 +471,12 @@ write_ready() {
         done <<<"$REQUIREMENTS"
         rust_binaries | sed 's/^/file /'
         [[ ! -e kernel-tcp/Makefile ]] || echo "file $BPF_BINARIES"
+        for extra in "${EXTRAS[@]}"; do
+            if extra_is_ready "$extra"; then
+                echo "extra $extra"
+                echo "watch requirements-$extra.lock"
+            fi
+        done
         for source in setup.sh "${RUST_SOURCES[@]}" "${BPF_SOURCES[@]}" "${PYTHON_SOURCES[@]}"; do
             if [[ -e $source ]]; then echo "watch $source"; else echo "absent $source"; fi
         done
@@ -496,8 +516,8 @@ main() {
     # shellcheck disable=SC1091
     . /etc/os-release
     system="$ID $VERSION_ID"
-    while [[ ${1-} == --guests || ${1-} == --pages ]]; do
-        if [[ $1 == --guests ]]; then guests=yes; else pages=yes; fi
+    while [[ ${1-} =~ ^--(guests|develop|pages|cluster)$ ]]; do
+        if [[ $1 == --guests ]]; then guests=yes; else extras+=("${1#--}"); fi
         shift
     done
     case ${1-} in
@@ -515,7 +535,7 @@ main() {
         sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         return
         ;;
-    *) fail "unknown argument '$1'; it takes --guests, --pages, --check, --ebpf-may-fail, --packages or nothing" ;;
+    *) fail "unknown argument '$1'; it takes --guests, --develop, --pages, --cluster, --check, --ebpf-may-fail, --packages or nothing" ;;
     esac
     # Refuse before anything is written if a user without root cannot finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
@@ -528,7 +548,8 @@ main() {
     build_python
     link_checkout
     install_virtme
-    install_pages
+    local extra
+    for extra in "${extras[@]}"; do install_extra "$extra"; done
     [[ -z $ebpf_failed ]] || return 0 # the next call tries again
     write_ready
     say "ready"

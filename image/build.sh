@@ -59,9 +59,8 @@ find "$here/target/release" -maxdepth 1 -type f -perm /111 -exec cp -t "$app/tar
 cp "$here/.build/kernel-tcp/manet-tcp" "$app/.build/kernel-tcp/"
 strip --strip-unneeded --remove-section=.note.gnu.build-id "$app"/target/release/* "$app/.build/kernel-tcp/manet-tcp" ||
     fail "the programs cannot be stripped of the path of the checkout; apt-get install binutils"
-# without what tests and lint alone use; without the compiled files of this machine
-tar -C "$here" --exclude=__pycache__ --exclude='.venv/bin/ruff' --exclude='.venv/lib/python3*/site-packages/*/tests' \
-    -c .venv | tar -x -C "$app"
+# without the compiled files of this machine; packages.py leaves out what tests, pages and clusters alone use
+tar -C "$here" --exclude=__pycache__ -c .venv | tar -x -C "$app"
 grep -lI '^#!.*python' "$app"/.venv/bin/* | xargs sed -i "1s|^#!.*|#!/$PLACE/.venv/bin/python|"
 sed -i "s|$here/.venv|/$PLACE/.venv|" "$app"/.venv/bin/activate*
 sed -i '/^command = /d' "$app/.venv/pyvenv.cfg"

@@ -1,4 +1,4 @@
-"""Makes a copied `.venv` independent of its machine: its packages' files are those that pip installed, under any path.
+"""Makes a copied `.venv` independent of its machine: it has the packages of the lock file, as pip installed them, under any path.
 
     packages.py SITE_PACKAGES LOCK     a folder site-packages, and the lock file that it was installed from
 
@@ -19,12 +19,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SCRIPTS = "../../../bin/"
+OF_PYTHON = {"pip", "setuptools"}  # in each environment
 
 
 def main() -> int:
     """Restore changed files and remove the scripts' rows; status 1, and one line, if a file cannot be restored."""
     site, lock = Path(sys.argv[1]), Path(sys.argv[2])
+    listed = OF_PYTHON | {_canonical(name) for name in re.findall(r"^([\w.-]+)==", lock.read_text(), re.MULTILINE)}
     for record in sorted(site.glob("*.dist-info/RECORD")):
+        if _canonical(record.parent.name.split("-")[0]) not in listed:  # of ./setup.sh --develop, --pages or --cluster
+            remove_package(record)
+            continue
         if changed := changed_files(record):
             print(f"image: {', '.join(changed)}: changed since pip installed it; the image has the package's", file=sys.stderr)
             if not is_restored(record, changed, lock):
@@ -58,10 +63,26 @@ def is_restored(record: Path, changed: list[str], lock: Path) -> bool:
     return not changed_files(record)
 
 
+def remove_package(record: Path) -> None:
+    """Remove the files of a package, with its scripts and folders that are empty then."""
+    site = record.parent.parent
+    with record.open(newline="") as file:
+        files = [site / row[0] for row in csv.reader(file)]
+    for path in files:
+        path.unlink(missing_ok=True)
+    for folder in sorted({parent for path in files for parent in path.parents if site in parent.parents}, reverse=True):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
 def remove_scripts(record: Path) -> None:
     """Remove the rows of scripts from a RECORD."""
     lines = record.read_text().splitlines(keepends=True)
     record.write_text("".join(line for line in lines if not line.startswith(SCRIPTS)))
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _hashes(record: Path) -> Iterator[tuple[str, str]]:

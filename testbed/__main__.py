@@ -5,6 +5,7 @@ Exit status 0: success. 1: failure while running, or a failed check. 2: wrong us
 
 import argparse
 import importlib
+import os
 import re
 import signal
 import sys
@@ -58,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line (default: sys.argv) and return the exit status."""
+    if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
+        importlib.import_module("testbed.commands.completion").answer(parser())
     given = sys.argv[1:] if arguments is None else arguments
     if not given or given == ["help"]:
         given = ["--help"]

@@ -322,18 +322,45 @@ def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
     assert re.search(r"^setup:   1\d s: +Building \[=> \] 45/78: nix$", done.stdout, re.MULTILINE), done.stdout
 
 
-def test_debians_packages_are_not_uninstalled(checkout: Checkout, tmp_path: Path) -> None:
-    """pip printed `Can't uninstall 'typing_extensions'`; Mininet is a Debian package that every machine here has."""
-    wheel, info = tmp_path / "mininet-99-py3-none-any.whl", "mininet-99.dist-info"
+def wheel_of(folder: Path, name: str) -> str:
+    """The line of a lock file for a package without content, whose wheel is in the folder."""
+    wheel, info = folder / f"{name}-99-py3-none-any.whl", f"{name}-99.dist-info"
     with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mininet\nVersion: 99\n")
+        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 99\n")
         file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr(f"{info}/RECORD", f"{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    checkout.write("requirements.lock", f"mininet @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    return f"{name} @ {wheel.as_uri()} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+def test_debians_packages_are_not_uninstalled(checkout: Checkout, tmp_path: Path) -> None:
+    """pip printed `Can't uninstall 'typing_extensions'`; Mininet is a Debian package that every machine here has."""
+    checkout.write("requirements.lock", wheel_of(tmp_path, "mininet"))
     assert checkout.run("setup.sh").returncode == 0
     log = (checkout.root / ".build/log/pip.log").read_text()
     assert "Successfully installed mininet-99" in log and "uninstall" not in log
+
+
+def test_the_tests_alone_install_what_they_need(checkout: Checkout, tmp_path: Path) -> None:
+    """The lock file of an extra names a package of requirements.lock, too, which is not installed again."""
+    first, second = wheel_of(tmp_path, "manetone"), wheel_of(tmp_path, "manettwo")
+    checkout.write("requirements.lock", first)
+    checkout.write("requirements-develop.lock", first + second)
+
+    def installed() -> list[str]:
+        return sorted(path.name for path in checkout.root.glob(".venv/lib/python3.*/site-packages/manet*-info"))
+
+    assert checkout.run("manet", "run").stdout == "testbed run\n"
+    assert installed() == ["manetone-99.dist-info"]
+    assert "different from requirements-develop.lock" in checkout.run("setup.sh", "--develop", "--check").stdout
+    assert checkout.run("manet", "test", "x").stdout == "testbed test x\n"
+    assert installed() == ["manetone-99.dist-info", "manettwo-99.dist-info"]
+    assert "manetone" not in (checkout.root / ".build/log/develop-pip.log").read_text()
+    assert checkout.run("setup.sh", "--develop", "--check").returncode == 0
+    again = checkout.run("manet", "test", "x")
+    assert (again.stdout, again.stderr) == ("testbed test x\n", "")
+    checkout.write("requirements-develop.lock", first)
+    assert checkout.run("manet", "run").stdout == "testbed run\n"
+    assert "different from requirements-develop.lock" in checkout.run("setup.sh", "--develop", "--check").stdout
 
 
 def test_ebpf_program_that_does_not_compile_stops_runs_and_nothing_else(checkout: Checkout) -> None:

@@ -28,7 +28,7 @@ def record(tmp_path: Path) -> Path:
 
 
 def run(record: Path) -> subprocess.CompletedProcess[str]:
-    (record.parent / "lock").write_text("two==2\n")
+    (record.parent / "lock").write_text("one==1\n")
     command = [sys.executable, packages.__file__, record.parent.parent, record.parent / "lock"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -55,3 +55,15 @@ def test_an_absent_file_is_no_change(record: Path) -> None:
 def test_bpf_programs_have_no_path_of_the_checkout() -> None:
     program = (ROOT / ".build" / "kernel-tcp" / "manet_tcp.bpf.o").read_bytes()
     assert b"manet_tcp.bpf.c" in program and bytes(ROOT) not in program
+
+
+def test_a_package_that_the_lock_file_does_not_list_is_removed(record: Path) -> None:
+    """It is of the tests, of pages or of a cluster; an image has the same packages with and without it."""
+    other = record.parent.parent / "other_one-2.dist-info" / "RECORD"
+    (other.parent.parent / "other" / "inner").mkdir(parents=True)
+    (other.parent.parent / "other" / "inner" / "two.py").write_bytes(b"2\n")
+    other.parent.mkdir()
+    other.write_text(row("other/inner/two.py", b"2\n") + "other_one-2.dist-info/RECORD,,\n")
+    assert run(record).returncode == 0
+    left = {path.relative_to(record.parent.parent).as_posix() for path in record.parent.parent.rglob("*")}
+    assert left == {"one.py", "one-1.dist-info", "one-1.dist-info/RECORD", "one-1.dist-info/lock"}

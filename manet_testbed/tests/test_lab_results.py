@@ -117,7 +117,9 @@ def test_the_mean_of_a_reader_is_that_of_the_tables() -> None:
     assert mean_and_interval([5.0]) == {"mean": 5.0, "ci95": None, "n": 1}
 
 
+@pytest.mark.cluster
 def test_pandas_takes_the_frames(folder: Path) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed: ./setup.sh --cluster, whose Snakemake needs it")
     frame = Results.open(folder).runs.to_pandas()
     assert list(frame["seed"])[:3] == [1, 2, 3] and frame["acked_kbps"].max() == 9000
 

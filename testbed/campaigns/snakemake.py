@@ -1,6 +1,6 @@
-"""Snakemake carries out the batches of a round: here one after another, or on a cluster one for each job.
+"""Snakemake carries out the batches of a round on a cluster, one for each job. (On one machine: local.py.)
 
-On a cluster the end of a campaign (time limit, Ctrl-C) cancels the jobs that wait in its queue, and waits for the running ones.
+The end of a campaign (time limit, Ctrl-C) cancels the jobs that wait in its queue, and waits for the running ones.
 Snakemake's executor can only cancel all jobs. So Snakemake gets SIGTERM, after which it submits nothing more, and `scancel` ends
 the jobs of this campaign that are pending; their names begin with a word of its folder.
 
@@ -9,26 +9,23 @@ jobs stay in the queue; the next campaign in the folder, which has it alone, can
 """
 
 import hashlib
-import os
 import shlex
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
-from testbed.campaigns.side_by_side import usable_cores
+from testbed.campaigns import local
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import RunError, UsageError
-from testbed.programs import ROOT
-from testbed.signals import interrupts_noted
 
 SNAKEFILE = Path(__file__).parent / "workflow" / "Snakefile"
-CLUSTERS = ("slurm",)
+LIBRARIES = ("snakemake", "snakemake_executor_plugin_slurm")
 RETRIES = 2  # of a batch whose node went down
 NODES = 100  # jobs of a cluster at once
 POLL_S = 1.0
@@ -37,51 +34,40 @@ STUCK_S = 600.0  # more than three status checks of the executor, the longest in
 SLOWER = 6  # a batch may take so many times its planned time: slow nodes, reruns
 
 
-def workflow(
-    directory: Path, cluster: str | None, options: str, release: Callable[[], None], minutes: int
-) -> Callable[[Path], None]:
-    """Carries out the batches in a folder. `options`: more arguments of snakemake; `minutes`: the planned time of a batch;
-    `release` frees the campaign's lock, by which workers of this machine learn that the campaign ends."""
+def missing() -> str:
+    """The libraries that a cluster needs and .venv lacks, in words; empty with all of them."""
+    return " and ".join(name for name in LIBRARIES if find_spec(name) is None)
+
+
+def require_installed() -> None:
+    """UsageError without Snakemake and its executor for Slurm."""
+    if names := missing():
+        raise UsageError(f"--cluster slurm: {names} is not installed; run ./setup.sh --cluster, or leave out --cluster")
+
+
+def workflow(directory: Path, options: str, release: Callable[[], None], minutes: int) -> Callable[[Path], None]:
+    """Carries out the batches in a folder as jobs of Slurm. `options`: more arguments of snakemake; `release` frees the lock of
+    the campaign; `minutes`: the planned time of a batch."""
 
     def carry_out(folder: Path) -> None:
-        if cluster is None:
-            _run(command(folder, directory, None, options, minutes), directory, release)
-        else:
-            queue = Queue.of(directory)
-            queue.clear()
-            argv = command(folder, directory, cluster, options, minutes, queue.name)
-            _run(argv, directory, release, queue, TimeLimit.of(folder))
+        queue = Queue.of(directory)
+        queue.clear()
+        _run(command(folder, directory, options, minutes, queue.name), directory, release, queue, TimeLimit.of(folder))
 
     return carry_out
 
 
-def command(folder: Path, directory: Path, cluster: str | None, options: str, minutes: int, jobs: str = "") -> list[str]:
-    """The command line of snakemake for one round. `jobs`: the word with which the names of a cluster's jobs begin."""
+def command(folder: Path, directory: Path, options: str, minutes: int, jobs: str) -> list[str]:
+    """The command line of snakemake for one round. `jobs`: the word with which the names of the jobs begin."""
     config = {
-        "folder": folder.resolve(), "campaign": directory.resolve(),
-        "python": shlex.quote(sys.executable), "minutes": SLOWER * minutes,
-        "retries": RETRIES if cluster else 0, "threads": 1 if cluster else usable_cores(),
-        "driver": "" if cluster else f"--driver {shlex.quote(str(directory.resolve()))}",
+        "folder": folder.resolve(), "campaign": directory.resolve(), "python": shlex.quote(sys.executable),
+        "minutes": SLOWER * minutes, "retries": RETRIES,
     }  # fmt: skip
-    where = ["--cores", str(usable_cores())]
-    if cluster == "slurm":
-        where = [
-            "--executor",
-            "slurm",
-            "--jobs",
-            str(NODES),
-            "--default-resources",
-            "slurm_extra='--exclusive'",
-            "--latency-wait",
-            "30",
-            "--slurm-jobname-prefix",
-            jobs,
-        ]
     return [
         sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(directory.resolve()), "--nolock",
         "--rerun-incomplete", "--rerun-triggers", "mtime", "--keep-going", "--quiet", "progress", "rules", "host", "reason",
-        *where, *shlex.split(options),
-        "--config", *(f"{key}={value}" for key, value in config.items()),
+        "--executor", "slurm", "--jobs", str(NODES), "--default-resources", "slurm_extra='--exclusive'", "--latency-wait", "30",
+        "--slurm-jobname-prefix", jobs, *shlex.split(options), "--config", *(f"{key}={value}" for key, value in config.items()),
     ]  # fmt: skip
 
 
@@ -136,29 +122,16 @@ class Queue:
         return {number: state for number, state, name in found if name.startswith(self.name)}
 
 
-def _run(
-    argv: list[str], directory: Path, release: Callable[[], None], queue: Queue | None = None, limit: TimeLimit | None = None
-) -> None:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
-    argv = ["setpriv", "--pdeathsig", "KILL", *argv]
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        with interrupts_noted():
-            # a session of its own: Ctrl-C is for this program, which ends the workers in order
-            process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
-        if queue and limit and _outlasts(process, limit):
+def _run(argv: list[str], directory: Path, release: Callable[[], None], queue: Queue, limit: TimeLimit) -> None:
+    def interrupted(process: subprocess.Popen[bytes]) -> None:
+        release()
+        queue.drain(process)
+
+    with local.process(["setpriv", "--pdeathsig", "KILL", *argv], interrupted) as process:
+        if _outlasts(process, limit):
             queue.drain(process)
             return
         status = process.wait()
-    except KeyboardInterrupt:
-        if process is not None:
-            release()  # the workers of this machine end their runs and keep what is complete
-            if queue:
-                queue.drain(process)
-            process.wait()
-        raise
     if status:
         log = f"see the lines above and {directory}/.snakemake/log, then start the campaign again"
         raise RunError(f"a batch did not end (snakemake: status {status}); {log}")

@@ -78,16 +78,17 @@ def run(options: argparse.Namespace) -> int:
 
     from analysis import records
     from analysis.files import read_object
-    from testbed.campaigns import captures
+    from testbed.campaigns import captures, local, snakemake
     from testbed.campaigns.batch import Batch
     from testbed.campaigns.folder import Folder
     from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.rounds import Rounds, now, write_record
     from testbed.campaigns.side_by_side import default_jobs
-    from testbed.campaigns.snakemake import workflow
     from testbed.campaigns.time_limit import TimeLimit
     from testbed.columns import hanging
 
+    if options.cluster:
+        snakemake.require_installed()
     limit = TimeLimit(time.time() + options.time)
     members = members_of(options)
     directory = members[0].directory.parent
@@ -106,9 +107,14 @@ def run(options: argparse.Namespace) -> int:
         lay_out_members(members, head["resume"], options.jobs, not options.fresh)
         write_record(directory, head, ended=False)
         scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
+        workflow = (
+            snakemake.workflow(directory, options.snakemake, claim.release, options.batch)
+            if options.cluster
+            else local.workflow(directory, claim.release)
+        )
         rounds = Rounds(
             directory, members, Batch((), options.jobs, options.captures, options.kernel),
-            workflow(directory, options.cluster, options.snakemake, claim.release, options.batch), say,
+            workflow, say,
             options.jobs or default_jobs(scenarios), 60.0 * options.batch if options.cluster else math.inf, limit,
         )  # fmt: skip
         try:

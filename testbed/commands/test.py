@@ -6,6 +6,9 @@ are listed with their reasons; so are tests that failed first and passed when re
 pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few more
 workers than cores run them; tests with the mark `alone` have the machine to themselves. Cargo's tests run in parallel
 with the first two, at the lowest priority.
+
+pytest's results are read from its JUnit XML, and its cache of failed tests (`--last-failed`) selects those of the second try.
+Cargo's are read from its lines: libtest writes JUnit XML with unstable options only.
 """
 
 import argparse
@@ -14,8 +17,10 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +57,7 @@ tests/interop/README.md lists.
 MAX_SECOND_TRIES = 12
 SECOND_TRY = "MANET_SECOND_TRY"  # tests/probe.py reads it
 SLOWEST = 10
+MIN_SLOW_S = 1.0
 # For tests that mostly wait; with more, the verdicts of their runs change (measured in CONTRIBUTING.md).
 WAITING_TESTS_PER_CORE = 1.5
 LONG_CRATE = "manet-mesh"
@@ -61,19 +67,18 @@ NO_TESTS_COLLECTED = 5  # pytest's exit status
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
 _CARGO_FAILED = re.compile(r"^test (\S+) \.\.\. FAILED")
-_DURATION = re.compile(r"^([\d.]+)s (call|setup|teardown) +(\S.*)$")
-_PYTEST = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
+_SKIPPED_MODULE = re.compile(r"^\('(?P<file>.+)', \d+, [\"']Skipped: (?P<reason>.*)[\"']\)$", re.DOTALL)
 
 
 @dataclass
 class Counts:
-    """The counts of the test runners; an error of pytest counts as a failure."""
+    """The counts of the test runners; an error of pytest counts as a failure. `failures`: a line per failed test, by name."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     reasons: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
     second_tries: list[str] = field(default_factory=list)
     slowest: list[tuple[float, str]] = field(default_factory=list)
     steps: list[tuple[str, float]] = field(default_factory=list)
@@ -84,7 +89,7 @@ class Counts:
         self.failed += other.failed
         self.skipped += other.skipped
         self.reasons += other.reasons
-        self.failures += other.failures
+        self.failures |= other.failures
         self.second_tries += other.second_tries
         self.slowest = sorted(self.slowest + other.slowest, reverse=True)[:SLOWEST]
         self.steps += other.steps
@@ -128,10 +133,10 @@ def run(options: argparse.Namespace) -> int:
 
 def report(total: Counts) -> None:
     """The closing lines; the last one is for CI to read."""
-    headings = (
+    headings: tuple[tuple[str, Collection[str]], ...] = (
         ("skipped", total.reasons),
         ("failed at first, passed or skipped alone", total.second_tries),
-        ("failed", total.failures),
+        ("failed", total.failures.values()),
         ("the slowest tests", [f"{seconds:7.1f} s  {name}" for seconds, name in total.slowest]),
         ("durations", [f"{seconds:7.0f} s  {name}" for name, seconds in total.steps]),
     )
@@ -147,27 +152,32 @@ def run_here(options: argparse.Namespace) -> Counts:
     python = not options.rust or options.rest
     if not python:
         return run_cargo(options.quick)
-    if options.rest:  # a user watches these: one process, in order, so that -x, -s and --pdb work
+    with tempfile.TemporaryDirectory(prefix="manet-test.") as folder:
+        pytest = Pytest(Path(folder), options.quick, options.interop, options.nightly)
+        if not options.rest:
+            return run_phases(pytest, options.rootless, rust)
+        # a user watches these: one process, in order, so that -x, -s and --pdb work
         total = run_cargo(options.quick) if rust else Counts()
-        total.add(Pytest(options.quick, options.interop, options.nightly).run("pytest", options.rest))
+        total.add(pytest.second_try(pytest.run("pytest", options.rest), options.rest))
         return total
-    return run_phases(options, rust)
 
 
-def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
-    """All tests, then the failed ones again, alone."""
+def run_phases(pytest: "Pytest", rootless: bool, rust: bool) -> Counts:
+    """All tests, then pytest's failed ones again, alone."""
     cores = len(os.sched_getaffinity(0))
-    pytest = Pytest(options.quick, options.interop, options.nightly)
-    total = Counts()
+    total, of_cargo = Counts(), Counts()
     with ThreadPoolExecutor(1) as pool:
-        cargo = pool.submit(run_cargo, options.quick, in_background=True) if rust else None
+        cargo = pool.submit(run_cargo, pytest.quick, in_background=True) if rust else None
         total.add(pytest.run("pytest, without root", marks="not root", workers=cores))
-        if not options.rootless:
+        if not rootless:
             total.add(pytest.run("pytest, with root", marks="root and not alone", workers=round(WAITING_TESTS_PER_CORE * cores)))
-        total.add(cargo.result() if cargo else Counts())
-    if not options.rootless:
+        if cargo:
+            of_cargo = cargo.result()
+    if not rootless:
         total.add(pytest.run("pytest, alone", marks="alone"))
-    return pytest.second_try(total)
+    total = pytest.second_try(total)
+    total.add(of_cargo)
+    return total
 
 
 def run_cargo(quick: bool, *, in_background: bool = False) -> Counts:
@@ -187,8 +197,9 @@ def run_cargo(quick: bool, *, in_background: bool = False) -> Counts:
 
 @dataclass
 class Pytest:
-    """The options of all calls of pytest."""
+    """The options of all calls of pytest; `folder`: for its results in JUnit XML, and its cache of failed tests."""
 
+    folder: Path
     quick: bool = False
     interop: bool = False
     nightly: bool = False
@@ -196,45 +207,36 @@ class Pytest:
     def run(self, name: str, arguments: Sequence[str] = (), *, marks: str = "", workers: int = 0, again: bool = False) -> Counts:
         """Run pytest with these arguments and marks, and count; `again` marks a second try."""
         expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
-        command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--durations={SLOWEST}", "--durations-min=1", *arguments]
+        results = self.folder / f"{name.replace(', ', '-').replace(' ', '-')}.xml"
+        command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--junitxml={results}", "-o", "junit_family=xunit1", *arguments]
+        command += [] if arguments else ["-o", f"cache_dir={self.folder}/cache"]  # else the user's
         command += ["-m", expression] if expression else []
+        command += ["--last-failed", "--last-failed-no-failures=none"] if again else []
         command += [f"--hypothesis-profile={QUICK_PROFILE}"] if self.quick else []
         command += ["-n", str(workers), "--dist", "load"] if workers > 1 else []
         options = {"MANET_INTEROP": "1"} if self.interop else {}
         options |= {"MANET_NIGHTLY": "1"} if self.nightly else {}
         options |= {SECOND_TRY: "1"} if again else {}
         environment = {**os.environ, **options, "PYTHONPATH": str(ROOT)}
-        counts = _run(name, command, count_pytest, environment, may_be_empty=bool(marks))
-        return counts if arguments == () or again else self.second_try(counts)
+        return _run(name, command, lambda _lines: count_junit(results), environment, may_be_empty=bool(marks))
 
-    def second_try(self, first: Counts) -> Counts:
+    def second_try(self, first: Counts, arguments: Sequence[str] = ()) -> Counts:
         """Rerun the failed tests once, alone. There is no third try."""
-        names = list(dict.fromkeys(_name(line) for line in first.failures if _is_pytests(line)))
-        if not 0 < len(names) <= MAX_SECOND_TRIES or first.failed != len(first.failures):
+        if not 0 < len(first.failures) <= MAX_SECOND_TRIES:
             return first
-        second = self.run("pytest, second try", names, again=True)
-        return tried_again(first, second) if second.failed == len(second.failures) else first
+        second = self.run("pytest, second try", arguments, again=True)
+        return tried_again(first, second) if second.passed + second.skipped + len(second.failures) else first
 
 
 def tried_again(first: Counts, second: Counts) -> Counts:
-    """The counts after a second try of pytest's failures, each of which is named even where it then passed."""
-    retried = [line for line in first.failures if _is_pytests(line)]
-    still = {_name(line) for line in second.failures}
-    failed = first.failed - len(retried) + second.failed
-    counts = Counts(first.passed + second.passed, failed, first.skipped + second.skipped, first.reasons + second.reasons)
-    counts.failures = [line for line in first.failures if not _is_pytests(line)] + second.failures
-    counts.second_tries = [line for line in retried if _name(line) not in still]
+    """The counts after a second try of the failures, each of which is named even where it then passed."""
+    counts = Counts(
+        first.passed + second.passed, first.failed - len(first.failures) + second.failed, first.skipped + second.skipped,
+        first.reasons + second.reasons, second.failures,
+        [line for name, line in first.failures.items() if name not in second.failures],
+    )  # fmt: skip
     counts.add(Counts(slowest=first.slowest, steps=first.steps + second.steps))
     return counts
-
-
-def _is_pytests(failure: str) -> bool:
-    return failure.startswith(("FAILED ", "ERROR "))
-
-
-def _name(failure: str) -> str:
-    """Of pytest's line `FAILED test_x.py::test_y - why`: `test_x.py::test_y`."""
-    return failure.split(" - ")[0].split(" ", 1)[1]
 
 
 def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
@@ -257,27 +259,22 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
 
 
 def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
-    """Run the tests in the guest with this kernel, and count."""
+    """Run the tests in the guest with this kernel, and count; of a test that was run twice the second time counts."""
     from testbed.guests import tests
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    counts = _run(f"guest {name}", tests.command(name, arguments), count_guest, environment, prefix)
-    for lines in (counts.reasons, counts.failures, counts.second_tries):
+    with tempfile.TemporaryDirectory(prefix="manet-test.") as folder:
+        first, again = (Path(folder) / file for file in (tests.FIRST, tests.AGAIN))
+
+        def count(_lines: Sequence[str]) -> Counts:
+            counts = count_junit(first)
+            return tried_again(counts, count_junit(again)) if again.exists() else counts
+
+        counts = _run(f"guest {name}", tests.command(name, arguments, Path(folder)), count, environment, prefix)
+    for lines in (counts.reasons, counts.second_tries):
         lines[:] = [f"guest {name}: {line}" for line in lines]
+    counts.failures = {f"guest {name}: {test}": f"guest {name}: {line}" for test, line in counts.failures.items()}
     return counts
-
-
-def count_guest(lines: Iterable[str]) -> Counts:
-    """As pytest's; of a test that was run twice the second time counts."""
-    from testbed.guests.tests import AGAIN
-
-    first: list[str] = []
-    second: list[str] = []
-    for line in lines:
-        (second if second or line.strip() == AGAIN else first).append(line)
-    counts = count_pytest(first)
-    again = count_pytest(second)
-    return tried_again(counts, again) if again.passed + again.failed + again.skipped else counts
 
 
 def count_cargo(lines: Iterable[str]) -> Counts:
@@ -290,37 +287,44 @@ def count_cargo(lines: Iterable[str]) -> Counts:
         elif match := _CARGO_IGNORED.match(line):
             counts.reasons.append(f"{match.group(1)}: {match.group(2) or 'ignored, no reason given'}")
         elif match := _CARGO_FAILED.match(line):
-            counts.failures.append(match.group(1))
+            counts.failures[match.group(1)] = match.group(1)
     return counts
 
 
-def count_pytest(lines: Iterable[str]) -> Counts:
-    """The closing line's counts, the reasons of `-rs`, and the durations of `--durations`. Of several summaries the last counts:
-    those before it are in the output of tests that run pytest themselves."""
-    counts = Counts()
-    for line in lines:
-        if line.strip("= \n") == "short test summary info":
-            counts.failures, counts.reasons = [], []
-        if match := _DURATION.match(line):
-            seconds, when, name = match.groups()
-            counts.slowest.append((float(seconds), name if when == "call" else f"{name} ({when})"))
-        if line.startswith("SKIPPED "):
-            counts.reasons.append(line.removeprefix("SKIPPED ").strip())
-        if line.startswith(("FAILED ", "ERROR ")):
-            counts.failures.append(line.strip())
-        bare = line.strip("= \n")
-        if re.fullmatch(r"(no tests ran|(\d+ \w+(, )?)+) in [\d.]+s.*", bare):
-            found = {kind: int(number) for number, kind in _PYTEST.findall(bare)}
-            counts.passed = found.get("passed", 0) + found.get("xpassed", 0)
-            counts.failed = found.get("failed", 0) + found.get("error", 0) + found.get("errors", 0)
-            counts.skipped = found.get("skipped", 0) + found.get("xfailed", 0)
+def count_junit(path: Path) -> Counts:
+    """The results in pytest's JUnit XML; none if it ended before it wrote them."""
+    from junitparser import Attr, Error, Failure, JUnitXml, Skipped, TestCase
+
+    class Case(TestCase):
+        file = Attr()
+
+    counts, reasons = Counts(), Counter[str]()
+    if not path.exists():
+        return counts
+    for case in (Case.fromelem(case) for suite in JUnitXml.fromfile(str(path)) for case in suite):
+        classes = (case.classname or "").removeprefix((case.file or "").removesuffix(".py").replace("/", "."))
+        name = "::".join(filter(None, [case.file, *classes.split("."), case.name]))
+        counts.slowest.append((case.time or 0.0, name))
+        if wrong := [result for result in case.result if isinstance(result, Failure | Error)]:
+            counts.failed += 1
+            why = (wrong[0].message or "").strip().partition("\n")[0]
+            counts.failures[name] = f"{'FAILED' if isinstance(wrong[0], Failure) else 'ERROR'} {name} - {why}"
+        elif skipped := [result for result in case.result if isinstance(result, Skipped)]:
+            counts.skipped += 1
+            module = _SKIPPED_MODULE.match(skipped[0].text or "")
+            where, why = (module["file"], module["reason"]) if module else (case.file, skipped[0].message)
+            reasons[f"{os.path.relpath(where, ROOT) if where and module else where}: {why}"] += 1
+        else:
+            counts.passed += 1
+    counts.slowest = sorted((one for one in counts.slowest if one[0] >= MIN_SLOW_S), reverse=True)[:SLOWEST]
+    counts.reasons = [f"[{number}] {reason}" for reason, number in reasons.items()]
     return counts
 
 
 def _run(
     name: str,
     command: Sequence[str],
-    count: Callable[[Iterable[str]], Counts],
+    count: Callable[[list[str]], Counts],
     environment: dict[str, str],
     prefix: str = "",
     *,

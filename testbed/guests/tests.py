@@ -15,15 +15,20 @@ from testbed.guests import guest, kernels
 from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
-AGAIN = "== failed tests, rerun alone =="
-# pytest's status 1: tests failed. Its cache of them is in the guest's memory.
-SCRIPT = """cd "$1"; shift
-again=$1; python=$2; shift 2
-"$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest "$@"
+FIRST, AGAIN = "first.xml", "again.xml"  # pytest's JUnit XML of both tries
+# pytest's status 1: tests failed.
+SCRIPT = """cd "$1"; results=$2; python=$3; shift 3
+try() {
+    file=$1; shift
+    "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir="$results/cache" -o junit_family=xunit1 \\
+        --junitxml="$results/$file" "$@"
+}
+try first.xml "$@"
 status=$?
 [ $status = 1 ] || exit $status
-echo "$again"
-MANET_SECOND_TRY=1 exec "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest --last-failed "$@"
+echo "== failed tests, rerun alone =="
+export MANET_SECOND_TRY=1
+try again.xml --last-failed "$@"
 """
 
 
@@ -55,12 +60,14 @@ def left_out(arguments: Sequence[str]) -> list[str]:
     return [] if arguments else tomllib.loads(LIST.read_text())["left_out"]
 
 
-def command(kernel: str, arguments: Sequence[str]) -> list[str]:
-    """The command line that runs the tests in a guest. Arguments that name files take the place of the list."""
+def command(kernel: str, arguments: Sequence[str], results: Path) -> list[str]:
+    """The command line that runs the tests in a guest, which writes FIRST and AGAIN into the folder `results`. Arguments that
+    name files take the place of the list."""
     named = any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
     tests = (
         [] if named else [test for test in tomllib.loads(LIST.read_text())["tests"] if (ROOT / test.partition("::")[0]).exists()]
     )
-    inside = ["sh", "-c", SCRIPT, "tests", str(ROOT), AGAIN, sys.executable, *arguments, *tests]
+    inside = ["sh", "-c", SCRIPT, "tests", str(ROOT), str(results), sys.executable, *arguments, *tests]
     # One CPU: such a guest's clock waits for what it computes (guest.COUNTED_CLOCK).
-    return [sys.executable, "-P", "-m", "testbed", "vm", "--kernel", kernel, "--cpus", "1", "shell", "--", *inside]
+    machine = ["--kernel", kernel, "--cpus", "1", "--share", str(results)]
+    return [sys.executable, "-P", "-m", "testbed", "vm", *machine, "shell", "--", *inside]

@@ -7,39 +7,42 @@ import asyncio
 import json
 import mimetypes
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from starlette.applications import Starlette
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Match
 
 from analysis.errors import AnalysisError
 from analysis.files import plain_file
+from testbed import __version__
 from testbed.errors import ManetError, UsageError, shortened
-from testbed.serve import openapi
+from testbed.serve import interface as words
 from testbed.serve.events import as_sse
 from testbed.serve.gate import Gate
+from testbed.serve.interface import content, errors
 from testbed.serve.job import ID, Job
 from testbed.serve.queue import NoJob, NoRoom, Queue, QueueFull, WrongState
-from testbed.serve.request import Plan, names, plan_of
-from testbed.serve.results import MAX_ROWS, TABLES, NotThere, Results
+from testbed.serve.request import names, plan_of
+from testbed.serve.results import TABLES, NotThere, Results
 from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
-from testbed.web.query import Query
 from testbed.web.server import Listener
 
 OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
+ALWAYS = (400, 401, 403, 421)
+PICTURES = ("image/png", "image/svg+xml", "application/pdf")
+TEXT = {"type": "string"}
+ANY_FILE: dict[str, Any] = {"application/octet-stream": {}}
 MAX_STREAMS = 16  # of events, far below the server's connections
-MAX_LISTED = 1000
-MAX_SEED = 10**6
 EVENTS = "text/event-stream"
 RETRY_S = "10"
 STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429, NoRoom: 507}
-TEXT = """manet serve: runs of TCP over mobile ad hoc networks, over HTTP
+WORDS = """manet serve: runs of TCP over mobile ad hoc networks, over HTTP
 
 GET  /api/openapi.json   the interface (OpenAPI 3.1); formats/serve.md describes it in words
 POST /api/runs           start a run: {{"scenario": {{"topology": "chain", "hops": 2}}}} or {{"experiment": "chain5"}}
@@ -50,7 +53,12 @@ experiments and ready-made scenarios: {names}
 """
 
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+def _job_of(request: Request, id: words.Number) -> Job:
+    queue: Queue = request.app.state.queue
+    return queue.job(id)
+
+
+JobOf = Annotated[Job, Depends(_job_of)]
 
 
 class Api:
@@ -64,71 +72,149 @@ class Api:
 
     def app(self, listener: Listener) -> Guard:
         """The application behind its guard."""
-        run = "/api/runs/{id}"
-        routes = [
-            Route("/", self._text), Route("/api/openapi.json", self._openapi),
-            _route("/api/runs", GET=self._list, POST=self._submit),
-            _route(run, GET=self._answer(self._about), DELETE=self._answer(self._stop)),
-            Route(run + "/events", self._events),
-            Route(run + "/tables/{table}", self._table),
-            Route(run + "/figures", self._answer(lambda job, _: {"figures": self._results.figures(job)})),
-            Route(run + "/figures/{name}", self._file(lambda job, path: self._results.figure(job, path["name"]))),
-            Route(run + "/files", self._answer(lambda job, _: {"files": self._results.files(job)})),
-            Route(run + "/files/{name:path}", self._file(lambda job, path: self._results.file(job, path["name"]))),
-            Route(run + "/cells/{cell}/{seed}/air", self._answer(self._air)),
-            Route(run + "/cells/{cell}/{seed}/story", self._answer(self._story)),
-        ]  # fmt: skip
-        handlers: dict[Any, Any] = {404: _unknown, 405: _wrong_method, 500: failed, BodyTooLong: too_long}
-        application = Starlette(routes=routes, exception_handlers=handlers)
         rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, methods=None)
-        return Guard(application, rules)
+        return Guard(self.fastapi(), rules)
+
+    def fastapi(self) -> FastAPI:
+        """The application without its guard; `state.description` is the interface as OpenAPI, of `state.routes`."""
+        handlers: dict[Any, Any] = {
+            404: _unknown, 405: _wrong_method, 500: failed, BodyTooLong: too_long, ManetError: _refused, AnalysisError: _refused,
+        }  # fmt: skip
+        app = FastAPI(
+            title="manet serve", version=__version__, openapi_url=None, exception_handlers=handlers,
+            generate_unique_id_function=lambda route: route.name,
+        )  # fmt: skip
+        app.state.queue = self._queue
+        app.get("/", name="text", response_class=Response, responses=content({"text/plain": TEXT}) | errors(403, 421))(_text)
+        app.get("/api/openapi.json", name="openapi", responses=content({"application/json": {}}) | errors(403, 421))(_openapi)
+        routers = (self._runs(), self._of_run(), self._of_cell())
+        routes = [route for router in (app, *routers) for route in router.routes if isinstance(route, APIRoute)]
+        for route in routes:
+            route.methods |= {"HEAD"} if "GET" in route.methods else set()
+        for router in routers:
+            app.include_router(router)
+        app.state.routes, app.state.description = routes, words.document(app)
+        return app
+
+    def _runs(self) -> APIRouter:
+        router = APIRouter(prefix="/api/runs", responses=errors(*ALWAYS), dependencies=[Depends(words.require_known_words)])
+
+        @router.get("", name="list", response_model=words.Runs)
+        def listed(before: words.Before = None, limit: words.Limit = 100) -> Response:
+            """The runs, the newest first."""
+            return as_json({"runs": [job.summary() for job in self._queue.jobs(before, limit)]})
+
+        answers, extra = errors(413, 415, 422, 429, 507), {"requestBody": words.REQUEST}
+
+        @router.post("", status_code=201, response_model=words.Run, responses=answers, openapi_extra=extra)
+        async def start(request: Request) -> Response:
+            """Check a run and put it into the queue."""
+            if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                return refuse(415, "the body is no JSON; send it with the header 'Content-Type: application/json'")
+            try:
+                body = json.loads(await request.body())
+            except (ValueError, RecursionError):
+                return refuse(400, 'the body is no JSON; send {"scenario": {...}} or {"experiment": "NAME"}')
+            return await run_in_threadpool(self._start, body)
+
+        return router
+
+    def _of_run(self) -> APIRouter:
+        router = _of_job("/api/runs/{id}", 404)
+
+        @router.get("", response_model=words.Run)
+        def status(job: JobOf) -> Response:
+            """A run, its progress, and its answer at the end."""
+            return as_json(self._about(job))
+
+        @router.delete("", response_model=words.Run, responses=errors(409))
+        def stop(job: JobOf) -> Response:
+            """Take a run out of the queue, or stop it in order; its results are kept."""
+            return as_json(self._about(self._queue.stop(job.id)))
+
+        @router.get("/events", response_class=Response, responses=content({EVENTS: words.SENT}) | errors(429))
+        async def watch(request: Request, job: JobOf, after: words.After = None, last_id: words.LastID = "") -> Response:
+            """The events of a run as they happen, up to its end (server-sent events); `data` is a JSON object."""
+            known = int(last_id) if ID.fullmatch(last_id) else 0  # a client sends it after a lost connection (WHATWG HTML, 9.2.4)
+            return self._watched(job, known if after is None else after, request.method == "HEAD")
+
+        @router.get(
+            "/tables/{table}",
+            response_class=Response,
+            responses=content({"application/json": words.TABLE, "text/csv": TEXT}) | errors(409, 422),
+        )
+        def table(job: JobOf, table: words.TableName, form: words.Form = "json") -> Response:
+            """A table of the results."""
+            if table not in TABLES:
+                raise NotThere(f"table {shortened(table)}: there are {', '.join(TABLES)}")
+            if form == "csv":
+                return _file_of(job, self._results.table(job, table), "text/csv")
+            return as_json({"rows": self._results.rows(job, table)})
+
+        @router.get("/figures", response_model=words.Figures, responses=errors(409))
+        def figures(job: JobOf) -> Response:
+            """The names of the figures."""
+            return as_json({"figures": self._results.figures(job)})
+
+        @router.get("/figures/{name}", response_class=Response, responses=content({kind: {} for kind in PICTURES}) | errors(409))
+        def figure(job: JobOf, name: words.FigureName) -> Response:
+            """A figure."""
+            return _file_of(job, self._results.figure(job, name))
+
+        @router.get("/files", response_model=words.Files, responses=errors(409))
+        def files(job: JobOf) -> Response:
+            """The files of the results."""
+            return as_json({"files": self._results.files(job)})
+
+        @router.get(
+            "/files/{name:path}", response_class=Response, responses=content({"application/octet-stream": {}}) | errors(409)
+        )
+        def file(job: JobOf, name: words.FileName) -> Response:
+            """A file of the results: captures, logs, records."""
+            return _file_of(job, self._results.file(job, name))
+
+        return router
+
+    def _of_cell(self) -> APIRouter:
+        router = _of_job("/api/runs/{id}/cells/{cell}/{seed}", 404, 409, 422, 429)
+
+        @router.get("/air", response_model=words.Air)
+        def air(
+            job: JobOf, cell: words.Cell, seed: words.Seed,
+            begin: words.Begin = 0, end: words.End = None, limit: words.Rows = 1000,
+        ) -> Response:  # fmt: skip
+            """Rows of the air log of one run."""
+            with self._reading.passed():
+                return as_json(self._results.air(job, cell, seed, begin, end, limit))
+
+        @router.get("/story", response_model=words.Story)
+        def story(
+            job: JobOf, cell: words.Cell, seed: words.Seed,
+            flow: words.Flow = "flow1", segment: words.Segment = None, t: words.Time = 0.0, span: words.Span = 0.5,
+        ) -> Response:  # fmt: skip
+            """The path of segments of a TCP flow."""
+            with self._reading.passed():
+                return as_json(self._results.story(job, cell, seed, flow, segment, t, span))
+
+        return router
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
-    async def _submit(self, request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            return refuse(415, "the body is no JSON; send it with the header 'Content-Type: application/json'")
-        try:
-            body = json.loads(await request.body())
-        except (ValueError, RecursionError):
-            return refuse(400, 'the body is no JSON; send {"scenario": {...}} or {"experiment": "NAME"}')
-        return await self._answered(lambda: as_json(self._about_job(self._queue.submit(self._plan(body))), 201))
-
-    def _plan(self, body: Any) -> Plan:
+    def _start(self, body: Any) -> Response:
         """Checks take seconds for a large experiment."""
         with self._checks.passed():
-            return plan_of(body, self._check_machine)
+            plan = plan_of(body, self._check_machine)
+        return as_json(self._about(self._queue.submit(plan)), 201)
 
-    async def _list(self, request: Request) -> Response:
-        def found() -> Response:
-            query = Query(request, {"before", "limit"})
-            before = query.whole_if_given("before", 1, 10**9)
-            jobs = self._queue.jobs(before, query.whole("limit", 100, 1, MAX_LISTED))
-            return as_json({"runs": [job.summary() for job in jobs]})
-
-        return await self._answered(found)
-
-    def _about(self, job: Job, query: Query) -> dict[str, Any]:
-        query.done()
-        return self._about_job(job)
-
-    def _about_job(self, job: Job) -> dict[str, Any]:
+    def _about(self, job: Job) -> dict[str, Any]:
         answer = job.answer()
         progress = list(self._queue.progress.values()) if job.state == "running" else []
         about = {"request": job.request, "progress": progress, "verdicts": (answer or {}).get("verdicts"), "answer": answer}
         return job.summary() | about
 
-    def _stop(self, job: Job, query: Query) -> dict[str, Any]:
-        query.done()
-        return self._about_job(self._queue.stop(job.id))
-
-    async def _events(self, request: Request) -> Response:
-        try:
-            after = Query(request, {"after"}).whole("after", _last_id(request), 0, 10**9)
-            events = self._queue.events(request.path_params["id"])
-        except ManetError as problem:
-            return _refused(problem)
-        if request.method == "HEAD":
+    def _watched(self, job: Job, after: int, is_head: bool) -> Response:
+        events = self._queue.events(job.id)
+        if is_head:
             return Response(media_type=EVENTS)
         if self._streams >= MAX_STREAMS:
             return _busy(f"{MAX_STREAMS} clients watch already; close one, or GET /api/runs/ID now and then")
@@ -145,64 +231,21 @@ class Api:
 
         return StreamingResponse(stream(), media_type=EVENTS)
 
-    # --- results --------------------------------------------------------------------------------------------------
 
-    async def _table(self, request: Request) -> Response:
-        def found() -> Response:
-            job, table = self._queue.job(request.path_params["id"]), request.path_params["table"]
-            as_csv = Query(request, {"format"}).one_of("format", ("json", "csv")) == "csv"
-            if table not in TABLES:
-                raise NotThere(f"table {shortened(table)}: there are {', '.join(TABLES)}")
-            if as_csv:
-                return _file_of(job, self._results.table(job, table), "text/csv")
-            return as_json({"rows": self._results.rows(job, table)})
+def _of_job(prefix: str, *statuses: int) -> APIRouter:
+    """Routes about a job, all of which may have these errors. An unknown job is refused first."""
+    checks = [Depends(_job_of), Depends(words.require_known_words)]
+    return APIRouter(prefix=prefix, responses=errors(*ALWAYS, *statuses), dependencies=checks)
 
-        return await self._answered(found)
 
-    def _air(self, job: Job, query: Query) -> dict[str, Any]:
-        query.only({"from", "to", "limit"})
-        window = query.whole("from", 0), query.whole_if_given("to"), query.whole("limit", 1000, 1, MAX_ROWS)
-        with self._reading.passed():
-            return self._results.air(job, query.path["cell"], query.in_path("seed", 1, MAX_SEED), *window)
+def _text() -> Response:
+    """A description in words."""
+    return PlainTextResponse(WORDS.format(names=", ".join(names())))
 
-    def _story(self, job: Job, query: Query) -> dict[str, Any]:
-        query.only({"flow", "segment", "t", "span"})
-        flow, segment = query.text("flow", "flow1"), query.whole_if_given("segment")
-        chosen = flow, segment, query.seconds("t", 0.0), query.seconds("span", 0.5)
-        with self._reading.passed():
-            return self._results.story(job, query.path["cell"], query.in_path("seed", 1, MAX_SEED), *chosen)
 
-    # --- answers --------------------------------------------------------------------------------------------------
-
-    def _answer(self, method: Callable[[Job, Query], dict[str, Any]]) -> Endpoint:
-        """A route about a job that answers in JSON."""
-
-        async def answer(request: Request) -> Response:
-            return await self._answered(lambda: as_json(method(self._queue.job(request.path_params["id"]), Query(request, None))))
-
-        return answer
-
-    def _file(self, method: Callable[[Job, dict[str, str]], Any]) -> Endpoint:
-        """A route that answers with a file."""
-
-        async def answer(request: Request) -> Response:
-            return await self._answered(
-                lambda: _file_of(job := self._queue.job(request.path_params["id"]), method(job, request.path_params))
-            )
-
-        return answer
-
-    async def _answered(self, make: Callable[[], Response]) -> Response:
-        try:
-            return await run_in_threadpool(make)
-        except (ManetError, AnalysisError) as problem:
-            return _refused(problem)
-
-    async def _text(self, _request: Request) -> Response:
-        return PlainTextResponse(TEXT.format(names=", ".join(names())))
-
-    async def _openapi(self, _request: Request) -> Response:
-        return as_json(await run_in_threadpool(openapi.document))
+def _openapi(request: Request) -> Response:
+    """This document."""
+    return as_json(request.app.state.description)
 
 
 def _file_of(job: Job, path: Path, media_type: str | None = None) -> Response:
@@ -214,16 +257,7 @@ def _file_of(job: Job, path: Path, media_type: str | None = None) -> Response:
     return response
 
 
-def _route(path: str, **by_method: Endpoint) -> Route:
-    """One route for all methods of an address: the header Allow of a refusal lists them all."""
-
-    async def chosen(request: Request) -> Response:
-        return await by_method["GET" if request.method == "HEAD" else request.method](request)
-
-    return Route(path, chosen, methods=list(by_method))
-
-
-def _refused(problem: Exception) -> Response:
+async def _refused(_request: Request, problem: Exception) -> Response:
     status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError | AnalysisError) else 400)
     return _busy(str(problem)) if status == 429 else refuse(status, str(problem))
 
@@ -234,17 +268,12 @@ def _busy(line: str) -> Response:
     return response
 
 
-def _last_id(request: Request) -> int:
-    """The header that a client sends after a lost connection (WHATWG HTML, 9.2.4); 0 for the first one, or for no number."""
-    given = request.headers.get("last-event-id", "")
-    return int(given) if ID.fullmatch(given) else 0
-
-
 async def _unknown(request: Request, _problem: Exception) -> Response:
     return refuse(404, f"{shortened(request.url.path)}: no such address; GET /api/openapi.json lists them")
 
 
-async def _wrong_method(request: Request, problem: Exception) -> Response:
+async def _wrong_method(request: Request, _problem: Exception) -> Response:
     response = refuse(405, f"{shortened(request.url.path)}: takes no {request.method}; GET /api/openapi.json lists the methods")
-    response.headers.update(getattr(problem, "headers", None) or {})  # Allow
+    here = [route for route in request.app.state.routes if route.matches(request.scope)[0] != Match.NONE]
+    response.headers["allow"] = ", ".join(sorted({method for route in here for method in route.methods}))
     return response

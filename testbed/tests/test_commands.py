@@ -13,7 +13,7 @@ from testbed import __main__ as manet
 from testbed.commands import VERBS
 from testbed.commands import test as test_verb
 from testbed.commands.demo import free_folder
-from testbed.commands.test import Counts, count_cargo, count_pytest, tried_again
+from testbed.commands.test import Counts, Pytest, count_cargo, tried_again
 from testbed.errors import UsageError
 from testbed.host.algorithms import available, missing_algorithm, require_algorithm
 from testbed.programs import Programs
@@ -221,52 +221,78 @@ test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     counts = count_cargo(text.splitlines())
     assert counts.line() == "15 passed, 1 failed, 2 skipped"
     assert counts.reasons == ["a::slow: needs a minute", "b::left: ignored, no reason given"]
-    assert counts.failures == ["c::broken"]
+    assert list(counts.failures) == ["c::broken"]
 
 
-@pytest.mark.parametrize(
-    ("closing", "wanted"),
-    [
-        ("===== 12 passed in 0.51s =====", Counts(12, 0, 0)),
-        ("= 1 failed, 12 passed, 3 skipped, 2 deselected, 1 warning in 61.51s (0:01:01) =", Counts(12, 1, 3)),
-        ("===== 2 errors in 0.10s =====", Counts(0, 2, 0)),
-        ("===== no tests ran in 0.10s =====", Counts(0, 0, 0)),
-        ("3 passed, 1 xfailed in 0.10s", Counts(3, 0, 1)),
-    ],
-)
-def test_pytests_closing_line_is_counted(closing, wanted):
-    assert count_pytest(["test_x.py: 12 passed in spirit", closing + "\n"]) == wanted
+TESTS = """
+import os, pathlib, time
+import pytest
+@pytest.fixture
+def broken(): raise OSError("no fixture")
+def test_works(): time.sleep(1.1)
+class TestGroup:
+    @pytest.mark.parametrize("value", ["a-b", "[x::y]"])
+    def test_one(self, value): assert value == "a-b", "wrong\\nvalue"
+def test_needs_it(broken): pass
+@pytest.mark.parametrize("_", range(2))
+def test_skipped(_): pytest.skip("needs root")
+@pytest.mark.xfail(reason="known")
+def test_known(): assert False
+def test_passes_alone(): assert os.environ.get("MANET_SECOND_TRY")
+def test_void_twice():
+    assert os.environ.get("MANET_SECOND_TRY")
+    pytest.skip("void twice")
+"""
 
 
-def test_skipped_tests_are_listed_with_their_reason_and_failed_ones_too():
-    lines = ["SKIPPED [1] t/test_x.py:3: needs root\n", "FAILED t/test_y.py::test_z - assert 1 == 2\n"]
-    inner = ["=== short test summary info ===", "FAILED inner.py::one - assert False", "=== 1 failed in 4.5s ==="]
-    counts = count_pytest([*inner, "=== short test summary info ===\n", *lines, "=== 1 failed, 1 skipped in 0.1s ==="])
-    assert counts == Counts(0, 1, 1, ["[1] t/test_x.py:3: needs root"], ["FAILED t/test_y.py::test_z - assert 1 == 2"])
+def test_pytests_results_are_counted_and_failed_tests_rerun_alone(tmp_path, monkeypatch):
+    """Real calls of pytest. The parameter of a test may have any characters."""
+    (tmp_path / "pytest.ini").write_text("[pytest]")
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t/test_x.py").write_text(TESTS)
+    (tmp_path / "t/test_y.py").write_text("import pytest\npytest.importorskip('nobody_has_this', reason='see x.md')\n")
+    monkeypatch.setattr(test_verb, "ROOT", tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:manet_testbed.pytest_plugin")
+    runner = Pytest(tmp_path / "results")
+    first = runner.run("pytest", ["t"], workers=2)
+    assert first.line() == "2 passed, 4 failed, 4 skipped"
+    assert set(first.reasons) == {"[1] t/test_y.py: see x.md", "[2] t/test_x.py: needs root", "[1] t/test_x.py: known"}
+    group, fixture, alone, void = (
+        "t/test_x.py::TestGroup::test_one[[x::y]]",
+        "t/test_x.py::test_needs_it",
+        "t/test_x.py::test_passes_alone",
+        "t/test_x.py::test_void_twice",
+    )
+    assert {name: line.split()[0] for name, line in first.failures.items()} == {
+        group: "FAILED", fixture: "ERROR", alone: "FAILED", void: "FAILED"
+    }  # fmt: skip
+    assert first.failures[group] == f"FAILED {group} - AssertionError: wrong"
+    assert [name for _, name in first.slowest] == ["t/test_x.py::test_works"]
+    counts = runner.second_try(first, ["t"])
+    assert counts.line() == "3 passed, 2 failed, 5 skipped"
+    assert set(counts.failures) == {group, fixture}
+    assert set(counts.second_tries) == {first.failures[alone], first.failures[void]}
+    assert counts.reasons[-1] == "[1] t/test_x.py: void twice"
 
 
-def test_a_test_that_passes_alone_counts_as_passed_and_is_named():
-    first = count_pytest(["FAILED a.py::x - late", "FAILED a.py::y - wrong", "=== 2 failed, 7 passed, 1 skipped in 9.0s ==="])
-    second = count_pytest(["FAILED a.py::y - wrong again", "=== 1 failed, 1 passed, 8 deselected in 1.0s ==="])
-    counts = tried_again(first, second)
+def test_a_call_of_pytest_that_ends_without_results_is_a_failure(tmp_path, monkeypatch):
+    monkeypatch.setattr(test_verb, "ROOT", tmp_path)
+    counts = Pytest(tmp_path / "results").run("pytest", ["--no-such-option"])
+    assert counts.line() == "0 passed, 1 failed, 0 skipped"
+
+
+def test_more_failures_than_a_loaded_host_gives_are_not_rerun(tmp_path):
+    first = Counts(failed=13, failures={str(number): "late" for number in range(13)})
+    assert Pytest(tmp_path).second_try(first) is first
+
+
+def test_a_second_try_keeps_the_other_failures():
+    """A runner that did not start has no failed test."""
+    first = Counts(7, 2, 1, failures={"a.py::x": "FAILED a.py::x - late"})
+    counts = tried_again(first, Counts(1, 0, 0))
     assert counts.line() == "8 passed, 1 failed, 1 skipped"
-    assert counts.second_tries == ["FAILED a.py::x - late"]
-    assert counts.failures == ["FAILED a.py::y - wrong again"]
-
-
-def test_a_second_try_keeps_cargos_failures_and_counts_skipped_tests():
-    first = count_pytest(["FAILED a.py::x - void", "=== 1 failed, 7 passed in 9.0s ==="])
-    first.add(Counts(3, 1, 0, failures=["c::broken"]))
-    second = count_pytest(["SKIPPED [1] a.py:3: void twice", "=== 1 skipped in 1.0s ==="])
-    counts = tried_again(first, second)
-    assert counts.line() == "10 passed, 1 failed, 1 skipped"
-    assert (counts.failures, counts.second_tries) == (["c::broken"], ["FAILED a.py::x - void"])
-
-
-def test_the_slowest_tests_of_all_phases_are_named():
-    phase = count_pytest(["12.50s call     a.py::x\n", "1.20s setup    b.py::y[1-2]\n"])
-    phase.add(Counts(slowest=[(3.0, "c.py::z")]))
-    assert phase.slowest == [(12.5, "a.py::x"), (3.0, "c.py::z"), (1.2, "b.py::y[1-2] (setup)")]
+    assert (counts.failures, counts.second_tries) == ({}, ["FAILED a.py::x - late"])
 
 
 class Runners:
@@ -279,7 +305,7 @@ class Runners:
     def run(self, name, command, count, environment, prefix="", *, may_be_empty=False):
         self.calls.append((name, command, environment))
         if name == "pytest, with root" and self.failing:
-            return Counts(1, 1, 0, failures=[f"FAILED {self.failing} - late"])
+            return Counts(1, 1, 0, failures={self.failing: f"FAILED {self.failing} - late"})
         return Counts(1, 0, 0)
 
     def named(self, name):
@@ -300,7 +326,7 @@ def test_all_tests_run_in_phases_and_failed_ones_once_more_alone(monkeypatch, ca
     command, environment = runners.named("cargo test")
     assert "--exclude" not in command and "PROPTEST_CASES" not in environment
     command, environment = runners.named("pytest, second try")
-    assert "a.py::x" in command and "-n" not in command and environment[test_verb.SECOND_TRY] == "1"
+    assert "--last-failed" in command and "-n" not in command and environment[test_verb.SECOND_TRY] == "1"
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == "5 passed, 0 failed, 0 skipped"
     assert "failed at first, passed or skipped alone:\n  FAILED a.py::x - late" in out

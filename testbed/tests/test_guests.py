@@ -122,38 +122,39 @@ def test_a_path_with_a_space_is_refused_since_the_kernels_command_line_has_no_qu
         )
 
 
-SUMMARY = """SKIPPED [1] a.py:1: not in a guest: late
-FAILED a.py::one - AssertionError
-=== 1 failed, 5 passed, 1 skipped in 9.00s ===
+TWICE = """
+import pathlib
+def test_passes_alone():
+    tries = pathlib.Path("tries")
+    tries.write_text((tries.read_text() if tries.exists() else "") + "x")
+    assert len(tries.read_text()) > 1
+def test_fails(): assert False
+def test_works(): pass
 """
 
 
-def test_a_test_that_passes_when_run_again_alone_has_passed():
-    text = SUMMARY + tests.AGAIN + "\n=== 1 passed in 2.00s ===\n"
-    counts = test_verb.count_guest(text.splitlines())
-    assert counts.line() == "6 passed, 0 failed, 1 skipped"
-    assert counts.failures == []
-    assert counts.second_tries == ["FAILED a.py::one - AssertionError"]
-    assert counts.reasons == ["[1] a.py:1: not in a guest: late"]
+def in_place_of_a_guest(monkeypatch, folder, source):
+    """The script of a guest, on this machine, in a folder with one file of tests."""
+    (folder / "test_twice.py").write_text(source)
+
+    def command(_kernel, _arguments, results):
+        return ["sh", "-c", tests.SCRIPT, "tests", str(folder), str(results), sys.executable, "test_twice.py"]
+
+    monkeypatch.setattr(tests, "command", command)
 
 
-def test_a_test_skipped_at_its_rerun_has_the_reason():
-    text = SUMMARY + tests.AGAIN + "\nSKIPPED [1] a.py:9: probes late by 80 ms\n=== 1 skipped in 2.00s ===\n"
-    counts = test_verb.count_guest(text.splitlines())
-    assert counts.line() == "5 passed, 0 failed, 2 skipped"
-    assert counts.reasons[-1] == "[1] a.py:9: probes late by 80 ms"
+def test_a_test_that_fails_in_a_guest_is_rerun_and_the_second_try_counts(monkeypatch, tmp_path):
+    in_place_of_a_guest(monkeypatch, tmp_path, TWICE)
+    counts = test_verb.run_guest("6.1", [])
+    assert counts.line() == "2 passed, 1 failed, 0 skipped"
+    assert [line.partition(" - ")[0] for line in counts.failures.values()] == ["guest 6.1: FAILED test_twice.py::test_fails"]
+    assert [line.partition(" - ")[0] for line in counts.second_tries] == ["guest 6.1: FAILED test_twice.py::test_passes_alone"]
 
 
-def test_a_test_that_fails_twice_has_failed_once():
-    text = SUMMARY + tests.AGAIN + "\nFAILED a.py::one - AssertionError\n=== 1 failed in 2.00s ===\n"
-    counts = test_verb.count_guest(text.splitlines())
-    assert counts.line() == "5 passed, 1 failed, 1 skipped"
-    assert len(counts.failures) == 1
-
-
-def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result():
-    counts = test_verb.count_guest([*SUMMARY.splitlines(), tests.AGAIN, "collecting ..."])
-    assert counts.line() == "5 passed, 1 failed, 1 skipped"
+def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result(monkeypatch, tmp_path):
+    source = "import os\ndef test_one():\n    if os.environ.get('MANET_SECOND_TRY'): os._exit(7)\n    assert False\n"
+    in_place_of_a_guest(monkeypatch, tmp_path, source)
+    assert test_verb.run_guest("6.1", []).line() == "0 passed, 1 failed, 0 skipped"
 
 
 def test_without_qemu_the_guests_are_skipped_with_a_message(capsys, monkeypatch):
@@ -192,15 +193,15 @@ def test_the_results_of_parallel_guests_are_kept_separate(capsys, monkeypatch):
 
 
 def test_the_list_names_tests_that_are_there():
-    listed = [word for word in tests.command("6.1", []) if "::" in word or word.endswith(".py")]
+    listed = [word for word in tests.command("6.1", [], Path("/r")) if "::" in word or word.endswith(".py")]
     assert len(listed) > 5
     assert all((ROOT / word.partition("::")[0]).exists() for word in listed)
     assert set(tests.selected_kernels(None)) <= set(kernels.known_kernels())
 
 
 def test_files_that_are_named_take_the_place_of_the_list():
-    assert "kernel-tcp/tests/test_load.py" not in " ".join(tests.command("6.1", ["kernel-tcp/tests/test_life.py"]))
-    assert "kernel-tcp/tests/test_load.py" in " ".join(tests.command("6.1", ["-k", "vegas"]))
+    assert "kernel-tcp/tests/test_load.py" not in " ".join(tests.command("6.1", ["kernel-tcp/tests/test_life.py"], Path("/r")))
+    assert "kernel-tcp/tests/test_load.py" in " ".join(tests.command("6.1", ["-k", "vegas"], Path("/r")))
 
 
 # ----- one boot ---------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Snakemake's lines of a round whose worker ends: errors while the campaign holds its folder, none after Ctrl-C."""
+"""Snakemake's lines of a round whose worker ends: errors while the campaign holds its folder, none after Ctrl-C. Its executor is
+here the local one, in place of Slurm's (tests/slurm)."""
 
+import argparse
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -10,13 +11,22 @@ from pathlib import Path
 
 import pytest
 
+from testbed.campaigns import snakemake
 from testbed.campaigns.folder import BATCHES, Folder
-from testbed.campaigns.snakemake import _run, command
+from testbed.campaigns.snakemake import command
+from testbed.commands import campaign as verb
+from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 # in place of the worker: it begins, waits for the end, and ends as one that was interrupted
 WORKER = "touch {0}/began; while ! test -e {0}/end; do sleep 0.05; done; exit 130\n"
 LIMIT_S = 120
+HERE = "--executor local --cores 1"
+
+
+def needs_snakemake(test):
+    skip = pytest.mark.skipif(bool(snakemake.missing()), reason="Snakemake is not installed: ./setup.sh --cluster")
+    return pytest.mark.cluster(skip(test))
 
 
 def ended(tmp_path: Path, interrupted: bool) -> subprocess.CompletedProcess[str]:
@@ -27,7 +37,7 @@ def ended(tmp_path: Path, interrupted: bool) -> subprocess.CompletedProcess[str]
     with Folder.claimed(out) as campaign, (tmp_path / "stderr").open("w+") as stderr:
         folder.mkdir(parents=True)
         (folder / "batch-1.json").write_text("{}")
-        argv = [f"python=sh {worker}" if word.startswith("python=") else word for word in command(folder, out, None, "", 1)]
+        argv = [f"python=sh {worker}" if word.startswith("python=") else word for word in command(folder, out, HERE, 1, "jobs")]
         with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr) as process:
             deadline = time.monotonic() + LIMIT_S
             while not began.exists() and process.poll() is None and time.monotonic() < deadline:
@@ -38,6 +48,7 @@ def ended(tmp_path: Path, interrupted: bool) -> subprocess.CompletedProcess[str]
     return subprocess.CompletedProcess(argv, process.returncode, None, (tmp_path / "stderr").read_text())
 
 
+@needs_snakemake
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_a_worker_that_ends_with_its_campaign_is_no_error_of_snakemake(tmp_path, interrupted):
     done = ended(tmp_path, interrupted)
@@ -50,10 +61,11 @@ CAMPAIGN = """
 import sys
 from pathlib import Path
 from testbed.campaigns import snakemake
-folder, out, worker = map(Path, sys.argv[1:])
-command = snakemake.command
-snakemake.command = lambda *given: [f"python=sh {worker}" if word.startswith("python=") else word for word in command(*given)]
-snakemake.workflow(out, None, "", lambda: None, 1)(folder)
+from testbed.campaigns.time_limit import TimeLimit
+folder, out, worker = map(Path, sys.argv[1:4])
+argv = snakemake.command(folder, out, sys.argv[4], 1, "jobs")
+argv = [f"python=sh {worker}" if word.startswith("python=") else word for word in argv]
+snakemake._run(argv, out, lambda: None, snakemake.Queue("none"), TimeLimit())
 """
 
 
@@ -68,6 +80,7 @@ def snakemakes(folder: Path) -> list[str]:
     return found
 
 
+@needs_snakemake
 def test_snakemake_ends_with_a_campaign_that_is_killed(tmp_path):
     """It would carry out the rest of the round, or submit jobs to a cluster, beside the next campaign in the folder."""
     out, (began, end, worker) = tmp_path / "out", (tmp_path / name for name in ("began", "end", "worker"))
@@ -75,7 +88,7 @@ def test_snakemake_ends_with_a_campaign_that_is_killed(tmp_path):
     folder.mkdir(parents=True)
     (folder / "batch-1.json").write_text("{}")
     worker.write_text(WORKER.format(tmp_path))
-    argv = [sys.executable, "-P", "-c", CAMPAIGN, str(folder), str(out), str(worker)]
+    argv = [sys.executable, "-P", "-c", CAMPAIGN, str(folder), str(out), str(worker), HERE]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)}) as campaign:
         deadline = time.monotonic() + LIMIT_S
         while not began.exists() and campaign.poll() is None:
@@ -92,16 +105,11 @@ def test_snakemake_ends_with_a_campaign_that_is_killed(tmp_path):
             end.touch()
 
 
-def test_ctrl_c_while_snakemake_is_being_started_ends_it_in_order(tmp_path, monkeypatch):
-    """It has a session of its own, so nobody else would end it. `end`: what the workers see of a freed folder."""
-
-    class Popen(subprocess.Popen):
-        def __init__(self, *words, **options):
-            super().__init__(*words, **options)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(subprocess, "Popen", Popen)
-    argv = ["sh", "-c", f"touch {tmp_path}/began; while ! test -e {tmp_path}/end; do sleep 0.05; done"]
-    with pytest.raises(KeyboardInterrupt):
-        _run(argv, tmp_path, (tmp_path / "end").touch)
-    assert (tmp_path / "began").exists() and (tmp_path / "end").exists()
+def test_a_cluster_without_snakemake_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(snakemake, "LIBRARIES", ("snakemake_that_nobody_has",))
+    parser = argparse.ArgumentParser()
+    verb.add(parser.add_subparsers())
+    options = parser.parse_args(["campaign", "hv-fig3", "--quick", "--cluster", "slurm", "--out", str(tmp_path / "out")])
+    with pytest.raises(UsageError, match=r"^--cluster slurm: snakemake_that_nobody_has is not installed; run ./setup.sh --"):
+        verb.run(options)
+    assert not (tmp_path / "out").exists()

@@ -77,7 +77,7 @@ class View:
 
     def _answer(self, method: str, words: Callable[[Query], tuple]) -> Callable:
         async def answer(request: Request) -> Response:
-            query = Query(request, None)
+            query = Query(request)
             try:
                 name = query.text_if_given("run")
                 viewed = await run_in_threadpool(self._site.viewed, name)
@@ -93,7 +93,7 @@ class View:
         return answer
 
     async def _frames(self, request: Request) -> Response:
-        query = Query(request, None)
+        query = Query(request)
         try:
             viewed = await run_in_threadpool(self._site.viewed, query.text_if_given("run"))
             if not hasattr(viewed, "window"):

@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from testbed.campaigns import snakemake
 from testbed.errors import RunError
 from testbed.programs import ROOT
 from tests.bench import Table
@@ -48,8 +49,10 @@ NO_ACCOUNTS = "--slurm-status-command squeue --slurm-no-account"
 def measure() -> Table:
     columns = ["campaign", "wall s", "runs", "batches", "wall s / run", "s on the air / wall s", "verdicts"]
     table = Table("A campaign without Slurm and on a Slurm of two workers on the same two cores", columns, "seconds per batch")
-    if (program := missing()) is not None:
-        table.rows.append([f"{program} is absent: apt-get install slurm-wlm munge", *["-"] * (len(columns) - 1)])
+    lacking = f"{program} is absent: apt-get install slurm-wlm munge" if (program := missing()) is not None else ""
+    lacking = lacking or (f"{names} is absent: ./setup.sh --cluster" if (names := snakemake.missing()) else "")
+    if lacking:
+        table.rows.append([lacking, *["-"] * (len(columns) - 1)])
         return table
     records: dict[str, list[dict]] = {"local": [], "slurm": []}
     with bench_folder() as folder:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.campaigns import snakemake
 from testbed.campaigns.rounds import done_records
 from testbed.programs import ROOT
 from tests.slurm.cluster import NODES, Cluster, missing
@@ -41,8 +42,10 @@ SNAKEMAKE = (
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
+    pytest.mark.cluster,
     pytest.mark.alone("ends and starts daemons for three minutes"),
     pytest.mark.skipif(missing() is not None, reason=f"{missing()} is not installed (apt-get install slurm-wlm munge)"),
+    pytest.mark.skipif(bool(snakemake.missing()), reason="Snakemake is not installed: ./setup.sh --cluster"),
 ]
 
 

@@ -2,31 +2,21 @@
 
 import json
 import re
-import socket
 
 import jsonschema
 import pytest
-from starlette.routing import Route
 
 from testbed.programs import ROOT
-from testbed.serve import openapi
 from testbed.serve.app import Api
-from testbed.web.guard import Place
-from testbed.web.server import Listener
+from testbed.serve.tests.serving import NoQueue, document
 
-DOCUMENT = openapi.document()
+DOCUMENT = document()
 PAGE = (ROOT / "formats" / "serve.md").read_text()
 
 
-class NoQueue:
-    """The addresses need no queue."""
-
-
 def routes() -> set[tuple[str, str]]:
-    with socket.socket() as unused:
-        guard = Api(NoQueue()).app(Listener(unused, Place("127.0.0.1", 1), "t"))  # type: ignore[arg-type]
-    found = [route for route in guard.app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
-    return {(method, re.sub(r":\w+", "", route.path)) for route in found for method in route.methods or () if method != "HEAD"}
+    found = Api(NoQueue()).fastapi().state.routes  # type: ignore[arg-type]
+    return {(method, re.sub(r":\w+", "", route.path)) for route in found for method in route.methods if method != "HEAD"}
 
 
 def operations() -> set[tuple[str, str]]:
