@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from analysis.closed_log import closing_reason
-from analysis.errors import RunFileError
-from analysis.files import plain_file
+from record.closed_log import closing_reason
+from record.errors import RunFileError
+from record.files import plain_file
 
 SCHEMA: dict[str, type[pl.DataType]] = {
     "t_ns": pl.Int64,

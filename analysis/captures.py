@@ -23,9 +23,9 @@ import numpy as np
 import polars as pl
 
 from analysis.encapsulation import BATMAN_ADV, Inside, inside_batman, inside_ip
-from analysis.errors import CaptureError
-from analysis.files import plain_file
 from analysis.plain_frames import plain_frames
+from record.errors import CaptureError
+from record.files import plain_file
 
 SCHEMA = {
     "t_ns": pl.Int64,  # CLOCK_REALTIME

@@ -16,7 +16,7 @@ import polars as pl
 
 from analysis.captures import STAMP_BYTES
 from analysis.connections import Connection
-from analysis.files import atomic_file
+from record.files import atomic_file
 from scenarios.traffic.programs.datagrams import STAMP
 from scenarios.traffic.shared.keys import ip_udp_bytes
 

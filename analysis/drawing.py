@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from analysis import style
-from analysis.files import read_text
 from analysis.tables import collect_runs
+from record.files import read_text
 
 
 def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:

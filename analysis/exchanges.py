@@ -14,10 +14,11 @@ import polars as pl
 
 from analysis.checks import Check, named
 from analysis.connections import Connection, find_connections, uses_of
-from analysis.errors import RunFileError
-from analysis.files import read_text
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
+from record.errors import RunFileError
+from record.files import read_text
+from record.scenario import Flow
 from scenarios.traffic.shared import sessions
 
 NS_PER_S = 1_000_000_000

@@ -13,13 +13,13 @@ curves.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.errors import AnalysisError
 from analysis.references import Reference
+from record.errors import RecordError
 
 METRIC = "acked_kbps"
 
 
-class ExpectedError(AnalysisError):
+class ExpectedError(RecordError):
     """A curve that is none, or that does not reach as far as the paths do."""
 
 

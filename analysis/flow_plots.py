@@ -12,10 +12,10 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import style
-from analysis.errors import RunFileError
 from analysis.journeys import NO_RECORD, Journey
 from analysis.story import AGAIN, FIRST, PROBE, Acknowledgement, Story, Transmission, window_of
 from analysis.tcp_samples import held_from, with_gaps
+from record.errors import RunFileError
 
 WINDOW, PACKETS, BOTH = "window", "packets", "story"
 CONTENTS = (BOTH, WINDOW, PACKETS)

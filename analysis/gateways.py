@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.scenario import Flow
 
 NAMED = 5  # at most so many gateways in the remark
 

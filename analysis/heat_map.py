@@ -13,8 +13,8 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from analysis import drawing, style
-from analysis.errors import RunFileError
 from analysis.tables import METRICS, Results, plain
+from record.errors import RunFileError
 from scenarios.key_models import unit_of
 
 COLOURS = "cividis"  # of one order for every kind of colour blindness, and in a grey print

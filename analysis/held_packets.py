@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis import pcapng
-from analysis.errors import CaptureError
-from analysis.files import read_bytes
+from record.errors import CaptureError
+from record.files import read_bytes
 
 HELD, SENT_ON, GIVEN_UP = "held", "sent on", "given up"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.connections import Connection
-from analysis.errors import RunFileError
-from analysis.files import read_text
+from record.errors import RunFileError
+from record.files import read_text
 
 
 @dataclass(frozen=True)

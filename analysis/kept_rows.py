@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import RunFileError
-from analysis.files import atomic_file, plain_text, read_object
 from analysis.tables import METRICS, collect_runs, counts, ending, plain
+from record.errors import RunFileError
+from record.files import atomic_file, plain_text, read_object
 
 FILE = "runs.csv"
 KEPT = "kept.csv"  # in an experiment's folder of results: the rows that its campaign counts as done

@@ -17,9 +17,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import atomic_file
 from analysis.snapshot import FlowPath, Snapshot
+from record.errors import RunFileError
+from record.files import atomic_file
 
 CIRCLES = 12  # with more stations, the circles of all stations would hide everything else
 WIDTH_IN = 8.0

@@ -28,9 +28,10 @@ from analysis.iperf import IperfReport
 from analysis.opened import measure_opened
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up, too_big
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 from analysis.timeouts import timeouts_of
+from record.scenario import Flow
 
 NS_PER_S = 1_000_000_000
 TCP_RTO_MIN_S = 0.2  # TCP_RTO_MIN of net/tcp.h

@@ -9,23 +9,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis import checks, datagrams, manifest
+from analysis import checks, datagrams
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
-from analysis.errors import AnalysisError, RunFileError
-from analysis.events_file import VIEW
 from analysis.fairness import fairness
-from analysis.files import write_atomic
 from analysis.gateways import gateways_remark
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
 from analysis.opened import opened_by
 from analysis.route_history import route_metrics
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.verdict_file import NAME as VERDICT
 from analysis.verdict_file import enter_checks
+from record import manifest
+from record.errors import RecordError, RunFileError
+from record.events_file import VIEW
+from record.files import write_atomic
+from record.scenario import Flow
 from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
@@ -68,7 +70,7 @@ def _flows(run: RunDirectory, found: list[Check]) -> list[Flow]:
     """The scenario's flows; none for a run that ended before it wrote its scenario."""
     try:
         return run.flows
-    except AnalysisError as problem:
+    except RecordError as problem:
         found.append(Check("scenario readable", False, str(problem)))
         return []
 
@@ -98,7 +100,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
             return entry | _nothing_carried(run, flow, report)
         start_ns = _start_ns(flow, report, connected_ns)
         if start_ns is None or connected_ns is None:
-            raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
+            raise RecordError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
         window_s = run.window_s(flow)
         begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
         entry |= {"source_port": connection.source_port, "destination_port": connection.destination_port}
@@ -111,7 +113,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
         entry |= route_metrics(run, flow, begin_ns, end_ns)
         entry["air_bps"] = _air_rate(run, flow, [connection], begin_ns, end_ns, found)
-    except AnalysisError as problem:
+    except RecordError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
     return entry
 
@@ -170,7 +172,7 @@ def _gateways(run: RunDirectory, flow: Flow, found: list[Check]) -> list[str]:
     """The remark on the gateways of a flow that had a choice. Without a capture it fails alone: the rates need no wire."""
     try:
         remark = gateways_remark(run, flow)
-    except AnalysisError as problem:
+    except RecordError as problem:
         found.append(Check(f"{flow.name} gateways", False, str(problem)))
         return []
     return [remark] if remark is not None else []
@@ -244,7 +246,7 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
     name = f"{flow.name} {'iperf3-report' if 'iperf3_bps' in flow.kind.metrics else 'report'}"
     try:
         report = run.report(flow)
-    except AnalysisError as problem:
+    except RecordError as problem:
         found.append(Check(name, False, str(problem)))
         return None
     found.append(checks.report_without_error(name, report))
@@ -261,7 +263,7 @@ def _air_rate(
     stations = run.last_stations(flow)
     try:
         matchings = [_match(run, station, begin_ns, end_ns) for station in stations]
-    except AnalysisError as problem:
+    except RecordError as problem:
         found.append(Check(f"{flow.name} air-capture", False, str(problem)))
         return None
     payload = 0
@@ -296,6 +298,6 @@ def _air(run: RunDirectory, flows: dict[str, dict], found: list[Check]) -> dict 
         epoch_ns = run.epoch_ns
         begin_ns, end_ns = round(min(w[0] for w in windows)), round(max(w[1] for w in windows))
         return air_summary(run.air, begin_ns - epoch_ns, end_ns - epoch_ns)
-    except AnalysisError as problem:
+    except RecordError as problem:
         found.append(Check("air readable", False, str(problem)))
         return None

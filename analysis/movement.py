@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from analysis.checks import Check, Unmeasured
-from analysis.errors import AnalysisError
 from analysis.expected import Curve, expected
-from analysis.files import read_bytes, read_text
 from analysis.reception import range_of_run
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
 from mobility.trace import Trace, TraceError, as_text, parse, read
+from record.errors import RecordError
+from record.files import read_bytes, read_text
+from record.scenario import Flow
 
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
@@ -62,7 +63,7 @@ def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Pro
         begin_s, end_s = ((instant - run.epoch_ns) / 1e9 for instant in (begin_ns, end_ns))
         return connectivity.links(trace, range_m, max(0.0, begin_s), end_s).hops(flow.source, flow.target)
     except TraceError as problem:
-        raise AnalysisError(str(problem)) from None
+        raise RecordError(str(problem)) from None
 
 
 def _still(run: RunDirectory) -> bool:
@@ -125,4 +126,4 @@ def read_curve(path: Path) -> Curve | None:
         document = json.loads(read_text(path))
         return Curve({int(hops): float(value) for hops, value in document["values"].items()}, str(path))
     except (ValueError, KeyError, TypeError):
-        raise AnalysisError(f"{path}: not a chain curve; run the experiment again with --resume to regenerate it") from None
+        raise RecordError(f"{path}: not a chain curve; run the experiment again with --resume to regenerate it") from None

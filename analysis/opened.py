@@ -22,8 +22,9 @@ from analysis import checks
 from analysis.checks import Check, Unmeasured
 from analysis.connections import Connection, uses_of
 from analysis.datagrams import longest_silence_s, silence_s
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, round_trip_times_ns, sender_view
+from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 
 NS_PER_S = 1_000_000_000

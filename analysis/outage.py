@@ -8,9 +8,9 @@ time at which TCP sent it: captured at the station, received by its routing with
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.errors import RunFileError
 from analysis.flow_plots import stand_bys
 from analysis.story import FIRST, Story
+from record.errors import RunFileError
 
 MERGED_S = 0.05  # an event and the packet it is about: milliseconds apart, tens of them on a loaded host
 

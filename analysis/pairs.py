@@ -15,8 +15,8 @@ from typing import Any
 
 from analysis.decisions.answers import Answered
 from analysis.decisions.rule import Answer, Outcome, collapses, comparison
-from analysis.files import atomic_file
 from analysis.tables import METRICS, counts
+from record.files import atomic_file
 
 VARIANT = "variant"
 Row = Mapping[str, Any]

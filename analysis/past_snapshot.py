@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from analysis.errors import AnalysisError, RunFileError
 from analysis.journeys import ICMP_RECEIVED, ICMP_SENT
 from analysis.movement import read_trace, trace_path
 from analysis.reception import RECEIVED, SENSED, range_of_run
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
 from analysis.story import Story, read_story
 from mobility import connectivity
 from mobility.trace import Trace, TraceError
+from record.errors import RecordError, RunFileError
+from record.scenario import Flow
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
 RATE_OVER_S = 1.0
@@ -103,7 +104,7 @@ def _trace(path: Path) -> Trace:
     try:
         return read_trace(path)
     except TraceError as problem:
-        raise AnalysisError(str(problem)) from None
+        raise RecordError(str(problem)) from None
 
 
 def _places(made: Trace, at_s: float) -> dict[str, tuple[float, float]]:
@@ -132,7 +133,7 @@ def path_of(run: RunDirectory, flow: Flow, at_s: float, known: Story | None = No
     try:
         if run.connection(flow) is None:
             return nowhere("nothing sent")
-    except AnalysisError:
+    except RecordError:
         return nowhere("no packet of it is known")
     if flow.protocol != "tcp":
         offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
@@ -140,7 +141,7 @@ def path_of(run: RunDirectory, flow: Flow, at_s: float, known: Story | None = No
         return nowhere("datagrams, whose path is not recorded", rate=rate)
     try:
         story = known or read_story(run, flow)
-    except AnalysisError:
+    except RecordError:
         return nowhere("no packet of it is known")
     before = [sent.journey for sent in story.data if story.seconds(sent.journey.sent_ns) <= at_s]
     if not before:

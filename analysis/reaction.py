@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from analysis.checks import Check, Unmeasured
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.scenario import Flow
 
 
 @dataclass(frozen=True)

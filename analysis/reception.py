@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import AnalysisError
-from analysis.files import plain_file
+from record.errors import RecordError
+from record.files import plain_file
 from scenarios.radios import OF_A_STATION
 
 MEDIUM = Path(__file__).resolve().parents[1] / "target" / "release" / "manet-medium"
@@ -37,9 +37,9 @@ def _answer(question: str) -> str:
     try:
         done = subprocess.run([MEDIUM, "reach"], input=question, capture_output=True, text=True, check=False)
     except OSError as problem:
-        raise AnalysisError(f"{MEDIUM}: {problem.strerror}; run ./setup.sh") from None
+        raise RecordError(f"{MEDIUM}: {problem.strerror}; run ./setup.sh") from None
     if done.returncode != 0:
-        raise AnalysisError(f"the range of a radio: {done.stderr.strip()}")
+        raise RecordError(f"the range of a radio: {done.stderr.strip()}")
     return done.stdout
 
 

@@ -8,10 +8,11 @@ daemons leave no notes, and DSR notes a path only when a packet is sent over it.
 
 from dataclasses import dataclass
 
-from analysis.errors import AnalysisError
 from analysis.gateways import gateways_used
 from analysis.routing_notes import notes_path, read_notes
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.errors import RecordError
+from record.scenario import Flow
 
 PASSED = "passed"  # beside the daemon's notes: the flow's packets pass this gateway
 
@@ -40,7 +41,7 @@ def route_history(run: RunDirectory, flow: Flow) -> list[Taken] | None:
         return _history(notes, addresses)
     try:
         used = gateways_used(run, flow)
-    except AnalysisError:  # a capture is missing: the notes remain
+    except RecordError:  # a capture is missing: the notes remain
         used = []
     passed = [{"t_ns": t_ns - run.epoch_ns, "event": PASSED, "about": run.address(gateway)} for t_ns, gateway in used]
     if passed:

@@ -16,13 +16,14 @@ from typing import Any
 import polars as pl
 
 from analysis.datagrams import FOLDER
-from analysis.errors import RunFileError
-from analysis.files import plain_text, read_json
 from analysis.movement import read_trace, trace_path
 from analysis.reception import range_of
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
+from record.errors import RunFileError
+from record.files import plain_text, read_json
+from record.scenario import Flow
 
 USAGE = "routing/usage.json"
 
@@ -45,7 +46,7 @@ class RoutingCost:
 
 
 def routing_cost(run: RunDirectory) -> RoutingCost:
-    """Read a complete run with one flow of datagrams. Raises an AnalysisError for a file that is missing."""
+    """Read a complete run with one flow of datagrams. Raises an RecordError for a file that is missing."""
     flow = run.flows[0]
     begin_ns = run.traffic_ns - run.epoch_ns
     end_ns = begin_ns + round(run.traffic_s * 1e9)

@@ -10,8 +10,8 @@ import polars as pl
 
 from analysis.captures import table_of
 from analysis.connections import Connection
-from analysis.files import json_of, read_json, read_text
 from analysis.held_packets import HELD, read_held
+from record.files import json_of, read_json, read_text
 
 UNREACHABLE, RESOLVING, DISPLACED = "unreachable", "resolving", "displaced"
 _ETHERNET = bytes(12) + b"\x08\x00"  # Ethernet header before an IPv4 packet

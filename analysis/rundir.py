@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from analysis import manifest, records
-from analysis.added_flows import added_flows
 from analysis.air import read_air
 from analysis.captures import STAMP_BYTES, read_capture
 from analysis.connections import Connection, find_connections
-from analysis.errors import AnalysisError, RunFileError
-from analysis.events_file import SCENARIO, read_events
-from analysis.files import plain_text, read_json
-from analysis.found_runs import folders_of_runs
 from analysis.iperf import IperfReport, read_report
+from record import manifest, records
+from record.added_flows import added_flows
+from record.errors import RecordError, RunFileError
+from record.events_file import SCENARIO, read_events
+from record.files import plain_text, read_json
+from record.found_runs import folders_of_runs
 from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
 from scenarios.traffic.shared.kind import Kind
 from topologies.addresses import (
@@ -94,7 +94,7 @@ def find_run(path: Path) -> Path:
 
 
 class RunDirectory:
-    """Files are read once; a missing or malformed one raises an AnalysisError that names it."""
+    """Files are read once; a missing or malformed one raises an RecordError that names it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -275,7 +275,7 @@ class RunDirectory:
             return None
         try:
             connection = self.report(flow).connection
-        except AnalysisError:
+        except RecordError:
             connection = None
         if connection is not None:
             return connection

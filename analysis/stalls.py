@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import NamedTuple
 
-from analysis.errors import RunFileError
 from analysis.story import Acknowledgement, Story, Transmission
+from record.errors import RunFileError
 
 
 class Stall(NamedTuple):

@@ -20,11 +20,12 @@ import polars as pl
 from analysis import tcp_samples
 from analysis.captures import ACK, FIN, SYN
 from analysis.connections import Connection
-from analysis.errors import RunFileError
 from analysis.journeys import NO_RECORD, PROBE_NS, Journey, journeys
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.sequence import unwrap
 from analysis.throughput import initial_sequence
+from record.errors import RunFileError
+from record.scenario import Flow
 from scenarios.traffic import kinds_with_tcp
 
 FIRST, AGAIN, PROBE = "first", "again", "probe"

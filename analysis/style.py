@@ -16,7 +16,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.files import atomic_file
+from record.files import atomic_file
 
 BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#7f7f7f", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",

@@ -13,11 +13,11 @@ from statistics import fmean, stdev
 from typing import Any
 
 from analysis import verdict_file
-from analysis.errors import RunFileError
-from analysis.files import atomic_file, plain_text, read_object, read_text
-from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
+from record.errors import RunFileError
+from record.files import atomic_file, plain_text, read_object, read_text
+from record.found_runs import find_runs
 from scenarios.traffic import kind_names, kinds
 from scenarios.traffic.shared.kind import Kind
 
@@ -254,7 +254,7 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
     """The row of table.csv of one run below `out_dir`, with `flow_metrics`, `remarks`, `host_late`, `contradicted` (a cross-check
     failed) and `emulated_s`; metrics are None if it was not measured yet."""
     run = _json(run_dir / "run.json")
-    scenario = read_object(run_dir / "scenario.json")  # of a run that counts it is whole (analysis/found_runs.py)
+    scenario = read_object(run_dir / "scenario.json")  # of a run that counts it is whole (record/found_runs.py)
     metrics = _json(run_dir / "metrics.json")
     cell = run.get("axes") or {}
     flows = metrics.get("flows", {})

@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 
 from analysis.connections import Connection
-from analysis.errors import RunFileError
-from analysis.files import plain_file
+from record.errors import RunFileError
+from record.files import plain_file
 
 # The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
 INFINITE_THRESHOLD = 1 << 20  # none (0x7FFFFFFF), or a value that no window has (end of docs/timelines.md)

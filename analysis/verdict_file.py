@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from analysis.checks import Check, Unmeasured
-from analysis.files import read_object, write_atomic
+from record.files import read_object, write_atomic
 
 NAME = "verdict.json"
 CHECKS = "checks"  # the key: the failed cross-checks, and the verdict without them

@@ -1,7 +1,7 @@
 """Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
 
-Level 0 formats; 1 engine, netlink, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 analysis;
-4 experiments, testbed; 5 manet_testbed; 6 docs, examples, image, tests.
+Level 0 formats; 1 engine, netlink, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 record;
+4 analysis; 5 experiments, testbed; 6 manet_testbed; 7 docs, examples, image, tests.
 A folder may use its own modules and those of lower levels; of its own level nothing else.
 """
 
@@ -20,10 +20,11 @@ LEVELS = {
     "formats": 0,
     "engine": 1, "netlink": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
     "medium": 2, "routing": 2, "scenarios": 2,
-    "analysis": 3,
-    "experiments": 4, "testbed": 4,
-    "manet_testbed": 5,
-    "docs": 6, "examples": 6, "image": 6, "tests": 6,
+    "record": 3,
+    "analysis": 4,
+    "experiments": 5, "testbed": 5,
+    "manet_testbed": 6,
+    "docs": 7, "examples": 7, "image": 7, "tests": 7,
 }  # fmt: skip
 # A protocol is a machine; `node` is what it shares with the others, `host` the daemon around it.
 PROTOCOL_CRATES = sorted(path.parents[1].name for path in (ROOT / "routing").glob("*/src/main.rs"))

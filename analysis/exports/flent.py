@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.exports.series import STEP_S, FlowSeries, flow_series
-from analysis.files import atomic_file
 from analysis.rundir import RunDirectory
+from record.files import atomic_file
 
 VERSION = 4
 SUFFIX = ".flent.gz"

@@ -8,9 +8,10 @@ import polars as pl
 
 from analysis import tcp_samples
 from analysis.connections import Connection
-from analysis.errors import RunFileError
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.throughput import Staircase, initial_sequence, sender_view
+from record.errors import RunFileError
+from record.scenario import Flow
 
 STEP_S = 0.2  # Flent's own default
 

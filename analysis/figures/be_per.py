@@ -9,8 +9,8 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.errors import RunFileError
 from analysis.tables import read_summary
+from record.errors import RunFileError
 
 AXES = ("nodes",)  # of the experiment
 METRIC = "acked_kbps"

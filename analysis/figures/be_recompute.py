@@ -14,10 +14,10 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import plain_text, read_text
-from analysis.found_runs import find_runs
 from analysis.references import load_reference
+from record.errors import RunFileError
+from record.files import plain_text, read_text
+from record.found_runs import find_runs
 
 RANGE_M = 250.0
 STEP_S = 0.1

@@ -12,10 +12,10 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import read_text
-from analysis.found_runs import find_runs
 from analysis.tcp_samples import held_from, read_samples, with_gaps
+from record.errors import RunFileError
+from record.files import read_text
+from record.found_runs import find_runs
 from scenarios.traffic import kind_named
 
 

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.drawing import in_order
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import atomic_file, write_atomic
 from analysis.routing_cost import RoutingCost, routing_cost
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, counts, mean_and_interval
+from record.errors import RecordError, RunFileError
+from record.files import atomic_file, write_atomic
 
 # figure of RoutingCost -> (heading, words of a value, factor)
 SHOWN = {
@@ -47,7 +47,7 @@ def draw(out_dir: Path) -> list[Path]:
         try:
             found[run["variant"]].append(routing_cost(RunDirectory(out_dir / run["run_dir"])))
         except (OSError, KeyError) as problem:
-            raise AnalysisError(f"{out_dir / run['run_dir']}: {problem}; run it again") from None
+            raise RecordError(f"{out_dir / run['run_dir']}: {problem}; run it again") from None
     rows = [row for variant, costs in found.items() for row in statistics(variant, costs)]
     _write_csv(out_dir / "daemons.csv", rows)
     write_atomic(out_dir / "daemons.md", table(rows))

@@ -11,9 +11,9 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.errors import RunFileError
 from analysis.shown import kinds_in, shown_of
 from analysis.tables import collect, read_summary
+from record.errors import RunFileError
 
 MARKS = list(zip(
     (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK), "os^DvPX", strict=True,

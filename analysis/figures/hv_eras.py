@@ -23,10 +23,10 @@ from analysis import drawing, eras, style
 from analysis.decisions.answers import answers_in
 from analysis.decisions.rule import Outcome
 from analysis.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares, Way
-from analysis.errors import RunFileError
 from analysis.kept_rows import rows_in
 from analysis.pairs import VARIANT, Pair, write_pairs
 from analysis.tables import counts, standing
+from record.errors import RunFileError
 
 AXES = ("speed",)  # of the experiment
 KEPT_ROWS = True  # they are drawn as runs are

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis import drawing, style
-from analysis.errors import RunFileError
 from analysis.references import load_reference
 from analysis.tables import read_summary
+from record.errors import RunFileError
 
 METRIC = "percent"
 REFERENCE = "hv_patterns"

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 
 from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import read_text
 from analysis.movement import profile_of
 from analysis.profiles import add_profile
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, counts
+from record.errors import RunFileError
+from record.files import read_text
 
 BY_SECOND = "acked_bps_by_second"
 

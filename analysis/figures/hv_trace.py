@@ -11,10 +11,10 @@ from pathlib import Path
 
 from analysis import style
 from analysis.figures.hv_packets import most_stalled
-from analysis.files import atomic_file
 from analysis.references import load_reference
 from analysis.stalls import Stall, packets_during
 from analysis.story import Story, Transmission
+from record.files import atomic_file
 
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")
 PUBLISHED = "holland-vaidya_table1"

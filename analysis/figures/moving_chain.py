@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.drawing import in_order
-from analysis.errors import RunFileError
 from analysis.tables import collect_runs, counts
+from record.errors import RunFileError
 
 PANELS = (("acked_kbps", "acknowledged (kbit/s)", "{:.0f} kbit/s"), ("silence_s", "without deliveries (s)", "{:.1f} s"))
 

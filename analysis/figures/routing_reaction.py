@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.drawing import in_order
-from analysis.errors import RunFileError
-from analysis.files import atomic_file
 from analysis.tables import collect_runs, counts
+from record.errors import RunFileError
+from record.files import atomic_file
 
 COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "least_s", "most_s")
 

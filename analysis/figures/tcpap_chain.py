@@ -13,8 +13,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.files import read_text
 from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
+from record.files import read_text
 
 AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"

@@ -7,8 +7,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from analysis.decisions.answers import in_words
 from analysis.digits import exact, rounded
-from analysis.errors import RunFileError
-from analysis.files import read_bytes
+from record.errors import RunFileError
+from record.files import read_bytes
 
 NAME = "answers.json"
 FORMAT = "manet-answers/1"

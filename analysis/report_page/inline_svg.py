@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from analysis.errors import RunFileError
-from analysis.files import read_bytes
+from record.errors import RunFileError
+from record.files import read_bytes
 
 MAX_SVG_BYTES = 600_000  # of a figure with a point for each packet; its PNG is smaller, and the PDF has the points
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"

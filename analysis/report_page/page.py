@@ -5,8 +5,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis.files import write_atomic
 from analysis.report_page.content import Page
+from record.files import write_atomic
 
 NAME = "report.html"
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.air import OPTIONAL, SCHEMA, air_summary, match_deliveries, read_air
-from analysis.errors import RunFileError
+from record.errors import RunFileError
 
 HEADER = ",".join([*SCHEMA, *OPTIONAL])
 EPOCH_NS = 10**18

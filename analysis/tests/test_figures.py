@@ -12,7 +12,6 @@ import pytest
 
 from analysis import figures, paired, style
 from analysis.decisions.rule import comparison
-from analysis.errors import RunFileError
 from analysis.figures import (
     be_per,
     be_recompute,
@@ -36,6 +35,7 @@ from analysis.metrics import analyse_run
 from analysis.tables import collect, write_tables
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import EXPERIMENT, make_run
+from record.errors import RunFileError
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"

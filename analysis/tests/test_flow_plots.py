@@ -4,11 +4,11 @@ import matplotlib.pyplot as plt
 import pytest
 
 from analysis import flow_plots
-from analysis.errors import RunFileError
 from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
+from record.errors import RunFileError
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from analysis.movement import expectation, movement_metrics, profile_of, read_curve
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.scenario import Flow
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
 EPOCH_NS = 1_700_000_000_000_000_000

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from analysis.reaction import reaction_s
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.scenario import Flow
 
 HEADER = "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers\n"
 FLOW = Flow("flow1", "sta1", "sta4", "cbr")

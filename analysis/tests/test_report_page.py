@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from analysis import style
-from analysis.errors import RunFileError
 from analysis.report_page import forest, inline_svg
 from analysis.report_page.answers import Answers, read_answers
 from analysis.report_page.content import ExperimentPart, NamedRun, NumberTable, Page, PaperPart
@@ -20,6 +19,7 @@ from analysis.tables import collect
 from analysis.tests.drawn import panels
 from analysis.tests.markup import outline
 from analysis.tests.test_tables import EXPERIMENT, make_run
+from record.errors import RunFileError
 
 HOLDS = {
     "question": "ELFN carries more than Reno", "claim": "more", "metric": "percent", "unit": "%", "compared": "elfn-2s",

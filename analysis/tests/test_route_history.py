@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from analysis.route_history import Taken, route_history, route_metrics
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.scenario import Flow
 
 EPOCH_NS = 1_700_000_000_000_000_000
 STATIONS = ("sta1", "gw1", "gw2")  # 10.0.0.1 to 10.0.0.3

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from analysis.errors import RunFileError
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
+from record.errors import RunFileError
+from record.scenario import Flow
 
 MEDIUM = {
     "format": "manet-medium/1",

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import RunFileError
 from analysis.figures import be_per_grid, hv_packets, hv_profile, hv_trace
 from analysis.references import load_reference
 from analysis.rundir import RunDirectory
@@ -18,6 +17,7 @@ from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_movement import EPOCH_NS, RADIO, TRACE
 from analysis.tests.test_tables import make_run
+from record.errors import RunFileError
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from analysis import story_text
-from analysis.errors import RunFileError
 from analysis.icmp import quoted_segment
-from analysis.rundir import RunDirectory, find_run
+from analysis.rundir import RunDirectory
 from analysis.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
 from analysis.tests.craft import MS, T0_NS, dsr_source_route, in_dsr, in_minimal
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, HOP_MS, Chain, Chain6
+from record.errors import RunFileError
+from record.found_runs import find_run
 
 UNREACHABLE, TTL_EXCEEDED = (3, 1), (11, 0)
 NO_ROUTE6, HOP_LIMIT6 = (1, 0), (3, 0)  # RFC 4443, 3.1 and 3.3

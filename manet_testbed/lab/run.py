@@ -12,14 +12,16 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from analysis import flow_plots, map_picture, past_snapshot, story_text, style, tcp_samples
-from analysis.doubt import doubt
-from analysis.files import read_object
 from analysis.route_history import route_history
-from analysis.rundir import Flow, RunDirectory, find_run
+from analysis.rundir import RunDirectory
 from analysis.story import Story, flow_named, of_segment, read_story, sent_between
 from analysis.throughput import initial_sequence, receiver_view, sender_view
 from manet_testbed.errors import UnreadableResults, WrongRequest
 from manet_testbed.lab.refusals import translated
+from record.doubt import doubt
+from record.files import read_object
+from record.found_runs import find_run
+from record.scenario import Flow
 from testbed.runs.under_way import ended
 
 STEPS = {"t_s": pl.Float64, "event": pl.String, "node": pl.String, "packet": pl.String, "details": pl.String}

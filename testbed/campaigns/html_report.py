@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import records
-from analysis.doubt import doubt
-from analysis.errors import AnalysisError
+from record import records
+from record.doubt import doubt
+from record.errors import RecordError
 from testbed.campaigns import missing
 from testbed.campaigns.again import cell_commands
 from testbed.campaigns.report import Report
@@ -88,7 +88,7 @@ class HtmlReport:
             report = Report(folder)
             report.make(analyse_again)
             part = self._made(report)
-        except (AnalysisError, ManetError) as problem:
+        except (RecordError, ManetError) as problem:
             name = folder.resolve().name
             self.problems[name] = str(problem)
             return ExperimentPart(_anchor(name), name, problem=str(problem))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from analysis.files import read_object
+from record.files import read_object
 from scenarios.identity import identity
 from scenarios.scenario import Scenario
 from testbed.campaigns.experiment import Experiment

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import records
-from analysis.doubt import doubt
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import read_text
-from analysis.found_runs import FoundRuns, find_runs, known
+from record import records
+from record.doubt import doubt
+from record.errors import RecordError, RunFileError
+from record.files import read_text
+from record.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.experiment import EXPERIMENT_FORMAT
@@ -136,12 +136,12 @@ class Report:
         try:
             with known(self.directory, self.found):
                 self.figures = [Path(path) for path in figure.draw(self.directory)]
-        except AnalysisError as problem:
+        except RecordError as problem:
             self.no_figure = f"figure {name}: {problem}"
 
     def _measure(self, again: bool) -> None:
         """Write metrics.json of every run that counts; with `again` also of runs whose metrics.json alone was changed."""
-        from analysis.manifest import dropped_files, only_derived_differ
+        from record.manifest import dropped_files, only_derived_differ
 
         self.found = find_runs(self.directory)
         todo = [run for run in self.found.runs if (again or not is_measured(run)) and not dropped_files(run)]

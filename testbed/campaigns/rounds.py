@@ -18,9 +18,9 @@ from typing import Any
 
 from analysis.decisions.answers import Answered, answers_of, cells_wanted
 from analysis.decisions.question import VARIANT
-from analysis.files import read_object, write_atomic
 from analysis.kept_rows import joined, runs_in
 from analysis.tables import collect_runs, plain
+from record.files import read_object, write_atomic
 from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment

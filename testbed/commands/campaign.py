@@ -44,7 +44,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--max-pairs", metavar="N", type=positive, help="limit of seeds of each question instead of the full size's number"
     )
-    parser.add_argument("--asked", action="store_true", help="only the cells that a question compares, not all of tables and figures")
+    parser.add_argument(
+        "--asked", action="store_true", help="only the cells that a question compares, not all of tables and figures"
+    )
     parser.add_argument(
         "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
     )
@@ -76,8 +78,8 @@ def run(options: argparse.Namespace) -> int:
     import shlex
     import time
 
-    from analysis import records
-    from analysis.files import read_object
+    from record import records
+    from record.files import read_object
     from testbed.campaigns import captures
     from testbed.campaigns.batch import Batch
     from testbed.campaigns.folder import Folder
@@ -179,7 +181,7 @@ def name_of(names: list[str]) -> str:
 def lay_out_members(members: "list[Member]", command: str, jobs: int | None, with_rows: bool = True) -> None:
     """Write experiment.json of each, the kept rows that count as done, and the chain curves that its analysis needs (measured
     first if they are missing)."""
-    from analysis.files import write_atomic
+    from record.files import write_atomic
     from testbed.campaigns import kept
     from testbed.curves.lay_out import curves_of, lay_out
     from testbed.curves.measure import measured_now
@@ -207,7 +209,7 @@ def print_answers(page: "HtmlReport") -> None:
 
 def print_summary(directory: "Path", record: dict[str, Any]) -> None:
     """The last lines: all answers, verdicts, pace."""
-    from analysis.files import read_object
+    from record.files import read_object
 
     answers = [
         answer for name in record["experiments"] for answer in read_object(directory / name / "answers.json").get("answers", ())

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _found(what: str) -> Path:
     """The file, or the directory of the run (or the only run in a folder). Raises UsageError."""
-    from analysis.rundir import find_run
+    from record.found_runs import find_run
     from testbed.errors import UsageError
 
     path = Path(what)

@@ -78,7 +78,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     import json
     from dataclasses import asdict
 
-    from analysis.doubt import doubt
+    from record.doubt import doubt
     from testbed.workers.execution import Conditions, execute
 
     given = vars(options)
@@ -182,7 +182,7 @@ def repeat(options: argparse.Namespace) -> int:
 
 
 def _again_lines(answer: dict[str, Any]) -> list[str]:
-    from analysis.doubt import doubt
+    from record.doubt import doubt
 
     lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
     lines += [f"by hand   {action}, as in the record" for action in answer["by_hand"]]

@@ -37,9 +37,10 @@ def run(options: argparse.Namespace) -> int:
     import json
 
     from analysis import story_text
-    from analysis.doubt import doubt
-    from analysis.rundir import RunDirectory, find_run
+    from analysis.rundir import RunDirectory
     from analysis.story import flow_named, of_segment, read_story, sent_between, window_of
+    from record.doubt import doubt
+    from record.found_runs import find_run
     from testbed.errors import UsageError
     from testbed.runs.under_way import ended
 

@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the summary of the movement, and write what the options ask for."""
     import json
 
-    from analysis.files import write_atomic
     from mobility import connectivity, files
     from mobility.trace import TraceError
+    from record.files import write_atomic
     from testbed.errors import UsageError
 
     try:

@@ -23,7 +23,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import IO
 
-from analysis import manifest
+from record import manifest
 from scenarios.input_files import input_files
 from scenarios.routing import Routing
 from scenarios.scenario import Scenario

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.files import read_text
+from record.files import read_text
 from testbed.errors import UsageError
 from testbed.runs.by_hand import ByHand, with_actions
 from testbed.runs.recorded import Recorded

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis.added_flows import added_flows
-from analysis.events_file import SCENARIO, read_events
+from record.added_flows import added_flows
+from record.events_file import SCENARIO, read_events
 from scenarios.scenario import Scenario
 
 

@@ -6,7 +6,7 @@ Each is checked as in a file, and is a row of events.csv with the source `prompt
 import tomllib
 from typing import Any
 
-from analysis.events_file import PROMPT
+from record.events_file import PROMPT
 from scenarios.events import ACTIONS, Event
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis import records
-from analysis.errors import AnalysisError
 from analysis.reception import RECEIVED, SENSED, range_of_run
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
+from record import records
+from record.errors import RecordError
+from record.scenario import Flow
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.runs import flow_paths
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
@@ -44,7 +45,7 @@ class Live:
     )  # of each flow, its last sample: monotonic time (s), bytes acknowledged
 
     def snapshot(self, pairs: Sequence[tuple[str, str]] = ()) -> Snapshot:
-        """The network now, with the paths of the scenario's flows, or of these pairs of nodes. Raises RunError, AnalysisError."""
+        """The network now, with the paths of the scenario's flows, or of these pairs of nodes. Raises RunError, RecordError."""
         run = RunDirectory(self.directory)
         control = MediumControl(self.sockets / "medium.sock")
         try:
@@ -155,7 +156,7 @@ class Updater:
             try:
                 map_picture.draw(self._network.snapshot(self._pairs), self.file)
                 self.problem, self.drawn = "", self.drawn + 1
-            except (ManetError, AnalysisError, OSError) as problem:
+            except (ManetError, RecordError, OSError) as problem:
                 self.problem = str(problem)
             if self._stop.wait(max(0.0, begun + self.every_s - time.monotonic())):
                 return

@@ -21,7 +21,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import BinaryIO
 
-from analysis.files import READ, plain_file, read_bytes
+from record.files import READ, plain_file, read_bytes
 from testbed.runs.verdict import add_outputs
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site

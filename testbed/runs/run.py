@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from analysis import manifest
-from analysis.closed_log import closing_reason
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import write_atomic
-from analysis.folder_lock import lock
+from record import manifest
+from record.closed_log import closing_reason
+from record.errors import RecordError, RunFileError
+from record.files import write_atomic
+from record.folder_lock import lock
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host import neighbours
@@ -198,7 +198,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
         write_end(directory, outcome)
     try:
         manifest.write(directory)
-    except (OSError, AnalysisError) as problem:
+    except (OSError, RecordError) as problem:
         outcome = {"status": "failed", "error": str(problem)}
         with suppress(OSError):
             write_end(directory, outcome)

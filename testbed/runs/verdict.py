@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from analysis.files import read_object, read_text, write_atomic
+from record.files import read_object, read_text, write_atomic
 
 FORMAT = "manet-verdict/1"
 BETTER_FIRST = ("valid", "suspect", "void")

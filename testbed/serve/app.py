@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from analysis.errors import AnalysisError
-from analysis.files import plain_file
+from record.errors import RecordError
+from record.files import plain_file
 from testbed.errors import ManetError, UsageError, shortened
 from testbed.serve import openapi
 from testbed.serve.events import as_sse
@@ -195,7 +195,7 @@ class Api:
     async def _answered(self, make: Callable[[], Response]) -> Response:
         try:
             return await run_in_threadpool(make)
-        except (ManetError, AnalysisError) as problem:
+        except (ManetError, RecordError) as problem:
             return _refused(problem)
 
     async def _text(self, _request: Request) -> Response:
@@ -224,7 +224,7 @@ def _route(path: str, **by_method: Endpoint) -> Route:
 
 
 def _refused(problem: Exception) -> Response:
-    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError | AnalysisError) else 400)
+    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError | RecordError) else 400)
     return _busy(str(problem)) if status == 429 else refuse(status, str(problem))
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from analysis.events_file import VIEW
+from record.events_file import VIEW
 from scenarios.events import Event
 from scenarios.live_events import live_event
 from testbed.errors import ManetError, UsageError, shortened

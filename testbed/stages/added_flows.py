@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from analysis.added_flows import ADDED_FLOWS, ADDED_FORMAT
-from analysis.files import write_atomic
+from record.added_flows import ADDED_FLOWS, ADDED_FORMAT
+from record.files import write_atomic
 from scenarios.refusal import validated
 from scenarios.scenario import MIN_DURATION_S, Scenario
 from scenarios.traffic import DEFAULT_KIND, kinds

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.events_file import EVENTS_FILE
+from record.events_file import EVENTS_FILE
 from testbed.stages.control import MediumControl
 
 if TYPE_CHECKING:

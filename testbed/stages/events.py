@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from analysis.events_file import SCENARIO
+from record.events_file import SCENARIO
 from scenarios.events import Event, by_time, command_names, worded
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.events_file import read_events
 from analysis.metrics import analyse_run
+from record.events_file import read_events
 from scenarios.events import Event
 from testbed.errors import HostLateError, RunError, UsageError
 from testbed.host.protocols import missing_requirement

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import pcapng
-from analysis.files import plain_file
+from record.files import plain_file
 
 EVERY = 1000
 DISSECTION_WITHIN_S = 10

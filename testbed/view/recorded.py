@@ -14,17 +14,18 @@ import numpy as np
 import polars as pl
 
 from analysis import story_text
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import plain_file
 from analysis.movement import read_trace, trace_path
 from analysis.past_snapshot import off_at, path_of
 from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
-from analysis.rundir import Flow, RunDirectory
+from analysis.rundir import RunDirectory
 from analysis.snapshot import FlowPath
 from analysis.story import FIRST, Story, of_segment, read_story, sent_between
 from analysis.tcp_samples import held_from
 from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility.trace import Trace, TraceError
+from record.errors import RecordError, RunFileError
+from record.files import plain_file
+from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import TX, Frames, read_frames
@@ -45,7 +46,7 @@ NEAR_ROWS = 40
 
 
 class Recorded:
-    """A run directory. Methods raise AnalysisError or UsageError, one line each."""
+    """A run directory. Methods raise RecordError or UsageError, one line each."""
 
     kind = "recorded"
 
@@ -56,7 +57,7 @@ class Recorded:
         self._lives = Once(lambda: Lives(self.frames))
         self._counted = Once(lambda: self.frames.counts())
         self._nav = Once(lambda: read_nav(self.run.path, self.stations))
-        self._stories: dict[str, Story | AnalysisError] = {}
+        self._stories: dict[str, Story | RecordError] = {}
         self._reading_story = threading.Lock()  # one at a time: each holds the packets of two captures
         self._acked: dict[str, Staircase] = {}
         self._reading_acked = threading.Lock()
@@ -78,7 +79,7 @@ class Recorded:
         """The end of the run: the medium's, or the last frame of a run that was killed."""
         try:
             return int(self.run.verdict["model_ns"])
-        except (AnalysisError, KeyError):
+        except (RecordError, KeyError):
             return int(self.frames.rows["t_ns"].max(initial=1))
 
     @property
@@ -90,7 +91,7 @@ class Recorded:
         """`/api/run`."""
         try:
             verdict: dict[str, Any] | None = self.run.verdict
-        except AnalysisError:
+        except RecordError:
             verdict = None
         traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
         return self.about_files(self.kind) | {
@@ -249,20 +250,20 @@ class Recorded:
                 return flow
         raise UsageError(f"flow {name!r}: is not in this run; there are {', '.join(flow.name for flow in self.run.flows)}")
 
-    def story_of(self, name: str) -> Story | AnalysisError:
+    def story_of(self, name: str) -> Story | RecordError:
         """The story of a TCP flow, or the reason why there is none."""
         with self._reading_story:
             if name not in self._stories:
                 try:
                     self._stories[name] = read_story(self.run, self.flow(name))
-                except AnalysisError as problem:
+                except RecordError as problem:
                     self._stories[name] = problem
             return self._stories[name]
 
     def story(self, name: str, segment: int | None, at_s: float | None, span_s: float = 0.5) -> dict[str, Any]:
         """`/api/story`: the steps of a segment, or of what was sent from `at_s` (s of the traffic) on, as text and as data."""
         story = self.story_of(name)
-        if isinstance(story, AnalysisError):
+        if isinstance(story, RecordError):
             raise story
         if segment is not None:
             chosen = of_segment(story, segment)
@@ -291,7 +292,7 @@ class Recorded:
         if flow.protocol != "tcp":
             return {"throughput": self._received(flow, begin_ns, end_ns, points)}
         story = self.story_of(name)
-        if isinstance(story, AnalysisError):
+        if isinstance(story, RecordError):
             return {"error": str(story)}
         epoch_ns = self.run.epoch_ns
 

@@ -18,8 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analysis import manifest, records
-from analysis.files import read_object, read_text
+from record import manifest, records
+from record.files import read_object, read_text
 
 SEED = re.compile(r"seed-([1-9][0-9]*)")
 ASIDE = "void"

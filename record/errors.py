@@ -4,23 +4,23 @@ import errno
 from pathlib import Path
 
 
-class AnalysisError(Exception):
+class RecordError(Exception):
     """A run directory cannot be analysed as it is."""
 
 
-class CaptureError(AnalysisError):
+class CaptureError(RecordError):
     """A capture file is missing, has another format, or is cut short."""
 
 
-class RunFileError(AnalysisError):
+class RunFileError(RecordError):
     """Another file of the run directory is missing or not in its format."""
 
 
-class QueryError(AnalysisError):
+class QueryError(RecordError):
     """A query of result stores is wrong, or asks for more than it may."""
 
 
-class PlaceError(AnalysisError, OSError):
+class PlaceError(RecordError, OSError):
     """A link, a device, a pipe or a folder is at the place of a plain file, which is neither read nor replaced."""
 
     def __init__(self, path: Path, kind: str, remedy: str) -> None:
@@ -35,7 +35,7 @@ class PlaceError(AnalysisError, OSError):
         return PlaceError, (Path(self.filename), self.kind, self._remedy)
 
 
-class DiskFullError(AnalysisError):
+class DiskFullError(RecordError):
     """There is no room for a results file; its former content is unchanged. The caller adds the command that continues."""
 
     def __init__(self, path: Path, again: str = "") -> None:

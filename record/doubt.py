@@ -6,7 +6,7 @@ If captures are later than the air log, a story shows packets that arrive before
 from pathlib import Path
 from typing import Any
 
-from analysis.files import read_object
+from record.files import read_object
 
 LATE_US = 5000  # as the medium's default (medium/src/verdict.rs)
 MAX_LENGTH = 600  # characters

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from analysis.events_file import EVENTS_FILE, read_events
+from record.events_file import EVENTS_FILE, read_events
 
 
 def test_a_run_without_events_has_no_rows(tmp_path: Path) -> None:

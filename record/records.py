@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from analysis.errors import RunFileError
-from analysis.files import read_object
+from record.errors import RunFileError
+from record.files import read_object
 
 RUN, CAMPAIGN, EXPERIMENT = "run.json", "campaign.json", "experiment.json"
 SHOWN_CHARACTERS = 40  # of a wrong value

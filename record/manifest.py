@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from analysis.errors import RunFileError
-from analysis.files import UNFINISHED, plain_file, read_object, read_text, write_atomic
+from record.errors import RunFileError
+from record.files import UNFINISHED, plain_file, read_object, read_text, write_atomic
 
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from analysis.files import plain_file
+from record.files import plain_file
 
 CLOSED = b"# closed: "
 MAX_LINE_BYTES = 8192  # paths are at most 4096 bytes

@@ -4,7 +4,7 @@
 import csv
 from pathlib import Path
 
-from analysis.files import plain_text
+from record.files import plain_text
 
 EVENTS_FILE = "events.csv"
 SCENARIO, VIEW, PROMPT = "scenario", "view", "prompt"  # the sources

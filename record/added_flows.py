@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import RunFileError
-from analysis.files import read_json
+from record.errors import RunFileError
+from record.files import read_json
 
 ADDED_FLOWS = "flows.json"
 ADDED_FORMAT = "manet-added-flows/1"

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO
 
-from analysis.errors import DiskFullError, PlaceError, RunFileError
+from record.errors import DiskFullError, PlaceError, RunFileError
 
 UNFINISHED = ".new"  # suffix of a temporary file, which may be removed
 REMEDY = "put the file itself there"
