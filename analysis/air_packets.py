@@ -13,7 +13,8 @@ from typing import NamedTuple
 import polars as pl
 
 from analysis.air import MATCH_TOLERANCE_NS
-from analysis.rundir import Captured, RunDirectory
+from analysis.rundir import RunDirectory
+from record.run import Captured
 
 # Largest apparent reversal of capture and medium: both read the clock of one host, at different instants.
 EARLY_NS = 5_000_000

@@ -156,9 +156,7 @@ def iperf_retransmissions(
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
     detail += f"; {late} of them held until later ones had left" if late else ""
     detail += f"; {unsent} given up by the routing daemon" if unsent else ""
-    detail += (
-        f"; {probes} probes and copies of them, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
-    )
+    detail += f"; {probes} probes and copies of them, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
     detail += f"; up to {off} while the sender was off" if off else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 

@@ -93,7 +93,9 @@ def connections_of(run: RunDirectory, flow: Flow) -> list[Carried]:
     port = known.destination_port
     of_port = (pl.col("protocol") == "tcp") & ((pl.col("source_port") == port) | (pl.col("destination_port") == port))
     at_client, at_server = (run.capture_of(flow, end).filter(of_port) for end in (flow.source, flow.target))
-    found = find_connections(at_client, "tcp", run.address(flow.source, flow.ip), run.address(flow.target, flow.ip))
+    found = find_connections(
+        at_client, "tcp", *(run.address(node, run.scenario.ip_of(flow)) for node in (flow.source, flow.target))
+    )
     own = sorted((each for each in found if each.destination_port == port), key=lambda each: each.source_port)
     return [carried for to_server in own for carried in _carried(to_server, at_client, at_server)]
 

@@ -76,18 +76,9 @@ def _legend(axes: Axes, place: str, listed: set[str]) -> None:
                        handletextpad=0.5)  # fmt: skip
 
 
-def stand_bys(story: Story) -> list[tuple[float, float]]:
-    """Begin and end of each stand-by, s. One that never ended lasts to the last packet."""
-    last_s = story.last_s
-    spans = [
-        (story.seconds(begin_ns), last_s if end_ns is None else story.seconds(end_ns)) for begin_ns, end_ns in story.stand_bys
-    ]
-    return [(begin_s, max(begin_s, end_s)) for begin_s, end_s in spans]
-
-
 def _draw_frame(axes: Axes, story: Story) -> None:
     """Draw stand-by and scenario events, which both panels show."""
-    for place, (begin_s, end_s) in enumerate(stand_bys(story)):
+    for place, (begin_s, end_s) in enumerate(story.stand_bys_s):
         axes.axvspan(begin_s, end_s, color="#e4e4e4", linewidth=0, zorder=0, label="stand-by" if place == 0 else None)
     for event in story.scenario_events:
         axes.axvline(story.seconds(event.t_ns), color=style.BLACK, linewidth=0.7, linestyle=":", zorder=1)

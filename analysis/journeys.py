@@ -25,7 +25,8 @@ from analysis.connections import Connection
 from analysis.held_packets import GIVEN_UP
 from analysis.icmp import HOLDING, IcmpError, errors_about
 from analysis.routing_notes import DISPLACED, RESOLVING, UNREACHABLE, held_capture, notes_about, received_from_kernel
-from analysis.rundir import Captured, RunDirectory
+from analysis.rundir import RunDirectory
+from record.run import Captured
 
 # RESOLVING of the notes: a routing daemon's own ARP asks for the link address of the packet's next hop
 SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, ICMP_SENT, ICMP_RECEIVED, HELD = (

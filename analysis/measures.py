@@ -27,9 +27,10 @@ from analysis.exchanges import measure_exchanges
 from analysis.iperf import IperfReport
 from analysis.opened import measure_opened
 from analysis.reaction import reaction_s
+from analysis.round_trip_times import round_trip_times_ns
 from analysis.routing_notes import segments_given_up, too_big
 from analysis.rundir import RunDirectory
-from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
+from analysis.throughput import Staircase, initial_sequence, receiver_view, sender_view
 from analysis.timeouts import timeouts_of
 from record.scenario import Flow
 
@@ -122,7 +123,7 @@ def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Sc
     counts = report.content.get("end", {}).get("sum_sent", {}) if report else {}
     if report is None or report.first_try_s is None or "refused" not in counts:
         return None
-    interval_s = flow.kind.interval_s(run.flow_keys(flow))
+    interval_s = flow.kind.interval_s(dict(flow))
     return Schedule(round(report.first_try_s * NS_PER_S), interval_s, counts["packets"] + counts["refused"])
 
 
@@ -167,7 +168,7 @@ def _tries_while_off(run: RunDirectory, flow: Flow, report: IperfReport, begin_n
     off_ns += max(0, test_end_ns - since_ns) if since_ns is not None else 0
     if off_ns == 0:
         return 0
-    return int(off_ns / NS_PER_S / min(TCP_RTO_MIN_S, run.scenario.get("rto_min") or TCP_RTO_MIN_S)) + 1
+    return int(off_ns / NS_PER_S / min(TCP_RTO_MIN_S, run.scenario.rto_min or TCP_RTO_MIN_S)) + 1
 
 
 def _by_second(acked: Staircase, start_ns: int, end_ns: int) -> list[int]:

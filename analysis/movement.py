@@ -14,15 +14,15 @@ from analysis.reception import range_of_run
 from analysis.rundir import RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
-from mobility.trace import Trace, TraceError, as_text, parse, read
+from mobility.trace import TraceError
 from record.errors import RecordError
-from record.files import read_bytes, read_text
+from record.files import read_text
+from record.movement import MOVED, read_trace, trace_path
 from record.scenario import Flow
+from scenarios.movement import Still
 
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
-TRACE = "trace.csv"
-MOVED = "moved.csv"  # the actual positions until the end, of a run in which stations were moved by hand (formats/trace.md)
 NOT_IN_MOVEMENT = ("power", "cut", "link")  # events after which positions no longer determine the links
 
 
@@ -50,7 +50,7 @@ def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, 
 
 def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
     """Hops of the flow's shortest path between two instants; None if the movement does not determine them."""
-    path = trace_path(run)
+    path = trace_path(run.path)
     if _still(run) or not path.exists() or undecided(run):
         return None
     range_m = range_of_run(run.path, run.medium)
@@ -67,38 +67,7 @@ def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Pro
 
 
 def _still(run: RunDirectory) -> bool:
-    return run.scenario.get("mobility", "static") == "static"
-
-
-def trace_path(run: RunDirectory) -> Path:
-    """The file with the positions of the stations: the recorded movement of the run, otherwise its trace."""
-    moved = run.path / MOVED
-    return moved if moved.exists() else run.path / TRACE
-
-
-def read_trace(path: Path) -> Trace:
-    """The movement in a file of a run, which is a plain file. Raises TraceError, PlaceError."""
-    return parse(as_text(read_bytes(path), str(path)), str(path)) if path.exists() else read(path)
-
-
-def recorded(path: Path) -> tuple[Trace, str] | None:
-    """The movement of a finished run up to its end, and a remark (empty: none). `path`: the run's folder, its trace.csv or its
-    moved.csv. None if the file does not belong to a run, or if the run is under way.
-
-    (A trace continues beyond the run, and the rest of an interrupted replay was never executed.)
-    """
-    folder = path if path.is_dir() else path.parent
-    if not (path.is_dir() or path.name in (TRACE, MOVED)) or not (folder / "run.json").is_file():
-        return None
-    file = path if path != folder else folder / (MOVED if (folder / MOVED).exists() else TRACE)
-    try:
-        end_s = json.loads(read_text(folder / "verdict.json"))["model_ns"] / 1e9
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    trace = read_trace(file)
-    gone = Trace(str(file), [leg for leg in trace.legs if leg.start_s <= end_s], end_s, mean_mps=trace.mean_mps)
-    planned = file.name == TRACE and (folder / MOVED).exists()
-    return gone, f"stations were moved by hand in this run; their actual positions are in {folder / MOVED}" if planned else ""
+    return isinstance(run.scenario.mobility, Still)
 
 
 def undecided(run: RunDirectory) -> str:

@@ -22,8 +22,9 @@ from analysis import checks
 from analysis.checks import Check, Unmeasured
 from analysis.connections import Connection, uses_of
 from analysis.datagrams import longest_silence_s, silence_s
+from analysis.round_trip_times import round_trip_times_ns
 from analysis.rundir import RunDirectory
-from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, round_trip_times_ns, sender_view
+from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
 from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 
@@ -250,7 +251,7 @@ def _checked(flow: str, opened: Sequence[Opened], begin_ns: int, end_ns: int) ->
 
 def _ports(run: RunDirectory, flow: Flow) -> set[tuple[str, int]]:
     """The ports that the flow has at its target: its own, and the one that its server names."""
-    ready = run.flow_keys(flow).get("ready_port")
+    ready = dict(flow)["ready_port"]
     return {(flow.target, port) for port in (FIRST_PORT + int(flow.name.removeprefix("flow")) - 1, ready) if port}
 
 
@@ -259,7 +260,7 @@ def _same_ends(one: Flow, other: Flow) -> bool:
 
 
 def _overlap(run: RunDirectory, one: Flow, other: Flow) -> bool:
-    spans = [(each.start_s, each.start_s + run.window_s(each)[1]) for each in (one, other)]
+    spans = [(each.start, each.start + run.window_s(each)[1]) for each in (one, other)]
     return spans[0][0] < spans[1][1] and spans[1][0] < spans[0][1]
 
 

@@ -8,7 +8,6 @@ time at which TCP sent it: captured at the station, received by its routing with
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.flow_plots import stand_bys
 from analysis.story import FIRST, Story
 from record.errors import RunFileError
 
@@ -57,7 +56,7 @@ def outage_of(story: Story) -> Outage:
 
 def retransmissions_s(story: Story, begin_s: float, end_s: float) -> list[float]:
     """Times at which TCP retransmitted a segment or sent a probe, in [begin, end)."""
-    frozen = stand_bys(story)
+    frozen = story.stand_bys_s
     left = [story.seconds(sent.journey.sent_ns) for sent in story.data if sent.kind != FIRST and sent.journey.time_known]
     timeouts = [at_s for at_s in _events(story, "timeout") if not any(low < at_s < high for low, high in frozen)]
     merged: list[float] = []

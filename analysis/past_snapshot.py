@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from analysis.journeys import ICMP_RECEIVED, ICMP_SENT
-from analysis.movement import read_trace, trace_path
 from analysis.reception import RECEIVED, SENSED, range_of_run
 from analysis.rundir import RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
@@ -20,6 +19,7 @@ from analysis.story import Story, read_story
 from mobility import connectivity
 from mobility.trace import Trace, TraceError
 from record.errors import RecordError, RunFileError
+from record.movement import read_trace, trace_path
 from record.scenario import Flow
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
@@ -36,7 +36,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     model_s = at_s - _first_s(run)
     _check_within(run, at_s, _first_s(run), clock)
     places = {entry["name"]: (entry["position"][0], entry["position"][1]) for entry in run.medium["stations"]}
-    path = trace_path(run)
+    path = trace_path(run.path)
     if path.exists():
         places |= _places(_trace(path), model_s)
     off = off_at(run, model_s)
@@ -47,7 +47,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
         f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{middle}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
-        tuple(run.scenario["area"]) if run.scenario.get("area") else None, note,
+        run.scenario.area, note,
     )  # fmt: skip
 
 
@@ -90,8 +90,8 @@ def _middle_s(run: RunDirectory) -> float:
     """The middle of the measured time, rounded to 0.1 s; of a run that ended early, the middle of the recorded part."""
     if run.begun_ns is None:
         return 0.0
-    begin_s = max((flow.start_s for flow in run.flows), default=0.0)
-    end_s = min(run.traffic_s, _first_s(run) + _length_s(run))
+    begin_s = max((flow.start for flow in run.flows), default=0.0)
+    end_s = min(run.scenario.traffic_seconds(), _first_s(run) + _length_s(run))
     return max(0.0, _inwards((min(begin_s, end_s) + end_s) / 2))
 
 
@@ -136,7 +136,7 @@ def path_of(run: RunDirectory, flow: Flow, at_s: float, known: Story | None = No
     except RecordError:
         return nowhere("no packet of it is known")
     if flow.protocol != "tcp":
-        offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
+        offered_bps = flow.kind.offered_bps(dict(flow))
         rate = f"{offered_bps / 1e3:.0f} kbit/s offered" if offered_bps else ""
         return nowhere("datagrams, whose path is not recorded", rate=rate)
     try:

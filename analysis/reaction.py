@@ -29,7 +29,7 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
     if cut is None:
         return None
     relay, cut_ns = cut["station"], round(float(cut["t_s"]) * 1e9)
-    size = run.flow_keys(flow)["bytes"]
+    size = dict(flow)["bytes"]
     name = f"{flow.name} reaction"
     arrived = run.air.filter(
         (pl.col("event") == "deliver")

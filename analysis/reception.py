@@ -13,11 +13,11 @@ from typing import Any
 
 from record.errors import RecordError
 from record.files import plain_file
+from record.run import RADIO_CHANGES
 from scenarios.radios import OF_A_STATION
 
 MEDIUM = Path(__file__).resolve().parents[1] / "target" / "release" / "manet-medium"
 RECEIVED, SENSED = "received_m", "sensed_m"
-CHANGES = "radios.csv"  # of a run whose stations changed power or antenna
 
 
 def range_m(radio: dict[str, Any], propagation: dict[str, Any], which: str = RECEIVED) -> float | None:
@@ -63,4 +63,4 @@ def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
 
 def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:
     """The ranges of a run; None also if stations changed power or antenna during it."""
-    return None if (directory / CHANGES).exists() else range_of(medium, which)
+    return None if (directory / RADIO_CHANGES).exists() else range_of(medium, which)

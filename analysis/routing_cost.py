@@ -16,13 +16,13 @@ from typing import Any
 import polars as pl
 
 from analysis.datagrams import FOLDER
-from analysis.movement import read_trace, trace_path
 from analysis.reception import range_of
 from analysis.rundir import RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
 from record.errors import RunFileError
 from record.files import plain_text, read_json
+from record.movement import read_trace, trace_path
 from record.scenario import Flow
 
 USAGE = "routing/usage.json"
@@ -49,14 +49,14 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     """Read a complete run with one flow of datagrams. Raises an RecordError for a file that is missing."""
     flow = run.flows[0]
     begin_ns = run.traffic_ns - run.epoch_ns
-    end_ns = begin_ns + round(run.traffic_s * 1e9)
+    end_ns = begin_ns + round(run.scenario.traffic_seconds() * 1e9)
     air = run.air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
     profile = _profile(run, flow, begin_ns / 1e9, end_ns / 1e9)
     datagrams = _datagrams(run, flow)
     arrived_s = [one.received_s for one in datagrams if one.received_s is not None]
     waits = _waits(profile, datagrams)
     sent = air.filter((pl.col("event") == "tx") & pl.col("frame").is_in(["data", "bcast"]))
-    longest = run.flow_keys(flow)["bytes"] + _overhead_bytes(run)
+    longest = dict(flow)["bytes"] + _overhead_bytes(run)
     control, data = sent.filter(pl.col("bytes") < longest), sent.filter(pl.col("bytes") >= longest)
     usage, began_ns = _usage(run), run.run.get("routing_ns")
     seconds = (end_ns - begin_ns) / 1e9
@@ -79,7 +79,7 @@ def _profile(run: RunDirectory, flow: Flow, begin_s: float, end_s: float) -> Pro
     range_m = range_of(run.medium)
     if range_m is None:
         raise RunFileError(f"{run.path / 'medium.json'}: this radio has no single range; the times without a path are unknown")
-    return connectivity.links(read_trace(trace_path(run)), range_m, begin_s, end_s).hops(flow.source, flow.target)
+    return connectivity.links(read_trace(trace_path(run.path)), range_m, begin_s, end_s).hops(flow.source, flow.target)
 
 
 @dataclass(frozen=True)

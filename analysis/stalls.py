@@ -21,7 +21,7 @@ class Stall(NamedTuple):
 
 def longest_stall(story: Story) -> Stall:
     """The longest stall after the flow's first packet; the first of several equal ones."""
-    marks = [begin_s(story), *_new_acks_s(story), story.run.traffic_s]
+    marks = [begin_s(story), *_new_acks_s(story), story.run.scenario.traffic_seconds()]
     return max((Stall(*pair) for pair in pairwise(marks)), key=lambda stall: stall.lasts_s)
 
 
@@ -35,7 +35,7 @@ def begin_s(story: Story) -> float:
 def _new_acks_s(story: Story) -> list[float]:
     """Arrival times of ACKs that acknowledge more than all before, s."""
     highest, found = -1, []
-    end_s = story.run.traffic_s
+    end_s = story.run.scenario.traffic_seconds()
     for ack in sorted(story.acknowledgements, key=lambda ack: ack.journey.at_ns):
         at_s = story.seconds(ack.journey.at_ns)
         if ack.journey.received and ack.next_byte > highest and at_s < end_s:

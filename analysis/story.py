@@ -97,15 +97,21 @@ class Story:
         return self.seconds(max([*ends, *self.samples["t_ns"].to_list()]))
 
     @property
+    def stand_bys_s(self) -> list[tuple[float, float]]:
+        """Begin and end of each stand-by, s. One that never ended lasts to the last packet."""
+        last_s = self.last_s
+        spans = [(self.seconds(begin), last_s if end is None else self.seconds(end)) for begin, end in self.stand_bys]
+        return [(begin_s, max(begin_s, end_s)) for begin_s, end_s in spans]
+
+    @property
     def tcp(self) -> str:
         """The TCP as the scenario spells it, with every parameter if the run recorded them."""
-        return (self.run.run.get("tcp") or {}).get(self.flow.name) or self.run.scenario.get("tcp") or "TCP"
+        return (self.run.run.get("tcp") or {}).get(self.flow.name) or self.run.scenario.tcp_text(self.flow)
 
     @property
     def routing(self) -> str:
         """The routing protocol's name."""
-        routing = self.run.scenario.get("routing") or "routing"
-        return routing if isinstance(routing, str) else routing.get("protocol", "routing")
+        return self.run.scenario.protocol
 
     @property
     def data(self) -> list[Transmission]:

@@ -1,9 +1,7 @@
-"""Throughput, retransmissions and round-trip times of a TCP flow, from the captures of its two ends.
+"""Throughput and retransmissions of a TCP flow, from the captures of its two ends.
 
 Acknowledged: the increase of the highest cumulative ACK seen at the sender, the measure of ns-2 and of the papers. Delivered: the
-increase of the in-order bytes at the receiver. RTT: from sending to the first ACK that covers the segment, without samples from
-an ACK that covers a retransmitted segment: when a hole is filled, the ACK is late for reasons other than the path (Karn's rule,
-RFC 6298 section 3, in the form that Linux uses without timestamps: one retransmitted segment makes the whole ACK unusable).
+increase of the in-order bytes at the receiver. Round-trip times: round_trip_times.py.
 
 Byte 0 is the first byte after the SYN. Windows are half-open: [begin_ns, end_ns).
 """
@@ -124,7 +122,7 @@ def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Re
     times, acks = _acknowledgements(connection.backward(packets), isn, _last_byte(forward, isn))
     acked = Staircase(times, np.maximum.accumulate(acks))
     coverage, unseen, steps, prefixes = Coverage(), 0, [], []
-    for t_ns, start, end in _in_time_order(segments, acked):
+    for t_ns, start, end in in_time_order(segments, acked):
         if start is None:
             unseen += coverage.skip_to(end)
         else:
@@ -136,23 +134,12 @@ def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Re
     return ReceiverView(segments, delivered, closed_ns, unseen)
 
 
-def round_trip_times_ns(view: SenderView, begin_ns: int, end_ns: int) -> np.ndarray:
-    """Samples of the ACKs that arrived in the window, one for each segment that an ACK newly covers."""
-    samples: list[int] = []
-    waiting: dict[int, int] = {}  # end of a segment not yet acknowledged -> time of its first transmission
-    spoiled: set[int] = set()  # segments of which a part was retransmitted
-    for t_ns, start, end in _in_time_order(view.segments, view.acked):
-        if start is not None:
-            spoiled.update(edge for edge in waiting if start < edge <= end)
-            waiting.setdefault(end, t_ns)
-            continue
-        covered = [edge for edge in waiting if edge <= end]
-        if begin_ns <= t_ns < end_ns and spoiled.isdisjoint(covered):
-            samples.extend(t_ns - waiting[edge] for edge in covered)
-        for edge in covered:
-            del waiting[edge]
-            spoiled.discard(edge)
-    return np.array(samples, dtype=np.int64)
+def in_time_order(segments: Segments, acked: Staircase) -> list[tuple[int, int | None, int]]:
+    """Segments as (time, start, end) and ACKs as (time, None, value); at the same instant, the segment comes first."""
+    sent = zip(segments.t_ns.tolist(), segments.start.tolist(), segments.end.tolist(), strict=True)
+    acks = zip(acked.times_ns.tolist(), acked.values.tolist(), strict=True)
+    events = [(t, 0, start, end) for t, start, end in sent] + [(t, 1, None, value) for t, value in acks]
+    return [(t, start, end) for t, _, start, end in sorted(events, key=lambda event: event[:2])]
 
 
 def _sent_by_tcp(forward: pl.DataFrame) -> pl.DataFrame:
@@ -190,7 +177,7 @@ def _last_byte(forward: pl.DataFrame, isn: int) -> int | None:
 
 def _unseen(segments: Segments, acked: Staircase) -> int:
     coverage, unseen = Coverage(), 0
-    for _, start, end in _in_time_order(segments, acked):
+    for _, start, end in in_time_order(segments, acked):
         if start is None:
             unseen += coverage.skip_to(end)
         else:
@@ -203,11 +190,3 @@ def _largest_flight(segments: Segments, acked: Staircase) -> int:
         return 0
     outstanding = np.maximum.accumulate(segments.end) - np.array([acked.before(t) for t in segments.t_ns])
     return int(outstanding.max())
-
-
-def _in_time_order(segments: Segments, acked: Staircase) -> list[tuple[int, int | None, int]]:
-    """Segments as (time, start, end) and ACKs as (time, None, value); at the same instant, the segment comes first."""
-    sent = zip(segments.t_ns.tolist(), segments.start.tolist(), segments.end.tolist(), strict=True)
-    acks = zip(acked.times_ns.tolist(), acked.values.tolist(), strict=True)
-    events = [(t, 0, start, end) for t, start, end in sent] + [(t, 1, None, value) for t, value in acks]
-    return [(t, start, end) for t, _, start, end in sorted(events, key=lambda event: event[:2])]

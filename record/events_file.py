@@ -7,6 +7,7 @@ from pathlib import Path
 from record.files import plain_text
 
 EVENTS_FILE = "events.csv"
+HEADER = ("t_s", "at_s", "event", "station", "detail", "source")
 SCENARIO, VIEW, PROMPT = "scenario", "view", "prompt"  # the sources
 
 

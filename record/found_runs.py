@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from record import manifest, records
+from record.errors import RunFileError
 from record.files import read_object, read_text
 
 SEED = re.compile(r"seed-([1-9][0-9]*)")
@@ -57,6 +58,20 @@ def folders_of_runs(out_dir: Path) -> Iterator[Path]:
         names[:] = [name for name in names if name != ASIDE and not name.startswith(".")]
         if "run.json" in files:
             yield Path(folder)
+
+
+def find_run(path: Path) -> Path:
+    """The run directory `path`, or the only one below it; a RunFileError that lists the candidates."""
+    if (path / "run.json").exists():
+        return path
+    if not path.is_dir():
+        raise RunFileError(f"{path}: no such folder; name the directory of a run, results/NAME/CELL/seed-N")
+    found = sorted(folders_of_runs(path))
+    if not found:
+        raise RunFileError(f"{path}: no run in it (no run.json); name the directory of a run, results/NAME/CELL/seed-N")
+    if len(found) > 1:
+        raise RunFileError(f"{path}: {len(found)} runs are in it; name one of them, such as {found[0]}")
+    return found[0]
 
 
 def find_runs(out_dir: Path) -> FoundRuns:

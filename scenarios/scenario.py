@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -37,7 +37,7 @@ from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static, r
 from scenarios.sysctls import Sysctls
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
-from topologies.addresses import MAX_WIRES
+from topologies.addresses import MAX_WIRES, wire_interfaces
 from topologies.layouts import MAX_STATIONS, cross_ends
 
 # The layout keys of each topology; any other of them is an error. OPTIONAL need not be given.
@@ -116,6 +116,15 @@ class Wire(BaseModel):
             text = f'"{self.host}" is no host name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
             raise KeyProblem(("host",), text)
         return self
+
+
+class WireEnds(NamedTuple):
+    """The interfaces at the two ends of a wire."""
+
+    station: str
+    interface: str
+    host: str
+    host_interface: str
 
 
 def _or_movement(value: object, handler: ValidatorFunctionWrapHandler) -> object:
@@ -288,6 +297,17 @@ class Scenario(BaseModel):
         """The radios beyond the first of each station, by the number that gives their address: after those of all stations."""
         named = (radio for radio in self.radios if radio.name is not None)
         return dict(enumerate(named, start=len(self.station_names()) + 1))
+
+    def radio_numbers(self) -> dict[str, int]:
+        """The number of each radio, which gives its addresses. The first radio of a station has the station's name."""
+        first = {name: number for number, name in enumerate(self.station_names(), start=1)}
+        return first | {radio.name or "": number for number, radio in self.further_radios().items()}
+
+    def wire_ends(self) -> list[WireEnds]:
+        """The ends of the wires, in the order of their numbers."""
+        interfaces = (wire_interfaces([getattr(wire, end) for wire in self.wires]) for end in ("station", "host"))
+        ends = zip(self.wires, *interfaces, strict=True)
+        return [WireEnds(wire.station, interface, wire.host, host_interface) for wire, interface, host_interface in ends]
 
     def flow_names(self) -> list[str]:
         """`flow1`, `flow2`, ... in the order of `flows`."""

@@ -82,7 +82,7 @@ def _metadata(run: RunDirectory, series: list[FlowSeries], length: int) -> dict[
         "KERNEL_RELEASE": record.get("kernel"),
         "TEST_PARAMETERS": {"upload_streams": str(len(series))},
         "NOTE": f"made by manet export; commit {record.get('commit')}; verdict {run.verdict.get('verdict')}",
-        "MANET": {"flows": flows, "tcp": record.get("tcp"), "scenario": run.scenario},
+        "MANET": {"flows": flows, "tcp": record.get("tcp"), "scenario": run.scenario_keys},
         "SERIES_META": {},
     }
 

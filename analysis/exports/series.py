@@ -57,7 +57,7 @@ def _bytes(run: RunDirectory, flow: Flow, connection: Connection) -> Staircase:
 
 
 def _rates(run: RunDirectory, arrived: Staircase) -> list[float]:
-    steps = max(1, round(run.traffic_s / STEP_S))
+    steps = max(1, round(run.scenario.traffic_seconds() / STEP_S))
     edges_ns = [run.traffic_ns + round(number * STEP_S * 1e9) for number in range(steps + 1)]
     counts = [arrived.before(edge) for edge in edges_ns]
     return [(after - before) * 8 / STEP_S / 1e6 for before, after in pairwise(counts)]

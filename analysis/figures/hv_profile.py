@@ -59,10 +59,10 @@ def _runs(out_dir: Path) -> list[Shown]:
             continue
         flow = json.loads(read_text(directory / "metrics.json"))["flows"].get("flow1", {})
         run = RunDirectory(directory)
-        speed = float(run.scenario["mobility"]["speed"] if row["speed"] is None else row["speed"])
+        speed = float((run.scenario.speed or 0.0) if row["speed"] is None else row["speed"])
         if flow.get(BY_SECOND) and speed not in found:
             rates = [rate / 1e3 for rate in flow[BY_SECOND]]
-            found[speed] = Shown(speed, run.scenario["duration"], rates, row, run)
+            found[speed] = Shown(speed, run.scenario.duration, rates, row, run)
     return [found[speed] for speed in sorted(found)]
 
 

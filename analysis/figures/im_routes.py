@@ -48,7 +48,7 @@ def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
     end_s = 0.0
     for number, row in enumerate(rows):
         run = RunDirectory(out_dir / row["run_dir"])
-        end_s = run.traffic_s
+        end_s = run.scenario.traffic_seconds()
         begin_ns = run.traffic_ns - run.epoch_ns
         taken = route_history(run, run.flows[0]) or []
         times = [(route.t_ns - begin_ns) / NS_PER_S for route in taken]

@@ -59,7 +59,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def _overlap_in_part(run: RunDirectory) -> bool:
     """Whether the flows begin or end at different times."""
-    return len({(flow.get("start", 0), flow.get("stop")) for flow in run.scenario.get("flows", ())}) > 1
+    return len({(flow.start, flow.stop) for flow in run.scenario.flows}) > 1
 
 
 def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], variants: list[str]) -> None:

@@ -115,7 +115,7 @@ class Reported(Bulk):
 
 
 def test_a_flow_without_a_connection_has_the_figures_of_its_report(run_dir, monkeypatch):
-    monkeypatch.setattr("analysis.rundir.kind_named", {"bulk": Reported(), "cbr": kind_named("cbr")}.get)
+    monkeypatch.setattr("scenarios.flows.kinds.kind_named", {"bulk": Reported(), "cbr": kind_named("cbr")}.get)
     _lie(run_dir / "traffic" / "flow1.json", "pages", value=17)
     _lie(run_dir / "traffic" / "flow1.json", "manet", value={"first_try_s": 1_700_000_000.5, "connected": True})
     flow = analyse_run(run_dir)["flows"]["flow1"]

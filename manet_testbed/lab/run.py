@@ -73,7 +73,7 @@ class Run:
     @property
     def profile(self) -> str:
         """Its TCP profile: period or modern."""
-        return str(self._run.scenario.get("profile") or "")
+        return self._run.scenario.profile
 
     @property
     def status(self) -> str:
@@ -98,7 +98,7 @@ class Run:
     @property
     def scenario(self) -> dict[str, Any]:
         """All keys of its scenario, as scenario.json has them."""
-        return dict(self._run.scenario)
+        return dict(self._run.scenario_keys)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Run:
                 raise UnreadableResults(f"{self.directory}: no packet of flow {flow}; did it start?")
             stairs = (sender_view(at_source, connection, isn).acked, receiver_view(at_target, connection, isn).delivered)
             begin_ns, width_ns = self._run.traffic_ns, round(bin_s * NS_PER_S)
-            edges = range(begin_ns, begin_ns + math.ceil(self._run.traffic_s / bin_s) * width_ns, width_ns)
+            edges = range(begin_ns, begin_ns + math.ceil(self._run.scenario.traffic_seconds() / bin_s) * width_ns, width_ns)
             rows = [
                 (self._seconds(edge), *(stair.rise(edge, edge + width_ns) * 8 / bin_s / 1e3 for stair in stairs))
                 for edge in edges
@@ -154,11 +154,8 @@ class Run:
             one = self._flow(flow)
             taken = route_history(self._run, one)
             if taken is None:
-                routing = self.scenario.get("routing")
-                name = routing.get("protocol") if isinstance(routing, dict) else routing
-                raise UnreadableResults(
-                    f"{self.directory / 'routing'}: no notes of routes; {name} leaves none, our own daemons do"
-                )
+                text = f"no notes of routes; {self._run.scenario.protocol} leaves none, our own daemons do"
+                raise UnreadableResults(f"{self.directory / 'routing'}: {text}")
             names = {self._run.address(node): node for node in self._nodes()}
             rows = [
                 (self._seconds(route.t_ns + self._run.epoch_ns), route.hops, names.get(route.via or "", route.via),

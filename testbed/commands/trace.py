@@ -81,8 +81,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None, str]:
     """The movement, the window to summarise (s), the ends of the first flow (or None), and a note for the user."""
-    from analysis.movement import recorded
     from mobility import files
+    from record.movement import recorded
     from scenarios.definition import load_scenario
     from scenarios.movement import MODEL_NAMES
     from testbed.errors import UsageError

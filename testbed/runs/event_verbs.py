@@ -7,12 +7,12 @@ import tomllib
 from typing import Any
 
 from record.events_file import PROMPT
+from record.run_file import RunFile
 from scenarios.events import ACTIONS, Event
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.runs.place_verbs import say
-from testbed.runs.record import RunRecord
 from testbed.stages.commands import Commands
 from testbed.stages.event_log import EventLog
 from testbed.stages.events import carry_out, of_process
@@ -39,7 +39,7 @@ class EventVerbs:
         """End the commands that still run, and record them."""
         self._commands.end_all()
         if self._commands.started:
-            RunRecord.open(self.network.site.directory / "run.json").update(commands=self._commands.entries())
+            RunFile.open(self.network.site.directory / "run.json").update(commands=self._commands.entries())
 
     def do_event(self, line: str) -> None:
         "Carry out an event of a scenario now.\nUsage: event KEYS, a scenario's without `at`: event power = 'sta1', on = false"

@@ -57,24 +57,27 @@ class Live:
         heard = frozenset((link["from"], link["to"]) for link in links if link["range"])
         strong = {end for link in links if link["power_dbm"] is not None for end in (link["from"], link["to"])}
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
-        ip = 6 if run.scenario.get("ipv6") else 4  # as of a flow that does not say
-        flows = [Flow(f"path{number}", *pair, "", ip=ip) for number, pair in enumerate(pairs, start=1)] or run.flows
+        ip = 6 if run.scenario.ipv6 else 4  # as of a flow that does not say
+        flows = [
+            Flow(**{"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
+        ] or run.flows
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
             places={name: (place[0], place[1]) for name, place in places.items()},
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
             paths=tuple(self._flow_paths(run, flows, heard)),
             range_m=range_of_run(run.path, run.medium, RECEIVED), sense_m=range_of_run(run.path, run.medium, SENSED),
-            area=tuple(run.scenario["area"]) if run.scenario.get("area") else None, note="" if flows else NO_FLOWS,
+            area=run.scenario.area, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 
     def _flow_paths(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[FlowPath]:
         wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
         tables = flow_paths.RouteTables(self.netns, _names(run), self._status())
         for flow in flows:
-            rate = self._rate(run, flow) if flow.traffic else ""
+            rate = self._rate(run, flow) if flow in run.flows else ""
+            address = run.address(flow.target, run.scenario.ip_of(flow))
             yield flow_paths.follow_path(
-                flow.name, flow.source, flow.target, run.address(flow.target, flow.ip), tables.next_hop, tables.names,
+                flow.name, flow.source, flow.target, address, tables.next_hop, tables.names,
                 lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
             )  # fmt: skip
 
@@ -91,7 +94,7 @@ class Live:
     def _rate(self, run: RunDirectory, flow: Flow) -> str:
         """The rate of a flow as text: offered; with TCP acknowledged, since the last sample or in MIN_SAMPLE_S."""
         if not flow.kind.has_tcp:
-            offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
+            offered_bps = flow.kind.offered_bps(dict(flow))
             return f"{_bits(offered_bps)} offered" if offered_bps else ""
         before = self._acked.get(flow.name)
         if before is None or time.monotonic() - before[0] > MAX_SAMPLE_S:
@@ -108,7 +111,7 @@ class Live:
         """(Monotonic time in s, bytes acknowledged on the flow's largest connection); None without a connection."""
         if flow.source not in self.netns:
             return None
-        address = run.address(flow.target, flow.ip)
+        address = run.address(flow.target, run.scenario.ip_of(flow))
         target = f"[{address}]" if flow.ip == 6 else address
         output = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", target)
         counts = [int(count) for count in _ACKED.findall(output)]

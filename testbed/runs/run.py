@@ -24,6 +24,7 @@ from record.closed_log import closing_reason
 from record.errors import RecordError, RunFileError
 from record.files import write_atomic
 from record.folder_lock import lock
+from record.run_file import RunFile
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host import neighbours
@@ -33,7 +34,6 @@ from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.outputs import outputs_kept
-from testbed.runs.record import RunRecord
 from testbed.runs.station_changes import StationChanges
 from testbed.runs.stopped import StoppedPrograms
 from testbed.runs.verdict import NeighbourTable, TrafficStart, add_judgements, verdict_of
@@ -168,7 +168,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
     """Write scenario.json and run.json into the run's directory."""
     write_atomic(directory / "scenario.json", scenario.to_json())
     fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
-    RunRecord.create(
+    RunFile.create(
         directory / "run.json",
         len(scenario.station_names()) + len(scenario.host_names()),
         **fields,
@@ -208,7 +208,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
 
 def write_end(directory: Path, outcome: dict) -> None:
     """Add the outcome and the end time to run.json."""
-    record = RunRecord.open(directory / "run.json")
+    record = RunFile.open(directory / "run.json")
     record.update(**outcome, ended=metadata.now())
     record.close()
 
@@ -302,7 +302,7 @@ def _stages(site: Site, report: Report) -> None:
     def say(stage: str, fraction: float | None = None) -> None:
         report.send(stage=stage, fraction=fraction)
 
-    record = RunRecord.open(site.directory / "run.json")
+    record = RunFile.open(site.directory / "run.json")
     waits = Waits(site.cgroup, without=site.limited_groups)
     traffic_at_s = site.scenario.traffic_at
     begun: TrafficStart | None = None

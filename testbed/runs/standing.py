@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from record.run_file import RunFile
 from testbed.host.processes import Processes
 from testbed.runs import metadata
 from testbed.runs.outputs import outputs_kept
-from testbed.runs.record import RunRecord
 from testbed.stages import addresses, kernel_tcp
 from testbed.stages.actions import Actions, actions_served
 from testbed.stages.capture import captures_running
@@ -21,7 +21,7 @@ from testbed.stages.site import Site
 def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Protocol]]:
     """Start stations, medium, routing, TCP settings and captures, and serve the actions of a view; stop them in order when the
     block ends. `say` reports stages."""
-    record = RunRecord.open(site.directory / "run.json")
+    record = RunFile.open(site.directory / "run.json")
     with ExitStack() as stages:
         stages.enter_context(outputs_kept(site))
         children = stages.enter_context(Processes(site.log))

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from analysis import story_text
-from analysis.movement import read_trace, trace_path
 from analysis.past_snapshot import off_at, path_of
 from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.rundir import RunDirectory
@@ -25,6 +24,7 @@ from analysis.throughput import Staircase, initial_sequence, sender_view
 from mobility.trace import Trace, TraceError
 from record.errors import RecordError, RunFileError
 from record.files import plain_file
+from record.movement import read_trace, trace_path
 from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
@@ -104,17 +104,17 @@ class Recorded:
         run = self.run
         return {
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
-            "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
+            "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.area,
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
             "queue_packets": run.medium.get("queue", {}).get("packets"),
             "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
-            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": run.events,
+            "radio": run.scenario.radio, "routing": run.scenario.protocol, "events": run.events,
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
             "wires": [[wire.station, wire.host] for wire in run.wires],
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
-                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start_s,
-                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
+                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start,
+                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.tcp_text(flow)}
                 for place, flow in enumerate(run.flows)
             ],
         }  # fmt: skip
@@ -135,7 +135,7 @@ class Recorded:
         return {"stations": stations, "power": switches}
 
     def _trace(self) -> Trace | None:
-        path = trace_path(self.run)
+        path = trace_path(self.run.path)
         if not path.exists():
             return None
         try:
@@ -386,8 +386,3 @@ def _rates(middles: np.ndarray, span_ns: float, counts: np.ndarray) -> dict[str,
 def _check_window(begin_ns: int, end_ns: int) -> None:
     if not begin_ns < end_ns:
         raise UsageError(f"from={begin_ns}, to={end_ns}: is an empty time; give a later `to`")
-
-
-def _routing(scenario: dict[str, Any]) -> str:
-    routing = scenario.get("routing") or "none"
-    return routing if isinstance(routing, str) else str(routing.get("protocol", "none"))

@@ -16,7 +16,7 @@ RESERVED_BYTES = 32 * 1024
 RESERVED_BYTES_PER_STATION = 2 * 1024
 
 
-class RunRecord:
+class RunFile:
     """The record of one run. Each `update` merges fields and writes the file; several threads may call it."""
 
     def __init__(self, path: Path, fields: dict, *, reserve_bytes: int = 0) -> None:
@@ -24,7 +24,7 @@ class RunRecord:
         self._turn = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path, stations: int, **fields: object) -> "RunRecord":
+    def create(cls, path: Path, stations: int, **fields: object) -> "RunFile":
         """Write the record of a run that begins, with space reserved for this number of stations. Raises OSError."""
         started = {"format": FORMAT, "status": "interrupted", "error": "the run never came to its end", **fields}
         record = cls(path, started, reserve_bytes=RESERVED_BYTES + stations * RESERVED_BYTES_PER_STATION)
@@ -32,7 +32,7 @@ class RunRecord:
         return record
 
     @classmethod
-    def open(cls, path: Path) -> "RunRecord":
+    def open(cls, path: Path) -> "RunFile":
         """Read an existing record, to update it. Raises OSError, ValueError."""
         text = path.read_text()
         return cls(path, json.loads(text), reserve_bytes=len(text.encode()))
