@@ -1,8 +1,8 @@
 """Round-trip times of a TCP flow, from the capture of its sender.
 
 From sending to the first ACK that covers the segment, without samples from an ACK that covers a retransmitted segment: when a
-hole is filled, the ACK is late for reasons other than the path (Karn's rule, RFC 6298 section 3, in the form that Linux uses without
-timestamps: one retransmitted segment makes the whole ACK unusable).
+hole is filled, the ACK is late for reasons other than the path (Karn's rule, RFC 6298 section 3, in the form that Linux uses
+without timestamps: one retransmitted segment makes the whole ACK unusable).
 """
 
 import numpy as np

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from record import records
 from record.added_flows import added_flows
 from record.errors import RunFileError
@@ -97,7 +99,12 @@ class RunRecord:
     @cached_property
     def scenario(self) -> RunScenario:
         """The scenario; its flows are followed by those that a view started."""
-        return RunScenario.of(self.scenario_keys)
+        try:
+            return RunScenario.of(self.scenario_keys)
+        except ValidationError as problem:
+            first = problem.errors()[0]
+            text = f'a flow: "{first["loc"][0]}": {first["msg"]}; was the file changed?'
+            raise RunFileError(f"{self.path / 'scenario.json'}: {text}") from None
 
     @cached_property
     def medium(self) -> dict[str, Any]:

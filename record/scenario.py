@@ -4,13 +4,12 @@ It was checked when the run began, perhaps by another version. So nothing is che
 is ignored, a missing one has its default, and a value that this version refuses stays as it was written.
 """
 
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
-from scenarios import flows
-from scenarios.models import as_tuple
+from scenarios import flows as own
 from scenarios.routing import Protocol
 from scenarios.scenario import Scenario
 
@@ -32,7 +31,7 @@ class _AsWritten(BaseModel):
         return self
 
 
-class Flow(_AsWritten, flows.Flow):
+class Flow(_AsWritten, own.Flow):
     """A flow of a run. `name`: `flow1`, `flow2`, ... in the order of the scenario, then those that a view started."""
 
     model_config = IGNORE
@@ -48,12 +47,13 @@ class RunScenario(_AsWritten, Scenario):
     """The scenario of a run."""
 
     model_config = IGNORE
-    flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = Field(())
+    flows: tuple[Flow, ...] = ()
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Self:
-        """The scenario with the content of a scenario.json."""
-        named = [{**flow, "name": f"flow{number}"} for number, flow in enumerate(content.get("flows", ()), start=1)]
+        """The scenario with the content of a scenario.json. Raises pydantic's ValidationError for a flow without an end."""
+        flows = enumerate(content.get("flows", ()), start=1)
+        named = tuple(Flow.model_validate({**flow, "name": f"flow{number}"}) for number, flow in flows)
         return cls.model_validate({**content, "flows": named})
 
     @property

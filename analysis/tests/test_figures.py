@@ -480,7 +480,8 @@ def test_im_throughput_draws_the_tcps_of_each_uplink_and_their_differences(tmp_p
 
 
 def test_im_throughput_says_where_the_flows_of_a_sum_have_different_times(tmp_path):
-    together, apart = [{"start": 0}, {"start": 0}], [{"start": 0, "stop": 40}, {"start": 20}]
+    ends = {"from": "sta1", "to": "sta2"}
+    together, apart = [{**ends, "start": 0}, {**ends, "start": 0}], [{**ends, "start": 0, "stop": 40}, {**ends, "start": 20}]
     for pattern, flows in (("two-uploads", together), ("two-overlapping", apart)):
         make_upload(tmp_path, pattern, "newreno", 1, 600.0)
         (tmp_path / f"fast-flows{pattern}-tcpnewreno" / "seed-1" / "scenario.json").write_text(json.dumps({"flows": flows}))

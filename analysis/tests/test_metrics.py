@@ -282,7 +282,7 @@ def test_a_flow_that_never_started_is_named(run_dir):
     assert "no packet of flow1" in _failed(analyse_run(run_dir))["flow1 readable"]
 
 
-@pytest.mark.parametrize("name", ["traffic/flow1.json", "air.csv", "counters.json", "medium.json", "captures/sta1.pcap"])
+@pytest.mark.parametrize("name", ["traffic/flow1.json", "air.csv", "counters.json", "captures/sta1.pcap"])
 def test_a_missing_file_is_named_and_the_rest_is_still_measured(run_dir, name):
     (run_dir / name).unlink()
     metrics = analyse_run(run_dir)

@@ -98,7 +98,8 @@ def test_hv_profile_has_a_panel_a_speed_over_the_hops_of_the_pattern(tmp_path):
         make_run(tmp_path, f"speed-{speed}", 1, 1, 500.0)
         folder = tmp_path / f"speed-{speed}-hops1" / "seed-1"
         flows = [{"from": "sta1", "to": "sta2", "traffic": "bulk", "start": 0.0}]
-        scenario = {"mobility": {"model": "schedule", "speed": speed}, "flows": flows, "warmup": 0.0, "duration": lasts_s}
+        times = {"speed": speed, "warmup": 0.0, "duration": lasts_s}
+        scenario = {"mobility": {"model": "schedule", "speed": speed}, "flows": flows, **times}
         (folder / "scenario.json").write_text(json.dumps(scenario))
         (folder / "trace.csv").write_text(TRACE)
         (folder / "medium.json").write_text(json.dumps({"format": "manet-medium/1", "radio": str(RADIO)}))

@@ -444,8 +444,9 @@ def test_a_missing_flow_is_an_error(chain, tmp_path, number):
 
 
 def test_the_run_of_a_script_has_no_story(tmp_path):
-    run = RunDirectory(Chain().write(tmp_path / "seed-1"))
-    run.scenario["flows"] = []
+    chain = Chain()
+    chain.folder.scenario["flows"] = []
+    run = RunDirectory(chain.write(tmp_path / "seed-1"))
     with pytest.raises(RunFileError, match=r"scenario\.json: the run has no flows; what its script or prompt sent"):
         flow_named(run, 1)
 

@@ -50,6 +50,12 @@ def test_a_flow_to_a_host_on_two_wires_may_leave_the_air_at_either_gateway(run):
     assert [record.last_stations(flow) for flow in record.flows] == [["sta1", "sta300"], ["sta2"], [], []]
 
 
+def test_a_flow_without_an_end_is_an_error_of_the_file(tmp_path):
+    (tmp_path / "scenario.json").write_text(json.dumps({"hops": 1, "flows": [{"from": "sta1"}]}))
+    with pytest.raises(RunFileError, match=r'scenario\.json: a flow: "to": Field required; was the file changed\?'):
+        RunRecord(tmp_path).flows  # noqa: B018
+
+
 def test_a_scenario_of_this_version_is_read_as_it_was_written():
     scenario = Scenario.model_validate({"hops": 3, "routing": "aodv", "tcp": "vegas(alpha=1)"})
     record = RunScenario.of(json.loads(scenario.to_json()))
