@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from analysis.captures.rundir import RunDirectory
 from analysis.exports.series import STEP_S, flow_series
-from analysis.rundir import RunDirectory
 from record.files import atomic_file
 
 SUFFIX = ".csv"

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.captures.rundir import RunDirectory
 from analysis.exports.series import STEP_S, FlowSeries, flow_series
-from analysis.rundir import RunDirectory
 from record.files import atomic_file
 
 VERSION = 4

@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from analysis import tcp_samples
-from analysis.connections import Connection
-from analysis.rundir import RunDirectory
-from analysis.throughput import Staircase, initial_sequence, sender_view
+from analysis.captures import tcp_samples
+from analysis.captures.connections import Connection
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
 from record.errors import RunFileError
 from record.scenario import Flow
 

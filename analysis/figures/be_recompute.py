@@ -13,7 +13,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import style
+from analysis.drawing import style
 from analysis.references import load_reference
 from record.errors import RunFileError
 from record.files import plain_text, read_text

@@ -1,7 +1,8 @@
 """Routing daemons on one chain whose relay another replaces, twice: time to a path, delivery, control bytes, CPU, memory.
 
 A panel for each figure, a dot per run, a bar at the mean. `daemons.csv` has means, 95 % intervals by Student's t and numbers of
-runs, `daemons.md` the same as a table; analysis/routing_cost.py defines the figures. Suspect runs count, void ones do not.
+runs, `daemons.md` the same as a table; analysis/metrics/routing_cost.py defines the figures. Suspect runs count, void ones do
+not.
 """
 
 import csv
@@ -12,11 +13,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.routing_cost import RoutingCost, routing_cost
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, counts, mean_and_interval
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.metrics.routing_cost import RoutingCost, routing_cost
+from analysis.tables.results import collect_runs, counts, mean_and_interval
 from record.errors import RecordError, RunFileError
 from record.files import atomic_file, write_atomic
 

@@ -7,7 +7,7 @@ The paper's figures are in percent of the expected throughput; its movement patt
 
 from pathlib import Path
 
-from analysis import paired
+from analysis.drawing import paired
 
 AXES = ("speed",)  # of the experiment
 PLAIN = "reno"  # the variant without notices

@@ -6,7 +6,7 @@ without minus with cache replies, per pattern (dots), and the mean difference wi
 
 from pathlib import Path
 
-from analysis import paired
+from analysis.drawing import paired
 
 AXES = ("speed",)  # of the experiment
 WITH = "cache-replies"

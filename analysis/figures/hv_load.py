@@ -8,8 +8,8 @@ The patterns are the same for all.
 from pathlib import Path
 from typing import Any
 
-from analysis import drawing, style
-from analysis.tables import read_summary
+from analysis.drawing import shared, style
+from analysis.tables.results import read_summary
 
 AXES = ("speed",)  # of the experiment
 METRIC = "total_acked_kbps"
@@ -24,7 +24,7 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     by_load: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for variant, rows in drawing.series(summary, METRIC, AXIS).items():
+    for variant, rows in shared.series(summary, METRIC, AXIS).items():
         kind, _, load = variant.rpartition("-")
         by_load.setdefault(load, {})[kind] = rows
     panels = max(1, len(by_load))
@@ -34,14 +34,14 @@ def draw(out_dir: Path) -> list[Path]:
             for position, (kind, rows) in enumerate(kinds.items()):
                 mark = style.of_variant(kind, position)
                 places = [row[AXIS] + APART_MPS * (position - 0.5) for row in rows]
-                panel.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
+                panel.errorbar(places, [row["mean"] for row in rows], yerr=shared.half_widths(rows), color=mark.colour,
                                marker=mark.marker, capsize=2.5, label=mark.name)  # fmt: skip
             panel.set(title=LOADS.get(load, load), ylabel="kbit/s", ylim=(0, None))
         axes[0].legend()
         axes[-1].set_xlabel("mean speed (m/s)")
         speeds = sorted({row[AXIS] for row in summary})
-        drawing.label_ticks(axes[-1].xaxis, speeds)
+        shared.label_ticks(axes[-1].xaxis, speeds)
         if speeds:
             axes[-1].set_xlim(speeds[0] - BESIDE_MPS, speeds[-1] + BESIDE_MPS)
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written

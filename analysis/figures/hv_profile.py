@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.movement import profile_of
-from analysis.profiles import add_profile
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, counts
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import style
+from analysis.drawing.profiles import add_profile
+from analysis.metrics.movement import profile_of
+from analysis.tables.results import collect_runs, counts
 from record.errors import RunFileError
 from record.files import read_text
 

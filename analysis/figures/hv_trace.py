@@ -9,11 +9,11 @@ Reasons are this testbed's (formats/air.md, formats/routing.md); the published o
 import csv
 from pathlib import Path
 
-from analysis import style
+from analysis.drawing import style
 from analysis.figures.hv_packets import most_stalled
 from analysis.references import load_reference
-from analysis.stalls import Stall, packets_during
-from analysis.story import Story, Transmission
+from analysis.story.stalls import Stall, packets_during
+from analysis.story.story import Story, Transmission
 from record.files import atomic_file
 
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")

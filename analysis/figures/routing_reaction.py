@@ -11,9 +11,9 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.tables import collect_runs, counts
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.tables.results import collect_runs, counts
 from record.errors import RunFileError
 from record.files import atomic_file
 

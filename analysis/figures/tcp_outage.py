@@ -12,12 +12,12 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.journeys import SENT
-from analysis.outage import MERGED_S, Outage, outage_of
-from analysis.rundir import RunDirectory
-from analysis.story import AGAIN, FIRST, PROBE, Story, read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.story.journeys import SENT
+from analysis.story.outage import MERGED_S, Outage, outage_of
+from analysis.story.story import AGAIN, FIRST, PROBE, Story, read_story
 from record.errors import RecordError, RunFileError
 from record.files import atomic_file
 from record.found_runs import find_runs

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from analysis.store import schema
 from analysis.store.rows import as_json, flow_rows, from_json, row_of, row_of_directory
-from analysis.tables import Results, run_row
+from analysis.tables.results import Results, run_row
 from record import records
 from record.errors import RunFileError
 from record.files import atomic_file, plain_file, read_object, read_text, write_atomic

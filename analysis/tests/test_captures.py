@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.captures import SCHEMA, read_capture
+from analysis.captures.pcap import SCHEMA, read_capture
 from analysis.tests import craft
 from analysis.tests.craft import MS, T0_NS
 from record.errors import CaptureError

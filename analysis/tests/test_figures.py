@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis import figures, paired, style
+from analysis import figures
 from analysis.decisions.rule import comparison
+from analysis.drawing import paired, style
 from analysis.figures import (
     be_per,
     be_recompute,
@@ -31,8 +32,8 @@ from analysis.figures import (
     wm_comparison,
 )
 from analysis.figures import cwnd as cwnd_figure
-from analysis.metrics import analyse_run
-from analysis.tables import collect, write_tables
+from analysis.metrics.analyse import analyse_run
+from analysis.tables.results import collect, write_tables
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import EXPERIMENT, make_run
 from record.errors import RunFileError

@@ -3,9 +3,9 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from analysis import flow_plots
-from analysis.rundir import RunDirectory
-from analysis.story import Story, read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import flow_plots
+from analysis.story.story import Story, read_story
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from record.errors import RunFileError

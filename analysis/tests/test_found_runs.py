@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
+from analysis.tables.results import collect_runs
 from record import manifest
 from record.errors import PlaceError
 from record.files import atomic_file, plain_file, write_atomic

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.figures import general
-from analysis.tables import collect, write_tables
+from analysis.tables.results import collect, write_tables
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
 from record.errors import RunFileError

@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.air import Matching
-from analysis.checks import LayersPart, air_capture, iperf_retransmissions
-from analysis.datagrams import longest_silence_s, silence_s
-from analysis.iperf import IperfReport
-from analysis.metrics import analyse_run
-from analysis.tables import own_metrics
+from analysis.captures.air import Matching
+from analysis.captures.iperf import IperfReport
+from analysis.metrics.analyse import analyse_run
+from analysis.metrics.checks import LayersPart, air_capture, iperf_retransmissions
+from analysis.metrics.datagrams import longest_silence_s, silence_s
+from analysis.metrics.throughput import Segments, SenderView, Staircase
+from analysis.tables.results import own_metrics
 from analysis.tests import make_fixtures
-from analysis.throughput import Segments, SenderView, Staircase
 from scenarios.traffic import kind_named, kind_names
 from scenarios.traffic.bulk import Bulk
 

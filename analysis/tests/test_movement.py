@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.movement import expectation, movement_metrics, profile_of, read_curve
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.movement import expectation, movement_metrics, profile_of, read_curve
 from analysis.tests.craft import flow
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"

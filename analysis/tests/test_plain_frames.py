@@ -5,7 +5,7 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.captures import read_capture, table_of
+from analysis.captures.pcap import read_capture, table_of
 
 TCP, UDP, DSR, MINIMAL, ICMP = 6, 17, 48, 55, 1
 

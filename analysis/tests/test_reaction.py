@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reaction import reaction_s
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.reaction import reaction_s
 from analysis.tests.craft import flow
 
 HEADER = "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers\n"

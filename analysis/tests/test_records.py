@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from analysis.store import files
 from analysis.store.rows import now
-from analysis.tables import collect
+from analysis.tables.results import collect
 from analysis.tests.test_found_runs import FIXTURE
 from record import records
 from record.errors import RunFileError

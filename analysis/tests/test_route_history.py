@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.route_history import Taken, route_history, route_metrics
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.route_history import Taken, route_history, route_metrics
 from analysis.tests.craft import flow
 
 EPOCH_NS = 1_700_000_000_000_000_000

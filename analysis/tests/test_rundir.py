@@ -2,7 +2,7 @@
 
 import json
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from analysis.tests.craft import flow
 
 

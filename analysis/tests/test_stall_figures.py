@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from analysis.captures.rundir import RunDirectory
 from analysis.figures import be_per_grid, hv_packets, hv_profile, hv_trace
 from analysis.references import load_reference
-from analysis.rundir import RunDirectory
-from analysis.stalls import longest_stall, packets_during
-from analysis.story import read_story
-from analysis.tables import collect, write_tables
+from analysis.story.stalls import longest_stall, packets_during
+from analysis.story.story import read_story
+from analysis.tables.results import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_movement import EPOCH_NS, RADIO, TRACE

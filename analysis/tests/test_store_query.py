@@ -6,7 +6,7 @@ import pytest
 
 from analysis.store import files, query
 from analysis.store.rows import now
-from analysis.tables import collect
+from analysis.tables.results import collect
 from analysis.tests.test_tables import EXPERIMENT, make_run
 from record.errors import QueryError
 

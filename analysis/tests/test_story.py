@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from analysis import story_text
-from analysis.icmp import quoted_segment
-from analysis.rundir import RunDirectory
-from analysis.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
+from analysis.captures.icmp import quoted_segment
+from analysis.captures.rundir import RunDirectory
+from analysis.story import story_text
+from analysis.story.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
 from analysis.tests.craft import MS, T0_NS, dsr_source_route, in_dsr, in_minimal
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, HOP_MS, Chain, Chain6
 from record.errors import RunFileError

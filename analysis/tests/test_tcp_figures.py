@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.captures.rundir import RunDirectory
 from analysis.figures import tcp_chain, tcp_outage, tcpap_chain
-from analysis.outage import Outage, outage_of, retransmissions_s
-from analysis.rundir import RunDirectory
-from analysis.story import Story, read_story
-from analysis.tables import collect, write_tables
+from analysis.story.outage import Outage, outage_of, retransmissions_s
+from analysis.story.story import Story, read_story
+from analysis.tables.results import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import make_run

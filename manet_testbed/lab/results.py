@@ -9,9 +9,9 @@ from typing import Any, Self
 import polars as pl
 from matplotlib.figure import Figure
 
-from analysis import heat_map, style
-from analysis.pairs import VARIANT
-from analysis.tables import METRICS, plain
+from analysis.decisions.pairs import VARIANT
+from analysis.drawing import heat_map, style
+from analysis.tables.results import METRICS, plain
 from manet_testbed.errors import UnreadableResults, WrongRequest
 from manet_testbed.lab import tables
 from manet_testbed.lab.refusals import translated

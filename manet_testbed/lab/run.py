@@ -11,11 +11,14 @@ from typing import Any, Literal
 import polars as pl
 from matplotlib.figure import Figure
 
-from analysis import flow_plots, map_picture, past_snapshot, story_text, style, tcp_samples
-from analysis.route_history import route_history
-from analysis.rundir import RunDirectory
-from analysis.story import Story, flow_named, of_segment, read_story, sent_between
-from analysis.throughput import initial_sequence, receiver_view, sender_view
+from analysis.captures import tcp_samples
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import flow_plots, style
+from analysis.maps import map_picture, past_snapshot
+from analysis.metrics.route_history import route_history
+from analysis.metrics.throughput import initial_sequence, receiver_view, sender_view
+from analysis.story import story_text
+from analysis.story.story import Story, flow_named, of_segment, read_story, sent_between
 from manet_testbed.errors import UnreadableResults, WrongRequest
 from manet_testbed.lab.refusals import translated
 from record.doubt import doubt
@@ -195,7 +198,7 @@ class Run:
             return pl.DataFrame(table, TRANSMISSIONS, orient="row")
 
     def capture(self, node: str) -> pl.DataFrame:
-        """The packets that tcpdump captured at a station's radio, or at a wired host (analysis/captures.py)."""
+        """The packets that tcpdump captured at a station's radio, or at a wired host (analysis/captures/pcap.py)."""
         with translated():
             return self._run.capture(node)
 

@@ -75,7 +75,7 @@ def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
 
 def _measure(run: Path) -> str:
     """Analyse one run; the error as one line, empty without one."""
-    from analysis.metrics import analyse_run
+    from analysis.metrics.analyse import analyse_run
     from record.errors import DiskFullError, RecordError
 
     try:

@@ -14,8 +14,8 @@ from typing import Any
 from analysis.decisions.answers import HOLDS, Answered
 from analysis.decisions.question import VARIANT
 from analysis.decisions.rule import Method, Outcome, Rule, answer, collapses, comparison, outcome_of
-from analysis.digits import rounded
-from analysis.tables import METRICS
+from analysis.tables.digits import rounded
+from analysis.tables.results import METRICS
 from record.files import read_text
 from testbed.campaigns.library import find
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from testbed.commands.options import NO_STORE, add_verb, folder, new_file, written
 
 if TYPE_CHECKING:
-    from analysis.rundir import RunDirectory
+    from analysis.captures.rundir import RunDirectory
 
 EXAMPLES = """
   ./manet export results/hv-fig1 --format csv
@@ -38,7 +38,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the file and print its name."""
-    from analysis.rundir import RunDirectory
+    from analysis.captures.rundir import RunDirectory
     from record.doubt import doubt
     from record.found_runs import find_run
     from testbed.errors import UsageError

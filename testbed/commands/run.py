@@ -137,7 +137,7 @@ def repeat(options: argparse.Namespace) -> int:
     """Repeat a recorded run; returns 1 if it failed, is void, or contradicts itself."""
     import json
 
-    from analysis.verdict_file import contradicts_itself
+    from analysis.metrics.verdict_file import contradicts_itself
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again

@@ -240,7 +240,7 @@ def _percent(share: float) -> str:
 
 
 def _draw(profile: "Profile | None", options: argparse.Namespace) -> list[str]:
-    from analysis.profiles import draw_profile
+    from analysis.drawing.profiles import draw_profile
     from testbed.errors import UsageError
 
     if profile is None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.reception import RECEIVED, SENSED, range_of_run
-from analysis.rundir import RunDirectory
-from analysis.snapshot import FlowPath, Snapshot
+from analysis.captures.rundir import RunDirectory
+from analysis.maps.snapshot import FlowPath, Snapshot
+from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
 from record import records
 from record.errors import RecordError
 from record.scenario import Flow
@@ -152,7 +152,7 @@ class Updater:
         self._thread.join()
 
     def _work(self) -> None:
-        from analysis import map_picture  # imports matplotlib, which is slow
+        from analysis.maps import map_picture  # imports matplotlib, which is slow
 
         while True:
             begun = time.monotonic()

@@ -18,7 +18,7 @@ class MapVerb:
 
     def __call__(self, line: str) -> None:
         """Execute one line of the prompt. Raises UsageError or RunError."""
-        from analysis import map_picture, map_text
+        from analysis.maps import map_picture, map_text
         from record.errors import RecordError
 
         words = line.split()

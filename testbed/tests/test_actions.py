@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
-from analysis.past_snapshot import off_at
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.maps.past_snapshot import off_at
+from analysis.metrics.analyse import analyse_run
 from record.added_flows import ADDED_FLOWS
 from record.events_file import read_events
 from testbed.errors import ManetError, UsageError

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from record import manifest
 from record.errors import RunFileError
 from record.found_runs import exclusion_reason, find_runs

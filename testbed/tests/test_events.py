@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from record.events_file import read_events
 from scenarios.events import Event
 from testbed.errors import HostLateError, RunError, UsageError

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from analysis.decisions.rule import Answer, Outcome
-from analysis.kept_rows import KeptRow, merged, read, write
-from analysis.tables import collect_runs
+from analysis.tables.kept_rows import KeptRow, merged, read, write
+from analysis.tables.results import collect_runs
 from record.errors import RunFileError
 from testbed import __main__ as manet
 from testbed.campaigns import kept

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import tables
+from analysis.tables import results as tables
 from analysis.tests.drawn import panels
 from record import manifest
 from testbed import __main__ as manet

@@ -5,7 +5,7 @@ import tomllib
 import jsonschema
 import pytest
 
-from analysis.expected import expected, from_reference
+from analysis.metrics.expected import expected, from_reference
 from analysis.references import load_reference
 from mobility import connectivity
 from mobility.connectivity import Links

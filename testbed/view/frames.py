@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from analysis import air
+from analysis.captures import air
 from record.errors import RunFileError
 from record.files import plain_file
 

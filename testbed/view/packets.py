@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analysis import pcapng
+from analysis.captures import pcapng
 from record.files import plain_file
 
 EVERY = 1000

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis import story_text
-from analysis.past_snapshot import off_at, path_of
-from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
-from analysis.rundir import RunDirectory
-from analysis.snapshot import FlowPath
-from analysis.story import FIRST, Story, of_segment, read_story, sent_between
-from analysis.tcp_samples import held_from
-from analysis.throughput import Staircase, initial_sequence, sender_view
+from analysis.captures.rundir import RunDirectory
+from analysis.captures.tcp_samples import held_from
+from analysis.maps.past_snapshot import off_at, path_of
+from analysis.maps.snapshot import FlowPath
+from analysis.metrics.reception import RECEIVED, SENSED, radio_of, range_of_run
+from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
+from analysis.story import story_text
+from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between
 from mobility.trace import Trace, TraceError
 from record.errors import RecordError, RunFileError
 from record.files import plain_file

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from record import manifest
 from record.found_runs import scenario_sum
 from testbed import __main__ as manet
