@@ -213,6 +213,29 @@ def test_the_folders_of_testbed_import_downwards(folder):
     assert used - {folder, "columns", "errors", "output", "programs", "signals"} <= TESTBED[folder]
 
 
+# Within analysis, from what was captured to what is drawn: a folder uses those before it. The store answers queries over nights,
+# which are kept as it keeps runs.
+ANALYSIS = (
+    {"references"}, {"captures"}, {"metrics"}, {"story"}, {"tables"}, {"decisions"}, {"drawing"}, {"maps"}, {"reports"}, {"exports"},
+    {"figures"}, {"store", "nights"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("level", range(len(ANALYSIS)), ids=lambda level: "-".join(sorted(ANALYSIS[level])))
+def test_the_folders_of_analysis_import_downwards(level):
+    allowed = set().union(*ANALYSIS[: level + 1])
+    for name in ANALYSIS[level]:
+        files = [*(ROOT / "analysis").glob(f"{name}.py"), *(ROOT / "analysis" / name).glob("*.py")]
+        assert files
+        for path in files:
+            assert set(re.findall(r"from analysis(?:\.| import )(\w+)", path.read_text())) <= allowed, path
+
+
+def test_every_module_of_analysis_is_in_a_folder_with_a_level():
+    parts = {path.relative_to(ROOT / "analysis").parts[0].removesuffix(".py") for path in (ROOT / "analysis").rglob("*.py")}
+    assert parts - {"__init__", "tests"} == set().union(*ANALYSIS)
+
+
 def test_an_import_that_points_up_is_found():
     assert upward("analysis", imported("def f():\n    from testbed.runs.run import x\nimport topologies.layouts")) == ["testbed"]
     assert upward("topologies", imported("import mobility")) == ["mobility"]
