@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from mobility.trace import Trace, TraceError
 from record import records
 from record.added_flows import added_flows
 from record.errors import RunFileError
 from record.events_file import read_events
 from record.files import plain_text, read_json
+from record.movement import read_trace, trace_path
 from record.run_file import FORMAT
 from record.scenario import Flow, RunScenario
 from scenarios.scenario import WireEnds
@@ -128,6 +130,15 @@ class RunRecord:
             return round(self.verdict.get("lateness", {}).get("max_us", 0) * 1000)
         except RunFileError:
             return 0
+
+    @property
+    def trace(self) -> Trace | None:
+        """The positions of the stations until now; None without a file. Raises RunFileError, PlaceError."""
+        path = trace_path(self.path)
+        try:
+            return read_trace(path) if path.exists() else None
+        except TraceError as problem:
+            raise RunFileError(str(problem)) from None
 
     @cached_property
     def flows(self) -> tuple[Flow, ...]:

@@ -17,9 +17,8 @@ from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
 from analysis.story.journeys import ICMP_RECEIVED, ICMP_SENT
 from analysis.story.story import Story, read_story
 from mobility import connectivity
-from mobility.trace import Trace, TraceError
+from mobility.trace import Trace
 from record.errors import RecordError, RunFileError
-from record.movement import read_trace, trace_path
 from record.scenario import Flow
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
@@ -36,9 +35,8 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     model_s = at_s - _first_s(run)
     _check_within(run, at_s, _first_s(run), clock)
     places = {entry["name"]: (entry["position"][0], entry["position"][1]) for entry in run.medium["stations"]}
-    path = trace_path(run.path)
-    if path.exists():
-        places |= _places(_trace(path), model_s)
+    if (moved := run.trace) is not None:
+        places |= _places(moved, model_s)
     off = off_at(run, model_s)
     range_m, sense_m = (range_of_run(run.path, run.medium, threshold) for threshold in (RECEIVED, SENSED))
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
@@ -98,13 +96,6 @@ def _middle_s(run: RunDirectory) -> float:
 def _inwards(last_s: float) -> float:
     """The time rounded down to 0.1 s, so that the time suggested by an error is valid."""
     return math.floor(last_s * 10) / 10
-
-
-def _trace(path: Path) -> Trace:
-    try:
-        return read_trace(path)
-    except TraceError as problem:
-        raise RecordError(str(problem)) from None
 
 
 def _places(made: Trace, at_s: float) -> dict[str, tuple[float, float]]:

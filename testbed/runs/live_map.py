@@ -24,7 +24,6 @@ from testbed.stages import iproute
 from testbed.stages.control import MediumControl
 from testbed.stages.site import SOCKETS
 from testbed.stages.status import ask, status_socket
-from topologies.addresses import GATEWAY_END, HOST_END, wire_ip, wire_ip6
 
 MIN_SAMPLE_S = 0.5  # a shorter sample gives no rate
 MAX_SAMPLE_S = 10.0  # a rate over a longer time does not describe this moment
@@ -167,11 +166,8 @@ class Updater:
 
 def _names(run: RunDirectory) -> dict[str, str]:
     """The node of each address: of radios, and of both ends of wires."""
-    names = {address: entry["name"] for entry in run.medium["stations"] for address in run.addresses(entry["name"])}
-    for number, wire in enumerate(run.wires, start=1):
-        for address in (wire_ip, wire_ip6):
-            names |= {address(number, GATEWAY_END): wire.station, address(number, HOST_END): wire.host}
-    return names
+    nodes = (*run.scenario.radio_numbers(), *run.scenario.host_names())
+    return {address: node for node in nodes for address in run.addresses(node)}
 
 
 def _time(run: RunDirectory, model_ns: int) -> str:

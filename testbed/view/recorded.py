@@ -21,10 +21,8 @@ from analysis.metrics.reception import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
 from analysis.story import story_text
 from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between
-from mobility.trace import Trace, TraceError
-from record.errors import RecordError, RunFileError
+from record.errors import RecordError
 from record.files import plain_file
-from record.movement import read_trace, trace_path
 from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
@@ -121,7 +119,7 @@ class Recorded:
 
     def movement(self) -> dict[str, Any]:
         """`/api/movement`: for each station rows [t_ns, x, y, vx, vy], in m and m/s, each valid to the next; and switches."""
-        made = self._trace()
+        made = self.run.trace
         stations = {}
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
@@ -133,15 +131,6 @@ class Recorded:
             if row["event"] in ("power", "cut")
         ]
         return {"stations": stations, "power": switches}
-
-    def _trace(self) -> Trace | None:
-        path = trace_path(self.run.path)
-        if not path.exists():
-            return None
-        try:
-            return read_trace(path)
-        except TraceError as problem:
-            raise RunFileError(str(problem)) from None
 
     def overview(self, begin_ns: int, end_ns: int, bins: int) -> dict[str, Any]:
         """`/api/overview`: counts of frames by fate and of drops by reason in equal parts of a window."""
