@@ -137,8 +137,8 @@ def iperf_retransmissions(
     radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
     include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later
     ones may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of layers nor a routing daemon's
-    copies of them, but counts the retransmissions that they kept back. `off`: at most so many were counted while the sender's radio
-    was off, and are in no capture.
+    copies of them, but counts the retransmissions that they kept back. `off`: at most so many were counted while the sender's
+    radio was off, and are in no capture.
     """
     layers = layers or LayersPart()
     if report.retransmissions is None and report.remark:
