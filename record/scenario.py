@@ -1,12 +1,13 @@
 """The scenario of a run, as scenario.json has it (formats/scenario.md).
 
 It was checked when the run began, perhaps by another version. So nothing is checked again: a key that this version does not know
-is ignored, a missing one has its default, and a value that this version refuses stays as it was written.
+is ignored; a missing one has its default, as has a null that this version refuses; any other refused value stays as it was
+written.
 """
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from scenarios import flows as own
@@ -19,11 +20,11 @@ IGNORE = ConfigDict(extra="ignore")
 class _AsWritten(BaseModel):
     @field_validator("*", mode="wrap")
     @classmethod
-    def _or_as_written(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def _or_as_written(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         try:
             return handler(value)
         except ValidationError:
-            return value
+            return cls.model_fields[info.field_name or ""].get_default() if value is None else value
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -66,11 +66,11 @@ def test_a_scenario_of_this_version_is_read_as_it_was_written():
 
 
 def test_a_scenario_of_another_version_opens_with_its_own_words(tmp_path):
-    """A removed key, removed options of a protocol and of a flow, a TCP that is no longer known, and no `ip`."""
-    flow = {"from": "sta1", "to": "sta3", "traffic": "cbr", "removed": 1}
+    """A removed key, removed options of a protocol and of a flow, a TCP that is no longer known, no `ip`, a null."""
+    flow = {"from": "sta1", "to": "sta3", "traffic": "cbr", "start": None, "removed": 1}
     content = {"hops": 2, "duration": 4, "removed": 1, "routing": {"protocol": "aodv", "removed": 1}, "tcp": "gone(a=1)"}
     (tmp_path / "scenario.json").write_text(json.dumps({**content, "flows": [flow]}))
     run = RunRecord(tmp_path)
     record, (read,) = run.scenario, run.flows
-    assert (record.protocol, record.tcp_text(read), record.ip_of(read)) == ("aodv", "gone(a=1)", 4)
+    assert (record.protocol, record.tcp_text(read), record.ip_of(read), read.start) == ("aodv", "gone(a=1)", 4, 0.0)
     assert run.window_s(read) == (5.0, 9.0)  # the default of `warmup`, and the duration after it
