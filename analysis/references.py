@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.errors import RunFileError
+from record.errors import RunFileError
 
 FOLDER = Path(__file__).parent
 NOT_KEYS = ("_kbps", "_kbps_sd", "seeds", "cwnd_mean", "_silence_s")  # endings of the columns that are not keys

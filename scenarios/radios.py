@@ -133,6 +133,11 @@ class RadioKeys(LayoutKeys):
         named = (radio for radio in self.radios if radio.name is not None)
         return dict(enumerate(named, start=len(self.station_names()) + 1))
 
+    def radio_numbers(self) -> dict[str, int]:
+        """The number of each radio, which gives its addresses. The first radio of a station has the station's name."""
+        first = {name: number for number, name in enumerate(self.station_names(), start=1)}
+        return first | {radio.name or "": number for number, radio in self.further_radios().items()}
+
     def _check_net(self) -> None:
         if self.net != "mininet-wifi":
             return

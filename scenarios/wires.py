@@ -1,7 +1,7 @@
 """The wires of a scenario: links from stations, its gateways, to plain hosts (formats/scenario.md)."""
 
 import re
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
@@ -9,7 +9,7 @@ from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import BitsPerSecond, Seconds, Whole
 from scenarios.radios import RadioKeys
-from topologies.addresses import MAX_WIRES
+from topologies.addresses import MAX_WIRES, wire_interfaces
 
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
 
@@ -33,6 +33,15 @@ class Wire(BaseModel):
         return self
 
 
+class WireEnds(NamedTuple):
+    """The interfaces at the two ends of a wire."""
+
+    station: str
+    interface: str
+    host: str
+    host_interface: str
+
+
 class WireKeys(RadioKeys):
     """The keys of the wires."""
 
@@ -41,6 +50,12 @@ class WireKeys(RadioKeys):
     def host_names(self) -> list[str]:
         """The plain wired hosts, in the order of their first wires."""
         return list(dict.fromkeys(wire.host for wire in self.wires))
+
+    def wire_ends(self) -> list[WireEnds]:
+        """The ends of the wires, in the order of their numbers."""
+        interfaces = (wire_interfaces([getattr(wire, end) for wire in self.wires]) for end in ("station", "host"))
+        ends = zip(self.wires, *interfaces, strict=True)
+        return [WireEnds(wire.station, interface, wire.host, host_interface) for wire, interface, host_interface in ends]
 
     @property
     def reaches_internet(self) -> bool:

@@ -111,7 +111,7 @@ def _status_of(problem: Exception) -> int | None:
     """The exit status for an expected error; None for a defect of this program, which is shown with its traceback."""
     if isinstance(problem, ManetError):
         return problem.exit_status
-    expected = type(problem).__module__ == "analysis.errors" or (isinstance(problem, OSError) and problem.filename is not None)
+    expected = type(problem).__module__ == "record.errors" or (isinstance(problem, OSError) and problem.filename is not None)
     return 1 if expected else None
 
 

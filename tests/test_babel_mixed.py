@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.tests.running import Background, needs_runs

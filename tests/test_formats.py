@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.air import read_air
-from analysis.checks import air_counters
-from analysis.rundir import RunDirectory
+from analysis.captures.air import read_air
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.checks import air_counters
 from medium.examples import link_feedback_client as client
 from scenarios.definition import load_scenario
 from testbed.errors import RunError

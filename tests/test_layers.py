@@ -1,7 +1,7 @@
 """Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
 
-Level 0 formats; 1 engine, netlink, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 analysis;
-4 experiments, testbed; 5 manet_testbed; 6 docs, examples, image, tests.
+Level 0 formats; 1 engine, netlink, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 record;
+4 analysis; 5 experiments, testbed; 6 manet_testbed; 7 docs, examples, image, tests.
 A folder may use its own modules and those of lower levels; of its own level nothing else.
 """
 
@@ -21,10 +21,11 @@ LEVELS = {
     "formats": 0,
     "engine": 1, "netlink": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
     "medium": 2, "routing": 2, "scenarios": 2,
-    "analysis": 3,
-    "experiments": 4, "testbed": 4,
-    "manet_testbed": 5,
-    "docs": 6, "examples": 6, "image": 6, "tests": 6,
+    "record": 3,
+    "analysis": 4,
+    "experiments": 5, "testbed": 5,
+    "manet_testbed": 6,
+    "docs": 7, "examples": 7, "image": 7, "tests": 7,
 }  # fmt: skip
 # A protocol is a machine; `node` is what it shares with the others, `host` the daemon around it.
 PROTOCOL_CRATES = sorted(path.parents[1].name for path in (ROOT / "routing").glob("*/src/main.rs"))
@@ -235,6 +236,29 @@ def test_the_folders_of_testbed_import_downwards(folder):
     used = {match for path in files for match in re.findall(r"(?:from|import) testbed\.(\w+)", path.read_text())}
     assert len(files) > 3
     assert used - {folder, "columns", "errors", "output", "programs", "signals"} <= TESTBED[folder]
+
+
+# Within analysis, from what was captured to what is drawn: a folder uses those before it. The store answers queries over nights,
+# which are kept as it keeps runs.
+ANALYSIS = (
+    {"references"}, {"captures"}, {"metrics"}, {"story"}, {"tables"}, {"decisions"}, {"drawing"}, {"maps"}, {"reports"},
+    {"exports"}, {"figures"}, {"store", "nights"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("level", range(len(ANALYSIS)), ids=lambda level: "-".join(sorted(ANALYSIS[level])))
+def test_the_folders_of_analysis_import_downwards(level):
+    allowed = set().union(*ANALYSIS[: level + 1])
+    for name in ANALYSIS[level]:
+        files = [*(ROOT / "analysis").glob(f"{name}.py"), *(ROOT / "analysis" / name).glob("*.py")]
+        assert files
+        for path in files:
+            assert set(re.findall(r"from analysis(?:\.| import )(\w+)", path.read_text())) <= allowed, path
+
+
+def test_every_module_of_analysis_is_in_a_folder_with_a_level():
+    parts = {path.relative_to(ROOT / "analysis").parts[0].removesuffix(".py") for path in (ROOT / "analysis").rglob("*.py")}
+    assert parts - {"__init__", "tests"} == set().union(*ANALYSIS)
 
 
 def test_an_import_that_points_up_is_found():

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.events_file import read_events
-from analysis.past_snapshot import of_run
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.maps.past_snapshot import of_run
 from manet_testbed import Mesh
+from record.events_file import read_events
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 from testbed.tests.running import Background, needs_runs, prompt

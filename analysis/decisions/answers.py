@@ -13,11 +13,11 @@ from typing import Any
 
 from analysis.decisions.question import VARIANT, Question
 from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answer, collapses
-from analysis.digits import rounded
-from analysis.files import read_object, write_atomic
-from analysis.kept_rows import rows_in
 from analysis.references import Reference, load_reference
-from analysis.tables import METRICS, counts, plain
+from analysis.tables.digits import rounded
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import METRICS, counts, plain
+from record.files import read_object, write_atomic
 
 FORMAT = "manet-answers/1"
 FILE = "answers.json"

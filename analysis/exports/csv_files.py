@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pc
 
+from analysis.captures.rundir import RunDirectory
 from analysis.exports.series import STEP_S, flow_series
-from analysis.files import atomic_file
-from analysis.rundir import RunDirectory
+from record.files import atomic_file
 
 SUFFIX = ".csv"
 COLUMNS = ("t_s", "flow", "metric", "unit", "value")

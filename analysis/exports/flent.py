@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.captures.rundir import RunDirectory
 from analysis.exports.series import STEP_S, FlowSeries, flow_series
-from analysis.files import atomic_file
-from analysis.rundir import RunDirectory
+from record.files import atomic_file
 
 VERSION = 4
 SUFFIX = ".flent.gz"
@@ -82,7 +82,7 @@ def _metadata(run: RunDirectory, series: list[FlowSeries], length: int) -> dict[
         "KERNEL_RELEASE": record.get("kernel"),
         "TEST_PARAMETERS": {"upload_streams": str(len(series))},
         "NOTE": f"made by manet export; commit {record.get('commit')}; verdict {run.verdict.get('verdict')}",
-        "MANET": {"flows": flows, "tcp": record.get("tcp"), "scenario": run.scenario},
+        "MANET": {"flows": flows, "tcp": record.get("tcp"), "scenario": run.scenario_keys},
         "SERIES_META": {},
     }
 

@@ -13,10 +13,10 @@ from typing import IO, Any
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from analysis.files import atomic_file
-from analysis.journeys import ARRIVED, FORWARDED, HELD, RESENT, SENT, Journey
-from analysis.rundir import RunDirectory
-from analysis.story import Story, read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.story.journeys import ARRIVED, FORWARDED, HELD, RESENT, SENT, Journey
+from analysis.story.story import Story, read_story
+from record.files import atomic_file
 
 SUFFIX = ".pftrace"
 SEQUENCE = 1  # the one writer of the trace

@@ -6,11 +6,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from analysis import tcp_samples
-from analysis.connections import Connection
-from analysis.errors import RunFileError
-from analysis.rundir import Flow, RunDirectory
-from analysis.throughput import Staircase, initial_sequence, sender_view
+from analysis.captures import tcp_samples
+from analysis.captures.connections import Connection
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
+from record.errors import RunFileError
+from record.scenario import Flow
 
 STEP_S = 0.2  # Flent's own default
 
@@ -56,7 +57,7 @@ def _bytes(run: RunDirectory, flow: Flow, connection: Connection) -> Staircase:
 
 
 def _rates(run: RunDirectory, arrived: Staircase) -> list[float]:
-    steps = max(1, round(run.traffic_s / STEP_S))
+    steps = max(1, round(run.scenario.traffic_seconds() / STEP_S))
     edges_ns = [run.traffic_ns + round(number * STEP_S * 1e9) for number in range(steps + 1)]
     counts = [arrived.before(edge) for edge in edges_ns]
     return [(after - before) * 8 / STEP_S / 1e6 for before, after in pairwise(counts)]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
-from analysis.errors import RunFileError
-from analysis.tables import read_summary
+from analysis.drawing import shared, style
+from analysis.tables.results import read_summary
+from record.errors import RunFileError
 
 AXES = ("nodes",)  # of the experiment
 METRIC = "acked_kbps"
@@ -36,7 +36,7 @@ def draw(out_dir: Path) -> list[Path]:
             measured = [row for row in rows if row["mean"] is not None]
             if measured:
                 panel.errorbar([_rate(row) for row in measured], [row["mean"] for row in measured],
-                               yerr=drawing.half_widths(measured), color=colour, marker=marker, capsize=2.5,
+                               yerr=shared.half_widths(measured), color=colour, marker=marker, capsize=2.5,
                                label=f"{nodes:g} nodes")  # fmt: skip
             for key, options in (("ns2", {"marker": marker, "markerfacecolor": "white", "linestyle": ":"}),
                                  ("published", {"marker": "x", "linestyle": ""})):  # fmt: skip
@@ -46,7 +46,7 @@ def draw(out_dir: Path) -> list[Path]:
         label_rates(panel, {_rate(row) for row in cells})
         panel.set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         panel.legend()
-        panel.figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        panel.figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 

@@ -6,9 +6,9 @@ The shortest path has two hops in each grid. The grids differ in the number of s
 
 from pathlib import Path
 
-from analysis import drawing, style
+from analysis.drawing import shared, style
 from analysis.figures.be_per import label_rates, place
-from analysis.tables import read_summary
+from analysis.tables.results import read_summary
 
 AXES = ("links.0.error_rate",)  # of the experiment
 METRIC = "acked_kbps"
@@ -19,15 +19,15 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    measured = drawing.series(summary, METRIC, AXIS)
+    measured = shared.series(summary, METRIC, AXIS)
     with style.page(out_dir, "be_per_grid", 3.4) as (axes, written):
         for position, (variant, rows) in enumerate(measured.items()):
             mark = style.of_variant(variant, position)
-            axes[0].errorbar([place(row[AXIS]) for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
+            axes[0].errorbar([place(row[AXIS]) for row in rows], [row["mean"] for row in rows], yerr=shared.half_widths(rows),
                              color=mark.colour, marker=mark.marker, capsize=2.5,
                              label=mark.name.replace("-", " "))  # fmt: skip
         label_rates(axes[0], {row[AXIS] for rows in measured.values() for row in rows})
         axes[0].set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         axes[0].legend()
-        axes[0].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[0].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import plain_text, read_text
-from analysis.found_runs import find_runs
+from analysis.drawing import style
 from analysis.references import load_reference
+from record.errors import RunFileError
+from record.files import plain_text, read_text
+from record.found_runs import find_runs
 
 RUN_FILES = True  # it draws from them
 RANGE_M = 250.0

@@ -11,11 +11,11 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import read_text
-from analysis.found_runs import find_runs
-from analysis.tcp_samples import held_from, read_samples, with_gaps
+from analysis.captures.tcp_samples import held_from, read_samples, with_gaps
+from analysis.drawing import style
+from record.errors import RunFileError
+from record.files import read_text
+from record.found_runs import find_runs
 from scenarios.traffic import kind_named
 
 RUN_FILES = True  # it draws from them
@@ -35,7 +35,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def _draw_run(run_dir: Path) -> list[Path]:
     rows = read_samples(run_dir / "tcp.csv")
-    metrics = _json(run_dir / "metrics.json", "analyse the run first (analysis.metrics.analyse_run)")
+    metrics = _json(run_dir / "metrics.json", "analyse the run first (analysis.metrics.analyse.analyse_run)")
     written: list[Path] = []
     for name, flow in metrics["flows"].items():
         if kind_named(flow["traffic"]).has_tcp and flow["start_ns"] is not None:

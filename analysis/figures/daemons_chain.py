@@ -1,7 +1,8 @@
 """Routing daemons on one chain whose relay another replaces, twice: time to a path, delivery, control bytes, CPU, memory.
 
 A panel for each figure, a dot per run, a bar at the mean. `daemons.csv` has means, 95 % intervals by Student's t and numbers of
-runs, `daemons.md` the same as a table; analysis/routing_cost.py defines the figures. Suspect runs count, void ones do not.
+runs, `daemons.md` the same as a table; analysis/metrics/routing_cost.py defines the figures. Suspect runs count, void ones do
+not.
 """
 
 import csv
@@ -12,13 +13,13 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import atomic_file, write_atomic
-from analysis.routing_cost import RoutingCost, routing_cost
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, counts, mean_and_interval
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.metrics.routing_cost import RoutingCost, routing_cost
+from analysis.tables.results import collect_runs, counts, mean_and_interval
+from record.errors import RecordError, RunFileError
+from record.files import atomic_file, write_atomic
 
 RUN_FILES = True  # it draws from them
 # figure of RoutingCost -> (heading, words of a value, factor)
@@ -48,7 +49,7 @@ def draw(out_dir: Path) -> list[Path]:
         try:
             found[run["variant"]].append(routing_cost(RunDirectory(out_dir / run["run_dir"])))
         except (OSError, KeyError) as problem:
-            raise AnalysisError(f"{out_dir / run['run_dir']}: {problem}; run it again") from None
+            raise RecordError(f"{out_dir / run['run_dir']}: {problem}; run it again") from None
     rows = [row for variant, costs in found.items() for row in statistics(variant, costs)]
     _write_csv(out_dir / "daemons.csv", rows)
     write_atomic(out_dir / "daemons.md", table(rows))

@@ -10,10 +10,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
-from analysis.errors import RunFileError
-from analysis.shown import kinds_in, shown_of
-from analysis.tables import collect, read_summary
+from analysis.drawing import shared, style
+from analysis.tables.results import collect, read_summary
+from analysis.tables.shown import kinds_in, shown_of
+from record.errors import RunFileError
 
 MARKS = list(zip(
     (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK), "os^DvPX", strict=True,
@@ -27,7 +27,7 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    described = drawing.description(out_dir)
+    described = shared.description(out_dir)
     results = collect(out_dir, described)
     shown = shown_of(results, kinds_in(results)[0])[0]
     cells = [
@@ -47,17 +47,17 @@ def draw(out_dir: Path) -> list[Path]:
         for (name, rows), ((colour, marker), line) in zip(lines.items(), line_styles, strict=False):
             points = sorted(((places[_plain(row[keys[0]])], row) for row in rows), key=lambda point: point[0])
             axes[0].errorbar([x for x, _ in points], [row["mean"] for _, row in points],
-                             yerr=drawing.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
+                             yerr=shared.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
                              capsize=2.5, elinewidth=0.9, label=name)  # fmt: skip
         suspects = [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]]
-        if (rings := drawing.ring_suspects(axes[0], suspects)) is not None:
+        if (rings := shared.ring_suspects(axes[0], suspects)) is not None:
             rings.set_label("with a suspect run")
         _label(axes[0], keys[0], places, units)
         axes[0].set_ylabel(shown.label + (f" ({shown.unit})" if shown.unit else ""))
         axes[0].set_ylim(bottom=0)
         if len(lines) > 1 or any(row["suspect"] for row in cells):
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
-        axes[0].figure.supxlabel(drawing.origin(out_dir, summary, shown.metric), fontsize=6.5, color=style.GREY)
+        axes[0].figure.supxlabel(shared.origin(out_dir, summary, shown.metric), fontsize=6.5, color=style.GREY)
     return written
 
 
@@ -101,10 +101,10 @@ def _named(key: str, value: Any, units: dict[str, str]) -> str:
 def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]) -> None:
     axes.set_xlabel("" if key == VARIANT else f"{_words(key)} ({units[key]})" if key in units else _words(key))
     if all(value == place for value, place in places.items()):
-        drawing.label_ticks(axes.xaxis, sorted(places.values()))
+        shared.label_ticks(axes.xaxis, sorted(places.values()))
         return
     words = [style.of_variant(value).name if key == VARIANT else _text(value) for value in places]
-    drawing.label_words(axes, words, list(places.values()))
+    shared.label_words(axes, words, list(places.values()))
     axes.set_xlim(-0.5, len(places) - 0.5)
 
 

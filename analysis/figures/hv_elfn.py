@@ -7,7 +7,7 @@ variant has. Below: each variant minus plain Reno in kbit/s on the same patterns
 
 from pathlib import Path
 
-from analysis import paired
+from analysis.drawing import paired
 
 AXES = ("speed",)  # of the experiment
 PLAIN = "reno"  # the variant without notices

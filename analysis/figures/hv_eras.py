@@ -19,14 +19,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from analysis import drawing, eras, style
+from analysis.decisions import eras
 from analysis.decisions.answers import answers_in
+from analysis.decisions.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares, Way
+from analysis.decisions.pairs import VARIANT, Pair, write_pairs
 from analysis.decisions.rule import Outcome
-from analysis.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares, Way
-from analysis.errors import RunFileError
-from analysis.kept_rows import rows_in
-from analysis.pairs import VARIANT, Pair, write_pairs
-from analysis.tables import counts, standing
+from analysis.drawing import shared, style
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import counts, standing
+from record.errors import RunFileError
 
 AXES = ("speed",)  # of the experiment
 COLOURS = {Outcome.MORE: style.BLUE, Outcome.LESS: style.VERMILION, Outcome.SAME: "#bbbbbb", Outcome.UNDECIDED: "white"}
@@ -44,8 +45,8 @@ def draw(out_dir: Path) -> list[Path]:
     rows = [run for run in rows_in(out_dir, AXES) if counts(run)]
     if not rows:
         raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet campaign hv-eras --quick`)")
-    described = drawing.description(out_dir)
-    variants = drawing.in_order(out_dir, [*described.get("variants", ()), *(run[VARIANT] for run in rows)])
+    described = shared.description(out_dir)
+    variants = shared.in_order(out_dir, [*described.get("variants", ()), *(run[VARIANT] for run in rows)])
     found = eras.shares(variants, rows, answers_in(out_dir))
     lines = [len(way.path) + 2 + len(way.turned) for way in found.ways] + ([len(found.gains)] if found.gains else [])
     height_in = 0.9 + sum(LINE_IN * count + 0.35 for count in lines)
@@ -167,10 +168,10 @@ def _legend(found: Shares) -> list[Patch]:
 
 def _origin(out_dir: Path, rows: Sequence[Mapping[str, Any]], found: Shares) -> str:
     """`hv-eras quick: 18 to 20 pairs per difference; 900 valid, 3 suspect`."""
-    described = drawing.description(out_dir)
+    described = shared.description(out_dir)
     size = {True: " quick", False: " full"}.get(described.get("quick"), "")
     seeds = sorted({pair.seeds for pair in found.pairs.values()}) or [0]
     verdicts = {kind: sum(standing(run) == kind for run in rows) for kind in ("valid", "suspect")}
     counted = ", ".join(f"{count} {kind}" for kind, count in verdicts.items() if count)
-    pairs_each = f"{drawing.span(seeds)} pair{'' if seeds == [1] else 's'} per difference"
+    pairs_each = f"{shared.span(seeds)} pair{'' if seeds == [1] else 's'} per difference"
     return f"{described.get('name', out_dir.name)}{size}: {pairs_each}; runs: {counted}"

@@ -12,9 +12,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.legend_handler import HandlerTuple
 
-from analysis import drawing, style
+from analysis.drawing import shared, style
 from analysis.references import load_reference
-from analysis.tables import read_summary
+from analysis.tables.results import read_summary
 
 AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
@@ -25,26 +25,26 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    measured = drawing.series(summary, METRIC, "hops")
+    measured = shared.series(summary, METRIC, "hops")
     with style.page(out_dir, "hv_fig1", 5.4, nrows=2, sharex=True, height_ratios=[3, 1]) as (axes, written):
         _draw_throughput(axes[0], measured)
-        drawing.draw_ratios_to_ns2(axes[1], measured, "hops", BAND)
+        shared.draw_ratios_to_ns2(axes[1], measured, "hops", BAND)
         axes[1].set_xlabel("hops")
-        drawing.label_ticks(axes[1].xaxis, range(1, 11))
+        shared.label_ticks(axes[1].xaxis, range(1, 11))
         axes[1].set_xlim(0.7, 10.3)
-        axes[1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 
 def _draw_throughput(axes: Axes, measured: dict[str, list[dict[str, Any]]]) -> None:
-    entries = _draw_others(axes) | drawing.draw_with_ns2(axes, measured, "hops")
+    entries = _draw_others(axes) | shared.draw_with_ns2(axes, measured, "hops")
     axes.set_yscale("log")
     axes.set_ylabel("TCP throughput, acknowledged (kbit/s)")
-    drawing.label_ticks(axes.yaxis, [150, 200, 300, 400, 600, 800, 1000, 1500])
+    shared.label_ticks(axes.yaxis, [150, 200, 300, 400, 600, 800, 1000, 1500])
     low, high = axes.dataLim.intervaly
     axes.set_ylim(min(150, 0.9 * low), max(2000, 1.1 * high))
     axes.legend(entries.values(), entries.keys(), loc="upper right", handlelength=4, title_fontsize=7.5,
-                title=f"filled: this testbed{drawing.meaning(measured)}; open: ns-2.35", alignment="left",
+                title=f"filled: this testbed{shared.meaning(measured)}; open: ns-2.35", alignment="left",
                 handler_map={tuple: HandlerTuple(ndivide=None)})  # fmt: skip
 
 

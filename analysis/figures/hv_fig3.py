@@ -11,9 +11,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
-from analysis.kept_rows import rows_in
-from analysis.tables import counts, read_summary
+from analysis.drawing import shared, style
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import counts, read_summary
 
 AXES = ("speed",)  # of the experiment
 AXIS = "speed"
@@ -24,7 +24,7 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    percent = drawing.series(summary, "percent", AXIS)
+    percent = shared.series(summary, "percent", AXIS)
     speeds = sorted({row[AXIS] for rows in percent.values() for row in rows})
     runs = [run for run in rows_in(out_dir, (AXIS,)) if counts(run) and run["expected_kbps"] is not None]
     panels = 3 + len(speeds)
@@ -36,26 +36,26 @@ def draw(out_dir: Path) -> list[Path]:
         for panel, speed in zip(axes[3:], speeds, strict=True):
             _draw_patterns(panel, speed, list(percent), [run for run in runs if float(run[AXIS]) == speed])
         axes[-1].set_xlabel("expected (kbit/s)")
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, "percent"), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, "percent"), fontsize=6.5, color=style.GREY)
     return written
 
 
 def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) -> None:
     """Draw figure 3(a). The expected throughput follows from the movement, so it is the same for all variants."""
-    expected = next(iter(drawing.series(summary, "expected_kbps", AXIS).values()), [])
+    expected = next(iter(shared.series(summary, "expected_kbps", AXIS).values()), [])
     axes.plot([row[AXIS] for row in expected], [row["mean"] for row in expected], color=style.BLACK, linestyle="--",
               label="expected")  # fmt: skip
-    _draw_against_speed(axes, drawing.series(summary, "acked_kbps", AXIS), speeds, "acknowledged (kbit/s)")
+    _draw_against_speed(axes, shared.series(summary, "acked_kbps", AXIS), speeds, "acknowledged (kbit/s)")
 
 
 def _draw_against_speed(axes: Axes, of_variants: dict[str, list[dict[str, Any]]], speeds: list[float], label: str) -> None:
     for position, (variant, rows) in enumerate(of_variants.items()):
         mark = style.of_variant(variant, position)
         places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
-        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
+        axes.errorbar(places, [row["mean"] for row in rows], yerr=shared.half_widths(rows), color=mark.colour,
                       marker=mark.marker, capsize=2.5, label=mark.name)  # fmt: skip
     axes.set(xlabel="mean speed (m/s)", ylabel=label, ylim=(0, None))
-    drawing.label_ticks(axes.xaxis, speeds)
+    shared.label_ticks(axes.xaxis, speeds)
     axes.legend(loc="lower left")
 
 

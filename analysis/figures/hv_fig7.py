@@ -6,7 +6,7 @@ minus with cache replies, per pattern (dots), and the mean difference with its i
 
 from pathlib import Path
 
-from analysis import paired
+from analysis.drawing import paired
 
 AXES = ("speed",)  # of the experiment
 WITH = "cache-replies"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import drawing, paired, style
 from analysis.decisions.answers import answers_in
-from analysis.kept_rows import rows_in
-from analysis.tables import read_summary
+from analysis.drawing import paired, shared, style
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import read_summary
 
 AXES = ("speed",)  # of the experiment
 METRIC = "total_acked_kbps"
@@ -47,6 +47,6 @@ def draw(out_dir: Path) -> list[Path]:
         for panel in panels[-1]:
             paired.label_speeds(panel, levels)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        origin = drawing.origin(out_dir, read_summary(out_dir), METRIC)
+        origin = shared.origin(out_dir, read_summary(out_dir), METRIC)
         axes[0].figure.supxlabel(origin, fontsize=6.5, color=style.GREY)
     return written

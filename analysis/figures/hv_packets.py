@@ -6,11 +6,11 @@ acknowledgement to half a second after the next one, or at most 5 s later. Of se
 
 from pathlib import Path
 
-from analysis import flow_plots
-from analysis.errors import RunFileError
-from analysis.stalls import Stall, longest_stall
-from analysis.story import Story, read_story
-from analysis.tables import counted_runs
+from analysis.drawing import flow_plots
+from analysis.story.stalls import Stall, longest_stall
+from analysis.story.story import Story, read_story
+from analysis.tables.results import counted_runs
+from record.errors import RunFileError
 
 RUN_FILES = True  # it draws from them
 BEFORE_S, AFTER_S, MAX_SPAN_S = 1.5, 0.5, 5.0

@@ -7,10 +7,10 @@ movements, against its own static chains.
 from pathlib import Path
 from typing import Any
 
-from analysis import drawing, style
-from analysis.errors import RunFileError
+from analysis.drawing import shared, style
 from analysis.references import load_reference
-from analysis.tables import read_summary
+from analysis.tables.results import read_summary
+from record.errors import RunFileError
 
 METRIC = "percent"
 REFERENCE = "hv_patterns"
@@ -29,7 +29,7 @@ def draw(out_dir: Path) -> list[Path]:
         for protocol, rows in measured.items():
             mark = style.of_variant(protocol)
             axes[0].errorbar([speed for speed, _ in rows], [row["mean"] for _, row in rows],
-                             yerr=drawing.half_widths([row for _, row in rows]), color=mark.colour, marker=mark.marker,
+                             yerr=shared.half_widths([row for _, row in rows]), color=mark.colour, marker=mark.marker,
                              capsize=2.5, label=mark.name)  # fmt: skip
         for protocol in [name for name in measured if name in simulated]:
             mark, rows = style.of_variant(protocol), simulated[protocol]
@@ -38,7 +38,7 @@ def draw(out_dir: Path) -> list[Path]:
                          markerfacecolor="white", label=f"{mark.name}, ns-2.35")  # fmt: skip
         axes[0].set(xlabel="mean speed (m/s)", ylabel="% of the expected throughput", ylim=(0, None))
         axes[0].legend()
-        axes[0].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[0].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.errors import RunFileError
-from analysis.files import read_text
-from analysis.movement import profile_of
-from analysis.profiles import add_profile
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, counts
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import style
+from analysis.drawing.profiles import add_profile
+from analysis.metrics.movement import profile_of
+from analysis.tables.results import collect_runs, counts
+from record.errors import RunFileError
+from record.files import read_text
 
 RUN_FILES = True  # it draws from them
 BY_SECOND = "acked_bps_by_second"
@@ -60,10 +60,10 @@ def _runs(out_dir: Path) -> list[Shown]:
             continue
         flow = json.loads(read_text(directory / "metrics.json"))["flows"].get("flow1", {})
         run = RunDirectory(directory)
-        speed = float(run.scenario["mobility"]["speed"] if row["speed"] is None else row["speed"])
+        speed = float((run.scenario.speed or 0.0) if row["speed"] is None else row["speed"])
         if flow.get(BY_SECOND) and speed not in found:
             rates = [rate / 1e3 for rate in flow[BY_SECOND]]
-            found[speed] = Shown(speed, run.scenario["duration"], rates, row, run)
+            found[speed] = Shown(speed, run.scenario.duration, rates, row, run)
     return [found[speed] for speed in sorted(found)]
 
 

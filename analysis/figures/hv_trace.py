@@ -9,12 +9,12 @@ Reasons are this testbed's (formats/air.md, formats/routing.md); the published o
 import csv
 from pathlib import Path
 
-from analysis import style
+from analysis.drawing import style
 from analysis.figures.hv_packets import most_stalled
-from analysis.files import atomic_file
 from analysis.references import load_reference
-from analysis.stalls import Stall, packets_during
-from analysis.story import Story, Transmission
+from analysis.story.stalls import Stall, packets_during
+from analysis.story.story import Story, Transmission
+from record.files import atomic_file
 
 RUN_FILES = True  # it draws from them
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")

@@ -11,14 +11,14 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
+from analysis.captures.rundir import RunDirectory
+from analysis.captures.tcp_samples import held_from, of_connection, read_samples
 from analysis.decisions.answers import answers_in
-from analysis.kept_rows import rows_in
-from analysis.pairs import pairs, write_pairs
-from analysis.route_history import route_history
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
-from analysis.tcp_samples import held_from, of_connection, read_samples
+from analysis.decisions.pairs import pairs, write_pairs
+from analysis.drawing import shared, style
+from analysis.metrics.route_history import route_history
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import collect_runs, counts, mean_and_interval, read_summary
 
 RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
@@ -31,15 +31,15 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
     rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
-    tcps = drawing.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
-    variants = drawing.in_order(out_dir, (row["variant"] or "" for row in rows))
+    tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
+    variants = shared.in_order(out_dir, (row["variant"] or "" for row in rows))
     height_in = 0.9 + 1.6 * max(1, len(variants))
     with style.page(out_dir, "im_cwnd", height_in, nrows=max(1, len(variants)), sharex=True) as (axes, written):
         for panel, variant in zip(axes, variants, strict=False):
             _draw_panel(panel, variant, out_dir, [row for row in rows if (row["variant"] or "") == variant], tcps)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=max(1, len(tcps)))
         axes[-1].set_xlabel("time since the start of the traffic (s)")
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
     compared = (METRIC, "acked_kbps", "retransmissions", "route_changes")
     found = pairs(rows_in(out_dir, AXES), AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]

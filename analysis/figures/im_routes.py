@@ -10,14 +10,14 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
+from analysis.captures.rundir import RunDirectory
 from analysis.decisions.answers import answers_in
-from analysis.kept_rows import rows_in
-from analysis.pairs import pairs, write_pairs
+from analysis.decisions.pairs import pairs, write_pairs
+from analysis.drawing import shared, style
+from analysis.metrics.route_history import route_history
 from analysis.references import load_reference
-from analysis.route_history import route_history
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import collect_runs, counts, mean_and_interval, read_summary
 
 RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
@@ -31,14 +31,14 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
     rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
-    tcps = drawing.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
+    tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
     height_in = 0.9 + 1.3 * max(1, len(tcps))
     with style.page(out_dir, "im_routes", height_in, nrows=max(1, len(tcps)), sharex=True, sharey=True) as (axes, written):
         for panel, tcp in zip(axes, tcps, strict=False):
             _draw_panel(panel, tcp, out_dir, [row for row in rows if row["tcp"] == tcp])
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
         axes[-1].set_xlabel("time since the start of the walk (s)")
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
     compared = (METRIC, "route_changes", "acked_kbps")
     found = pairs(rows_in(out_dir, AXES), AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
@@ -49,7 +49,7 @@ def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
     end_s = 0.0
     for number, row in enumerate(rows):
         run = RunDirectory(out_dir / row["run_dir"])
-        end_s = run.traffic_s
+        end_s = run.scenario.traffic_seconds()
         begin_ns = run.traffic_ns - run.epoch_ns
         taken = route_history(run, run.flows[0]) or []
         times = [(route.t_ns - begin_ns) / NS_PER_S for route in taken]

@@ -12,12 +12,12 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
+from analysis.captures.rundir import RunDirectory
 from analysis.decisions.answers import answers_in
-from analysis.kept_rows import rows_in
-from analysis.pairs import pairs, write_pairs
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs, read_summary
+from analysis.decisions.pairs import pairs, write_pairs
+from analysis.drawing import shared, style
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import collect_runs, read_summary
 
 AXES = ("flows", "tcp")  # of the experiment
 METRIC = "total_acked_kbps"
@@ -31,8 +31,8 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     cells = [row for row in summary if row["metric"] == METRIC]
-    patterns, tcps = (drawing.in_order(out_dir, (str(row[axis]) for row in cells), axis) for axis in AXES)
-    variants = drawing.in_order(out_dir, (row["variant"] or "" for row in cells))
+    patterns, tcps = (shared.in_order(out_dir, (str(row[axis]) for row in cells), axis) for axis in AXES)
+    variants = shared.in_order(out_dir, (row["variant"] or "" for row in cells))
     runs = collect_runs(out_dir, AXES)
     one_of_each = {run["flows"]: RunDirectory(out_dir / run["run_dir"]) for run in runs}  # a pattern is the same in all its runs
     partly = {pattern for pattern, run in one_of_each.items() if _overlap_in_part(run)}
@@ -42,12 +42,12 @@ def draw(out_dir: Path) -> list[Path]:
             _draw_panel(panel, [row for row in cells if row["flows"] == pattern], tcps, variants)
             panel.set(title=pattern.replace("-", " ") + (", each flow over its own time" if pattern in partly else ""))
         axes[0].figure.supylabel("sum of the flows (kbit/s)", fontsize=8)
-        drawing.show_from_zero(axes[0])
+        shared.show_from_zero(axes[0])
         names = [style.of_variant(variant).name for variant in variants]
-        drawing.label_words(axes[-1], names)
+        shared.label_words(axes[-1], names)
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     answers, rows = answers_in(out_dir), rows_in(out_dir, AXES)
     found = pairs(rows, AXES, "tcp", BASE, COMPARED, answers=answers)
     for number, base in enumerate(variants[:-1]):
@@ -57,7 +57,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def _overlap_in_part(run: RunDirectory) -> bool:
     """Whether the flows begin or end at different times."""
-    return len({(flow.get("start", 0), flow.get("stop")) for flow in run.scenario.get("flows", ())}) > 1
+    return len({(flow.start, flow.stop) for flow in run.scenario.flows}) > 1
 
 
 def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], variants: list[str]) -> None:
@@ -65,9 +65,9 @@ def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], varian
         mark = style.of_variant(tcp.partition("(")[0], position)
         rows = [row for row in cells if row["tcp"] == tcp and row["mean"] is not None]
         places = [variants.index(row["variant"] or "") + BESIDE * (position - (len(tcps) - 1) / 2) for row in rows]
-        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
+        axes.errorbar(places, [row["mean"] for row in rows], yerr=shared.half_widths(rows), color=mark.colour,
                       marker=mark.marker, linestyle="", capsize=2.5, elinewidth=0.9, label=mark.name)  # fmt: skip
-        drawing.ring_suspects(axes, [(x, row["mean"]) for x, row in zip(places, rows, strict=True) if row["suspect"]])
+        shared.ring_suspects(axes, [(x, row["mean"]) for x, row in zip(places, rows, strict=True) if row["suspect"]])
         printed = [(x + 0.05, row["published"]) for x, row in zip(places, rows, strict=True) if row["published"] is not None]
         name = "published" if printed and position == len(tcps) - 1 else None
         axes.plot([x for x, _ in printed], [value for _, value in printed], color=style.BLACK, linestyle="",

@@ -10,10 +10,10 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.errors import RunFileError
-from analysis.tables import collect_runs, counts
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.tables.results import collect_runs, counts
+from record.errors import RunFileError
 
 RUN_FILES = True  # it draws from them
 PANELS = (("acked_kbps", "acknowledged (kbit/s)", "{:.0f} kbit/s"), ("silence_s", "without deliveries (s)", "{:.1f} s"))

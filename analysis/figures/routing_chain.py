@@ -13,8 +13,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.legend_handler import HandlerTuple
 
-from analysis import drawing, style
-from analysis.tables import read_summary
+from analysis.drawing import shared, style
+from analysis.tables.results import read_summary
 
 AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
@@ -25,26 +25,26 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    measured = drawing.series(summary, METRIC, "hops")
+    measured = shared.series(summary, METRIC, "hops")
     with style.page(out_dir, "routing_chain", 5.4, nrows=2, sharex=True, height_ratios=[3, 1.4]) as (axes, written):
         _draw_throughput(axes[0], measured)
-        drawing.draw_ratios_to_ns2(axes[1], measured, "hops", BAND)
+        shared.draw_ratios_to_ns2(axes[1], measured, "hops", BAND)
         hops = sorted({round(row["hops"]) for rows in measured.values() for row in rows}) or [1]
         axes[1].set_xlabel("hops")
-        drawing.label_ticks(axes[1].xaxis, range(hops[0], hops[-1] + 1))
+        shared.label_ticks(axes[1].xaxis, range(hops[0], hops[-1] + 1))
         axes[1].set_xlim(hops[0] - 0.3, hops[-1] + 0.3)
-        axes[1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 
 def _draw_throughput(axes: Axes, measured: dict[str, list[dict[str, Any]]]) -> None:
-    entries = drawing.draw_with_ns2(axes, measured, "hops")
+    entries = shared.draw_with_ns2(axes, measured, "hops")
     axes.set_yscale("log")
     axes.set_ylabel("TCP throughput, acknowledged (kbit/s)")
-    drawing.label_ticks(axes.yaxis, [20, 50, 100, 150, 200, 300, 400, 600, 800, 1000, 1500])
+    shared.label_ticks(axes.yaxis, [20, 50, 100, 150, 200, 300, 400, 600, 800, 1000, 1500])
     # intervals of protocols with almost no throughput would take most of the page
     means = [row["mean"] for rows in measured.values() for row in rows if row["mean"]] or [100]
     axes.set_ylim(min(100, 0.6 * min(means)), max(1500, 1.1 * max(means)))
     axes.legend(entries.values(), entries.keys(), loc="lower left", handlelength=4, title_fontsize=7.5,
-                title=f"filled: this testbed{drawing.meaning(measured)}\nopen: ns-2.35", alignment="left",
+                title=f"filled: this testbed{shared.meaning(measured)}\nopen: ns-2.35", alignment="left",
                 handler_map={tuple: HandlerTuple(ndivide=None)})  # fmt: skip

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.errors import RunFileError
-from analysis.files import atomic_file
-from analysis.tables import collect_runs, counts
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.tables.results import collect_runs, counts
+from record.errors import RunFileError
+from record.files import atomic_file
 
 RUN_FILES = True  # it draws from them
 COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "least_s", "most_s")

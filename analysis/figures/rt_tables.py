@@ -13,8 +13,8 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from analysis import drawing, style
-from analysis.tables import read_summary
+from analysis.drawing import shared, style
+from analysis.tables.results import read_summary
 
 AXES = ("routing", "tcp")  # of the experiment
 METRIC = "acked_kbps"
@@ -38,7 +38,7 @@ def draw(out_dir: Path) -> list[Path]:
         for table, routing in zip(axes, routings, strict=True):
             places = _places(cells, column)
             _draw_table(table, routing, tcps, places, [row for row in cells if row["routing"] == routing], column)
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from analysis import style
-from analysis.drawing import in_order
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import atomic_file
-from analysis.found_runs import find_runs
-from analysis.journeys import SENT
-from analysis.outage import MERGED_S, Outage, outage_of
-from analysis.rundir import RunDirectory
-from analysis.story import AGAIN, FIRST, PROBE, Story, read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import style
+from analysis.drawing.shared import in_order
+from analysis.story.journeys import SENT
+from analysis.story.outage import MERGED_S, Outage, outage_of
+from analysis.story.story import AGAIN, FIRST, PROBE, Story, read_story
+from record.errors import RecordError, RunFileError
+from record.files import atomic_file
+from record.found_runs import find_runs
 
 BEFORE_S, AFTER_S = 1.5, 6.0  # of the time axis, around the outage
 RUN_FILES = True  # it draws from them
@@ -69,7 +69,7 @@ def _outages(out_dir: Path) -> list[tuple[str, int, Story, Outage]]:
             continue
         try:
             story = read_story(run, run.flows[0])
-        except AnalysisError:  # a flow that never began has nothing to show
+        except RecordError:  # a flow that never began has nothing to show
             continue
         found.append((run.run["variant"], run.run["seed"], story, outage_of(story)))
     order = in_order(out_dir, (run[0] for run in found))

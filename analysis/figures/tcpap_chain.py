@@ -12,9 +12,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
-from analysis.files import read_text
-from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
+from analysis.drawing import shared, style
+from analysis.tables.results import collect_runs, counts, mean_and_interval, read_summary
+from record.files import read_text
 
 RUN_FILES = True  # it draws from them
 AXES = ("hops",)  # of the experiment
@@ -25,22 +25,22 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    measured = drawing.series(summary, METRIC, "hops")
+    measured = shared.series(summary, METRIC, "hops")
     with style.page(out_dir, "tcpap_chain", 6.6, nrows=3, sharex=True, height_ratios=[1.4, 1.2, 1]) as (axes, written):
         _draw_lines(axes[0], measured, "-", named=True)
         axes[0].set_ylabel("acknowledged (kbit/s)")
         axes[0].legend(loc="upper right")
-        _draw_lines(axes[1], drawing.series(summary, "rtt_ms_mean", "hops"), "-")
-        _draw_lines(axes[1], drawing.series(summary, "rtt_ms_p95", "hops"), "--")
+        _draw_lines(axes[1], shared.series(summary, "rtt_ms_mean", "hops"), "-")
+        _draw_lines(axes[1], shared.series(summary, "rtt_ms_p95", "hops"), "--")
         axes[1].set_ylabel("round trip (ms)\nmean, 95th percentile")
         _draw_lines(axes[2], unevenness(out_dir), "-")
         axes[2].set_ylabel("variation from\nsecond to second")
         for one in axes:
             one.set_ylim(bottom=0)
         hops = sorted({round(row["hops"]) for rows in measured.values() for row in rows}) or [1]
-        drawing.label_ticks(axes[2].xaxis, hops)
+        shared.label_ticks(axes[2].xaxis, hops)
         axes[2].set_xlabel("hops")
-        axes[2].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        axes[2].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 
@@ -63,6 +63,6 @@ def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
 def _draw_lines(axes: Axes, measured: dict[str, list[dict[str, Any]]], line: str, named: bool = False) -> None:
     for position, (variant, rows) in enumerate(measured.items()):
         mark = style.of_variant(variant, position)
-        axes.errorbar([row["hops"] for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
+        axes.errorbar([row["hops"] for row in rows], [row["mean"] for row in rows], yerr=shared.half_widths(rows),
                       color=mark.colour, marker=mark.marker, linestyle=line, markersize=3.5, capsize=2.5, elinewidth=0.9,
                       label=mark.name if named else None)  # fmt: skip

@@ -10,11 +10,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from analysis import drawing, style
 from analysis.decisions.answers import answers_in
-from analysis.kept_rows import rows_in
-from analysis.pairs import pairs, write_pairs
-from analysis.tables import read_summary
+from analysis.decisions.pairs import pairs, write_pairs
+from analysis.drawing import shared, style
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import read_summary
 
 AXES = ("tcp",)  # of the experiment
 FINISHED = "web_finished_sessions"
@@ -40,10 +40,10 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    axes_of = tuple(drawing.description(out_dir).get("axes", {})) or AXES
+    axes_of = tuple(shared.description(out_dir).get("axes", {})) or AXES
     shown = [metric for metric in METRICS if any(row["metric"] == metric and row["mean"] is not None for row in summary)]
     cells = [row for row in summary if row["metric"] in shown]
-    variants = drawing.in_order(out_dir, (row["variant"] or "" for row in cells))
+    variants = shared.in_order(out_dir, (row["variant"] or "" for row in cells))
     lines = list(dict.fromkeys(_line(row) for row in cells))
     height_in = 1.1 + 1.25 * max(1, len(shown))
     with style.page(out_dir, "wm_comparison", height_in, nrows=max(1, len(shown)), sharex=True) as (axes, written):
@@ -52,11 +52,11 @@ def draw(out_dir: Path) -> list[Path]:
             panel.set_title(METRICS[metric][0], fontsize=8)
             if metric == FINISHED:
                 panel.set_ylim(top=max(1, panel.get_ylim()[1]))
-            drawing.show_from_zero(panel)
-        drawing.label_words(axes[-1], [style.of_variant(variant).name for variant in variants])
+            shared.show_from_zero(panel)
+        shared.label_words(axes[-1], [style.of_variant(variant).name for variant in variants])
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, shown[0] if shown else ""), fontsize=6.5, color=style.GREY)
+        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, shown[0] if shown else ""), fontsize=6.5, color=style.GREY)
     rows, answers = rows_in(out_dir, axes_of), answers_in(out_dir)
     bases = (("tcp", BASE_TCP), ("variant", BASE_VARIANT))
     found = [pair for key, base in bases for pair in pairs(rows, axes_of, key, base, shown, answers=answers)]
@@ -73,7 +73,7 @@ def _draw_panel(axes: Axes, cells: list[dict[str, Any]], lines: list[tuple[str, 
         rows = [row for row in cells if _line(row) == line and row["mean"] is not None]
         places = [variants.index(row["variant"] or "") + BESIDE * (position - (len(lines) - 1) / 2) for row in rows]
         colour, marker = MARKS[position % len(MARKS)]
-        widths = drawing.half_widths(rows) if rows else None
+        widths = shared.half_widths(rows) if rows else None
         tcp, flows = line
         name = ", ".join(part for part in (style.of_variant(tcp).name, flows.replace("-", " ")) if part)
         axes.errorbar(places, [row["mean"] * scale for row in rows], yerr=widths and [width * scale for width in widths],

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.errors import RunFileError
-from analysis.files import atomic_file, plain_file
 from analysis.nights.change import Night, Series
 from analysis.store.files import UNREADABLE
 from analysis.store.schema import FORMAT, TIME, column
+from record.errors import RunFileError
+from record.files import atomic_file, plain_file
 
 NIGHTS = "manet-nights/1"
 NAME, LOCK = "nights.parquet", ".nights.lock"

@@ -21,13 +21,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis import records
-from analysis.errors import RunFileError
-from analysis.files import atomic_file, plain_file, read_object, read_text, write_atomic
-from analysis.found_runs import ASIDE
 from analysis.store import schema
 from analysis.store.rows import as_json, flow_rows, from_json, row_of, row_of_directory
-from analysis.tables import Results, run_row
+from analysis.tables.results import Results, run_row
+from record import records
+from record.errors import RunFileError
+from record.files import atomic_file, plain_file, read_object, read_text, write_atomic
+from record.found_runs import ASIDE
 
 NAMES = {schema.RUNS: "runs.parquet", schema.FLOWS: "flows.parquet"}
 PENDING, LOCK = ".runs.pending", "lock"

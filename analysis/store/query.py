@@ -12,10 +12,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from analysis.errors import QueryError
 from analysis.nights import table as nights
 from analysis.store import schema
 from analysis.store.files import NAMES, read
+from record.errors import QueryError
 
 RUNS, FLOWS, NIGHTS, COLUMNS = "runs", "flows", "nights", "columns"
 MAX_MEMORY = "2GB"

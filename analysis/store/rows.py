@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from analysis.doubt import doubt
-from analysis.files import read_bytes, read_object
-from analysis.found_runs import ASIDE
 from analysis.store.schema import GROUPS, OF_FLOWS, RUNS
-from analysis.tables import counts, ending, run_row
+from analysis.tables.results import counts, ending, run_row
+from record.doubt import doubt
+from record.files import read_bytes, read_object
+from record.found_runs import ASIDE
 
 TIMES = ("started", "ended", "written")
 

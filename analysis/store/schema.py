@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis.tables import FLOW_METRICS, METRICS, SOME_METRICS
+from analysis.tables.results import FLOW_METRICS, METRICS, SOME_METRICS
 
 RUNS, FLOWS = "manet-runs/1", "manet-flows/1"
 FORMAT = b"format"  # the key in the metadata of a file

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from analysis.files import read_object
-from analysis.found_runs import changed, misplaced
 from analysis.store.files import read_folder
+from record.files import read_object
+from record.found_runs import changed, misplaced
 
 
 def changed_runs(out_dir: Path) -> dict[str, str]:

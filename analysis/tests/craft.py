@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from pathlib import Path
 
+from record.scenario import Flow
 from topologies.addresses import ip6_address
 
 T0_NS = 1_700_000_000_000_000_000
@@ -160,6 +161,11 @@ class Transfer:
         ends = (self.destination, self.source, self.ports[::-1], seq, ack, 0, flags)
         self.at_destination.append(tcp(t_ns, *ends))
         self.at_source.append(tcp(t_ns + trip_ns, *ends))
+
+
+def flow(name: str, source: str, target: str, traffic: str = "bulk") -> Flow:
+    """A flow of a run without keys of its kind."""
+    return Flow.model_validate({"name": name, "from": source, "to": target, "traffic": traffic})
 
 
 class RunFolder:

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 from matplotlib.text import Text
 
-from analysis import style
+from analysis.drawing import style
 
 DIGITS = 4  # behind the point, of every number
 # The axes are the same with few pixels and without fonts cut to their letters, which take much of the time of a figure.

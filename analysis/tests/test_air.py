@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.air import OPTIONAL, SCHEMA, air_summary, match_deliveries, read_air
-from analysis.errors import RunFileError
+from analysis.captures.air import OPTIONAL, SCHEMA, air_summary, match_deliveries, read_air
+from record.errors import RunFileError
 
 HEADER = ",".join([*SCHEMA, *OPTIONAL])
 EPOCH_NS = 10**18

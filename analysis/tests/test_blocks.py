@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from analysis.tests.craft import MS, T0_NS, RunFolder, Transfer
 
 BLOCK_BYTES = 131_072

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.captures import SCHEMA, read_capture
-from analysis.errors import CaptureError
+from analysis.captures.pcap import SCHEMA, read_capture
 from analysis.tests import craft
 from analysis.tests.craft import MS, T0_NS
+from record.errors import CaptureError
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows" / "captures"
 ONE_SEGMENT = craft.tcp(7 * MS, 1, 2, (40000, 5201), 4_000_000_000, 5, payload=1460)

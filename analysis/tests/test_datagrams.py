@@ -4,9 +4,9 @@ import struct
 
 import pytest
 
-from analysis.captures import table_of
-from analysis.connections import Connection
-from analysis.datagrams import Schedule, datagram_metrics, datagrams_of, interarrival_jitters_ms
+from analysis.captures.connections import Connection
+from analysis.captures.pcap import table_of
+from analysis.metrics.datagrams import Schedule, datagram_metrics, datagrams_of, interarrival_jitters_ms
 from analysis.tests.craft import MS, T0_NS, udp
 
 PORTS = (50000, 5202)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.captures import read_capture
-from analysis.encapsulation import inside_ip
+from analysis.captures.encapsulation import inside_ip
+from analysis.captures.pcap import read_capture
 from analysis.tests import craft
 
 SEGMENT = craft.tcp(0, 1, 9, (40000, 5201), 4_000_000_000, 77, payload=1388)  # 20 IP + 20 TCP + 1388 = 1428 bytes

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_rgba
 
-from analysis import style
 from analysis.decisions.answers import answers_in
 from analysis.decisions.rule import collapses, comparison
-from analysis.errors import RunFileError
+from analysis.drawing import style
 from analysis.figures import hv_eras
-from analysis.kept_rows import KEPT, KeptRow, merged, rows_in, write
+from analysis.tables.kept_rows import KEPT, KeptRow, merged, rows_in, write
 from analysis.tests.drawn import Box, Page, Panel, page
 from analysis.tests.test_tables import make_run
+from record.errors import RunFileError
 
 GAINS = {"1999": 0.0, "no-arp": 200.0, "ack": -60.0, "today": 0.0}  # of each station over the one before, kbit/s
 NAMES = [

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from analysis.captures import ACK, SCHEMA, SYN
-from analysis.connections import Connection
-from analysis.exchanges import Carried, _carried, captures_agree, log_agrees
+from analysis.captures.connections import Connection
+from analysis.captures.pcap import ACK, SCHEMA, SYN
+from analysis.metrics.exchanges import Carried, _carried, captures_agree, log_agrees
 
 CLIENT, SERVER = "10.0.0.1", "10.0.0.2"
 FINISHED = {

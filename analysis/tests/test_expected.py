@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.expected import Curve, ExpectedError, expected, percent
-from analysis.profiles import draw_profile
+from analysis.drawing.profiles import draw_profile
+from analysis.metrics.expected import Curve, ExpectedError, expected, percent
 from analysis.references import load_reference
 from analysis.tests.drawn import page
 from mobility import connectivity, files, trace

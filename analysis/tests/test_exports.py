@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
-from analysis.errors import RunFileError
+from analysis.captures.rundir import RunDirectory
 from analysis.exports import csv_files, flent, perfetto
 from analysis.exports.perfetto import Slice, lanes
 from analysis.exports.series import STEP_S, flow_series
-from analysis.rundir import RunDirectory
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.test_metrics import FIXTURE
+from record.errors import RunFileError
 
 BEGIN, END, INSTANT, COUNTER = (
     TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END, TrackEvent.TYPE_INSTANT, TrackEvent.TYPE_COUNTER,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.fairness import fairness, jain_index
+from analysis.metrics.fairness import fairness, jain_index
 
 
 def test_fairness_of_flows_of_one_kind():

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis import figures, paired, style
+from analysis import figures
 from analysis.decisions.rule import comparison
-from analysis.errors import RunFileError
+from analysis.drawing import paired, style
 from analysis.figures import (
     be_per,
     be_recompute,
@@ -32,11 +32,12 @@ from analysis.figures import (
     wm_comparison,
 )
 from analysis.figures import cwnd as cwnd_figure
-from analysis.kept_rows import rows_in
-from analysis.metrics import analyse_run
-from analysis.tables import collect, write_tables
+from analysis.metrics.analyse import analyse_run
+from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import collect, write_tables
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import EXPERIMENT, make_run, metrics_of
+from record.errors import RunFileError
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
@@ -491,7 +492,8 @@ def test_im_throughput_draws_the_tcps_of_each_uplink_and_their_differences(tmp_p
 
 
 def test_im_throughput_says_where_the_flows_of_a_sum_have_different_times(tmp_path):
-    together, apart = [{"start": 0}, {"start": 0}], [{"start": 0, "stop": 40}, {"start": 20}]
+    ends = {"from": "sta1", "to": "sta2"}
+    together, apart = [{**ends, "start": 0}, {**ends, "start": 0}], [{**ends, "start": 0, "stop": 40}, {**ends, "start": 20}]
     for pattern, flows in (("two-uploads", together), ("two-overlapping", apart)):
         make_upload(tmp_path, pattern, "newreno", 1, 600.0)
         (tmp_path / f"fast-flows{pattern}-tcpnewreno" / "seed-1" / "scenario.json").write_text(json.dumps({"flows": flows}))

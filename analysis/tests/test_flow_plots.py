@@ -3,12 +3,12 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from analysis import flow_plots
-from analysis.errors import RunFileError
-from analysis.rundir import RunDirectory
-from analysis.story import Story, read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import flow_plots
+from analysis.story.story import Story, read_story
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
+from record.errors import RunFileError
 
 
 @pytest.fixture
@@ -100,10 +100,10 @@ def test_the_window_falls_at_the_first_of_several_timeouts(tmp_path):
 
 
 def test_stand_by_is_from_its_event_to_the_repair(story):
-    ((begin_s, end_s),) = flow_plots.stand_bys(story)
+    ((begin_s, end_s),) = story.stand_bys_s
     assert (round(begin_s, 3), round(end_s, 3)) == (0.331, 2.1)
     story.stand_bys = [(story.stand_bys[0][0], None)]
-    ((begin_s, end_s),) = flow_plots.stand_bys(story)
+    ((begin_s, end_s),) = story.stand_bys_s
     assert end_s > 2.0, "one that never ended goes on to the last packet"
 
 

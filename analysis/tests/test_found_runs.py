@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest
-from analysis.errors import PlaceError
-from analysis.files import atomic_file, plain_file, write_atomic
-from analysis.found_runs import exclusion_reason, find_runs, scenario_sum
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
-from analysis.tables import collect_runs
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
+from analysis.tables.results import collect_runs
+from record import manifest
+from record.errors import PlaceError
+from record.files import atomic_file, plain_file, write_atomic
+from record.found_runs import exclusion_reason, find_runs, scenario_sum
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
 GOLDEN = Path(__file__).parents[2] / "formats" / "examples" / "manifest.json"

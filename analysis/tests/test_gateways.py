@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.gateways import NAMED, Passage, gateways_remark, gateways_used
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
+from analysis.metrics.gateways import NAMED, Passage, gateways_remark, gateways_used
 from analysis.tests.craft import MS, T0_NS, Frame, RunFolder, capture_bytes, udp
 from analysis.tests.make_fixtures import EPOCH_NS
 
@@ -77,7 +77,7 @@ def test_a_remark_names_only_the_first_of_many_handovers(run_dir: Path, monkeypa
     run = RunDirectory(run_dir)
     begin_ns = run.traffic_ns
     many = [Passage(begin_ns + round(k * 1e9), f"sta{2 + k % 2}") for k in range(NAMED + 3)]
-    monkeypatch.setattr("analysis.gateways.gateways_used", lambda _run, _flow: many)
+    monkeypatch.setattr("analysis.metrics.gateways.gateways_used", lambda _run, _flow: many)
     remark = gateways_remark(run, run.flows[0]) or ""
     assert remark.startswith("flow1 from sta1 to host1 went over sta2, from 1.00 s on over sta3, from 2.00 s on over sta2")
     assert remark.endswith("from 5.00 s on over sta3, and 2 more handovers")

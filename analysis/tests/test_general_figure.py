@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import RunFileError
 from analysis.figures import general
-from analysis.tables import collect, write_tables
+from analysis.tables.results import collect, write_tables
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
+from record.errors import RunFileError
 
 # Student's t for one degree of freedom at 97.5 %; two values 20 apart have s / sqrt(2) = 10
 HALF_OF_20_APART = 12.7062 * 10

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.captures import table_of
-from analysis.errors import CaptureError
-from analysis.held_packets import GIVEN_UP, HELD, SENT_ON, read_held
+from analysis.captures.held_packets import GIVEN_UP, HELD, SENT_ON, read_held
+from analysis.captures.pcap import table_of
+from record.errors import CaptureError
 
 EXAMPLE = Path(__file__).parents[2] / "formats" / "examples" / "routing.held.pcapng"
 SECOND_NS = 1_000_000_000

@@ -12,14 +12,14 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from analysis import map_picture, map_text, past_snapshot
-from analysis.errors import RunFileError
-from analysis.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
-from analysis.reception import SENSED, range_m
-from analysis.rundir import RunDirectory
-from analysis.snapshot import FlowPath, Snapshot
+from analysis.captures.rundir import RunDirectory
+from analysis.maps import map_picture, map_text, past_snapshot
+from analysis.maps.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
+from analysis.maps.snapshot import FlowPath, Snapshot
+from analysis.metrics.reception import SENSED, range_m
 from analysis.tests.drawn import Panel, page, panels
 from mobility import trace
+from record.errors import RunFileError
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"

@@ -4,11 +4,11 @@ import os
 import re
 from pathlib import Path
 
-from analysis.measures import MEASURED, metrics_of_captures
-from analysis.movement import MOVEMENT
-from analysis.route_history import ROUTES
+from analysis.metrics.measures import MEASURED, metrics_of_captures
+from analysis.metrics.movement import MOVEMENT
+from analysis.metrics.route_history import ROUTES
 from analysis.store.schema import FLOW_COLUMNS, METRIC_COLUMNS
-from analysis.tables import FLOW_METRICS, OF_KINDS, SOME_METRICS, flow_columns, own_metrics
+from analysis.tables.results import FLOW_METRICS, OF_KINDS, SOME_METRICS, flow_columns, own_metrics
 from scenarios.traffic import kinds
 from scenarios.traffic.shared.kind import Metric
 

@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.air import Matching
-from analysis.checks import LayersPart, air_capture, iperf_retransmissions
-from analysis.datagrams import longest_silence_s, silence_s
-from analysis.iperf import IperfReport
-from analysis.metrics import analyse_run
-from analysis.tables import own_metrics
+from analysis.captures.air import Matching
+from analysis.captures.iperf import IperfReport
+from analysis.metrics.analyse import analyse_run
+from analysis.metrics.checks import LayersPart, air_capture, iperf_retransmissions
+from analysis.metrics.datagrams import longest_silence_s, silence_s
+from analysis.metrics.throughput import Segments, SenderView, Staircase
+from analysis.tables.results import own_metrics
 from analysis.tests import make_fixtures
-from analysis.throughput import Segments, SenderView, Staircase
 from scenarios.traffic import kind_named, kind_names
 from scenarios.traffic.bulk import Bulk
 from scenarios.traffic.shared.kind import Metric
@@ -113,7 +113,7 @@ class Reported(Bulk):
 
 
 def test_a_flow_without_a_connection_has_the_figures_of_its_report(run_dir, monkeypatch):
-    monkeypatch.setattr("analysis.rundir.kind_named", {"bulk": Reported(), "cbr": kind_named("cbr")}.get)
+    monkeypatch.setattr("scenarios.flows.kinds.kind_named", {"bulk": Reported(), "cbr": kind_named("cbr")}.get)
     _lie(run_dir / "traffic" / "flow1.json", "pages", value=17)
     _lie(run_dir / "traffic" / "flow1.json", "manet", value={"first_try_s": 1_700_000_000.5, "connected": True})
     flow = analyse_run(run_dir)["flows"]["flow1"]
@@ -280,7 +280,7 @@ def test_a_flow_that_never_started_is_named(run_dir):
     assert "no packet of flow1" in _failed(analyse_run(run_dir))["flow1 readable"]
 
 
-@pytest.mark.parametrize("name", ["traffic/flow1.json", "air.csv", "counters.json", "medium.json", "captures/sta1.pcap"])
+@pytest.mark.parametrize("name", ["traffic/flow1.json", "air.csv", "counters.json", "captures/sta1.pcap"])
 def test_a_missing_file_is_named_and_the_rest_is_still_measured(run_dir, name):
     (run_dir / name).unlink()
     metrics = analyse_run(run_dir)

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis.movement import expectation, movement_metrics, profile_of, read_curve
-from analysis.rundir import Flow, RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.movement import expectation, movement_metrics, profile_of, read_curve
+from analysis.tests.craft import flow
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
 EPOCH_NS = 1_700_000_000_000_000_000
-FLOW = Flow("flow1", "sta1", "sta2", "bulk")
+FLOW = flow("flow1", "sta1", "sta2", "bulk")
 # sta2 stands 100 m from sta1 and walks away at 10 m/s from second 10 on: out of range (250 m) at second 25, and
 # with sta3 at 200 m between them two hops until it is 450 m away, at second 45.
 TRACE = """# manet-trace/1

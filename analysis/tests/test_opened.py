@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from analysis.tests.craft import MS, T0_NS, Frame, RunFolder, Transfer, capture_bytes, over_ipv6, tcp, udp
 
 EPOCH_NS = T0_NS - 1_000_000_000

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from analysis.decisions.answers import answers_in
+from analysis.decisions.pairs import pairs, write_pairs
 from analysis.decisions.rule import comparison
-from analysis.kept_rows import KEPT, KeptRow, merged, rows_in, write
-from analysis.pairs import pairs, write_pairs
-from analysis.tables import collect_runs
+from analysis.tables.kept_rows import KEPT, KeptRow, merged, rows_in, write
+from analysis.tables.results import collect_runs
 from analysis.tests.test_tables import make_run
 
 

@@ -5,7 +5,7 @@ import struct
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.captures import read_capture, table_of
+from analysis.captures.pcap import read_capture, table_of
 
 TCP, UDP, DSR, MINIMAL, ICMP = 6, 17, 48, 55, 1
 
@@ -71,7 +71,7 @@ def test_columns_hold_what_dpkt_decodes(tmp_path_factory, frames, order):
 
 @given(content=st.binary(max_size=200), cut=st.integers(0, 30))
 def test_any_bytes_are_a_table_or_an_error_that_names_the_file(tmp_path_factory, content, cut):
-    from analysis.errors import CaptureError
+    from record.errors import CaptureError
 
     path = tmp_path_factory.getbasetemp() / "any.pcap"
     file = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + content

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reaction import reaction_s
-from analysis.rundir import Flow, RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.reaction import reaction_s
+from analysis.tests.craft import flow
 
 HEADER = "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers\n"
-FLOW = Flow("flow1", "sta1", "sta4", "cbr")
+FLOW = flow("flow1", "sta1", "sta4", "cbr")
 
 
 def run_with(folder: Path, deliveries: list[tuple], cut: str | None = "10.0,5,cut,sta2,off") -> RunDirectory:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis import records
-from analysis.errors import RunFileError
-from analysis.found_runs import find_runs
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from analysis.store import files
 from analysis.store.rows import now
-from analysis.tables import collect
+from analysis.tables.results import collect
 from analysis.tests.test_found_runs import FIXTURE
+from record import records
+from record.errors import RunFileError
+from record.found_runs import find_runs
 
 WRONG = [
     ("seed", "1", '"seed" is "1"'),

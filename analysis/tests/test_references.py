@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from analysis.references import FOLDER, load_reference, same_value
-from analysis.tables import mean_and_interval
+from analysis.tables.results import mean_and_interval
 
 TABLES = sorted(path for kind in ("published", "ns2", "peers") for path in (FOLDER / kind).glob("*.csv"))
 

@@ -6,20 +6,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from analysis import style
-from analysis.errors import RunFileError
-from analysis.report_page import forest, inline_svg
-from analysis.report_page.answers import Answers, read_answers
-from analysis.report_page.content import ExperimentPart, NamedRun, NumberTable, Page, PaperPart
-from analysis.report_page.inline_svg import inline_figure
-from analysis.report_page.numbers import number_tables
-from analysis.report_page.page import render, write_page
-from analysis.report_page.papers import paper_of
-from analysis.report_page.provenance import provenance
-from analysis.tables import collect
+from analysis.drawing import style
+from analysis.reports import forest, inline_svg
+from analysis.reports.answers import Answers, read_answers
+from analysis.reports.content import ExperimentPart, NamedRun, NumberTable, Page, PaperPart
+from analysis.reports.inline_svg import inline_figure
+from analysis.reports.numbers import number_tables
+from analysis.reports.page import render, write_page
+from analysis.reports.papers import paper_of
+from analysis.reports.provenance import provenance
+from analysis.tables.results import collect
 from analysis.tests.drawn import panels
 from analysis.tests.markup import outline
 from analysis.tests.test_tables import EXPERIMENT, make_run
+from record.errors import RunFileError
 
 HOLDS = {
     "question": "ELFN carries more than Reno", "claim": "more", "metric": "percent", "unit": "%", "compared": "elfn-2s",

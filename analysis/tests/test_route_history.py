@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from analysis.route_history import Taken, route_history, route_metrics
-from analysis.rundir import Flow, RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.route_history import Taken, route_history, route_metrics
+from analysis.tests.craft import flow
 
 EPOCH_NS = 1_700_000_000_000_000_000
 STATIONS = ("sta1", "gw1", "gw2")  # 10.0.0.1 to 10.0.0.3
-UP = Flow("flow1", "sta1", "host1", "bulk")
+UP = flow("flow1", "sta1", "host1", "bulk")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    interfaces = [{"name": name, "mac": f"02:00:00:00:00:{number:02x}"} for number, name in enumerate(STATIONS, start=1)]
+    places = [{"name": name, "at": [0, 0]} for name in STATIONS]
     wires = [{"station": name, "host": "host1"} for name in STATIONS[1:]]
     (tmp_path / "run.json").write_text(json.dumps({"format": "manet-run/1", "epoch_ns": EPOCH_NS}))
-    (tmp_path / "scenario.json").write_text(json.dumps({"wires": wires}))
-    (tmp_path / "medium.json").write_text(json.dumps({"format": "manet-medium/1", "stations": interfaces}))
+    (tmp_path / "scenario.json").write_text(json.dumps({"topology": "positions", "positions": places, "wires": wires}))
     (tmp_path / "routing").mkdir()
     return RunDirectory(tmp_path)
 
@@ -40,7 +40,7 @@ def test_the_route_of_a_flow_to_a_wired_host_is_that_to_the_chosen_gateway(run: 
     )  # fmt: skip
     history = [Taken(10, 3, "10.0.0.9", "10.0.0.2"), Taken(30, 1, "10.0.0.3", "10.0.0.3"), Taken(40, None, None, None)]
     assert route_history(run, UP) == history
-    assert route_history(run, Flow("flow1", "host1", "sta1", "bulk")) == history
+    assert route_history(run, flow("flow1", "host1", "sta1", "bulk")) == history
 
 
 def test_another_gateway_at_the_same_distance_over_the_same_neighbour_is_another_route(run: RunDirectory) -> None:
@@ -60,7 +60,7 @@ def test_changes_count_from_the_first_route_on_and_in_the_window_only(run: RunDi
         (10, "route", "10.0.0.3", 2, "10.0.0.8"), (20, "lost", "10.0.0.3", 0, None), (21, "route", "10.0.0.3", 2, "10.0.0.9"),
         (30, "route", "10.0.0.3", 1, "10.0.0.3"), (60, "route", "10.0.0.3", 2, "10.0.0.8"),
     )  # fmt: skip
-    between = Flow("flow1", "sta1", "gw2", "bulk")
+    between = flow("flow1", "sta1", "gw2", "bulk")
     assert route_metrics(run, between, EPOCH_NS + 5, EPOCH_NS + 50) == {"hop_changes": 1, "route_changes": 2}
     assert route_metrics(run, between, EPOCH_NS + 25, EPOCH_NS + 50) == {"hop_changes": 1, "route_changes": 1}
 

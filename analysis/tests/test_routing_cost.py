@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.captures.rundir import RunDirectory
 from analysis.figures import daemons_chain
 from analysis.figures.daemons_chain import statistics, table
-from analysis.routing_cost import RoutingCost, routing_cost
-from analysis.rundir import RunDirectory
+from analysis.metrics.routing_cost import RoutingCost, routing_cost
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
 

@@ -2,8 +2,8 @@
 
 import json
 
-from analysis.connections import Connection
-from analysis.routing_notes import segments_given_up, too_big
+from analysis.captures.connections import Connection
+from analysis.captures.routing_notes import segments_given_up, too_big
 
 CONNECTION = Connection("tcp", "10.0.0.1", 40000, "10.0.0.2", 5201)
 

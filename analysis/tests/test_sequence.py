@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.sequence import MODULUS, Coverage, unwrap
+from analysis.captures.sequence import MODULUS, Coverage, unwrap
 
 
 def test_numbers_go_on_rising_past_the_wrap():

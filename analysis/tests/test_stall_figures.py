@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import RunFileError
+from analysis.captures.rundir import RunDirectory
 from analysis.figures import be_per_grid, hv_packets, hv_profile, hv_trace
 from analysis.references import load_reference
-from analysis.rundir import RunDirectory
-from analysis.stalls import longest_stall, packets_during
-from analysis.story import read_story
-from analysis.tables import collect, write_tables
+from analysis.story.stalls import longest_stall, packets_during
+from analysis.story.story import read_story
+from analysis.tables.results import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_movement import EPOCH_NS, RADIO, TRACE
 from analysis.tests.test_tables import make_run
+from record.errors import RunFileError
 
 
 @pytest.fixture
@@ -98,7 +98,8 @@ def test_hv_profile_has_a_panel_a_speed_over_the_hops_of_the_pattern(tmp_path):
         make_run(tmp_path, f"speed-{speed}", 1, 1, 500.0)
         folder = tmp_path / f"speed-{speed}-hops1" / "seed-1"
         flows = [{"from": "sta1", "to": "sta2", "traffic": "bulk", "start": 0.0}]
-        scenario = {"mobility": {"model": "schedule", "speed": speed}, "flows": flows, "warmup": 0.0, "duration": lasts_s}
+        times = {"speed": speed, "warmup": 0.0, "duration": lasts_s}
+        scenario = {"mobility": {"model": "schedule", "speed": speed}, "flows": flows, **times}
         (folder / "scenario.json").write_text(json.dumps(scenario))
         (folder / "trace.csv").write_text(TRACE)
         (folder / "medium.json").write_text(json.dumps({"format": "manet-medium/1", "radio": str(RADIO)}))

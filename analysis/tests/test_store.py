@@ -12,11 +12,11 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.errors import RunFileError
 from analysis.store import files, schema
 from analysis.store.rows import now
-from analysis.tables import collect
+from analysis.tables.results import collect
 from analysis.tests.test_tables import EXPERIMENT, make_run, metrics_of
+from record.errors import RunFileError
 
 
 @pytest.fixture

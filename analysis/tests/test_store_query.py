@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import QueryError
 from analysis.store import files, query
 from analysis.store.rows import now
-from analysis.tables import collect
+from analysis.tables.results import collect
 from analysis.tests.test_tables import EXPERIMENT, make_run
+from record.errors import QueryError
 
 
 def folder(out: Path, kbps: float) -> Path:

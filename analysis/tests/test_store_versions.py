@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.errors import RunFileError
 from analysis.store import files, schema
 from analysis.store.query import answer
+from record.errors import RunFileError
 
 CORPUS = Path(__file__).parent / "fixtures" / "store"
 NAMES = ("version-1", "fewer-columns", "version-2")

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from analysis import story_text
-from analysis.errors import RunFileError
-from analysis.icmp import quoted_segment
-from analysis.rundir import RunDirectory, find_run
-from analysis.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
+from analysis.captures.icmp import quoted_segment
+from analysis.captures.rundir import RunDirectory
+from analysis.story import story_text
+from analysis.story.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
 from analysis.tests.craft import MS, T0_NS, dsr_source_route, in_dsr, in_minimal
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, HOP_MS, Chain, Chain6
+from record.errors import RunFileError
+from record.found_runs import find_run
 
 UNREACHABLE, TTL_EXCEEDED = (3, 1), (11, 0)
 NO_ROUTE6, HOP_LIMIT6 = (1, 0), (3, 0)  # RFC 4443, 3.1 and 3.3
@@ -443,8 +444,9 @@ def test_a_missing_flow_is_an_error(chain, tmp_path, number):
 
 
 def test_the_run_of_a_script_has_no_story(tmp_path):
-    run = RunDirectory(Chain().write(tmp_path / "seed-1"))
-    run.scenario["flows"] = []
+    chain = Chain()
+    chain.folder.scenario["flows"] = []
+    run = RunDirectory(chain.write(tmp_path / "seed-1"))
     with pytest.raises(RunFileError, match=r"scenario\.json: the run has no flows; what its script or prompt sent"):
         flow_named(run, 1)
 

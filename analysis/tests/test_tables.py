@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from analysis.errors import RunFileError
-from analysis.printed import flows_table, result_table
-from analysis.tables import FLOW_METRICS, collect, mean_and_interval, read_summary, shown_metric, write_tables
+from analysis.reports.printed import flows_table, result_table
+from analysis.tables.results import FLOW_METRICS, collect, mean_and_interval, read_summary, shown_metric, write_tables
+from record.errors import RunFileError
 
 EXPERIMENT = {"name": "hv-fig1", "axes": {"hops": [1, 2]}, "published": "holland-vaidya_fig1", "ns2": "chain_static"}
 

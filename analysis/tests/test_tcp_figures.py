@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from analysis.errors import RunFileError
+from analysis.captures.rundir import RunDirectory
 from analysis.figures import tcp_chain, tcp_outage, tcpap_chain
-from analysis.outage import Outage, outage_of, retransmissions_s
-from analysis.rundir import RunDirectory
-from analysis.story import Story, read_story
-from analysis.tables import collect, write_tables
+from analysis.story.outage import Outage, outage_of, retransmissions_s
+from analysis.story.story import Story, read_story
+from analysis.tables.results import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import make_run
+from record.errors import RunFileError
 
 NS2 = {  # analysis/ns2/tcp_chain.csv, over one hop, two and three; tahoe's and sack's two are over AODV
     "tahoe": [1254.51, 629.59], "reno": [1233.64, 619.19, 390.46], "newreno": [1233.64, 619.19, 390.46],

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analysis.tcp_samples import fixed_rtos, held_from, mean_held, stand_bys
+from analysis.captures.tcp_samples import fixed_rtos, held_from, mean_held, stand_bys
 
 
 def rows(*of: tuple[int, str, str]) -> pl.DataFrame:

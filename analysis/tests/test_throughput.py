@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.captures import SCHEMA, read_capture
-from analysis.connections import Connection, find_connections
+from analysis.captures.connections import Connection, find_connections
+from analysis.captures.pcap import SCHEMA, read_capture
+from analysis.metrics.round_trip_times import round_trip_times_ns
+from analysis.metrics.throughput import initial_sequence, receiver_view, sender_view
 from analysis.tests import craft
 from analysis.tests.craft import MS, T0_NS, Transfer
-from analysis.throughput import initial_sequence, receiver_view, round_trip_times_ns, sender_view
 
 CONNECTION = Connection("tcp", "10.0.0.1", 40000, "10.0.0.2", 5201)
 TRIP = 10 * MS

@@ -5,10 +5,10 @@ import struct
 import polars as pl
 import pytest
 
-from analysis.captures import table_of
-from analysis.connections import Connection
+from analysis.captures.connections import Connection
+from analysis.captures.pcap import table_of
+from analysis.metrics.timeouts import timeouts_of
 from analysis.tests.craft import MS, Frame, over_ipv6, tcp
-from analysis.timeouts import timeouts_of
 
 PORTS = (40000, 5201)
 CONNECTION = Connection("tcp", "10.0.0.1", PORTS[0], "10.0.0.2", PORTS[1])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
-from analysis.story import read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
+from analysis.story.story import read_story
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request

@@ -4,7 +4,7 @@
 `service` needs too; the classes for tests of other projects do without.
 """
 
-from analysis.tables import mean_and_interval
+from analysis.tables.results import mean_and_interval
 from manet_testbed.lab.experiment import Experiment
 from manet_testbed.lab.progress import Progress
 from manet_testbed.lab.results import Results

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from analysis.errors import AnalysisError
 from manet_testbed.errors import MeshError, UnreadableResults, WrongRequest
+from record.errors import RecordError
 from testbed.errors import ManetError, UsageError
 
 # an option in a remedy: the argument that does the same
@@ -29,7 +29,7 @@ def translated(wrong: type[WrongRequest] = WrongRequest) -> Iterator[None]:
         yield
     except UsageError as problem:
         raise wrong(worded(str(problem))) from None
-    except AnalysisError as problem:
+    except RecordError as problem:
         raise UnreadableResults(worded(str(problem))) from None
     except ManetError as problem:
         raise MeshError(worded(str(problem))) from None

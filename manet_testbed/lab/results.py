@@ -9,14 +9,14 @@ from typing import Any, Self
 import polars as pl
 from matplotlib.figure import Figure
 
-from analysis import heat_map, style
-from analysis.found_runs import known
-from analysis.pairs import VARIANT
-from analysis.tables import METRICS, plain
+from analysis.decisions.pairs import VARIANT
+from analysis.drawing import heat_map, style
+from analysis.tables.results import METRICS, plain
 from manet_testbed.errors import UnreadableResults, WrongRequest
 from manet_testbed.lab import tables
 from manet_testbed.lab.refusals import translated
 from manet_testbed.lab.run import Run
+from record.found_runs import known
 from scenarios.key_models import unit_of
 from testbed.campaigns.figures import misfit
 from testbed.campaigns.report import GENERAL, Report

@@ -11,15 +11,20 @@ from typing import Any, Literal
 import polars as pl
 from matplotlib.figure import Figure
 
-from analysis import flow_plots, map_picture, past_snapshot, story_text, style, tcp_samples
-from analysis.doubt import doubt
-from analysis.files import read_object
-from analysis.route_history import route_history
-from analysis.rundir import Flow, RunDirectory, find_run
-from analysis.story import Story, flow_named, of_segment, read_story, sent_between
-from analysis.throughput import initial_sequence, receiver_view, sender_view
+from analysis.captures import tcp_samples
+from analysis.captures.rundir import RunDirectory
+from analysis.drawing import flow_plots, style
+from analysis.maps import map_picture, past_snapshot
+from analysis.metrics.route_history import route_history
+from analysis.metrics.throughput import initial_sequence, receiver_view, sender_view
+from analysis.story import story_text
+from analysis.story.story import Story, flow_named, of_segment, read_story, sent_between
 from manet_testbed.errors import UnreadableResults, WrongRequest
 from manet_testbed.lab.refusals import translated
+from record.doubt import doubt
+from record.files import read_object
+from record.found_runs import find_run
+from record.scenario import Flow
 from testbed.runs.under_way import ended
 
 STEPS = {"t_s": pl.Float64, "event": pl.String, "node": pl.String, "packet": pl.String, "details": pl.String}
@@ -71,7 +76,7 @@ class Run:
     @property
     def profile(self) -> str:
         """Its TCP profile: period or modern."""
-        return str(self._run.scenario.get("profile") or "")
+        return self._run.scenario.profile
 
     @property
     def status(self) -> str:
@@ -96,7 +101,7 @@ class Run:
     @property
     def scenario(self) -> dict[str, Any]:
         """All keys of its scenario, as scenario.json has them."""
-        return dict(self._run.scenario)
+        return dict(self._run.scenario_keys)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -138,7 +143,7 @@ class Run:
                 raise UnreadableResults(f"{self.directory}: no packet of flow {flow}; did it start?")
             stairs = (sender_view(at_source, connection, isn).acked, receiver_view(at_target, connection, isn).delivered)
             begin_ns, width_ns = self._run.traffic_ns, round(bin_s * NS_PER_S)
-            edges = range(begin_ns, begin_ns + math.ceil(self._run.traffic_s / bin_s) * width_ns, width_ns)
+            edges = range(begin_ns, begin_ns + math.ceil(self._run.scenario.traffic_seconds() / bin_s) * width_ns, width_ns)
             rows = [
                 (self._seconds(edge), *(stair.rise(edge, edge + width_ns) * 8 / bin_s / 1e3 for stair in stairs))
                 for edge in edges
@@ -152,11 +157,8 @@ class Run:
             one = self._flow(flow)
             taken = route_history(self._run, one)
             if taken is None:
-                routing = self.scenario.get("routing")
-                name = routing.get("protocol") if isinstance(routing, dict) else routing
-                raise UnreadableResults(
-                    f"{self.directory / 'routing'}: no notes of routes; {name} leaves none, our own daemons do"
-                )
+                text = f"no notes of routes; {self._run.scenario.protocol} leaves none, our own daemons do"
+                raise UnreadableResults(f"{self.directory / 'routing'}: {text}")
             names = {self._run.address(node): node for node in self._nodes()}
             rows = [
                 (self._seconds(route.t_ns + self._run.epoch_ns), route.hops, names.get(route.via or "", route.via),
@@ -196,7 +198,7 @@ class Run:
             return pl.DataFrame(table, TRANSMISSIONS, orient="row")
 
     def capture(self, node: str) -> pl.DataFrame:
-        """The packets that tcpdump captured at a station's radio, or at a wired host (analysis/captures.py)."""
+        """The packets that tcpdump captured at a station's radio, or at a wired host (analysis/captures/pcap.py)."""
         with translated():
             return self._run.capture(node)
 

@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from analysis.decisions.answers import Answered
-from analysis.pairs import VARIANT, pairs
+from analysis.decisions.pairs import VARIANT, pairs
 from analysis.store.schema import OF_FLOWS
-from analysis.tables import METRICS, Results, cell_of, plain
+from analysis.tables.results import METRICS, Results, cell_of, plain
 
 TEXTS = ("variant", "profile", "verdict", "status", "checks", "run_dir", "metric", "unit", "flow", "traffic", "from", "to")
 WHOLE = ("seed", "n", "valid", "suspect", "void")
@@ -49,7 +49,8 @@ def flows_frame(results: Results) -> pl.DataFrame:
 def comparison_frame(
     results: Results, key: str, compared: str, base: str, metric: str, answers: Sequence[Answered] = ()
 ) -> pl.DataFrame:
-    """`compared` minus `base`, two values of `key`, seed by seed, for each combination of the other keys (analysis/pairs.py)."""
+    """`compared` minus `base`, two values of `key`, seed by seed, for each combination of the other keys
+    (analysis/decisions/pairs.py)."""
     others = [name for name in (*results.experiment.axes, VARIANT) if name != key]
     cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in results.rows:

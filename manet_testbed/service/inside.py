@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.events_file import MESH
 from manet_testbed import messages
+from record.events_file import MESH
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import STOP_DEADLINE_S
 from testbed.runs.isolation import Report

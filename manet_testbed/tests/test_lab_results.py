@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis import style
+from analysis.decisions.pairs import COLUMNS, pairs, write_pairs
+from analysis.drawing import style
 from analysis.figures import general
-from analysis.pairs import COLUMNS, pairs, write_pairs
-from analysis.tables import METRICS, collect_runs
+from analysis.tables.results import METRICS, collect_runs
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
 from manet_testbed import MeshError, Results, Run, UnreadableResults, WrongRequest, mean_and_interval

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis import style
+from analysis.drawing import style
 from manet_testbed import Results, Run, Scenario, UnreadableResults, WrongRequest
 from testbed.__main__ import main
 from testbed.tests.running import needs_runs

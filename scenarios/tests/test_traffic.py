@@ -57,7 +57,7 @@ OTHER_STREAMS = (
 )
 SEARCHED = [
     path
-    for folder in ("scenarios", "analysis", "testbed")
+    for folder in ("scenarios", "record", "analysis", "testbed")
     for path in sorted((ROOT / folder).rglob("*.py"))
     if "tests" not in path.relative_to(ROOT).parts and not any(path.is_relative_to(other) for other in OTHER_STREAMS)
 ]

@@ -2,9 +2,9 @@
 
 A file offers one value, `KIND`, whose class defines the kind: its keys, the programs that it starts, their readiness, its report
 and its metrics (`shared/kind.py` has the list). `scenarios/flows.py` derives the keys of a flow from it,
-`testbed/stages/traffic.py` starts the programs, `analysis/metrics.py` measures; none of them names a kind. `programs/` holds the
-programs that run in stations, `shared/` common parts of several kinds, `data/` published figures. Each kind has a row in
-formats/scenario.md.
+`testbed/stages/traffic.py` starts the programs, `analysis/metrics/analyse.py` measures; none of them names a kind. `programs/`
+holds the programs that run in stations, `shared/` common parts of several kinds, `data/` published figures. Each kind has a row
+in formats/scenario.md.
 """
 
 import importlib

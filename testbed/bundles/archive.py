@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from analysis.files import atomic_file, plain_file, read_object
-from analysis.manifest import entry_of
 from analysis.store.files import PENDING, merge
+from record.files import atomic_file, plain_file, read_object
+from record.manifest import entry_of
 from testbed.bundles import crate
 from testbed.bundles.contents import DESCRIPTIONS, Contents, contents_of
 from testbed.errors import UsageError

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from analysis import records
-from analysis.files import UNFINISHED, read_object
+from record import records
+from record.files import UNFINISHED, read_object
 from testbed.campaigns import library
 from testbed.campaigns.missing import words_of
 from testbed.errors import UsageError

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from analysis.errors import PlaceError
-from analysis.files import plain_file
+from record.errors import PlaceError
+from record.files import plain_file
 from testbed.bundles.archive import CHUNK, FORMAT, MANIFEST
 from testbed.errors import RunError, UsageError, shortened
 

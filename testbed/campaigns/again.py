@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from analysis.report_page.content import Command
+from analysis.reports.content import Command
 from testbed.campaigns import missing
 
 PART_OPTIONS = ("--variant", "--out")  # replaced by the cell's

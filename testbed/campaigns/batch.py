@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis.files import write_atomic
+from record.files import write_atomic
 from scenarios.scenario import Scenario
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.remaining import DEFAULT_COSTS, Work

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.files import read_object, write_atomic
-from analysis.folder_lock import lock
+from record.files import read_object, write_atomic
+from record.folder_lock import lock
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.schedule import Outcome, Pace, Runner, Schedule, Task, is_of, move_aside, start_places

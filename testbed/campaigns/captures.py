@@ -8,7 +8,7 @@ manifest.json with size and hash (`dropped`).
 from collections.abc import Iterable
 from pathlib import Path
 
-from analysis import manifest
+from record import manifest
 
 RULES = ("all", "first", "none")  # keep those of all runs, of each cell's seed 1, of no run
 LARGE = ("captures/", "air.csv", "air.pcapng", "inputs.jsonl")  # names or folders of the files that may go

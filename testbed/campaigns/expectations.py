@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from analysis.digits import exact
+from analysis.tables.digits import exact
 from scenarios.models import STRICT, as_tuple
 
 
@@ -54,7 +54,7 @@ class Comparison:
 def compare(
     expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str], profiles: Mapping[str, str]
 ) -> list[Comparison]:
-    """`summary` has the rows of summary.csv (analysis.tables.Results); `profiles` is each variant's TCP profile, for
+    """`summary` has the rows of summary.csv (analysis.tables.results.Results); `profiles` is each variant's TCP profile, for
     experiments without the axis `profile`. An expectation is compared with runs of its own profile only."""
     return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
 

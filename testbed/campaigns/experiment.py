@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.decisions.question import MAX_PAIRS, Question
-from analysis.found_runs import scenario_sum
+from record.found_runs import scenario_sum
 from scenarios import toml_file
 from scenarios.definition import scenario_of
 from scenarios.document import Document

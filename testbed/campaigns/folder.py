@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.folder_lock import lock
+from record.folder_lock import lock
 from testbed.errors import UsageError
 
 BATCHES = "batches"  # the folder of a campaign's rounds

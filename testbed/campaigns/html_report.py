@@ -1,13 +1,13 @@
-"""The page of a campaign or of one experiment: each folder's report (report.py) as parts of a page (analysis/report_page)."""
+"""The page of a campaign or of one experiment: each folder's report (report.py) as parts of a page (analysis/reports)."""
 
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import records
-from analysis.doubt import doubt
-from analysis.errors import AnalysisError
+from record import records
+from record.doubt import doubt
+from record.errors import RecordError
 from testbed.campaigns import missing
 from testbed.campaigns.again import cell_commands
 from testbed.campaigns.report import Report
@@ -16,7 +16,7 @@ from testbed.columns import hanging
 from testbed.errors import ManetError, UsageError, shortened
 
 if TYPE_CHECKING:
-    from analysis.report_page.content import Command, ExperimentPart, Figure, NamedRun, NumberTable, Page
+    from analysis.reports.content import Command, ExperimentPart, Figure, NamedRun, NumberTable, Page
 
 FORMAT = "manet-page/1"
 LEFT_OUT, MISSING = "left out", "missing"
@@ -34,7 +34,7 @@ class HtmlReport:
 
     def make(self, analyse_again: bool = False) -> Path:
         """Make tables and figures of every experiment and write the page; returns its path. UsageError without experiments."""
-        from analysis.report_page.page import write_page
+        from analysis.reports.page import write_page
 
         folders = self._folders()
         parts = [self._part(folder, analyse_again) for folder in folders]
@@ -82,13 +82,13 @@ class HtmlReport:
 
     def _part(self, folder: Path, analyse_again: bool) -> "ExperimentPart":
         """An experiment on the page; one whose folder cannot be read is there with the reason."""
-        from analysis.report_page.content import ExperimentPart
+        from analysis.reports.content import ExperimentPart
 
         try:
             report = Report(folder)
             report.make(analyse_again)
             part = self._made(report)
-        except (AnalysisError, ManetError) as problem:
+        except (RecordError, ManetError) as problem:
             name = folder.resolve().name
             self.problems[name] = str(problem)
             return ExperimentPart(_anchor(name), name, problem=str(problem))
@@ -96,11 +96,11 @@ class HtmlReport:
         return part
 
     def _made(self, report: Report) -> "ExperimentPart":
-        from analysis.report_page.answers import read_answers
-        from analysis.report_page.content import Check, ExperimentPart
-        from analysis.report_page.forest import draw
-        from analysis.report_page.numbers import number_tables
-        from analysis.report_page.provenance import provenance
+        from analysis.reports.answers import read_answers
+        from analysis.reports.content import Check, ExperimentPart
+        from analysis.reports.forest import draw
+        from analysis.reports.numbers import number_tables
+        from analysis.reports.provenance import provenance
 
         assert report.results is not None, "make() comes first"
         description, anchor = report.description, _anchor(report.directory.resolve().name)
@@ -141,16 +141,16 @@ class HtmlReport:
         return tuple(self._figure(svg, f"{anchor}-{number}", caption) for number, svg in enumerate(svgs, start=1))
 
     def _figure(self, svg: Path, anchor: str, caption: str) -> "Figure":
-        from analysis.report_page.content import Figure
-        from analysis.report_page.inline_svg import inline_figure
+        from analysis.reports.content import Figure
+        from analysis.reports.inline_svg import inline_figure
 
         files = [(kind.upper(), svg.with_suffix(f".{kind}")) for kind in ("pdf", "png")]
         there = tuple((kind, str(path.relative_to(self.directory))) for kind, path in files if path.exists())
         return Figure(inline_figure(svg, anchor, caption), caption, there)
 
     def _page(self, parts: "list[ExperimentPart]") -> "Page":
-        from analysis.report_page.content import Page, PaperPart
-        from analysis.report_page.papers import OTHER, PAPERS, paper_of
+        from analysis.reports.content import Page, PaperPart
+        from analysis.reports.papers import OTHER, PAPERS, paper_of
 
         campaign = records.read(self.directory / records.CAMPAIGN)
         papers = [(paper, tuple(part for part in parts if paper_of(part.name) == paper)) for paper in (*PAPERS, OTHER)]
@@ -196,7 +196,7 @@ def _lead(campaign: dict[str, Any], parts: "list[ExperimentPart]") -> str:
 
 def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """(label, value) of campaign.json; nothing without it. A batch counts when it has ended."""
-    from analysis.report_page.provenance import time_text
+    from analysis.reports.provenance import time_text
 
     if not campaign:
         return ()
@@ -215,7 +215,7 @@ def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _command(campaign: dict[str, Any]) -> "Command | None":
-    from analysis.report_page.content import Command
+    from analysis.reports.content import Command
 
     how = "The campaign's command:" if campaign.get("ended") else "The command that goes on:"
     return Command(how, campaign["resume"]) if campaign.get("resume") else None
@@ -232,7 +232,7 @@ def _cut(found: dict[str, Any] | None) -> str | None:
 
 
 def _rounds(campaign: dict[str, Any]) -> "NumberTable | None":
-    from analysis.report_page.content import NumberTable
+    from analysis.reports.content import NumberTable
 
     headings, keys = ("round", "batches", "runs", "wall s", "emulated s"), ("round", "batches", "runs", "wall_s", "emulated_s")
     rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in campaign.get("rounds") or [])
@@ -246,8 +246,8 @@ def _plain(value: object) -> str:
 
 def _doubtful(report: Report) -> "list[NamedRun]":
     """Every run that is not valid, was left out or is missing, with the reason."""
-    from analysis.report_page.content import NamedRun
-    from analysis.tables import ending
+    from analysis.reports.content import NamedRun
+    from analysis.tables.results import ending
 
     rows = report.results.rows if report.results else []
     named = [(row["run_dir"], ending(row)) for row in rows if ending(row) != "valid"]

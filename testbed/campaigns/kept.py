@@ -1,4 +1,4 @@
-"""Runs that are kept as rows (analysis/kept_rows.py): those that a campaign counts as done, and how runs are kept.
+"""Runs that are kept as rows (analysis/tables/kept_rows.py): those that a campaign counts as done, and how runs are kept.
 
 docs/results/<experiment>/runs.csv of the checkout has the rows of all machines. Experiments share scenarios: plain Reno of one
 figure is that of the next. A campaign copies the rows that count, of whichever experiment, into its folder (kept.csv), from which
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from analysis.files import read_object
+from record.files import read_object
 from scenarios.identity import identity
 from scenarios.scenario import Scenario
 from testbed.campaigns.experiment import Experiment
@@ -25,7 +25,7 @@ from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
-    from analysis.kept_rows import KeptRow
+    from analysis.tables.kept_rows import KeptRow
 
 FOLDER = ROOT / "docs" / "results"
 COMMON = ("acked_kbps", "expected_kbps", "percent")  # where measured; other experiments have the same scenarios
@@ -34,7 +34,7 @@ Runs = list[dict[str, Any]]
 
 def file_of(experiment: str, folder: Path = FOLDER) -> Path:
     """The file of an experiment's rows."""
-    from analysis.kept_rows import FILE
+    from analysis.tables.kept_rows import FILE
 
     return folder / experiment / FILE
 
@@ -75,8 +75,8 @@ def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
 def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
     """The rows of the experiment that count as done: those of its own file, and those that other experiments have of the same
     scenarios and seeds."""
-    from analysis.kept_rows import FILE, VARIANT, merged
-    from analysis.tables import plain
+    from analysis.tables.kept_rows import FILE, VARIANT, merged
+    from analysis.tables.results import plain
 
     own = file_of(experiment.name, folder)
     found = rows_that_count(experiment, _read(own))
@@ -102,14 +102,14 @@ def _read(path: Path) -> "tuple[KeptRow, ...]":
 
 @lru_cache(maxsize=256)
 def _read_at(path: Path, _state: tuple[int, int]) -> "tuple[KeptRow, ...]":
-    from analysis.kept_rows import read
+    from analysis.tables.kept_rows import read
 
     return tuple(read(path))
 
 
 def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> Found:
     """Copy the rows that count into the experiment's folder of results; rows of an earlier call stay."""
-    from analysis.kept_rows import KEPT, merged, read, write
+    from analysis.tables.kept_rows import KEPT, merged, read, write
 
     found = rows_of(experiment, folder)
     before = rows_that_count(experiment, read(directory / KEPT))
@@ -121,8 +121,8 @@ def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> F
 def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Path = FOLDER) -> tuple[Path, int, int]:
     """Merge the runs of a folder of results (rows of table.csv) into the rows of its experiment; returns the file, the number of
     its rows, and how many of them are new."""
-    from analysis.kept_rows import merged, read, row_of_run, write
-    from analysis.tables import place
+    from analysis.tables.kept_rows import merged, read, row_of_run, write
+    from analysis.tables.results import place
 
     axes, metrics = list(description["axes"]), metrics_of(description, runs)
     sums = {cell["name"]: cell.get("identity") for cell in description["cells"]}
@@ -142,7 +142,7 @@ def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Pa
 def metrics_of(description: Mapping[str, Any], runs: Runs) -> list[str]:
     """The metrics that rows keep: those of the questions and checks, what the experiment shows, and of the figure's those that
     some run has; without any, those of the whole."""
-    from analysis.tables import METRICS, SHOWN
+    from analysis.tables.results import METRICS, SHOWN
 
     asked = {question["metric"] for question in description.get("questions", ())} | set(description.get("shown", ()))
     asked |= {check["metric"] for check in (description.get("expect") or {}).get("checks", ())}
@@ -157,7 +157,7 @@ def metrics_of(description: Mapping[str, Any], runs: Runs) -> list[str]:
 @cache
 def _metrics_in(figure: str) -> frozenset[str]:
     """The metrics that a figure's module names; read as text, because importing it takes as long as matplotlib."""
-    from analysis.tables import METRICS
+    from analysis.tables.results import METRICS
 
     tree = ast.parse((FIGURES / f"{figure}.py").read_text(encoding="utf-8"))
     texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}

@@ -48,7 +48,7 @@ def is_measured(run: Path) -> bool:
 
 def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
     """Let one process measure runs until none is waiting."""
-    from analysis.errors import DiskFullError
+    from record.errors import DiskFullError
 
     found: dict[Path, str] = {}
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
@@ -75,21 +75,21 @@ def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
 
 def _measure(run: Path) -> str:
     """Analyse one run; the error as one line, empty without one."""
-    from analysis.errors import AnalysisError, DiskFullError
-    from analysis.metrics import analyse_run
+    from analysis.metrics.analyse import analyse_run
+    from record.errors import DiskFullError, RecordError
 
     try:
         analyse_run(run)
     except DiskFullError:
         raise
-    except (AnalysisError, OSError) as problem:
+    except (RecordError, OSError) as problem:
         return str(problem)
     return ""
 
 
 def main() -> None:
     """Measure the runs named on standard input, a JSON string on each line; answer with a line of JSON for each."""
-    from analysis.errors import DiskFullError
+    from record.errors import DiskFullError
 
     for line in sys.stdin:
         answer = {"error": "", "disk_full": ""}

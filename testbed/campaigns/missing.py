@@ -5,8 +5,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from analysis.files import read_object
-from analysis.found_runs import FoundRuns
+from record.files import read_object
+from record.found_runs import FoundRuns
 
 INTERRUPTED = "interrupted"
 NAMED_GROUPS = 8  # cells that the line names

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import records
-from analysis.doubt import doubt
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import read_text
-from analysis.found_runs import FoundRuns, find_runs, known
+from record import records
+from record.doubt import doubt
+from record.errors import RecordError, RunFileError
+from record.files import read_text
+from record.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.experiment import EXPERIMENT_FORMAT
@@ -25,7 +25,7 @@ from testbed.output import console, plain
 
 if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
     from analysis.decisions.answers import Answered
-    from analysis.tables import Results
+    from analysis.tables.results import Results
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
@@ -76,9 +76,9 @@ class Report:
 
     def make(self, analyse_again: bool = False) -> None:
         """Write metrics.json if it is missing or older than its run, table.csv, summary.csv, the result store and the figure."""
-        from analysis import tables
-        from analysis.kept_rows import runs_in
         from analysis.store import files, rows
+        from analysis.tables import results as tables
+        from analysis.tables.kept_rows import runs_in
 
         began = rows.now()
         self._measure(analyse_again)
@@ -112,7 +112,7 @@ class Report:
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
         from analysis.decisions.answers import answers_of, write_answers
-        from analysis.tables import joined
+        from analysis.tables.results import joined
 
         found = answers_of(self.description, joined(runs, self.kept))
         if found:
@@ -136,12 +136,12 @@ class Report:
         try:
             with known(self.directory, self.found):
                 self.figures = [Path(path) for path in figure.draw(self.directory)]
-        except AnalysisError as problem:
+        except RecordError as problem:
             self.no_figure = f"figure {name}: {problem}"
 
     def _measure(self, again: bool) -> None:
         """Write metrics.json of every run that counts; with `again` also of runs whose metrics.json alone was changed."""
-        from analysis.manifest import dropped_files, only_derived_differ
+        from record.manifest import dropped_files, only_derived_differ
 
         self.found = find_runs(self.directory)
         todo = [run for run in self.found.runs if (again or not is_measured(run)) and not dropped_files(run)]
@@ -154,7 +154,7 @@ class Report:
 
     def verdicts(self) -> dict[str, int]:
         """The number of valid, suspect, void, failed and interrupted runs."""
-        from analysis.tables import ENDINGS
+        from analysis.tables.results import ENDINGS
 
         return {kind: self.endings[kind] for kind in ENDINGS}
 
@@ -206,7 +206,7 @@ class Report:
 
     def print(self) -> None:
         """Table, files, verdict and expectations on standard output."""
-        from analysis.printed import flows_table, result_table
+        from analysis.reports.printed import flows_table, result_table
 
         # a pipe or file has no width of its own: wide enough for every column
         tables = console(None if sys.stdout.isatty() else 120)

@@ -1,9 +1,10 @@
 """The rounds of a campaign over several experiments: which runs are wanted, in batches, until every question is answered.
 
 The first round has every cell with the seeds of its size; each later one the seeds that open questions need at their next look
-(analysis/decisions). What is wanted follows from the runs and kept rows (analysis/kept_rows.py) in the folders alone, so that a
-campaign that was killed goes on where it was. A run that stays void after its reruns, or fails, is not repeated; the report names
-it. The runs of a round are ordered by seed over all experiments, so that a round that the time limit ends is balanced.
+(analysis/decisions). What is wanted follows from the runs and kept rows (analysis/tables/kept_rows.py) in the folders alone, so
+that a campaign that was killed goes on where it was. A run that stays void after its reruns, or fails, is not repeated; the
+report names it. The runs of a round are ordered by seed over all experiments, so that a round that the time limit ends is
+balanced.
 """
 
 import itertools
@@ -18,9 +19,9 @@ from typing import Any
 
 from analysis.decisions.answers import Answered, answers_of, cells_wanted
 from analysis.decisions.question import VARIANT
-from analysis.files import read_object, write_atomic
-from analysis.kept_rows import runs_in
-from analysis.tables import collect_runs, joined, plain
+from analysis.tables.kept_rows import runs_in
+from analysis.tables.results import collect_runs, joined, plain
+from record.files import read_object, write_atomic
 from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment

@@ -19,10 +19,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Protocol
 
-from analysis import manifest
-from analysis.files import read_object
-from analysis.found_runs import exclusion_reason
 from analysis.store.files import append
+from record import manifest
+from record.files import read_object
+from record.found_runs import exclusion_reason
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work

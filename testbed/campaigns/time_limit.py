@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.files import read_object, write_atomic
+from record.files import read_object, write_atomic
 
 FILE = "deadline.json"
 

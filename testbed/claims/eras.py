@@ -4,11 +4,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from analysis import eras
+from analysis.decisions import eras
+from analysis.decisions.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
 from analysis.decisions.question import VARIANT
 from analysis.decisions.rule import Outcome
-from analysis.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
-from analysis.files import read_text, write_atomic
+from record.files import read_text, write_atomic
 from testbed.claims.numbers import Numbers, Sized
 from testbed.claims.source import Size
 from testbed.errors import UsageError

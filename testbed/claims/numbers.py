@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from analysis.decisions.answers import Answered, answers_of
+from analysis.decisions.pairs import pairs
 from analysis.decisions.question import VARIANT
-from analysis.digits import rounded
-from analysis.files import plain_text
-from analysis.pairs import pairs
 from analysis.references import same_value
-from analysis.tables import counts, mean_and_interval, plain
+from analysis.tables.digits import rounded
+from analysis.tables.results import counts, mean_and_interval, plain
+from record.files import plain_text
 from testbed.campaigns import kept
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find

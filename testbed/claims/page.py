@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.files import write_atomic
+from record.files import write_atomic
 from testbed.campaigns.library import names
 from testbed.claims import verdicts
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers

@@ -14,9 +14,9 @@ from typing import Any
 from analysis.decisions.answers import HOLDS, Answered
 from analysis.decisions.question import VARIANT
 from analysis.decisions.rule import Method, Outcome, Rule, answer, collapses, comparison, outcome_of
-from analysis.digits import rounded
-from analysis.files import read_text
-from analysis.tables import METRICS
+from analysis.tables.digits import rounded
+from analysis.tables.results import METRICS
+from record.files import read_text
 from testbed.campaigns.library import find
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees
 from testbed.claims.source import Answer, Asked, Between, Claim, Level, Place, Some

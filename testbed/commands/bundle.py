@@ -45,7 +45,7 @@ def _write(options: argparse.Namespace) -> int:
     import hashlib
     import json
 
-    from analysis.found_runs import find_runs
+    from record.found_runs import find_runs
     from testbed.bundles.archive import write
     from testbed.errors import UsageError
 

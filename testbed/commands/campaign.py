@@ -76,8 +76,8 @@ def run(options: argparse.Namespace) -> int:
     import shlex
     import time
 
-    from analysis import records
-    from analysis.files import read_object
+    from record import records
+    from record.files import read_object
     from testbed.campaigns import captures, local, snakemake
     from testbed.campaigns.batch import Batch
     from testbed.campaigns.folder import Folder
@@ -188,7 +188,7 @@ def name_of(names: list[str]) -> str:
 def lay_out_members(members: "list[Member]", command: str, jobs: int | None, with_rows: bool = True) -> None:
     """Write experiment.json of each, the kept rows that count as done, and the chain curves that its analysis needs (measured
     first if they are missing)."""
-    from analysis.files import write_atomic
+    from record.files import write_atomic
     from testbed.campaigns import kept
     from testbed.curves.lay_out import curves_of, lay_out
     from testbed.curves.measure import measured_now
@@ -216,7 +216,7 @@ def print_answers(page: "HtmlReport") -> None:
 
 def print_summary(directory: "Path", record: dict[str, Any]) -> None:
     """The last lines: all answers, verdicts, pace."""
-    from analysis.files import read_object
+    from record.files import read_object
 
     answers = [
         answer for name in record["experiments"] for answer in read_object(directory / name / "answers.json").get("answers", ())

@@ -33,7 +33,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Open the prompt; it ends with `exit`. Raises RunError if the run fails."""
-    from analysis.files import read_object
+    from record.files import read_object
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request

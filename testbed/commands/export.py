@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from testbed.commands.options import NO_STORE, add_verb, folder, new_file, written
 
 if TYPE_CHECKING:
-    from analysis.rundir import RunDirectory
+    from analysis.captures.rundir import RunDirectory
 
 EXAMPLES = """
   ./manet export results/hv-fig1 --format csv
@@ -38,8 +38,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the file and print its name."""
-    from analysis.doubt import doubt
-    from analysis.rundir import RunDirectory, find_run
+    from analysis.captures.rundir import RunDirectory
+    from record.doubt import doubt
+    from record.found_runs import find_run
     from testbed.errors import UsageError
     from testbed.runs.under_way import ended
 
@@ -76,8 +77,8 @@ def _out(options: argparse.Namespace, source: Path) -> Path:
 
 def _require_whole(run_dir: Path) -> None:
     """RunFileError for a run whose files differ from its manifest, or whose captures were dropped."""
-    from analysis import manifest
-    from analysis.errors import RunFileError
+    from record import manifest
+    from record.errors import RunFileError
 
     if not (run_dir / manifest.NAME).exists():
         return
@@ -105,7 +106,7 @@ def _write_run(recorded: "RunDirectory", form: str, out: Path) -> None:
     import shutil
 
     from analysis.exports import csv_files, flent
-    from analysis.files import atomic_file
+    from record.files import atomic_file
 
     if form == "csv":
         csv_files.write_series(recorded, out)

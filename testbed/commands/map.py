@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from testbed.commands.options import add_verb, metres, picture, seconds, written
 
 if TYPE_CHECKING:
-    from analysis.snapshot import Snapshot
+    from analysis.maps.snapshot import Snapshot
     from testbed.runs.live_map import Live
 
 EXAMPLES = """
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _found(what: str) -> Path:
     """The file, or the directory of the run (or the only run in a folder). Raises UsageError."""
-    from analysis.rundir import find_run
+    from record.found_runs import find_run
     from testbed.errors import UsageError
 
     path = Path(what)
@@ -113,8 +113,8 @@ def _now(network: "Live", options: argparse.Namespace) -> int:
 
 
 def _past(path: Path, options: argparse.Namespace) -> "Snapshot":
-    from analysis import past_snapshot
-    from analysis.rundir import RunDirectory
+    from analysis.captures.rundir import RunDirectory
+    from analysis.maps import past_snapshot
     from mobility import files
     from mobility.trace import TraceError
     from testbed.errors import UsageError
@@ -135,7 +135,7 @@ def _default(path: Path) -> Path:
 
 
 def _show(snapshot: "Snapshot", file: Path) -> int:
-    from analysis import map_picture, map_text
+    from analysis.maps import map_picture, map_text
 
     map_picture.draw(snapshot, file)
     print("\n".join([*map_text.lines(snapshot), written([file])]))

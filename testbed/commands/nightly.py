@@ -97,8 +97,8 @@ def _accept(history: Path, metrics: list[str]) -> int:
 
 
 def _write_page(history: Path) -> None:
-    from analysis.files import write_atomic
     from analysis.nights import page, table
+    from record.files import write_atomic
 
     path = history / "index.html"
     write_atomic(path, page.rendered(table.read(history).to_pylist()))

@@ -78,9 +78,9 @@ def folder(text: str) -> Path:
 
 
 def new_file(text: str) -> Path:
-    """The type of an option: a file to write. Every verb writes by analysis.files, which replaces plain files only; here a link,
+    """The type of an option: a file to write. Every verb writes by record.files, which replaces plain files only; here a link,
     a device or a folder is refused before the work."""
-    from analysis.files import special
+    from record.files import special
 
     path = folder(text)
     if (kind := special(path)) is not None:

@@ -1,4 +1,4 @@
-"""`manet plot`: a TCP flow over time, from its story (analysis/flow_plots.py, docs/story.md)."""
+"""`manet plot`: a TCP flow over time, from its story (analysis/drawing/flow_plots.py, docs/story.md)."""
 
 import argparse
 from pathlib import Path
@@ -34,10 +34,11 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Draw the flow and print the names of the files."""
-    from analysis.doubt import doubt
-    from analysis.flow_plots import draw
-    from analysis.rundir import RunDirectory, find_run
-    from analysis.story import flow_named, read_story
+    from analysis.captures.rundir import RunDirectory
+    from analysis.drawing.flow_plots import draw
+    from analysis.story.story import flow_named, read_story
+    from record.doubt import doubt
+    from record.found_runs import find_run
     from testbed.runs.under_way import ended
 
     run_dir = RunDirectory(ended(find_run(options.run)))

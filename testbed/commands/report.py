@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Regenerate tables and figure. The exit status: 1 if the figure could not be drawn, or results are incomplete."""
     import shlex
 
-    from analysis.errors import DiskFullError
+    from record.errors import DiskFullError
     from testbed.errors import UsageError
 
     if options.claims:

@@ -78,7 +78,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     import json
     from dataclasses import asdict
 
-    from analysis.doubt import doubt
+    from record.doubt import doubt
     from testbed.workers.execution import Conditions, execute
 
     given = vars(options)
@@ -137,7 +137,7 @@ def repeat(options: argparse.Namespace) -> int:
     """Repeat a recorded run; returns 1 if it failed, is void, or contradicts itself."""
     import json
 
-    from analysis.verdict_file import contradicts_itself
+    from analysis.metrics.verdict_file import contradicts_itself
     from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
@@ -182,7 +182,7 @@ def repeat(options: argparse.Namespace) -> int:
 
 
 def _again_lines(answer: dict[str, Any]) -> list[str]:
-    from analysis.doubt import doubt
+    from record.doubt import doubt
 
     lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
     lines += [f"by hand   {action}, as in the record" for action in answer["by_hand"]]

@@ -1,4 +1,4 @@
-"""`manet story`: what happened to each segment of a TCP flow (analysis/story.py, docs/story.md)."""
+"""`manet story`: what happened to each segment of a TCP flow (analysis/story/story.py, docs/story.md)."""
 
 import argparse
 from pathlib import Path
@@ -36,10 +36,11 @@ def run(options: argparse.Namespace) -> int:
     """Print the story of the segments that the options select."""
     import json
 
-    from analysis import story_text
-    from analysis.doubt import doubt
-    from analysis.rundir import RunDirectory, find_run
-    from analysis.story import flow_named, of_segment, read_story, sent_between, window_of
+    from analysis.captures.rundir import RunDirectory
+    from analysis.story import story_text
+    from analysis.story.story import flow_named, of_segment, read_story, sent_between, window_of
+    from record.doubt import doubt
+    from record.found_runs import find_run
     from testbed.errors import UsageError
     from testbed.runs.under_way import ended
 

@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the summary of the movement, and write what the options ask for."""
     import json
 
-    from analysis.files import write_atomic
     from mobility import connectivity, files
     from mobility.trace import TraceError
+    from record.files import write_atomic
     from testbed.errors import UsageError
 
     try:
@@ -81,8 +81,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None, str]:
     """The movement, the window to summarise (s), the ends of the first flow (or None), and a note for the user."""
-    from analysis.movement import recorded
     from mobility import files
+    from record.movement import recorded
     from scenarios.definition import load_scenario
     from scenarios.movement import MODEL_NAMES
     from testbed.errors import UsageError
@@ -240,7 +240,7 @@ def _percent(share: float) -> str:
 
 
 def _draw(profile: "Profile | None", options: argparse.Namespace) -> list[str]:
-    from analysis.profiles import draw_profile
+    from analysis.drawing.profiles import draw_profile
     from testbed.errors import UsageError
 
     if profile is None:

@@ -1,8 +1,8 @@
 """The chain curve of a scenario: what its radio, TCP and kernel carry over static chains of 1, 2, 3, ... hops.
 
-Expected throughput (analysis/expected.py) is computed from it. It is measured once and kept in the cache (`MANET_CACHE`, else
-~/.cache/manet/curves) under a hash of everything that it depends on: the scenario's radio, queue and TCP keys, the kernel, the
-sources of medium and kernel-tcp. The file also contains them all as text, so that a figure can name its basis.
+Expected throughput (analysis/metrics/expected.py) is computed from it. It is measured once and kept in the cache (`MANET_CACHE`,
+else ~/.cache/manet/curves) under a hash of everything that it depends on: the scenario's radio, queue and TCP keys, the kernel,
+the sources of medium and kernel-tcp. The file also contains them all as text, so that a figure can name its basis.
 """
 
 import hashlib

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.files import write_atomic
+from record.files import write_atomic
 from testbed.campaigns.experiment import Experiment
 from testbed.curves.curve import Curve, curve_of, read
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from analysis import tables
+from analysis.tables import results as tables
 from testbed.campaigns.campaign import Campaign
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.expectations import Expected

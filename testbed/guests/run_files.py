@@ -33,7 +33,8 @@ PROGRAMS = (
 WITHOUT_DAEMON = ("static", "none")
 THIRD_PARTY = {"batman-adv": ("batctl",), "babeld": ("babeld",)}
 CHECKOUT = (
-    "analysis", "formats", "kernel-tcp", "medium/radios", "mobility", "routing/third-party", "scenarios", "testbed", "topologies",
+    "analysis", "formats", "kernel-tcp", "medium/radios", "mobility", "record", "routing/third-party", "scenarios", "testbed",
+    "topologies",
 )  # fmt: skip
 MODULES = ("testbed.guests.virtual_run", "testbed.runs.isolation", *template.MODULES)
 STANDARD = Path(sysconfig.get_path("stdlib"))

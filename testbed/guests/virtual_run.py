@@ -51,11 +51,11 @@ def carry_out(options: argparse.Namespace) -> int:
     report("begin")
     for file in options.files:
         file.read_bytes()
+    from record.run_file import RunFile
     from scenarios.scenario import Scenario
     from testbed.errors import UsageError
     from testbed.host.namespace import mount_tmpfs
     from testbed.runs import metadata
-    from testbed.runs.record import RunRecord
     from testbed.runs.run import conclude, isolated_run, require
 
     scenario = Scenario.from_json((options.inputs / "scenario.json").read_text())
@@ -68,7 +68,7 @@ def carry_out(options: argparse.Namespace) -> int:
     mount_tmpfs(RUN)
     shutil.copyfile(options.inputs / "scenario.json", RUN / "scenario.json")
     nodes = len(scenario.station_names()) + len(scenario.host_names())
-    RunRecord.create(RUN / "run.json", nodes, kernel=metadata.kernel())
+    RunFile.create(RUN / "run.json", nodes, kernel=metadata.kernel())
     outcome = isolated_run("testbed.runs.run", options.seed, RUN, report)
     ended = conclude(RUN, outcome)
     report("end")
@@ -78,7 +78,7 @@ def carry_out(options: argparse.Namespace) -> int:
         subprocess.run(["mount", "-t", "9p", "-o", MOUNT, options.mount, options.out], check=True)
     if lost := copy_results(RUN, options.out):
         status, error = "failed", lost
-    record = {key: value for key, value in RunRecord.open(RUN / "run.json").fields.items() if key not in OF_THE_HOST}
+    record = {key: value for key, value in RunFile.open(RUN / "run.json").fields.items() if key not in OF_THE_HOST}
     _print({"ended": {"status": status, "error": error, "host_late": ended.host_late}, "record": record})
     return 0
 

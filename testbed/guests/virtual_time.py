@@ -23,7 +23,8 @@ from mmap import mmap
 from pathlib import Path
 from typing import IO
 
-from analysis import manifest
+from record import manifest
+from record.run_file import RunFile
 from scenarios.input_files import input_files
 from scenarios.routing import Routing
 from scenarios.scenario import Scenario
@@ -34,7 +35,6 @@ from testbed.guests.virtual_run import RUN
 from testbed.host import mininet_wifi
 from testbed.programs import BUILT, ROOT
 from testbed.runs import metadata
-from testbed.runs.record import RunRecord
 from testbed.runs.run import RunResult, claimed, prepare
 from testbed.runs.verdict import verdict_of
 
@@ -156,7 +156,7 @@ class Guests:
     def _conclude(self, directory: Path, output: "_GuestOutput", ended: dict) -> None:
         (directory / "log").mkdir(exist_ok=True)
         (directory / "log" / "guest.log").write_bytes(output.errors)
-        record = RunRecord.open(directory / "run.json")
+        record = RunFile.open(directory / "run.json")
         clock = output.clock() | {"files": output.files, "qemu": qemu_version(), "host_kernel": metadata.kernel()}
         record.update(**output.record, status=ended["status"], error=ended["error"], ended=metadata.now(), clock=clock)
         record.close()

@@ -15,8 +15,8 @@ from typing import Any
 
 from mininet.log import info, output
 
-from analysis.events_file import SCRIPT
 from mobility.trace import Leg, Trace, TraceError
+from record.events_file import SCRIPT
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
 from scenarios.quantities import MAX_SPEED_MPS

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from analysis.events_file import SCRIPT
+from record.events_file import SCRIPT
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others, within

@@ -12,7 +12,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.reception import reach
+from analysis.metrics.reception import reach
 from scenarios.radios import OF_A_STATION
 from testbed.errors import UsageError
 from testbed.programs import ROOT

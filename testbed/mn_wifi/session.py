@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.events_file import SCRIPT
+from record.events_file import SCRIPT
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.host.radios import require_radios

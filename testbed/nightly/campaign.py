@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis import records
 from analysis.store.files import read, stores_below
+from record import records
 from testbed.nightly.figure import Figure, Part
 from testbed.programs import ROOT
 

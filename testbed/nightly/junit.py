@@ -6,8 +6,8 @@ from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from analysis.files import write_atomic
 from analysis.nights.change import Verdict
+from record.files import write_atomic
 from testbed.nightly.night import Night
 from testbed.nightly.words import alarm_line, untested_reason
 

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import AnalysisError
 from analysis.nights import table
 from analysis.nights.change import Verdict, judge
+from record.errors import RecordError
 from testbed.errors import ManetError
 from testbed.nightly.figure import Part
 from testbed.nightly.machine import machine
@@ -85,7 +85,7 @@ def _part(name: str, job: Callable[[], Part]) -> Part:
     """A part that cannot run has failed; the others run."""
     try:
         return job()
-    except (ManetError, AnalysisError, OSError) as problem:
+    except (ManetError, RecordError, OSError) as problem:
         return Part(failures=[f"{name}: {problem}"])
 
 

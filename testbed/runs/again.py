@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.files import read_text
+from record.files import read_text
 from testbed.errors import UsageError
 from testbed.runs.by_hand import ByHand, with_actions
 from testbed.runs.recorded import Recorded
@@ -36,7 +36,7 @@ def new_directory(results: Path, recorded: Recorded) -> Path:
 
 def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResult], progress: Progress) -> dict[str, Any]:
     """Run, measure, and compare both runs: the object that `manet run RUN_DIR --json` prints."""
-    from analysis.metrics import analyse_run
+    from analysis.metrics.analyse import analyse_run
 
     of_record = {**recorded.experiment_fields, "repeats": str(recorded.directory)}
     by_hand = with_actions(recorded.directory, recorded.scenario)

@@ -6,12 +6,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis.added_flows import added_flows
-from analysis.events_file import SCENARIO, read_events
-from analysis.files import read_object
-from analysis.reception import CHANGES
+from record.added_flows import added_flows
+from record.events_file import SCENARIO, read_events
+from record.files import read_object
+from record.run import RADIO_CHANGES
 from scenarios.events import DONE
-from scenarios.scenario import MIN_DURATION_S, Scenario
+from scenarios.scenario import Scenario
+from scenarios.sending import MIN_DURATION_S
 
 ACTIONS = {done: action for action, done in DONE.items()}
 
@@ -53,8 +54,8 @@ def with_actions(directory: Path, scenario: Scenario) -> ByHand:
             left_out.append(f"{text} at {row['at_s']} s: {words}")
             continue
         repeated.append(f"{text} at {row['at_s']} s")
-    if (directory / CHANGES).exists():
-        left_out.append(f"the changes of powers and antennas in {CHANGES}, which no event makes")
+    if (directory / RADIO_CHANGES).exists():
+        left_out.append(f"the changes of powers and antennas in {RADIO_CHANGES}, which no event makes")
     return ByHand(scenario, repeated, left_out)
 
 

@@ -6,7 +6,7 @@ Each is checked as in a file, and is a row of events.csv with the source `prompt
 import tomllib
 from collections.abc import Callable
 
-from analysis.events_file import PROMPT
+from record.events_file import PROMPT
 from testbed.errors import UsageError
 from testbed.runs.live_network import LiveNetwork
 from testbed.runs.place_verbs import say

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.snapshot import FlowPath
+from analysis.maps.snapshot import FlowPath
 from testbed.stages import batctl, iproute
 
 VISIBLE_DEVICES = ("wlan", "eth")  # devices whose other end is the next hop

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis import records
-from analysis.errors import AnalysisError
-from analysis.reception import RECEIVED, SENSED, range_of_run
-from analysis.rundir import Flow, RunDirectory
-from analysis.snapshot import FlowPath, Snapshot
+from analysis.captures.rundir import RunDirectory
+from analysis.maps.snapshot import FlowPath, Snapshot
+from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
+from record import records
+from record.errors import RecordError
+from record.scenario import Flow
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.runs import flow_paths
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
@@ -23,7 +24,6 @@ from testbed.stages import iproute
 from testbed.stages.control import MediumControl
 from testbed.stages.site import SOCKETS
 from testbed.stages.status import ask, status_socket
-from topologies.addresses import GATEWAY_END, HOST_END, wire_ip, wire_ip6
 
 MIN_SAMPLE_S = 0.5  # a shorter sample gives no rate
 MAX_SAMPLE_S = 10.0  # a rate over a longer time does not describe this moment
@@ -44,7 +44,7 @@ class Live:
     )  # of each flow, its last sample: monotonic time (s), bytes acknowledged
 
     def snapshot(self, pairs: Sequence[tuple[str, str]] = ()) -> Snapshot:
-        """The network now, with the paths of the scenario's flows, or of these pairs of nodes. Raises RunError, AnalysisError."""
+        """The network now, with the paths of the scenario's flows, or of these pairs of nodes. Raises RunError, RecordError."""
         run = RunDirectory(self.directory)
         control = MediumControl(self.sockets / "medium.sock")
         try:
@@ -56,24 +56,27 @@ class Live:
         heard = frozenset((link["from"], link["to"]) for link in links if link["range"])
         strong = {end for link in links if link["power_dbm"] is not None for end in (link["from"], link["to"])}
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
-        ip = 6 if run.scenario.get("ipv6") else 4  # as of a flow that does not say
-        flows = [Flow(f"path{number}", *pair, "", ip=ip) for number, pair in enumerate(pairs, start=1)] or run.flows
+        ip = 6 if run.scenario.ipv6 else 4  # as of a flow that does not say
+        flows = [
+            Flow(**{"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
+        ] or run.flows
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
             places={name: (place[0], place[1]) for name, place in places.items()},
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
             paths=tuple(self._flow_paths(run, flows, heard)),
             range_m=range_of_run(run.path, run.medium, RECEIVED), sense_m=range_of_run(run.path, run.medium, SENSED),
-            area=tuple(run.scenario["area"]) if run.scenario.get("area") else None, note="" if flows else NO_FLOWS,
+            area=run.scenario.area, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 
     def _flow_paths(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[FlowPath]:
         wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
         tables = flow_paths.RouteTables(self.netns, _names(run), self._status())
         for flow in flows:
-            rate = self._rate(run, flow) if flow.traffic else ""
+            rate = self._rate(run, flow) if flow in run.flows else ""
+            address = run.address(flow.target, run.scenario.ip_of(flow))
             yield flow_paths.follow_path(
-                flow.name, flow.source, flow.target, run.address(flow.target, flow.ip), tables.next_hop, tables.names,
+                flow.name, flow.source, flow.target, address, tables.next_hop, tables.names,
                 lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
             )  # fmt: skip
 
@@ -90,7 +93,7 @@ class Live:
     def _rate(self, run: RunDirectory, flow: Flow) -> str:
         """The rate of a flow as text: offered; with TCP acknowledged, since the last sample or in MIN_SAMPLE_S."""
         if not flow.kind.has_tcp:
-            offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
+            offered_bps = flow.kind.offered_bps(dict(flow))
             return f"{_bits(offered_bps)} offered" if offered_bps else ""
         before = self._acked.get(flow.name)
         if before is None or time.monotonic() - before[0] > MAX_SAMPLE_S:
@@ -107,7 +110,7 @@ class Live:
         """(Monotonic time in s, bytes acknowledged on the flow's largest connection); None without a connection."""
         if flow.source not in self.netns:
             return None
-        address = run.address(flow.target, flow.ip)
+        address = run.address(flow.target, run.scenario.ip_of(flow))
         target = f"[{address}]" if flow.ip == 6 else address
         output = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", target)
         counts = [int(count) for count in _ACKED.findall(output)]
@@ -148,14 +151,14 @@ class Updater:
         self._thread.join()
 
     def _work(self) -> None:
-        from analysis import map_picture  # imports matplotlib, which is slow
+        from analysis.maps import map_picture  # imports matplotlib, which is slow
 
         while True:
             begun = time.monotonic()
             try:
                 map_picture.draw(self._network.snapshot(self._pairs), self.file)
                 self.problem, self.drawn = "", self.drawn + 1
-            except (ManetError, AnalysisError, OSError) as problem:
+            except (ManetError, RecordError, OSError) as problem:
                 self.problem = str(problem)
             if self._stop.wait(max(0.0, begun + self.every_s - time.monotonic())):
                 return
@@ -163,11 +166,8 @@ class Updater:
 
 def _names(run: RunDirectory) -> dict[str, str]:
     """The node of each address: of radios, and of both ends of wires."""
-    names = {address: entry["name"] for entry in run.medium["stations"] for address in run.addresses(entry["name"])}
-    for number, wire in enumerate(run.wires, start=1):
-        for address in (wire_ip, wire_ip6):
-            names |= {address(number, GATEWAY_END): wire.station, address(number, HOST_END): wire.host}
-    return names
+    nodes = (*run.scenario.radio_numbers(), *run.scenario.host_names())
+    return {address: node for node in nodes for address in run.addresses(node)}
 
 
 def _time(run: RunDirectory, model_ns: int) -> str:

@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any
 
-from analysis.events_file import SCENARIO
+from record.events_file import SCENARIO
+from record.run_file import RunFile
 from scenarios.events import Event, worded
 from scenarios.live_events import live_event
 from testbed.errors import RunError
@@ -22,7 +23,6 @@ from testbed.host.changes import of_own_daemons, of_third_party
 from testbed.host.processes import Child, Processes
 from testbed.runs import metadata
 from testbed.runs.outputs import check_logs, check_space, outputs_kept
-from testbed.runs.record import RunRecord
 from testbed.runs.station_changes import StationChanges
 from testbed.runs.stopped import StoppedPrograms
 from testbed.runs.verdict import BETTER_FIRST, Judgement, NeighbourTable, TrafficStart, add_judgements
@@ -55,7 +55,7 @@ class LiveNetwork:
     def __init__(self, site: Site, network: Network, protocol: Protocol, waits: Waits, *, session: str | None) -> None:
         """`session`: the source of its user's commands at stations; None: a run, which has no such user."""
         self.site, self.network, self.protocol, self.children = site, network, protocol, network.children
-        self.record = RunRecord.open(site.directory / "run.json")
+        self.record = RunFile.open(site.directory / "run.json")
         self.log, self.commands = EventLog(site.directory, network.medium), Commands(network.children, network.net)
         self.broken: dict[tuple[str, str], float] = {}  # links that `break_link` broke, with their error rates before
         self._waits, self._session = waits, session

@@ -18,8 +18,8 @@ class MapVerb:
 
     def __call__(self, line: str) -> None:
         """Execute one line of the prompt. Raises UsageError or RunError."""
-        from analysis import map_picture, map_text
-        from analysis.errors import AnalysisError
+        from analysis.maps import map_picture, map_text
+        from record.errors import RecordError
 
         words = line.split()
         if words == ["off"]:
@@ -29,7 +29,7 @@ class MapVerb:
         try:
             snapshot = self._network.snapshot(pairs)
             map_picture.draw(snapshot, file)
-        except AnalysisError as problem:
+        except RecordError as problem:
             raise RunError(str(problem)) from None
         self._say("\n".join(map_text.lines(snapshot)))
         if every_s is None:

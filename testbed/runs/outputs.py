@@ -22,8 +22,8 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import BinaryIO
 
-from analysis.closed_log import closing_reason
-from analysis.files import READ, plain_file, read_bytes
+from record.closed_log import closing_reason
+from record.files import READ, plain_file, read_bytes
 from testbed.errors import RunError
 from testbed.runs.verdict import add_outputs
 from testbed.stages.medium import INPUT_LOG

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from mininet.log import output
 
-from analysis.events_file import PROMPT
+from record.events_file import PROMPT
 from scenarios.owned import problem
 from scenarios.quantities import of_word
 from scenarios.radios import SETTINGS, dbm, watts

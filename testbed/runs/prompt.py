@@ -32,7 +32,7 @@ from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
 from mininet.util import quietRun
 
-from analysis.events_file import PROMPT
+from record.events_file import PROMPT
 from scenarios.scenario import Scenario
 from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis import records
-from analysis.files import read_text
-from analysis.rundir import find_run
+from record import records
+from record.files import read_text
+from record.found_runs import find_run
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.runs import metadata

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from analysis.closed_log import closing_reason
-from analysis.files import plain_file
+from record.closed_log import closing_reason
+from record.files import plain_file
 from testbed.errors import RunError, UsageError
 from testbed.programs import BUILT, Programs
 from testbed.stages.medium import INPUT_LOG

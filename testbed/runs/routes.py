@@ -8,8 +8,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.files import read_text
-from analysis.rundir import find_run
+from record.files import read_text
+from record.found_runs import find_run
 from scenarios.routing import OWN_DAEMONS
 from testbed.errors import RunError, UsageError
 from testbed.host.state import RunState

@@ -18,10 +18,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis import manifest
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import write_atomic
-from analysis.folder_lock import lock
+from record import manifest
+from record.errors import RecordError, RunFileError
+from record.files import write_atomic
+from record.folder_lock import lock
+from record.run_file import RunFile
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, UsageError
 from testbed.host.requirements import require_for_runs
@@ -30,7 +31,6 @@ from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.outputs import RESERVE_BYTES, ROOM
-from testbed.runs.record import RunRecord
 from testbed.runs.verdict import TrafficStart, verdict_of
 from testbed.stages.site import Site
 
@@ -158,7 +158,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
     """Write scenario.json and run.json into the run's directory."""
     write_atomic(directory / "scenario.json", scenario.to_json())
     fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
-    RunRecord.create(
+    RunFile.create(
         directory / "run.json",
         len(scenario.station_names()) + len(scenario.host_names()),
         **fields,
@@ -188,7 +188,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
         write_end(directory, outcome)
     try:
         manifest.write(directory)
-    except (OSError, AnalysisError) as problem:
+    except (OSError, RecordError) as problem:
         outcome = {"status": "failed", "error": str(problem)}
         with suppress(OSError):
             write_end(directory, outcome)
@@ -198,7 +198,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
 
 def write_end(directory: Path, outcome: dict) -> None:
     """Add the outcome and the end time to run.json."""
-    record = RunRecord.open(directory / "run.json")
+    record = RunFile.open(directory / "run.json")
     record.update(**outcome, ended=metadata.now())
     record.close()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from analysis.files import read_object, read_text, write_atomic
+from record.files import read_object, write_atomic
 
 FORMAT = "manet-verdict/1"
 BETTER_FIRST = ("valid", "suspect", "void")
@@ -72,18 +72,12 @@ class NeighbourTable:
 
 def verdict_of(directory: Path) -> str | None:
     """`valid`, `suspect` or `void`; None if the medium has not written it."""
-    try:
-        return json.loads(read_text(directory / "verdict.json"))["verdict"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    return read_object(directory / "verdict.json").get("verdict")
 
 
 def reasons_of(directory: Path) -> list[str]:
     """The reasons of the verdict; empty if the medium has not written it."""
-    try:
-        return list(json.loads(read_text(directory / "verdict.json"))["reasons"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    return list(read_object(directory / "verdict.json").get("reasons") or ())
 
 
 def add_judgements(directory: Path, **parts: Judgement | None) -> None:

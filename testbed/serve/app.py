@@ -17,8 +17,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Match
 
-from analysis.errors import AnalysisError
-from analysis.files import plain_file
+from record.errors import RecordError
+from record.files import plain_file
 from testbed import __version__
 from testbed.errors import ManetError, UsageError, shortened
 from testbed.serve import interface as words
@@ -78,7 +78,7 @@ class Api:
     def fastapi(self) -> FastAPI:
         """The application without its guard; `state.description` is the interface as OpenAPI, of `state.routes`."""
         handlers: dict[Any, Any] = {
-            404: _unknown, 405: _wrong_method, 500: failed, BodyTooLong: too_long, ManetError: _refused, AnalysisError: _refused,
+            404: _unknown, 405: _wrong_method, 500: failed, BodyTooLong: too_long, ManetError: _refused, RecordError: _refused,
         }  # fmt: skip
         app = FastAPI(
             title="manet serve", version=__version__, openapi_url=None, exception_handlers=handlers,
@@ -258,7 +258,7 @@ def _file_of(job: Job, path: Path, media_type: str | None = None) -> Response:
 
 
 async def _refused(_request: Request, problem: Exception) -> Response:
-    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError | AnalysisError) else 400)
+    status = STATUS.get(type(problem), 422 if isinstance(problem, UsageError | RecordError) else 400)
     return _busy(str(problem)) if status == 429 else refuse(status, str(problem))
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from analysis.files import plain_file
+from record.files import plain_file
 
 ENDED = "ended"  # the last event of a job
 HEARTBEAT_S = 15.0  # below the 30 to 60 s after which proxies close a silent connection

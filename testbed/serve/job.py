@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from analysis.errors import RunFileError
-from analysis.files import plain_file, read_object, write_atomic
+from record.errors import RunFileError
+from record.files import plain_file, read_object, write_atomic
 
 FORMAT = "manet-job/1"
 RECORD = "job.json"

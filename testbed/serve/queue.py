@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from analysis.errors import DiskFullError, RunFileError
-from analysis.folder_lock import lock
+from record.errors import DiskFullError, RunFileError
+from record.folder_lock import lock
 from testbed.campaigns.progress_json import event_of
 from testbed.errors import ManetError, shortened
 from testbed.runs.child import RunChild

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from analysis import records
-from analysis.errors import RunFileError
-from analysis.files import plain_file, special
+from record import records
+from record.errors import RunFileError
+from record.files import plain_file, special
 from testbed.errors import ManetError, shortened
 from testbed.serve.job import Job
 from testbed.serve.queue import WrongState
@@ -29,7 +29,7 @@ class NotThere(ManetError):
 
 
 class Results:
-    """The results of the jobs. Methods raise NotThere, WrongState, or an AnalysisError for files that cannot be read."""
+    """The results of the jobs. Methods raise NotThere, WrongState, or an RecordError for files that cannot be read."""
 
     def __init__(self) -> None:
         self._open: OpenRuns[Recorded] = OpenRuns(KEPT)

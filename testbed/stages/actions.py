@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from analysis.events_file import VIEW
+from record.events_file import VIEW
 from testbed.errors import ManetError, UsageError, shortened
 from testbed.stages.event_log import EventLog
 from testbed.stages.site import SOCKETS

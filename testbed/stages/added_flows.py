@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from analysis.added_flows import ADDED_FLOWS, ADDED_FORMAT
-from analysis.files import write_atomic
+from record.added_flows import ADDED_FLOWS, ADDED_FORMAT
+from record.files import write_atomic
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from scenarios.sending import MIN_DURATION_S

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from record.run import host_capture
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import SOCKETS, Site
 from testbed.stages.station import NamespaceHost, StationNet
-from topologies.addresses import HOST_INTERFACE
 
 # The processes' name: a script that ends its own tcpdump by name (`os.system("killall tcpdump")`) does not end these.
 NAME = "manet-capture"
@@ -45,13 +45,7 @@ def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
     radios = {station.name: (station, station.radio.name) for station in net.stations}
     further = {radio.name: (station, radio.name) for station in net.stations for radio in station.further_radios}
     gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
-    hosts = {
-        wire.host.name if wire.host_interface == HOST_INTERFACE else f"{wire.host.name}.{wire.host_interface}": (
-            wire.host,
-            wire.host_interface,
-        )
-        for wire in net.wires
-    }
+    hosts = {host_capture(wire.host.name, wire.host_interface): (wire.host, wire.host_interface) for wire in net.wires}
     return {**radios, **further, **gateways, **hosts}
 
 

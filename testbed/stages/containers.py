@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.files import write_atomic
+from record.files import write_atomic
 from scenarios import containers
 from testbed.host import mounts, namespace, user_namespace
 from testbed.host.images import Image, unpacked

@@ -9,13 +9,11 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.events_file import EVENTS_FILE
+from record.events_file import EVENTS_FILE, HEADER
 from testbed.errors import RunError
 
 if TYPE_CHECKING:
     from testbed.stages.medium import Medium
-
-HEADER = ("t_s", "at_s", "event", "station", "detail", "source")
 
 
 class EventLog:

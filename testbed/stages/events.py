@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from analysis.events_file import SCENARIO
+from record.events_file import SCENARIO
 from scenarios.events import Event, by_time, command_names, worded
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes

@@ -11,7 +11,7 @@ from testbed.programs import ROOT
 from testbed.stages.control import MediumControl
 from testbed.stages.movement import write_trace
 from testbed.stages.site import Site
-from topologies.addresses import GATEWAY_END, HOST_END, mac_address, radio_interface, wire_interfaces, wire_mac
+from topologies.addresses import GATEWAY_END, HOST_END, mac_address, radio_interface, wire_mac
 
 if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.stages.station import StationNet
@@ -87,8 +87,6 @@ def hwsim_config(scenario: Scenario) -> dict:
 
 def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
     """The key `wires` of medium.json; `a` is the gateway's end, `b` the host's."""
-    interfaces = wire_interfaces([wire.station for wire in scenario.wires])
-    host_interfaces = wire_interfaces([wire.host for wire in scenario.wires])
 
     def end(wire: int, name: str, side: int, interface: str) -> dict:
         place = {"netns": netns[name]} if netns else {}
@@ -96,13 +94,13 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
 
     return [
         {
-            "a": end(number, wire.station, GATEWAY_END, interfaces[number - 1]),
-            "b": end(number, wire.host, HOST_END, host_interfaces[number - 1]),
+            "a": end(number, ends.station, GATEWAY_END, ends.interface),
+            "b": end(number, ends.host, HOST_END, ends.host_interface),
             "rate_bps": round(wire.rate),
             "delay_us": round(wire.delay * 1e6),
             "queue_packets": wire.queue,
         }
-        for number, wire in enumerate(scenario.wires, start=1)
+        for number, (wire, ends) in enumerate(zip(scenario.wires, scenario.wire_ends(), strict=True), start=1)
     ]
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from analysis.files import read_json, write_atomic
+from record.files import read_json, write_atomic
 from testbed.host import station_pids
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing

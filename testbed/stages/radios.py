@@ -7,7 +7,7 @@ has this file has no single range of its radios.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.reception import CHANGES
+from record.run import RADIO_CHANGES
 from scenarios.radios import OF_A_STATION
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def change(control: "Medium | MediumControl", directory: Path, station: str, **v
     medium refuses."""
     answer = control.ask("radio", station=station, **values)
     now_ns = control.ask("status")["model_ns"]
-    path = directory / CHANGES
+    path = directory / RADIO_CHANGES
     if not path.exists():
         path.write_text(",".join(("t_ns", "station", *OF_A_STATION)) + "\n")
     with path.open("a") as file:

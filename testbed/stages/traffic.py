@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.files import write_atomic
+from record.files import write_atomic
 from scenarios.flows import FIRST_PORT, Flow
 from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Program, Readiness
 from testbed.errors import RunError

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.added_flows import ADDED_FLOWS
-from analysis.events_file import read_events
-from analysis.metrics import analyse_run
-from analysis.past_snapshot import off_at
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.maps.past_snapshot import off_at
+from analysis.metrics.analyse import analyse_run
+from record.added_flows import ADDED_FLOWS
+from record.events_file import read_events
 from testbed.errors import ManetError, UsageError
 from testbed.host.processes import Processes
 from testbed.runs.by_hand import with_actions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from testbed.runs.run import run_scenario
 from testbed.tests.running import captured, chain, needs_runs
 

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.journeys import BROADCAST, GAVE_UP, RESOLVING
-from analysis.rundir import RunDirectory
-from analysis.story import read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.story.journeys import BROADCAST, GAVE_UP, RESOLVING
+from analysis.story.story import read_story
 from scenarios.scenario import Scenario
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario

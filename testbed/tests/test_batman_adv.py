@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.scenario import Scenario
 from testbed.host.protocols import missing_requirement
 from testbed.runs.routes import known_routes

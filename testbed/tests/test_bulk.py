@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from analysis.iperf import read_report
-from analysis.metrics import analyse_run
+from analysis.captures.iperf import read_report
+from analysis.metrics.analyse import analyse_run
 from scenarios.traffic.bulk import CLIENT, SERVER, with_servers_part
 from scenarios.traffic.programs import iperf_client
 from scenarios.traffic.shared.kind import FlowPlan

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest
-from analysis.found_runs import scenario_sum
+from record import manifest
+from record.found_runs import scenario_sum
 from scenarios.identity import identity
 from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed, tasks_of

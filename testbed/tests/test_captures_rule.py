@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-from analysis import manifest
-from analysis.errors import RunFileError
-from analysis.found_runs import exclusion_reason, find_runs
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
+from record import manifest
+from record.errors import RunFileError
+from record.found_runs import exclusion_reason, find_runs
 from testbed.campaigns import captures
 from testbed.campaigns.experiment import EXPERIMENT_FORMAT
 from testbed.campaigns.report import Report

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.traffic.programs import datagrams
 from scenarios.traffic.shared.datagrams import DATAGRAMS
 from testbed.programs import BUILT

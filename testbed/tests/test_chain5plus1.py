@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from mobility import connectivity
 from mobility.trace import Trace
 from scenarios.definition import load_scenario

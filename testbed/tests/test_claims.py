@@ -10,10 +10,10 @@ from functools import cache
 import pytest
 
 from analysis.decisions.answers import answers_of, schedule
-from analysis.digits import rounded
-from analysis.kept_rows import KeptRow, merged, read, write
-from analysis.pairs import pairs
-from analysis.tables import METRICS, mean_and_interval
+from analysis.decisions.pairs import pairs
+from analysis.tables.digits import rounded
+from analysis.tables.kept_rows import KeptRow, merged, read, write
+from analysis.tables.results import METRICS, mean_and_interval
 from testbed import __main__ as manet
 from testbed.campaigns import kept
 from testbed.campaigns.experiment import load

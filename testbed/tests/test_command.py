@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import scenarios.traffic.programs
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.definition import load_scenario
 from scenarios.errors import UsageError
 from scenarios.flows import Flow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.scenario import Scenario
 from testbed.host import cgroup, user_namespace
 from testbed.programs import BUILT

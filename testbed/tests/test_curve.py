@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest
+from record import manifest
 from scenarios.scenario import Scenario
 from testbed import __main__ as manet
 from testbed.campaigns.experiment import load

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.events_file import read_events
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
+from record.events_file import read_events
 from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.runs.run import run_scenario

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from analysis import eras as shares_of
+from analysis.decisions import eras as shares_of
 from analysis.decisions.rule import collapses, comparison
-from analysis.kept_rows import KeptRow, merged, write
+from analysis.tables.kept_rows import KeptRow, merged, write
 from testbed import __main__ as manet
 from testbed.campaigns import kept
 from testbed.campaigns.experiment import load

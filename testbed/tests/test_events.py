@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.events_file import read_events
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
+from record.events_file import read_events
 from scenarios.events import Event
 from scenarios.live_events import live_event
 from testbed.errors import HostLateError, RunError, UsageError

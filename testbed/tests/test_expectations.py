@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.tables import read_summary
+from analysis.tables.results import read_summary
 from testbed.campaigns.expectations import Expectation, compare
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import FOLDER

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from analysis import manifest
+from record import manifest
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
 from testbed.commands.export import SUFFIXES

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest
-from analysis.errors import RunFileError
 from analysis.tests.markup import Outline, outline
 from analysis.tests.test_report_page import HOLDS, UNDECIDED, write_answers
 from analysis.tests.test_tables import make_run
+from record import manifest
+from record.errors import RunFileError
 from testbed import __main__ as manet
 from testbed.campaigns import again, html_report
 from testbed.campaigns.html_report import HtmlReport

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from testbed.host.namespace import within
 from testbed.host.radios import require_radios
 from testbed.programs import BUILT

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis import story_text
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
-from analysis.story import flow_named, read_story
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
+from analysis.story import story_text
+from analysis.story.story import flow_named, read_story
 from scenarios.definition import load_scenario
 from scenarios.scenario import Scenario
 from testbed.host.protocols import missing_requirement

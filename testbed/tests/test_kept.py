@@ -7,9 +7,9 @@ import json
 import pytest
 
 from analysis.decisions.rule import Answer, Outcome
-from analysis.errors import RunFileError
-from analysis.kept_rows import KeptRow, merged, read, write
-from analysis.tables import collect_runs, read_summary
+from analysis.tables.kept_rows import KeptRow, merged, read, write
+from analysis.tables.results import collect_runs, read_summary
+from record.errors import RunFileError
 from testbed import __main__ as manet
 from testbed.campaigns import kept
 from testbed.campaigns.batch import Batch

@@ -15,7 +15,7 @@ import pytest
 from mininet.log import lg
 from mininet.node import Node as MininetNode
 
-from analysis.reception import reach
+from analysis.metrics.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mobility.trace
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.definition import load_scenario
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT

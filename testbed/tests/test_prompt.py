@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.events_file import read_events
+from record.events_file import read_events
 from testbed.programs import ROOT
 from testbed.tests.running import DEADLINE_S, chain, needs_runs, nothing_left, prompt, run_json
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest, tables
+from analysis.tables import results as tables
 from analysis.tests.drawn import panels
+from record import manifest
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
 from testbed.errors import UsageError
@@ -233,7 +234,7 @@ def test_runs_without_a_manifest_are_named_once(results, capsys):
 def test_on_a_full_disk_existing_results_stay_and_the_next_command_is_printed(results, capsys, monkeypatch):
     run = _as_left(results)
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
-    monkeypatch.setattr("analysis.files.os.fsync", _no_space)
+    monkeypatch.setattr("record.files.os.fsync", _no_space)
     assert manet.main(["report", str(results), "--again"]) == 1
     remedy = f"free space on this disk (results need not be deleted), then ./manet report {results}"
     message = f"{run}/metrics.json: disk full; {remedy}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.routing import OWN_DAEMONS, SHIPPED
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
 from testbed.tests.running import Background, captured, chain, needs_runs
 
 pytestmark = [pytest.mark.root, needs_runs]

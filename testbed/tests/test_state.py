@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from record.run_file import RunFile
 from testbed.host import cgroup, clean, state
 from testbed.host.state import Process, RunState
-from testbed.runs.record import RunRecord
 
 root_only = pytest.mark.skipif(
     os.geteuid() != 0 or cgroup.cgroup2_mount() is None, reason="needs root and cgroup2; sudo ./manet test"
@@ -162,12 +162,12 @@ def test_parallel_runs_do_not_remove_the_parent_group(folder: Path) -> None:
 
 def test_run_json_is_valid_json_at_every_moment_and_shrinks_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    record = RunRecord.create(path, stations=3, seed=1)
+    record = RunFile.create(path, stations=3, seed=1)
     assert json.loads(path.read_text())["status"] == "interrupted"
     reserved = path.stat().st_size
     record.update(sysctls={"sta1": {"net.ipv4.ip_forward": "1"}})
     assert path.stat().st_size == reserved
-    again = RunRecord.open(path)
+    again = RunFile.open(path)
     again.update(status="complete", error=None)
     again.close()
     assert json.loads(path.read_text())["status"] == "complete"

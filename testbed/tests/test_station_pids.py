@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from testbed.host.state import STATE_FOLDER
 from testbed.programs import BUILT, ROOT
 from testbed.runs.run import run_scenario

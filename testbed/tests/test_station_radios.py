@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.scenario import Scenario
 from testbed.host.protocols import missing_requirement
 from testbed.runs.run import run_scenario

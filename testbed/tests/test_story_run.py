@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis import manifest
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+from record import manifest
 from testbed import __main__ as manet
 from testbed.runs import under_way
 from testbed.tests.running import Background, chain, needs_runs

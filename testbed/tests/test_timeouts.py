@@ -1,11 +1,11 @@
 """Timeouts of real TCP: after a loss they were needed, after a delay all are spurious. The kernel numbers its packets as
-analysis/timeouts.py reads them."""
+analysis/metrics/timeouts.py reads them."""
 
 from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.tests.running import chain, needs_runs

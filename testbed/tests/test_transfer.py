@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.flows import Flow
 from scenarios.traffic import kind_named
 from scenarios.traffic.shared.kind import FlowPlan

@@ -7,9 +7,9 @@ from statistics import fmean
 
 import pytest
 
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
-from analysis.tables import collect
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
+from analysis.tables.results import collect
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.tests.running import chain, needs_runs

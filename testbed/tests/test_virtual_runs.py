@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.definition import load_scenario
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError

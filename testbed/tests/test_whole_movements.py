@@ -5,7 +5,7 @@ import tomllib
 import jsonschema
 import pytest
 
-from analysis.expected import Curve, expected
+from analysis.metrics.expected import Curve, expected
 from analysis.references import load_reference
 from mobility import connectivity
 from mobility.connectivity import Links

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from analysis.events_file import read_events
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
+from record.events_file import read_events
 from scenarios.scenario import Scenario
 from testbed.tests.running import (
     Background,

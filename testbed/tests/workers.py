@@ -2,7 +2,7 @@
 
 import json
 
-from analysis import manifest
+from record import manifest
 from testbed.campaigns.batch import Batch
 from testbed.campaigns.rounds import DONE, batches_in, has_ended
 from testbed.campaigns.time_limit import TimeLimit

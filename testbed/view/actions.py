@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from scenarios.tcp import parse
 from scenarios.tcp_names import table
 from testbed.errors import UsageError

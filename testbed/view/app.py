@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from analysis.errors import AnalysisError
+from record.errors import RecordError
 from testbed.errors import ManetError, shortened
 from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
@@ -32,7 +32,7 @@ MAX_NUMBER = (1 << 32) - 1  # of a packet, as in the columns
 
 
 class Runs(Protocol):
-    """The runs of a view. Methods raise ManetError or AnalysisError, one line each."""
+    """The runs of a view. Methods raise ManetError or RecordError, one line each."""
 
     @property
     def title(self) -> str:
@@ -86,7 +86,7 @@ class View:
                 found = await run_in_threadpool(getattr(viewed, method), *words(query))
                 if request.url.path == "/api/run":
                     found |= await run_in_threadpool(self._site.about, name)
-            except (ManetError, AnalysisError) as problem:
+            except (ManetError, RecordError) as problem:
                 return refuse(400, str(problem))
             return as_json(found)
 
@@ -100,7 +100,7 @@ class View:
                 return refuse(404, "/api/frames: is not known before the run's end")
             words = *_window(query), _count(query, "limit", DEFAULT_FRAMES)
             packed, total = await run_in_threadpool(viewed.window, *words)
-        except (ManetError, AnalysisError) as problem:
+        except (ManetError, RecordError) as problem:
             return refuse(400, str(problem))
         return Response(packed, media_type="application/octet-stream", headers={"x-total": str(total)})
 
@@ -121,7 +121,7 @@ class View:
             if hasattr(viewed, "follow"):
                 await viewed.follow(socket)
                 return
-        except (ManetError, AnalysisError):  # it ended as the page came
+        except (ManetError, RecordError):  # it ended as the page came
             pass
         with suppress(WebSocketDisconnect, RuntimeError):  # the page has gone
             await socket.close(1000, ended)
@@ -134,7 +134,7 @@ class View:
             done = await run_in_threadpool(self._site.act, request.query_params.get("run"), wanted)
         except (ValueError, RecursionError):  # the latter: thousands of nested lists
             return refuse(400, "the body is no JSON object")
-        except (ManetError, AnalysisError) as problem:
+        except (ManetError, RecordError) as problem:
             return refuse(400, str(problem))
         return as_json(done)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from analysis import air
-from analysis.errors import RunFileError
-from analysis.files import plain_file
+from analysis.captures import air
+from record.errors import RunFileError
+from record.files import plain_file
 
 EVENTS = ("tx", "enqueue", "deliver", "drop")
 FRAMES = ("rts", "cts", "data", "ack", "bcast")

@@ -15,8 +15,8 @@ import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from analysis.errors import AnalysisError
-from analysis.files import plain_file, read_bytes
+from record.errors import RecordError
+from record.files import plain_file, read_bytes
 from testbed.errors import ManetError, UsageError
 from testbed.runs.live_map import live as live_map
 from testbed.runs.under_way import medium_of, under_way
@@ -146,7 +146,7 @@ class Feed:
             try:
                 now = self._run.routes(0)
                 self._paths, off = now["paths"], now["off"]
-            except (ManetError, AnalysisError):  # it has just ended
+            except (ManetError, RecordError):  # it has just ended
                 self._paths = []
         state = {
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},

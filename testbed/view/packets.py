@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analysis import pcapng
-from analysis.files import plain_file
+from analysis.captures import pcapng
+from record.files import plain_file
 
 EVERY = 1000
 DISSECTION_WITHIN_S = 10

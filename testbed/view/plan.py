@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis import records
+from record import records
 from testbed.campaigns.experiment import Experiment
 from testbed.errors import UsageError, shortened
 from testbed.runs.child import RunChild

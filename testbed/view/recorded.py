@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis import story_text
-from analysis.errors import AnalysisError, RunFileError
-from analysis.files import plain_file
-from analysis.movement import read_trace, trace_path
-from analysis.past_snapshot import off_at, path_of
-from analysis.reception import RECEIVED, SENSED, radio_of, range_of_run
-from analysis.rundir import Flow, RunDirectory
-from analysis.snapshot import FlowPath
-from analysis.story import FIRST, Story, of_segment, read_story, sent_between
-from analysis.tcp_samples import held_from
-from analysis.throughput import Staircase, initial_sequence, sender_view
-from mobility.trace import Trace, TraceError
+from analysis.captures.rundir import RunDirectory
+from analysis.captures.tcp_samples import held_from
+from analysis.maps.past_snapshot import off_at, path_of
+from analysis.maps.snapshot import FlowPath
+from analysis.metrics.reception import RECEIVED, SENSED, radio_of, range_of_run
+from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
+from analysis.story import story_text
+from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between
+from record.errors import RecordError
+from record.files import plain_file
+from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import TX, Frames, read_frames
@@ -45,7 +44,7 @@ NEAR_ROWS = 40
 
 
 class Recorded:
-    """A run directory. Methods raise AnalysisError or UsageError, one line each."""
+    """A run directory. Methods raise RecordError or UsageError, one line each."""
 
     kind = "recorded"
 
@@ -56,7 +55,7 @@ class Recorded:
         self._lives = Once(lambda: Lives(self.frames))
         self._counted = Once(lambda: self.frames.counts())
         self._nav = Once(lambda: read_nav(self.run.path, self.stations))
-        self._stories: dict[str, Story | AnalysisError] = {}
+        self._stories: dict[str, Story | RecordError] = {}
         self._reading_story = threading.Lock()  # one at a time: each holds the packets of two captures
         self._acked: dict[str, Staircase] = {}
         self._reading_acked = threading.Lock()
@@ -78,7 +77,7 @@ class Recorded:
         """The end of the run: the medium's, or the last frame of a run that was killed."""
         try:
             return int(self.run.verdict["model_ns"])
-        except (AnalysisError, KeyError):
+        except (RecordError, KeyError):
             return int(self.frames.rows["t_ns"].max(initial=1))
 
     @property
@@ -90,7 +89,7 @@ class Recorded:
         """`/api/run`."""
         try:
             verdict: dict[str, Any] | None = self.run.verdict
-        except AnalysisError:
+        except RecordError:
             verdict = None
         traffic_ns = None if self.traffic_ns is None else str(self.traffic_ns)
         return self.about_files(self.kind) | {
@@ -103,24 +102,24 @@ class Recorded:
         run = self.run
         return {
             "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
-            "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.get("area"),
+            "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.area,
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
             "queue_packets": run.medium.get("queue", {}).get("packets"),
             "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
-            "radio": run.scenario.get("radio"), "routing": _routing(run.scenario), "events": run.events,
+            "radio": run.scenario.radio, "routing": run.scenario.protocol, "events": run.events,
             "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
             "wires": [[wire.station, wire.host] for wire in run.wires],
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
-                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start_s,
-                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.get("tcp")}
+                 "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start,
+                 "tcp": (run.run.get("tcp") or {}).get(flow.name) or run.scenario.tcp_text(flow)}
                 for place, flow in enumerate(run.flows)
             ],
         }  # fmt: skip
 
     def movement(self) -> dict[str, Any]:
         """`/api/movement`: for each station rows [t_ns, x, y, vx, vy], in m and m/s, each valid to the next; and switches."""
-        made = self._trace()
+        made = self.run.trace
         stations = {}
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
@@ -132,15 +131,6 @@ class Recorded:
             if row["event"] in ("power", "cut")
         ]
         return {"stations": stations, "power": switches}
-
-    def _trace(self) -> Trace | None:
-        path = trace_path(self.run)
-        if not path.exists():
-            return None
-        try:
-            return read_trace(path)
-        except TraceError as problem:
-            raise RunFileError(str(problem)) from None
 
     def overview(self, begin_ns: int, end_ns: int, bins: int) -> dict[str, Any]:
         """`/api/overview`: counts of frames by fate and of drops by reason in equal parts of a window."""
@@ -249,20 +239,20 @@ class Recorded:
                 return flow
         raise UsageError(f"flow {name!r}: is not in this run; there are {', '.join(flow.name for flow in self.run.flows)}")
 
-    def story_of(self, name: str) -> Story | AnalysisError:
+    def story_of(self, name: str) -> Story | RecordError:
         """The story of a TCP flow, or the reason why there is none."""
         with self._reading_story:
             if name not in self._stories:
                 try:
                     self._stories[name] = read_story(self.run, self.flow(name))
-                except AnalysisError as problem:
+                except RecordError as problem:
                     self._stories[name] = problem
             return self._stories[name]
 
     def story(self, name: str, segment: int | None, at_s: float | None, span_s: float = 0.5) -> dict[str, Any]:
         """`/api/story`: the steps of a segment, or of what was sent from `at_s` (s of the traffic) on, as text and as data."""
         story = self.story_of(name)
-        if isinstance(story, AnalysisError):
+        if isinstance(story, RecordError):
             raise story
         if segment is not None:
             chosen = of_segment(story, segment)
@@ -291,7 +281,7 @@ class Recorded:
         if flow.protocol != "tcp":
             return {"throughput": self._received(flow, begin_ns, end_ns, points)}
         story = self.story_of(name)
-        if isinstance(story, AnalysisError):
+        if isinstance(story, RecordError):
             return {"error": str(story)}
         epoch_ns = self.run.epoch_ns
 
@@ -385,8 +375,3 @@ def _rates(middles: np.ndarray, span_ns: float, counts: np.ndarray) -> dict[str,
 def _check_window(begin_ns: int, end_ns: int) -> None:
     if not begin_ns < end_ns:
         raise UsageError(f"from={begin_ns}, to={end_ns}: is an empty time; give a later `to`")
-
-
-def _routing(scenario: dict[str, Any]) -> str:
-    routing = scenario.get("routing") or "none"
-    return routing if isinstance(routing, str) else str(routing.get("protocol", "none"))

@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from analysis import records
-from analysis.errors import AnalysisError
-from analysis.found_runs import folders_of_runs
+from record import records
+from record.errors import RecordError
+from record.found_runs import folders_of_runs
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
@@ -96,7 +96,7 @@ class Site:
         try:
             record = records.read(run / records.RUN)
             verdict = verdict_of(run)
-        except AnalysisError as problem:
+        except RecordError as problem:
             return {"path": self._name(run), "error": str(problem)}
         return {
             "path": self._name(run), "cell": record.get("cell"), "seed": record.get("seed"), "variant": record.get("variant"),
@@ -109,7 +109,7 @@ def _opened(directory: Path) -> UnderWay | Recorded:
 
 
 def _read(run: Recorded) -> None:
-    with suppress(AnalysisError):  # the page's own question says so
+    with suppress(RecordError):  # the page's own question says so
         _ = run.frames
 
 

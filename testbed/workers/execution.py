@@ -4,7 +4,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.errors import DiskFullError
+from record.errors import DiskFullError
 from testbed.campaigns.campaign import Campaign
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment

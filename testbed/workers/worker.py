@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis.files import write_atomic
+from record.files import write_atomic
 from testbed.campaigns import batch as batches
 from testbed.campaigns import captures
 from testbed.campaigns.batch import Batch

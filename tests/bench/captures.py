@@ -25,7 +25,7 @@ OURS = """
 import sys
 from pathlib import Path
 import polars as pl
-from analysis.captures import read_capture
+from analysis.captures.pcap import read_capture
 packets = read_capture(Path(sys.argv[1])).filter(pl.col("protocol") == "tcp")
 flow = ["source", "source_port", "destination", "destination_port"]
 flows = packets.group_by(flow).agg(

@@ -13,7 +13,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.programs import BUILT, Programs

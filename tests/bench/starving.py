@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from scenarios.scenario import Scenario
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.programs import ROOT

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest
-from analysis.found_runs import scenario_sum
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
+from record import manifest
+from record.found_runs import scenario_sum
 from testbed import __main__ as manet
 from testbed.programs import BUILT, ROOT
 from testbed.runs.run import run_scenario

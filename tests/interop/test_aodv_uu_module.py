@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics import analyse_run
+from analysis.metrics.analyse import analyse_run
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement
 from testbed.host.radios import require_radios

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from routing.host.tests.harness import wait_for
 from tests.medium.medium import address, configuration, needs_medium, pings_answered
 

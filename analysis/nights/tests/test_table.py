@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.errors import RunFileError
 from analysis.nights import page, table
+from record.errors import RunFileError
 
 
 def row(night, value, repetition=1, **more):

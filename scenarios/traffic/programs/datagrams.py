@@ -3,8 +3,8 @@
 iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Train k (of
 one datagram: a constant bit rate) leaves at start + k * every, computed from the start each time, so that a late one delays no
 other. The payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
-the analysis identifies a datagram (analysis/datagrams.py). `bytes` is the IP packet: payload + 28, of IPv6 payload + 48; `sizes`
-names a file with the size of each IP packet, one in a line, the first again after the last.
+the analysis identifies a datagram (analysis/metrics/datagrams.py). `bytes` is the IP packet: payload + 28, of IPv6 payload + 48;
+`sizes` names a file with the size of each IP packet, one in a line, the first again after the last.
 """
 
 import argparse

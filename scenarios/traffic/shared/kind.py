@@ -1,7 +1,7 @@
 """The interface of a traffic kind: its parts, and the plan of a flow, which they receive.
 
 A kind starts and measures nothing. It provides values: models of keys, command lines, rows of metrics. The stage
-(testbed/stages/traffic.py) and the analysis (analysis/metrics.py) use them.
+(testbed/stages/traffic.py) and the analysis (analysis/metrics/analyse.py) use them.
 """
 
 import sys
@@ -121,8 +121,9 @@ class Kind(ABC, Generic[Keys]):
 
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
-    # How captures are read (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges: requests
-    # on any number of connections, with the record of programs/web_client.py. Opened: whatever TCP and UDP is between its ends.
+    # How captures are read (analysis/metrics/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges:
+    # requests on any number of connections, with the record of programs/web_client.py. Opened: whatever TCP and UDP is between
+    # its ends.
     measured: Literal["tcp", "datagrams", "opened", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow

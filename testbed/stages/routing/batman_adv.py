@@ -1,7 +1,7 @@
 """batman-adv: the kernel's own mesh of layer 2, set up with ip(8) and batctl. To IP every station is one hop away.
 
 The station's address moves to `bat0`, above the radio. Frames on the air are of Ethertype 0x4305, with the station's
-Ethernet frame inside (analysis/captures.py). The radio's MTU is raised by the room those headers take, as batman-adv's
+Ethernet frame inside (analysis/captures/pcap.py). The radio's MTU is raised by the room those headers take, as batman-adv's
 documentation advises, so that segments are as large as with other protocols; with `fragmentation` it stays, and what does not
 fit goes in two halves, each with a DCF exchange of its own (such packets are not seen by the analysis).
 

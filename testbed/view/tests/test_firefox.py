@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from testbed.tests.running import Background, chain, needs_runs, wait_until
 from testbed.view.tests.firefox import FIREFOX, Firefox
 from testbed.view.tests.serving import Served, view

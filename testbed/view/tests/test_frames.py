@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import RunFileError
+from record.errors import RunFileError
 from testbed.programs import BUILT, ROOT
 from testbed.view.frames import DROPS, FATES, LAYOUT, NO_BACKOFF, TX, Frames, parse_rows, read_frames
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from testbed.errors import UsageError
 from testbed.runs.under_way import medium_of
 from testbed.tests.running import Background, chain, needs_runs

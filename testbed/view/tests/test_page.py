@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from mobility import trace
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from analysis.metrics import analyse_run
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
+from analysis.metrics.analyse import analyse_run
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view.tests.serving import view
 from testbed.view.tests.test_page import MISSING, browser, opened, until, violations  # noqa: F401  (browser is a fixture)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from mobility import trace
 from testbed.tests.running import needs_runs, wait_until
 from testbed.view.tests.serving import Served, view

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.rundir import RunDirectory
+from analysis.captures.rundir import RunDirectory
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view.planned import Planned
 

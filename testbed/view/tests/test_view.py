@@ -16,11 +16,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis.past_snapshot import of_run
-from analysis.rundir import RunDirectory
-from analysis.story import flow_named, of_segment, read_story
-from analysis.story_text import table_lines
-from analysis.throughput import initial_sequence, sender_view
+from analysis.captures.rundir import RunDirectory
+from analysis.maps.past_snapshot import of_run
+from analysis.metrics.throughput import initial_sequence, sender_view
+from analysis.story.story import flow_named, of_segment, read_story
+from analysis.story.story_text import table_lines
 from testbed.errors import UsageError
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view import recorded

@@ -1,0 +1,125 @@
+"""The medium's log of the air (formats/air.md): attempts, fates, drops, air time and deliveries.
+
+The times are model time; a run's `epoch_ns` (run.json) turns a capture's clock into it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from record.closed_log import closing_reason
+from record.errors import RunFileError
+from record.files import plain_file
+
+SCHEMA: dict[str, type[pl.DataType]] = {
+    "t_ns": pl.Int64,
+    "station": pl.String,
+    "event": pl.String,
+    "frame": pl.String,
+    "peer": pl.String,
+    "packet": pl.Int64,
+    "attempt": pl.Int32,
+    "bytes": pl.Int32,
+    "rate_bps": pl.Int64,
+    "airtime_ns": pl.Int64,
+    "backoff_slots": pl.Int32,
+    "fate": pl.String,
+    "receivers": pl.Int32,
+}
+# Received power of a frame that arrived; logs made before it was written have none.
+OPTIONAL: dict[str, type[pl.DataType]] = {"power_dbm": pl.Float64}
+
+# A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an idle
+# host. A second is far above the delay in any run that is not void, and too short to confuse a packet with one of
+# the next window.
+MATCH_TOLERANCE_NS = 1_000_000_000
+
+
+def read_air(path: Path) -> pl.DataFrame:
+    """The whole log as SCHEMA says; a torn last line (from a killed medium) is an error that names the line."""
+    if not path.exists():
+        raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
+    if (why := closing_reason(path)) is not None:
+        raise RunFileError(f"{path}: is incomplete, it was closed before the run ended: {why}")
+    try:
+        with plain_file(path) as file:
+            air = pl.read_csv(file, schema_overrides=SCHEMA | OPTIONAL)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
+        first_line = str(problem).splitlines()[0]
+        raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None
+    missing = [name for name in SCHEMA if name not in air.columns]
+    if missing:
+        raise RunFileError(f"{path}: not an air log (formats/air.md): no column {missing[0]}; made by another version?")
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in air.columns]
+    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL])
+
+
+def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:
+    """metrics.json's `air`: for each station the attempts by frame type, fates, drops by reason, and share of the air time."""
+    window = air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
+    sent = window.filter(pl.col("event") == "tx")
+    drops = window.filter(pl.col("event") == "drop")
+    airtime = dict(sent.group_by("station").agg(pl.col("airtime_ns").sum()).iter_rows())
+    attempts, fates, reasons = _counts(sent, "frame"), _counts(sent, "fate"), _counts(drops, "fate")
+    stations = {
+        name: {
+            "attempts": attempts.get(name, {}),
+            "fates": fates.get(name, {}),
+            "airtime_share": airtime.get(name, 0) / (end_ns - begin_ns),
+            "drops": reasons.get(name, {}),
+        }
+        for name in sorted(window["station"].unique(), key=_natural)
+    }
+    return {"window_s": (end_ns - begin_ns) / 1e9, "stations": stations}
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Deliveries of the air log matched with the frames that a station captured."""
+
+    matched: pl.DataFrame  # the captured rows, with `air_bytes` and `lag_ns` (capture minus delivery)
+    only_air: int  # delivered by the medium, missing in the capture
+    only_capture: int  # captured, missing in the medium's log
+
+
+def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, epoch_ns: int) -> Matching:
+    """Pair a station's `deliver` rows with the frames that its capture received, both in order of time.
+
+    A TAP keeps the order of frames, so both lists are walked in step. If sizes or times differ, the earlier entry has no partner.
+    `arrivals` are rows of analysis.captures.pcap addressed to the station.
+    """
+    handed = air.filter((pl.col("event") == "deliver") & (pl.col("station") == station) & (pl.col("frame") == "data"))
+    deliveries = list(zip((handed["t_ns"] + epoch_ns).to_list(), handed["bytes"].to_list(), strict=True))
+    frames = list(zip(arrivals["t_ns"].to_list(), arrivals["ip_bytes"].to_list(), strict=True))
+    left = right = only_air = only_capture = 0
+    rows, sizes, lags = [], [], []
+    while left < len(deliveries) and right < len(frames):
+        lag = frames[right][0] - deliveries[left][0]
+        same_size = frames[right][1] in (deliveries[left][1], 0)  # 0: ARP, whose size the capture's row does not have
+        if same_size and abs(lag) <= MATCH_TOLERANCE_NS:
+            rows.append(right)
+            sizes.append(deliveries[left][1])
+            lags.append(lag)
+            left, right = left + 1, right + 1
+        elif lag > 0:
+            left, only_air = left + 1, only_air + 1
+        else:
+            right, only_capture = right + 1, only_capture + 1
+    matched = arrivals[rows].with_columns(air_bytes=pl.Series(sizes, dtype=pl.Int64), lag_ns=pl.Series(lags, dtype=pl.Int64))
+    return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right)
+
+
+def _counts(rows: pl.DataFrame, column: str) -> dict[str, dict[str, int]]:
+    counted = rows.filter(pl.col(column) != "").group_by("station", column).len().sort("station", column)
+    result: dict[str, dict[str, int]] = {}
+    for station, value, count in counted.iter_rows():
+        result.setdefault(station, {})[value] = count
+    return result
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    """sta2 before sta10."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or 0), name

@@ -1,0 +1,106 @@
+"""Captured frames matched with packets of the air log, and the history of a packet on the air.
+
+A station's TAP keeps the order of frames. So sent frames of one size to one neighbour match the log's `enqueue` rows in order,
+and received frames from one neighbour match its `deliver` rows. An `enqueue` row is later than its frame, a `deliver` row
+earlier; a row in the wrong order, or a second away, has no match. A host's immediate answer enters the medium at the instant of
+the frame that caused it (docs/verdict.md). This is earlier than the capture by the medium's lateness.
+"""
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import polars as pl
+
+from analysis.captures.air import MATCH_TOLERANCE_NS
+from analysis.captures.rundir import RunDirectory
+from record.run import Captured
+
+# Largest apparent reversal of capture and medium: both read the clock of one host, at different instants.
+EARLY_NS = 5_000_000
+_ARP_BYTES = 28
+OUT, IN = "out", "in"
+
+
+class Attempt(NamedTuple):
+    """A frame on the air for a packet: RTS or the data frame itself."""
+
+    t_ns: int
+    frame: str
+    number: int
+    fate: str
+
+
+@dataclass
+class AirPacket:
+    """One packet from a station's queue to its end; times are CLOCK_REALTIME."""
+
+    number: int
+    station: str
+    peer: str
+    queued_ns: int
+    attempts: list[Attempt] = field(default_factory=list)
+    delivered: list[tuple[int, str]] = field(default_factory=list)  # when and to whom
+    dropped: tuple[int, str] | None = None  # when and why
+    power_dbm: float | None = None  # time of its last reception; None if the log does not say
+
+
+def paired_capture(run: RunDirectory, captured: Captured) -> pl.DataFrame:
+    """The capture with `direction` (out: the node sent it, in: it was sent to the node, else null) and `air_packet` (or null)."""
+    packets = run.capture(captured.file)
+    sent, received = pl.col("eth_src") == captured.mac, pl.col("eth_dst") == captured.mac
+    packets = packets.with_columns(direction=pl.when(sent).then(pl.lit(OUT)).when(received).then(pl.lit(IN)).otherwise(None))
+    numbers: list[int | None] = [None] * len(packets)
+    if captured.radio:
+        _pair(run, captured.node, packets, numbers, OUT)
+        _pair(run, captured.node, packets, numbers, IN)
+    return packets.with_columns(air_packet=pl.Series(numbers, dtype=pl.Int64))
+
+
+def _pair(run: RunDirectory, station: str, packets: pl.DataFrame, numbers: list[int | None], direction: str) -> None:
+    """Fill in the numbers of the frames of this direction."""
+    names = {entry.mac: entry.node for entry in run.captured if entry.radio}
+    out = direction == OUT
+    waiting = _log_rows(run, station, "enqueue" if out else "deliver")
+    other = "eth_dst" if out else "eth_src"
+    earliest, latest = (-EARLY_NS - run.max_lateness_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
+    columns = (packets[name].to_list() for name in ("t_ns", "direction", other, "ip_bytes", "protocol"))
+    for index, (t_ns, own_direction, mac, ip_bytes, protocol) in enumerate(zip(*columns, strict=True)):
+        if own_direction != direction:
+            continue
+        queue = waiting[names.get(mac, "?"), _ARP_BYTES if protocol == "arp" else ip_bytes]
+        while queue and queue[0][0] - t_ns < earliest:
+            queue.popleft()  # the capture has lost its frame
+        if queue and queue[0][0] - t_ns <= latest:
+            numbers[index] = queue.popleft()[1]
+
+
+def _log_rows(run: RunDirectory, station: str, event: str) -> dict[tuple[str, int], deque]:
+    """Time and number of the station's unicast packets, by the other end and the size."""
+    chosen = (pl.col("station") == station) & (pl.col("event") == event) & (pl.col("frame") == "data")
+    waiting: dict[tuple[str, int], deque] = defaultdict(deque)
+    for t_ns, peer, size, number in run.air.filter(chosen).sort("t_ns").select("t_ns", "peer", "bytes", "packet").iter_rows():
+        waiting[peer, size].append((t_ns + run.epoch_ns, number))
+    return waiting
+
+
+def air_packets(run: RunDirectory, numbers: set[int]) -> dict[int, AirPacket]:
+    """The log's history of these packets. CTS and ACK have no number: a lost one is a retry of the packet it answered."""
+    found: dict[int, AirPacket] = {}
+    rows = run.air.filter(pl.col("packet").is_in(sorted(numbers))).sort("packet", "t_ns", maintain_order=True)
+    columns = ("t_ns", "station", "event", "frame", "peer", "packet", "attempt", "fate", "power_dbm")
+    enqueued = rows.filter(pl.col("event") == "enqueue")
+    for t_ns, station, _, _, peer, number, *_ in enqueued.select(columns).iter_rows():
+        found[number] = AirPacket(number, station, peer, t_ns + run.epoch_ns)
+    for t_ns, station, event, frame, _, number, attempt, fate, power_dbm in rows.select(columns).iter_rows():
+        packet, at_ns = found.get(number), t_ns + run.epoch_ns
+        if packet is None:
+            continue
+        if event == "tx":
+            packet.attempts.append(Attempt(at_ns, frame, attempt, fate))
+        elif event == "deliver":
+            packet.delivered.append((at_ns, station))
+            packet.power_dbm = power_dbm
+        elif event == "drop":
+            packet.dropped = (at_ns, fate)
+    return found

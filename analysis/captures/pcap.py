@@ -1,0 +1,226 @@
+"""A station's capture as a table of packets, one row per frame.
+
+Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet frames, as tcpdump
+writes them. numpy decodes the common frames by column (analysis/captures/plain_frames.py), dpkt all others. Frames cut at the
+snap length are fine if the transport header is kept, because lengths come from the IP header: 128 bytes are enough, plus the
+bytes that a routing protocol puts before it (testbed/stages/capture.py).
+
+If a routing protocol encapsulated a packet (analysis/captures/encapsulation.py), the row has the packet inside with its own end
+addresses; `ip_bytes` is the size on the air.
+
+tshark is not used: it needs 0.24 s to start and 22 us per packet. A test compares the two; `make bench` compares their speed.
+
+Not supported: pcapng, IP fragments after the first (an MTU of 1500 bytes makes none here).
+"""
+
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import dpkt
+import numpy as np
+import polars as pl
+
+from analysis.captures.encapsulation import BATMAN_ADV, Inside, inside_batman, inside_ip
+from analysis.captures.plain_frames import plain_frames
+from record.errors import CaptureError
+from record.files import plain_file
+
+SCHEMA = {
+    "t_ns": pl.Int64,  # CLOCK_REALTIME
+    "eth_src": pl.String,
+    "eth_dst": pl.String,
+    "protocol": pl.String,  # tcp udp icmp arp other
+    "source": pl.String,
+    "destination": pl.String,
+    "source_port": pl.Int32,
+    "destination_port": pl.Int32,
+    "ip_bytes": pl.Int32,  # what the frame carries; 0 if it is not IP
+    "payload_bytes": pl.Int32,  # of TCP or UDP
+    "sequence": pl.Int64,  # TCP, raw 32 bits
+    "acknowledgement": pl.Int64,  # TCP, raw 32 bits; null without the ACK flag
+    "flags": pl.Int32,  # TCP
+    "identification": pl.Int32,  # of the IPv4 header; TCP and UDP only, null for IPv6
+    "stamp": pl.Binary,  # UDP: the first bytes of the payload, which identify a datagram (see STAMP_BYTES)
+    "icmp_type": pl.Int32,
+    "icmp_code": pl.Int32,
+    "quoted": pl.Binary,  # ICMP: what follows its 8 bytes of header, of an error the packet it is about
+}
+
+FRAMES_AT_ONCE = 500_000  # decoded together: bounds the memory for the columns of a long capture
+
+FIN, SYN, RST, ACK = dpkt.tcp.TH_FIN, dpkt.tcp.TH_SYN, dpkt.tcp.TH_RST, dpkt.tcp.TH_ACK
+
+# iperf3 opens every datagram with its sending time (8 bytes) and a counter (4 or 8): unique within a flow.
+STAMP_BYTES = 12
+
+_FILE_HEADER_BYTES = 24
+_RECORD_HEADER_BYTES = 16
+_CAPTURED_AT = 8  # in the record's header, after seconds and fraction
+_LINKTYPE_ETHERNET = 1
+_ETHERNET_BYTES = 14
+_ICMP_BYTES = 8
+_TRANSPORT = {1: dpkt.icmp.ICMP, 6: dpkt.tcp.TCP, 17: dpkt.udp.UDP}
+_MAGICS = {  # magic as stored -> (byte order, nanoseconds of one fraction unit)
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+
+
+def read_capture(path: Path, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
+    """All frames of a capture in file order, as SCHEMA says; `stamp` has so many bytes. An incomplete last record is an error,
+    not an end."""
+    data, unit_ns, records = _records(path)
+    parts = (records[at : at + FRAMES_AT_ONCE] for at in range(0, len(records), FRAMES_AT_ONCE))
+    tables = [_table(data, unit_ns, part, stamp_bytes) for part in parts]
+    return pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
+
+
+def _table(data: np.memmap, unit_ns: int, records: np.ndarray, stamp_bytes: int) -> pl.DataFrame:
+    """The frames of some records: the plain ones by column, the others one by one."""
+    t_ns = records[:, 0] * 1_000_000_000 + records[:, 1] * unit_ns
+    starts, lengths = records[:, 2], records[:, 3]
+    plain, rows = plain_frames(data, starts, lengths, stamp_bytes)
+    rows = rows.with_columns(t_ns=t_ns[plain])
+    missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in rows.columns]
+    rows = rows.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    if len(plain) == len(records):
+        return rows
+    other = np.setdiff1d(np.arange(len(records)), plain, assume_unique=True)
+    frames = (data[start : start + length].tobytes() for start, length in zip(starts[other], lengths[other], strict=True))
+    both = pl.concat([rows, table_of(zip(t_ns[other].tolist(), frames, strict=True), stamp_bytes)])
+    return both[np.argsort(np.concatenate([plain, other]), kind="stable")]
+
+
+def table_of(frames: Iterable[tuple[int, bytes]], stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
+    """Ethernet frames with their times, as SCHEMA says."""
+    columns: dict[str, list] = {name: [] for name in SCHEMA}
+    appenders = [columns[name].append for name in SCHEMA]
+    for t_ns, frame in frames:
+        for append, value in zip(appenders, _dissect(t_ns, frame, stamp_bytes), strict=True):
+            append(value)
+    return pl.DataFrame(columns, schema=SCHEMA)
+
+
+def _records(path: Path) -> tuple[np.memmap, int, np.ndarray]:
+    """The bytes of a file, nanoseconds of a fraction unit, and for each record seconds, fractions, first byte and captured bytes
+    of its frame."""
+    try:
+        with plain_file(path) as file:
+            if os.fstat(file.fileno()).st_size < _FILE_HEADER_BYTES:
+                _read_file_header(path, file.read())
+            data = np.memmap(file, np.uint8, "r")
+    except FileNotFoundError:
+        raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ of the run") from None
+    order, unit_ns = _read_file_header(path, data[:_FILE_HEADER_BYTES].tobytes())
+    lengths = struct.Struct(order + "I")
+    offsets, offset, end = [], _FILE_HEADER_BYTES, len(data)
+    captured_at, read = _CAPTURED_AT, lengths.unpack_from
+    with memoryview(data) as view:
+        while offset + _RECORD_HEADER_BYTES <= end:
+            offsets.append(offset)
+            offset += _RECORD_HEADER_BYTES + read(view, offset + captured_at)[0]
+    if offset != end:
+        # past the end: the last record's frame is cut; before it: its header is
+        raise _cut_short(path, offsets[-1] if offset > end else offset)
+    at = np.array(offsets, np.int64)
+    fields = data[at[:, None] + np.arange(_CAPTURED_AT + 4)].view(order + "u4").astype(np.int64)
+    return data, unit_ns, np.column_stack([fields[:, 0], fields[:, 1], at + _RECORD_HEADER_BYTES, fields[:, 2]])
+
+
+def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:
+    if len(data) < _FILE_HEADER_BYTES:
+        raise CaptureError(f"{path}: {len(data)} bytes are no capture file; tcpdump was ended before it wrote its header")
+    if data[:4] not in _MAGICS:
+        raise CaptureError(f"{path}: not a pcap file (magic {data[:4].hex()}); convert it with `editcap -F pcap`")
+    order, unit_ns = _MAGICS[data[:4]]
+    linktype = struct.unpack_from(order + "I", data, 20)[0] & 0x0FFF_FFFF
+    if linktype != _LINKTYPE_ETHERNET:
+        raise CaptureError(f"{path}: link type {linktype}, not Ethernet; capture on the station's own interface")
+    return order, unit_ns
+
+
+def _cut_short(path: Path, offset: int) -> CaptureError:
+    return CaptureError(
+        f"{path}: cut short in the record at byte {offset} (full disk, or tcpdump killed?); "
+        f"`editcap -F pcap {path.name} fixed.pcap` keeps the records before it"
+    )
+
+
+def _dissect(t_ns: int, frame: bytes, stamp_bytes: int) -> tuple:
+    """One row of SCHEMA. A frame that cannot be decoded is kept as `other`, so that frames can still be counted."""
+    try:
+        ethernet = dpkt.ethernet.Ethernet(frame)
+    except dpkt.UnpackError:
+        return _row(t_ns, b"", b"", "other")
+    packet, wrapped = ethernet.data, 0
+    if ethernet.type == BATMAN_ADV and isinstance(packet, bytes):
+        packet, wrapped = _inside_batman(packet)
+    if isinstance(packet, dpkt.arp.ARP):
+        return _row(t_ns, ethernet.src, ethernet.dst, "arp")
+    if not isinstance(packet, (dpkt.ip.IP, dpkt.ip6.IP6)):
+        return _row(t_ns, ethernet.src, ethernet.dst, "other")
+    return _dissect_ip(t_ns, ethernet, packet, wrapped, frame, stamp_bytes)
+
+
+def _inside_batman(payload: bytes) -> tuple[object, int]:
+    """The packet in the inner Ethernet frame, and the bytes before it."""
+    frame = inside_batman(payload)
+    try:
+        return dpkt.ethernet.Ethernet(frame).data, len(payload) - len(frame) + _ETHERNET_BYTES
+    except dpkt.UnpackError:
+        return None, 0
+
+
+def _dissect_ip(
+    t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int, frame: bytes, stamp_bytes: int
+) -> tuple:
+    """`wrapped`: bytes between the Ethernet header and the packet; `frame`: all of it, as it was captured."""
+    source, destination, inner = packet.src, packet.dst, packet.data
+    if isinstance(packet, dpkt.ip.IP):
+        ip_bytes, header_bytes = wrapped + packet.len, wrapped + packet.hl * 4
+        inside = inside_ip(packet.p, inner, source, destination) if isinstance(inner, bytes) else None
+        if inside is not None:
+            source, destination = inside.source, inside.destination
+            inner, header_bytes = _transport(inside), header_bytes + inside.header_bytes
+    else:
+        ip_bytes = wrapped + packet.plen + 40
+        header_bytes = wrapped + 40 + sum(len(header) for header in packet.all_extension_headers)
+    addresses = (_address(source), _address(destination))
+    identification = packet.id if isinstance(packet, dpkt.ip.IP) else None
+    if isinstance(inner, dpkt.tcp.TCP):
+        payload = ip_bytes - header_bytes - inner.off * 4
+        ack = inner.ack if inner.flags & ACK else None
+        fields = (inner.sport, inner.dport, ip_bytes, payload, inner.seq, ack, inner.flags, identification)
+        return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, *fields)
+    if isinstance(inner, dpkt.udp.UDP):
+        stamp = inner.data[:stamp_bytes]
+        fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, identification, stamp)
+        return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, *fields)
+    if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)):
+        message = (inner.type, inner.code, frame[_ETHERNET_BYTES + header_bytes + _ICMP_BYTES :])
+        return _row(t_ns, ethernet.src, ethernet.dst, "icmp", *addresses, None, None, ip_bytes, icmp=message)
+    return _row(t_ns, ethernet.src, ethernet.dst, "other", *addresses, None, None, ip_bytes)
+
+
+def _transport(inside: Inside) -> object:
+    kind = _TRANSPORT.get(inside.protocol)
+    try:
+        return kind(inside.body) if kind is not None else None
+    except dpkt.UnpackError:  # cut off by the snap length
+        return None
+
+
+def _row(t_ns, eth_src, eth_dst, protocol, source=None, destination=None, source_port=None, destination_port=None,
+         ip_bytes=0, payload_bytes=0, sequence=None, acknowledgement=None, flags=None, identification=None,
+         stamp=None, icmp=(None, None, None)) -> tuple:  # fmt: skip
+    return (t_ns, eth_src.hex(":") if eth_src else None, eth_dst.hex(":") if eth_dst else None, protocol, source,
+            destination, source_port, destination_port, ip_bytes, payload_bytes, sequence, acknowledgement, flags, identification,
+            bytes(stamp) if stamp is not None else None, *icmp)  # fmt: skip
+
+
+def _address(packed: bytes) -> str:
+    return dpkt.utils.inet_to_str(packed)

@@ -1,0 +1,148 @@
+"""Parts that several figures share: series of a summary, intervals, rings round suspect runs, the origin line."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+from analysis.drawing import style
+from analysis.tables.kept_rows import rows_in
+from record.files import read_text
+
+SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
+ROOM = 1.06
+
+
+def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:
+    """The cells of each variant that have a mean of the metric, in the order of the axis."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in summary:
+        if row["metric"] == metric:
+            found.setdefault(row["variant"] or "", [])
+            if row["mean"] is not None:
+                found[row["variant"] or ""].append(row)
+    return {variant: sorted(rows, key=lambda row: row[axis]) for variant, rows in found.items()}
+
+
+def description(out_dir: Path) -> dict[str, Any]:
+    """experiment.json (formats/results.md); empty where there is none."""
+    path = out_dir / "experiment.json"
+    return json.loads(read_text(path)) if path.exists() else {}
+
+
+def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:
+    """Unique `values` of an axis, or of the variants: first those of the experiment in its order, then others
+    by name."""
+    described = description(out_dir)
+    named = described.get("variants", []) if axis is None else described.get("axes", {}).get(axis, [])
+    there = set(values)
+    return [*(name for name in named if name in there), *sorted(there - set(named))]
+
+
+def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
+    """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`; kept rows are counted, too."""
+    experiment = description(out_dir)
+    name = experiment.get("name", out_dir.name)
+    size = {True: " quick", False: " full"}.get(experiment.get("quick"), "")
+    runs = rows_in(out_dir, ())
+    lengths = sorted({run["record"]["duration"] for run in runs if "record" in run} - {None})
+    measured = f" of {span(lengths)} s" if lengths else ""
+    seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
+    listed = f" (seed{'s' if len(seeds) > 1 else ''} {span(seeds)})" if seeds else ""
+    rows = [row for row in summary if row["metric"] == metric]
+    counts = {kind: round(sum(row[kind] for row in rows)) for kind in ("valid", "suspect", "void")}
+    verdicts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{name}{size}: {runs_a_point(rows)}{measured} per point{listed}; {verdicts or 'no verdicts'}"
+
+
+def runs_a_point(rows: list[dict[str, Any]]) -> str:
+    """`1 run`, `5 runs`, `3 to 5 runs`: the number of runs in each mean."""
+    counted = sorted({round(row["n"]) for row in rows if row["mean"] is not None}) or [0]
+    return f"{span(counted)} run{'' if counted == [1] else 's'}"
+
+
+def span(values: list[float]) -> str:
+    """`1` for one value, `1 to 5` for several; `values` is sorted and not empty."""
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+
+
+def meaning(measured: dict[str, list[dict[str, Any]]]) -> str:
+    """The meaning of a filled marker. It names intervals only if there are any."""
+    rows = [row for found in measured.values() for row in found]
+    if any(row["n"] > 1 for row in rows):
+        return f", mean of {runs_a_point(rows)}, 95 % intervals"
+    return ", one run each" if rows else ""
+
+
+def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[float] | None:
+    """Half widths of the intervals (divided by the column `per`); None for single runs."""
+    if all(row["ci95"] is None for row in rows):
+        return None
+    return [float("nan") if row["ci95"] is None else row["ci95"] / (row[per] if per else 1) for row in rows]
+
+
+def ring_suspects(axes: Axes, places: list[tuple[float, float]]):
+    """Draw a black ring round each of these points; returns the legend entry, or None if there are no points."""
+    if not places:
+        return None
+    (rings,) = axes.plot(*zip(*places, strict=True), color=style.BLACK, marker="o", markerfacecolor="none", markersize=9.5,
+                         markeredgewidth=0.8, linestyle="", zorder=5)  # fmt: skip
+    return rings
+
+
+def draw_with_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], axis: str) -> dict[str, Any]:
+    """Draw each variant with filled markers and intervals, and its ns-2 numbers with open markers; returns the legend entries."""
+    entries: dict[str, Any] = {}
+    for position, (variant, rows) in enumerate(measured.items()):
+        mark = style.of_variant(variant, position)
+        reference = [(row[axis], row["ns2"]) for row in rows if row["ns2"] is not None]
+        (unfilled,) = axes.plot([place for place, _ in reference], [rate for _, rate in reference], color=mark.colour,
+                                marker=mark.marker, markerfacecolor="white", markersize=7, linewidth=0.8, linestyle="--",
+                                zorder=3)  # fmt: skip
+        filled = axes.errorbar([row[axis] for row in rows], [row["mean"] for row in rows],
+                               yerr=half_widths(rows), color=mark.colour, marker=mark.marker,
+                               markersize=3.2, linestyle="-", capsize=2.5, elinewidth=0.9, zorder=4)  # fmt: skip
+        entries[mark.name] = (filled, unfilled)
+    rings = ring_suspects(axes, [(row[axis], row["mean"]) for rows in measured.values() for row in rows if row["suspect"]])
+    if rings is not None:
+        entries["with a suspect run"] = rings
+    return entries
+
+
+def draw_ratios_to_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], axis: str, band: float) -> None:
+    """This testbed over ns-2.35, with the band that the testbed is held to at full size."""
+    axes.axhspan(1 - band, 1 + band, color="#eeeeee", linewidth=0)
+    axes.annotate(f"grey: within {band:.0%} of ns-2.35, the bound at full size".replace("%", " %"), (0.01, 0.03),
+                  xycoords="axes fraction", fontsize=6.5, color=style.GREY)  # fmt: skip
+    axes.axhline(1, color=style.BLACK, linewidth=0.6)
+    for position, (variant, rows) in enumerate(measured.items()):
+        compared = [row for row in rows if row["ns2"]]
+        mark = style.of_variant(variant, position)
+        axes.errorbar([row[axis] for row in compared], [row["mean"] / row["ns2"] for row in compared],
+                      yerr=half_widths(compared, "ns2"), color=mark.colour, marker=mark.marker,
+                      markersize=3.5, capsize=2.5, elinewidth=0.9, linewidth=0.9)  # fmt: skip
+        ring_suspects(axes, [(row[axis], row["mean"] / row["ns2"]) for row in compared if row["suspect"]])
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 0.85), max(high, 1.15))
+    axes.set_ylabel("this testbed / ns-2.35")
+
+
+def label_words(axes: Axes, words: Sequence[str], places: Sequence[float] | None = None) -> None:
+    """Put these words at `places` (default: 0, 1, ...) of the horizontal axis, slanted if they are long."""
+    slanted = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
+    axes.set_xticks(list(range(len(words)) if places is None else places), words, **slanted)
+
+
+def show_from_zero(axes: Axes) -> None:
+    """Begin the vertical axis at zero and leave room above the highest marker, also where all values are close together."""
+    axes.set_ylim(0, ROOM * axes.get_ylim()[1])
+
+
+def label_ticks(axis, values) -> None:
+    """Put ticks with plain numbers at these values, without powers of ten."""
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(ScalarFormatter())

@@ -1,0 +1,66 @@
+"""Range of reception and of carrier sense of a radio (m), and the received power at a distance, from the medium (`manet-medium
+reach`).
+
+Shadowing and a loss matrix have no single range: None.
+"""
+
+import json
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from record.errors import RecordError
+from record.files import plain_file
+from record.run import RADIO_CHANGES
+from scenarios.radios import OF_A_STATION
+
+MEDIUM = Path(__file__).resolve().parents[2] / "target" / "release" / "manet-medium"
+RECEIVED, SENSED = "received_m", "sensed_m"
+
+
+def range_m(radio: dict[str, Any], propagation: dict[str, Any], which: str = RECEIVED) -> float | None:
+    """`radio` is a radio profile (formats/radio.md), `propagation` that of medium.json; `which`: RECEIVED or SENSED."""
+    found: float | None = reach(radio, propagation)[which]
+    return found
+
+
+def reach(radio: dict[str, Any], propagation: dict[str, Any], *at_m: float) -> dict[str, Any]:
+    """Both ranges, and in `power_w` the power (W) at these distances; with shadowing the median."""
+    model = {"propagation": propagation} if propagation else {}
+    return json.loads(_answer(json.dumps({"radio": radio, "at_m": at_m, **model})))
+
+
+@cache
+def _answer(question: str) -> str:
+    try:
+        done = subprocess.run([MEDIUM, "reach"], input=question, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise RecordError(f"{MEDIUM}: {problem.strerror}; run ./setup.sh") from None
+    if done.returncode != 0:
+        raise RecordError(f"the range of a radio: {done.stderr.strip()}")
+    return done.stdout
+
+
+def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
+    """The ranges of a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
+    if any(key in station for station in medium.get("stations", ()) for key in OF_A_STATION):
+        return None
+    radio = radio_of(medium)
+    return None if radio is None else range_m(radio, medium.get("propagation", {}), which)
+
+
+def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
+    """The radio profile of a medium.json with its overrides (formats/radio.md); None if its file is missing."""
+    try:
+        with plain_file(Path(medium["radio"]), links=True) as file:
+            radio = tomllib.load(file)
+    except (OSError, ValueError, KeyError):
+        return None
+    return radio | medium.get("radio_overrides", {})
+
+
+def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:
+    """The ranges of a run; None also if stations changed power or antenna during it."""
+    return None if (directory / RADIO_CHANGES).exists() else range_of(medium, which)
