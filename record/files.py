@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO
+from typing import IO, Any, TextIO
 
 from record.errors import DiskFullError, PlaceError, RunFileError
 
@@ -68,7 +68,7 @@ def write_atomic(path: Path, content: str) -> None:
         file.write(content)
 
 
-def plain_file(path: Path, *, links: bool = False, beneath: Path | None = None) -> BinaryIO:
+def plain_file(path: Path, *, links: bool = False, beneath: Path | None = None) -> io.BufferedReader:
     """The opened bytes of a plain file. PlaceError for a pipe or a device, and, unless `links` are followed, for a link as one of
     the names below `beneath` (the folder of the file's run; of a file in no run its own folder). The open file is checked, so
     that it cannot be exchanged after the check."""

@@ -159,7 +159,7 @@ def _copied(run_dir: Path, name: str, ids: dict[str, str]) -> str | None:
     return None if first == name else f"is a copy of {first}, by the id in its run.json; move it out of the results"
 
 
-def _record(run_dir: Path) -> dict | None:
+def _record(run_dir: Path) -> dict[str, Any] | None:
     try:
         record = json.loads(read_text(run_dir / "run.json"))
     except (OSError, ValueError):

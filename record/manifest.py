@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from record.errors import RunFileError
 from record.files import UNFINISHED, plain_file, read_object, read_text, write_atomic
@@ -22,7 +23,7 @@ PICTURES = (".png", ".pdf", ".svg")
 READ_AT_ONCE = 1 << 20  # bytes; file_digest allocates a buffer for each file, most of which are small
 NAMED_FILES = 3  # at most so many different files in one line
 
-_checked: dict[Path, tuple[tuple, str | None]] = {}  # results, valid while no file changes: a report checks several times
+_checked: dict[Path, tuple[tuple[Any, ...], str | None]] = {}  # results, valid while no file changes, for reports
 
 
 def write(run_dir: Path) -> None:
@@ -52,7 +53,7 @@ def drop(run_dir: Path, names: Iterable[str]) -> int:
     return sum(entry["bytes"] for entry in gone.values())
 
 
-def dropped_files(run_dir: Path) -> dict[str, dict]:
+def dropped_files(run_dir: Path) -> dict[str, dict[str, Any]]:
     """Size and hash of each file that a campaign's rule has deleted."""
     return read_object(run_dir / NAME).get("dropped", {})
 
@@ -98,13 +99,13 @@ def changed_since(run_dir: Path, since_ns: int) -> str | None:
     return _difference(run_dir, files, remakes=not dropped, since_ns=since_ns)
 
 
-def _difference(run_dir: Path, files: dict[str, dict], remakes: bool, since_ns: int = 0) -> str | None:
+def _difference(run_dir: Path, files: dict[str, dict[str, Any]], remakes: bool, since_ns: int = 0) -> str | None:
     found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry, remakes, since_ns)) is not None]
     more = [f"and {len(found) - NAMED_FILES} more"] if len(found) > NAMED_FILES else []
     return "; ".join([*found[:NAMED_FILES], *more]) or None
 
 
-def _compared(run_dir: Path, name: str, entry: dict, remakes: bool, since_ns: int) -> str | None:
+def _compared(run_dir: Path, name: str, entry: dict[str, Any], remakes: bool, since_ns: int) -> str | None:
     """The difference of one file; a derived one may be missing if the run `remakes` it, which takes its captures."""
     path = run_dir / name
     derived = DERIVED.fullmatch(name) is not None
@@ -123,7 +124,7 @@ def _belongs(path: Path) -> bool:
     return path.name != NAME and path.suffix not in (*PICTURES, UNFINISHED)
 
 
-def entry_of(path: Path) -> dict:
+def entry_of(path: Path) -> dict[str, Any]:
     """Size and SHA-256 of a file."""
     return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
 
@@ -143,12 +144,12 @@ def _state(path: str) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
-def _save(run_dir: Path, files: dict[str, dict], dropped: dict[str, dict]) -> None:
+def _save(run_dir: Path, files: dict[str, dict[str, Any]], dropped: dict[str, dict[str, Any]]) -> None:
     text = {"format": FORMAT, "files": files}
     write_atomic(run_dir / NAME, json.dumps(text | ({"dropped": dropped} if dropped else {}), indent=1) + "\n")
 
 
-def _read(run_dir: Path) -> tuple[dict[str, dict], dict[str, dict]]:
+def _read(run_dir: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """The files and the dropped files; a RunFileError for a manifest that is none."""
     path = run_dir / NAME
     try:

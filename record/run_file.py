@@ -10,6 +10,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 FORMAT = "manet-run/1"
 RESERVED_BYTES = 32 * 1024
@@ -19,7 +20,7 @@ RESERVED_BYTES_PER_STATION = 2 * 1024
 class RunFile:
     """The record of one run. Each `update` merges fields and writes the file; several threads may call it."""
 
-    def __init__(self, path: Path, fields: dict, *, reserve_bytes: int = 0) -> None:
+    def __init__(self, path: Path, fields: dict[str, Any], *, reserve_bytes: int = 0) -> None:
         self.path, self.fields, self._reserve_bytes = path, fields, reserve_bytes
         self._turn = threading.Lock()
 

@@ -25,7 +25,7 @@ def live_event(
     event = validated(Event, {"at": 0, **keys}, refusal)
     if event.words and event.name is None:
         event = event.model_copy(update={"name": f"command{len(before) + 1}"})
-    stopped = [Event(at=0, daemon="stop", station=event.station)] if event.daemon == "start" else []
+    stopped = [Event.model_validate({"at": 0, "daemon": "stop", "station": event.station})] if event.daemon == "start" else []
     wires = {frozenset((wire.station, wire.host)) for wire in scenario.wires}
     nodes = scenario.station_names(), scenario.host_names()
     try:
