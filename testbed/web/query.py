@@ -1,4 +1,4 @@
-"""The words of a request's address, checked."""
+"""The words of a request's address, checked: those after `?`, and numbers in its path."""
 
 import math
 import re
@@ -19,7 +19,7 @@ class Query:
     """The words after `?`. Methods raise Wrong, which names the word."""
 
     def __init__(self, request: Request) -> None:
-        self._given = request.query_params
+        self._given, self.path = request.query_params, request.path_params
 
     def text(self, name: str, otherwise: str) -> str:
         """A word."""
@@ -50,6 +50,10 @@ class Query:
         """A number of seconds, at least `least`, below 10^9."""
         given = self._given.get(name)
         return otherwise if given is None else seconds_of(name, given, least)
+
+    def in_path(self, name: str, least: int = 0, most: int = MAX_WHOLE) -> int:
+        """A whole number within bounds, in the path."""
+        return whole_of(name, self.path[name], least, most)
 
 
 def seconds_of(name: str, given: str, least: float) -> float:
