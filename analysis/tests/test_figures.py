@@ -549,7 +549,7 @@ def test_im_routes_draws_the_hops_as_the_daemon_reported_them(tmp_path):
     more = {"format": "manet-run/1", "epoch_ns": 0, "traffic_ns": 30_000_000_000}
     (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | more))
     flow = {"from": "sta1", "to": "sta2", "start": 20}
-    (run / "scenario.json").write_text(json.dumps({"flows": [flow], "warmup": 0, "duration": 80}))
+    (run / "scenario.json").write_text(json.dumps({"topology": "chain", "hops": 1, "flows": [flow], "warmup": 0, "duration": 80}))
     stations = [{"name": f"sta{n}", "mac": f"02:00:00:00:00:0{n}"} for n in (1, 2)]
     (run / "medium.json").write_text(json.dumps({"format": "manet-medium/1", "stations": stations}))
     (run / "routing").mkdir()
