@@ -58,10 +58,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Error(Answer):
+    """The answer to a request that is refused or fails: why, in one line."""
+
     error: str
 
 
 class RunSummary(Answer):
+    """A request in the queue, with its state."""
+
     id: ID
     name: str
     state: State
@@ -74,10 +78,14 @@ class RunSummary(Answer):
 
 
 class Runs(Answer):
+    """Requests in the queue, the newest first."""
+
     runs: list[RunSummary]
 
 
 class Stage(Answer):
+    """The stage that a run of a request has reached; `done`, `total` and `left_s`: of all its runs."""
+
     event: Literal["stage"]
     run: str
     stage: str
@@ -88,6 +96,8 @@ class Stage(Answer):
 
 
 class Run(RunSummary):
+    """A request in the queue: what was requested, the stages of its runs under way, its answer."""
+
     request: Json
     progress: list[Stage]
     verdicts: dict[str, Count] | None
@@ -95,19 +105,27 @@ class Run(RunSummary):
 
 
 class Table(Answer):
+    """Rows of a table, with its columns as keys."""
+
     rows: list[Json]
 
 
 class Figures(Answer):
+    """Names of figures."""
+
     figures: list[str]
 
 
 class File(Answer):
+    """A file of the results and its size; `path`: relative to their folder."""
+
     path: str
     bytes: Count
 
 
 class Files(Answer):
+    """The files of the results."""
+
     files: list[File]
 
 
@@ -119,11 +137,15 @@ AirRow = create_model(
 
 
 class Air(Answer):
+    """Rows of the air log in a window; `total`: with those above the limit."""
+
     total: Count
     rows: list[AirRow]  # type: ignore[valid-type]
 
 
 class Transmission(Answer):
+    """A transmission of a segment, and what became of it."""
+
     segment: Count
     sent_s: float
     fate: str
@@ -131,6 +153,8 @@ class Transmission(Answer):
 
 
 class Story(Answer):
+    """What happened to a segment of a flow: as text, and each transmission."""
+
     title: str
     lines: list[str]
     transmissions: list[Transmission]
