@@ -32,6 +32,11 @@ class _Clock(_Record):
     host_kernel: str | None = None
 
 
+class _Command(_Record):
+    name: str
+    argv: list[str]
+
+
 class _Run(_Record):
     id: str | None = None
     experiment: str | None = None
@@ -52,6 +57,8 @@ class _Run(_Record):
     versions: dict[str, str | None] | None = None
     host: _Host | None = None
     clock: _Clock | None = None
+    session_s: float | None = None
+    commands: list[_Command] | None = None
 
 
 class _Limit(_Record):

@@ -164,7 +164,8 @@ def worded(event: Event, command: str | None = None) -> tuple[str, str]:
         case "wire":
             return " ".join(event.wire or ()), "stalled" if event.stalled else "goes on"
         case "move":
-            place = " ".join(f"{float(value):g}" for value in event.to or ())
+            *plane, height = [*map(float, event.to or ()), 0.0][:3]
+            place = " ".join(f"{value:g}" for value in (*plane, height)[: 3 if height else 2])
             return str(event.move), f"to {place}" + ("" if event.speed is None else f" at {event.speed:g}")
         case "cut":
             return "", f"off, next hop of {event.source} to {event.to}"

@@ -28,9 +28,8 @@ OLD_S = 1.0  # the age of a packet is printed from here on
 
 def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     """The snapshot `at_s` seconds after the start of the traffic, as in `manet story`; after the medium's start if no flow sent.
-    None: the middle of the time in which all flows send, or the medium's start if none did."""
-    middle = "" if at_s is not None or run.begun_ns is None else ", its middle"
-    at_s = _middle_s(run) if at_s is None else at_s
+    None: the middle of the time in which all flows send; if none did, the end of a session, and of a run the medium's start."""
+    when, at_s = ("", at_s) if at_s is not None else _unasked(run)
     clock = "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
     model_s = at_s - _first_s(run)
     _check_within(run, at_s, _first_s(run), clock)
@@ -42,7 +41,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
     return Snapshot(
-        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{middle}", places, _links(places, range_m, off), off,
+        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{when}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
         run.scenario.area, note,
@@ -84,13 +83,15 @@ def _length_s(run: RunDirectory) -> float:
     return math.inf if length_ns is None else length_ns / 1e9
 
 
-def _middle_s(run: RunDirectory) -> float:
-    """The middle of the measured time, rounded to 0.1 s; of a run that ended early, the middle of the recorded part."""
+def _unasked(run: RunDirectory) -> tuple[str, float]:
+    """The time to show if none is given, in words and in seconds: the middle of the measured time, rounded to 0.1 s; of a run
+    that ended early, the middle of the recorded part."""
     if run.begun_ns is None:
-        return 0.0
+        length_s = _length_s(run)
+        return (", its end", length_s) if "session_s" in run.run and math.isfinite(length_s) else ("", 0.0)
     begin_s = max((flow.start for flow in run.flows), default=0.0)
     end_s = min(run.scenario.traffic_seconds(), _first_s(run) + _length_s(run))
-    return max(0.0, _inwards((min(begin_s, end_s) + end_s) / 2))
+    return ", its middle", max(0.0, _inwards((min(begin_s, end_s) + end_s) / 2))
 
 
 def _inwards(last_s: float) -> float:

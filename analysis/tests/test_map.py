@@ -202,6 +202,20 @@ def test_the_map_of_a_run_of_a_script_states_that_it_has_no_flows(tmp_path):
     assert map_text.lines(snapshot)[0].endswith("1.5 s of the medium (no traffic)")
 
 
+def test_without_a_time_the_map_of_a_session_is_of_its_end(tmp_path):
+    folder = placed(tmp_path)
+    for name, change in {"scenario": {"flows": []}, "run": {"session_s": 2.5}, "verdict": {"model_ns": 3_140_000_000}}.items():
+        path = folder / f"{name}.json"
+        record = json.loads(path.read_text()) if path.exists() else {"format": "manet-verdict/1"}
+        path.write_text(json.dumps({key: value for key, value in (record | change).items() if key != "traffic_ns"}))
+    header = "t_s,at_s,event,station,detail,source\n"
+    (folder / "events.csv").write_text(f"{header}3.1,2.4,power,sta3,off,prompt\n")
+    snapshot = past_snapshot.of_run(RunDirectory(folder))
+    assert snapshot.title.endswith(": 3.14 s of the medium (no traffic), its end") and snapshot.off == {"sta3"}
+    (folder / "verdict.json").unlink()  # a session that was killed
+    assert past_snapshot.of_run(RunDirectory(folder)).title.endswith(": 0 s of the medium (no traffic)")
+
+
 def test_a_silent_flow_does_not_hide_another_flow(tmp_path):
     folder = placed(tmp_path)
     wanted = past_snapshot.of_run(RunDirectory(folder), 1.5).paths[0]

@@ -164,7 +164,7 @@ def repeat(options: argparse.Namespace) -> int:
         kernel=options.kernel, allow_internet=options.allow_internet,
     )  # fmt: skip
     progress = progress_of(options)
-    progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
+    progress.expect([Work.of(directory.name, scenario)], jobs=1, starts=1)
 
     def show_stage(stage: str, fraction: float | None) -> None:
         progress.stage(directory.name, stage, fraction)

@@ -17,8 +17,8 @@ SESSIONS = ("cli", "script")
 
 
 def require_repeatable(recorded: Recorded) -> None:
-    """Raise UsageError for a session of an earlier version, which did not record its events."""
-    if recorded.run.get("experiment") in SESSIONS and "session_s" not in recorded.run:
+    """Raise UsageError for a session of an earlier version, which did not record its events. (Its repetition is a run.)"""
+    if recorded.run.get("experiment") in SESSIONS and not {"session_s", "repeats"} & recorded.run.keys():
         text = "is a session whose events an earlier version did not record; `manet replay` repeats its air"
         raise UsageError(f"{recorded.directory}: {text}")
 

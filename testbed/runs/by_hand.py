@@ -12,7 +12,7 @@ from record.files import read_object
 from record.run import RADIO_CHANGES
 from scenarios.events import DONE
 from scenarios.scenario import Scenario
-from scenarios.sending import MIN_DURATION_S
+from scenarios.sending import MAX_DURATION_S, MIN_DURATION_S
 
 ACTIONS = {done: action for action, done in DONE.items()}
 
@@ -34,7 +34,7 @@ def with_actions(directory: Path, scenario: Scenario) -> ByHand:
     run, rows = read_object(directory / "run.json"), read_events(directory)
     if "session_s" in run:
         length_s = max(run["session_s"], MIN_DURATION_S, *(float(row["at_s"] or 0) for row in rows))
-        scenario = _changed(scenario, flows=[], events=[], warmup=0, duration=length_s)
+        scenario = _changed(scenario, flows=[], events=[], warmup=0, duration=min(length_s, MAX_DURATION_S))
     flows = added_flows(directory)
     if flows:
         scenario = _changed(scenario, flows=[*_tables(scenario)["flows"], *flows])

@@ -46,8 +46,8 @@ Say = Callable[..., None]
 
 
 class LiveNetwork:
-    """A network that is up. From `begin` on, the start of the traffic or of a session, times of events count and the run is
-    judged. `settings` is manet-tcp; `traffic_start` is set by a run with `traffic_at`."""
+    """A network that is up. From the start of the traffic or of a session on, times of events count (`count_from`) and the run is
+    judged (`begin`). `settings` is manet-tcp; `traffic_start` is set by a run with `traffic_at`."""
 
     settings: Child
     traffic_start: TrafficStart | None = None
@@ -89,7 +89,7 @@ class LiveNetwork:
         return station, detail
 
     def now_s(self) -> float | None:
-        """Seconds since `begin`; None before it."""
+        """Seconds since the start of the traffic or of the session; None before it."""
         return None if self._begin_s is None else round(time.monotonic() - self._begin_s, 3)
 
     def break_link(self, one: str, other: str, source: str) -> tuple[str, str]:
@@ -177,9 +177,12 @@ class LiveNetwork:
         )  # fmt: skip
         self._watches = (self._waits, self._stopped, self._changes)
 
-    def begin(self, start_s: float | None = None) -> None:
-        """The traffic starts at the monotonic instant `start_s`, or the session now."""
-        self._begin_s = self.commands.begin_s = time.monotonic() if start_s is None else start_s
+    def count_from(self, start_s: float) -> None:
+        """Times of events and commands count from the monotonic instant `start_s`."""
+        self._begin_s = self.commands.begin_s = start_s
+
+    def begin(self) -> None:
+        """The traffic or the session begins: it is judged from now on."""
         for host in self.network.net.hosts if self._session else ():
             host.on_command = self._note_command
         # earlier changes are the testbed's; in a session, which does not wait for them, third-party daemons may go on to set up
@@ -273,6 +276,7 @@ def judged_session(live: LiveNetwork) -> Iterator[None]:
 
     write_routes(live.network, live.protocol, "start")
     live.record.update(session_s=0.0)
+    live.count_from(time.monotonic())
     live.begin()
     thread = threading.Thread(target=follow, name="judgement", daemon=True)
     thread.start()

@@ -304,9 +304,10 @@ def _stages(site: Site, report: Report) -> None:
                 live.record.update(traffic_ns=traffic_ns)
                 if site.scenario.traffic_at is not None:
                     live.traffic_start = TrafficStart(traffic_ns / 1e9 - site.scenario.traffic_at)
+                live.count_from(start_s)  # before an event at 0 s
                 events.begin(start_s)
                 added.begin(start_s)
-                live.begin(start_s)
+                live.begin()
 
             def under_way(fraction: float) -> None:
                 live.tick()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from record.errors import RunFileError
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
@@ -96,6 +97,22 @@ def test_a_session_whose_events_were_not_recorded_is_no_run_to_repeat(record) ->
 
 def test_a_recorded_session_is_a_run_to_repeat(record) -> None:
     again.require_repeatable(Recorded.read(record(experiment="cli", session_s=3.5)))
+
+
+def test_the_repetition_of_a_session_is_a_run_to_repeat(record) -> None:
+    """It has the session's experiment, and `repeats`."""
+    again.require_repeatable(Recorded.read(record(experiment="cli", repeats="results/session")))
+
+
+def test_a_session_of_more_than_a_day_is_repeated_for_a_day(record) -> None:
+    directory = record(session_s=100_000.5)
+    assert with_actions(directory, Recorded.read(directory).scenario).scenario.duration == 86_400
+
+
+@pytest.mark.parametrize(("key", "value"), [("session_s", "long"), ("commands", [{"name": "ping", "argv": 5}])])
+def test_an_edited_record_of_a_session_is_refused(record, key: str, value: object) -> None:
+    with pytest.raises(RunFileError, match=rf'run.json: "{key}.*of another type than expected'):
+        Recorded.read(record(**{key: value}))
 
 
 ROWS = """t_s,at_s,event,station,detail,source
