@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from scenarios.errors import UsageError
+from keys.errors import UsageError
 
 ELSEWHERE = "give another folder with --out"
 

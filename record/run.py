@@ -19,7 +19,6 @@ from record.files import plain_text, read_json
 from record.movement import read_trace, trace_path
 from record.run_file import FORMAT
 from record.scenario import Flow, RunScenario
-from scenarios.traffic import kind_names
 from scenarios.wires import WireEnds
 from topologies.addresses import (
     GATEWAY_END,
@@ -33,6 +32,7 @@ from topologies.addresses import (
     wire_ip6,
     wire_mac,
 )
+from traffic import kind_names
 
 RADIO_CHANGES = "radios.csv"  # of a run whose stations changed power or antenna
 

@@ -6,7 +6,7 @@ what reads a file, starts a program as root, or reaches a network: a movement fi
 programs of a flow or an event, a station's root file system, NAT.
 """
 
-from scenarios.errors import UsageError, did_you_mean
+from keys.errors import UsageError, did_you_mean
 from scenarios.keys import Keys
 from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario

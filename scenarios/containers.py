@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from scenarios.models import STRICT, KeyProblem, as_tuple, check_length
-from scenarios.quantities import Bytes, Whole
+from keys.models import STRICT, KeyProblem, as_tuple, check_length
+from keys.quantities import Bytes, Whole
 
 MIN_MEMORY = 1 << 20  # a program that is smaller does not start
 MAX_MEMORY = 1 << 50  # more than any machine; the kernel's counters end at 2^63

@@ -24,9 +24,9 @@ from pydantic import (
     model_validator,
 )
 
+from keys.models import STRICT, KeyProblem, as_tuple
+from keys.quantities import Seconds, Whole
 from scenarios import placeholders
-from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import Seconds, Whole
 
 MAX_TEXT = 65_536  # characters of a file's content
 SHELL = "sh"  # every machine has it

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from keys.errors import UsageError, shortened
 from scenarios import toml_file
 from scenarios.daemon_description import Description, in_folder
-from scenarios.errors import UsageError, shortened
 from scenarios.keys import Keys
 from scenarios.refusal import validated
 from scenarios.routing import NAME, PRESETS, PROTOCOLS

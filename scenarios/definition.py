@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mobility.trace
+from keys.errors import UsageError, did_you_mean
 from scenarios import confined, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
-from scenarios.errors import UsageError, did_you_mean
 from scenarios.flows import Flow
 from scenarios.keys import Keys
 from scenarios.movement import MODEL_NAMES, Replay

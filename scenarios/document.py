@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scenarios.errors import UsageError, shortened
+from keys.errors import UsageError, shortened
 from scenarios.toml_lines import Path as KeyPath
 
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment

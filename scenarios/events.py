@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from keys.errors import shortened
+from keys.models import STRICT, KeyProblem, as_tuple, check_length
+from keys.quantities import Coordinate, Seconds, Speed
 from mobility.trace import is_inside, outside
 from scenarios import owned
-from scenarios.errors import shortened
-from scenarios.models import STRICT, KeyProblem, as_tuple, check_length
-from scenarios.quantities import Coordinate, Seconds, Speed
 
 # The kinds of events, by the key that selects them: required keys, optional keys.
 KINDS: dict[str, tuple[set[str], set[str]]] = {

@@ -1,4 +1,4 @@
-"""A flow of a scenario: its ends, its traffic kind, its start, and the keys of its kind (scenarios/traffic)."""
+"""A flow of a scenario: its ends, its traffic kind, its start, and the keys of its kind (traffic)."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
@@ -13,11 +13,11 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from scenarios import traffic as kinds
-from scenarios.models import STRICT, KeyProblem
-from scenarios.quantities import Seconds
+import traffic as kinds
+from keys.models import STRICT, KeyProblem
+from keys.quantities import Seconds
 from scenarios.tcp import TcpText
-from scenarios.traffic.shared.kind import Kind
+from traffic.shared.kind import Kind
 
 # In scenario.json every flow has these keys, in this order, null if its kind has none; other keys are written for their own kinds
 # only.

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scenarios.errors import UsageError
+from keys.errors import UsageError
 from scenarios.input_files import input_files
 from scenarios.movement import Replay
 from scenarios.scenario import Scenario

@@ -9,9 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from keys.quantities import NAMES, UNITS, text_pattern
 from scenarios import owned, propagation
 from scenarios.movement import MOVEMENTS
-from scenarios.quantities import NAMES, UNITS, text_pattern
 from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
 from scenarios.sending import WHOLE_MOVEMENT

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from keys.quantities import Unit, unit_within
 from scenarios.movement import MOVEMENTS
-from scenarios.quantities import Unit, unit_within
 from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from scenarios.toml_lines import Path as KeyPath

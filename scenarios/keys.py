@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from keys.errors import UsageError, did_you_mean, shortened
 from scenarios.document import EXPERIMENT_KEYS, Document, dotted
-from scenarios.errors import UsageError, did_you_mean, shortened
 from scenarios.overrides import Change
 from scenarios.toml_file import BASE
 from scenarios.toml_lines import Path as KeyPath

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 import topologies
+from keys.models import STRICT, KeyProblem, as_tuple
+from keys.quantities import Coordinate, Length, Whole
 from mobility.trace import is_inside
-from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import Coordinate, Length, Whole
 from topologies.layouts import MAX_STATIONS, cross_ends
 
 # The layout keys of each topology; any other of them is an error. OPTIONAL need not be given.

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios.errors import UsageError
+from keys.errors import UsageError
+from keys.models import KeyProblem
 from scenarios.events import Event, check_events
-from scenarios.models import KeyProblem
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from scenarios.toml_lines import Path as KeyPath

@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, model_serializer, model_validator
 
+from keys.models import STRICT, KeyProblem, as_tuple
+from keys.quantities import Coordinate, Length, Metres, Seconds, Speed, Whole
 from mobility.files import is_movement
 from mobility.models import MODELS
 from mobility.trace import TraceError
-from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import Coordinate, Length, Metres, Seconds, Speed, Whole
 from scenarios.wires import WireKeys
 from topologies.layouts import MAX_COORDINATE_M
 

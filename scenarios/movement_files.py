@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from keys.errors import UsageError
 from mobility import files
 from mobility.replay import scaled
 from mobility.trace import Trace, TraceError
-from scenarios.errors import UsageError
 from scenarios.movement import Replay
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from scenarios.errors import UsageError, shortened
+from keys.errors import UsageError, shortened
 from scenarios.routing import PRESETS
 from scenarios.toml_lines import MAX_PARTS, TOO_MANY_PARTS, TooMuch, parse
 from scenarios.toml_lines import Path as KeyPath

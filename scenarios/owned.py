@@ -17,7 +17,7 @@ from typing import Annotated, Any, Optional
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from scenarios.quantities import BitsPerSecond, Bytes, Metres, Seconds, Whole
+from keys.quantities import BitsPerSecond, Bytes, Metres, Seconds, Whole
 
 FOLDER = Path(__file__).resolve().parents[1] / "formats" / "schema"
 # names of limits: JSON Schema's, pydantic's

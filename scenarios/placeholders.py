@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.errors import did_you_mean
+from keys.errors import did_you_mean
 
 STATION_NAMES = (
     "station", "number", "stations", "interface", "address", "network", "prefix_bits", "mac", "router_id", "mtu", "seed",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
 
+from keys.models import STRICT, KeyProblem, as_tuple
 from scenarios import owned
-from scenarios.models import STRICT, KeyProblem, as_tuple
 
 TABLES: dict[str, owned.Node] = {
     table["properties"]["model"]["const"]: table for table in owned.node("medium", "propagation")["oneOf"]

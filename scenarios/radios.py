@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
+from keys.models import STRICT, KeyProblem, as_tuple
+from keys.quantities import Bytes, Whole
 from scenarios import owned
 from scenarios.containers import Container
 from scenarios.layout import LayoutKeys
-from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.propagation import Propagation, as_propagation
-from scenarios.quantities import Bytes, Whole
 from scenarios.routing import MIN_MTU
 from topologies.layouts import MAX_STATIONS
 

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from scenarios.errors import UsageError, did_you_mean, shortened
+from keys.errors import UsageError, did_you_mean, shortened
+from keys.models import KeyProblem
+from keys.quantities import NAMES
 from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
-from scenarios.models import KeyProblem
 from scenarios.overrides import SHORT_FOR
-from scenarios.quantities import NAMES
 from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.toml_file import BASE
 from scenarios.toml_lines import Path as KeyPath

@@ -26,11 +26,11 @@ from pydantic import (
     model_validator,
 )
 
+from keys.errors import did_you_mean
+from keys.models import STRICT, KeyProblem, as_tuple
+from keys.quantities import Seconds
 from scenarios import owned
 from scenarios.daemon_description import Description, shipped
-from scenarios.errors import did_you_mean
-from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import Seconds
 
 MAX_INTERVAL_S = 86_400.0
 MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from keys.models import KeyProblem, as_tuple
+from keys.quantities import Seconds, Whole
 from scenarios.containers import check_containers
 from scenarios.events import Event, check_events
-from scenarios.models import KeyProblem, as_tuple
-from scenarios.quantities import Seconds, Whole
 from scenarios.routing import OWN_DAEMONS
 from scenarios.sending import TrafficKeys
 

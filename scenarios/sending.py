@@ -9,16 +9,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
 
+from keys.models import KeyProblem, as_tuple
+from keys.quantities import Bytes, Length, Seconds, Whole
 from scenarios.flows import FIRST_PORT, Flow, KindOfDefaultFlows
-from scenarios.models import KeyProblem, as_tuple
 from scenarios.movement import MovementKeys, seconds_of
 from scenarios.propagation import MatrixEntry
-from scenarios.quantities import Bytes, Length, Seconds, Whole
 from scenarios.radios import MAX_MTU, LinkErrors
 from scenarios.routing import OWN_DAEMONS, TO_WIRES, Routing, Static, routing_of_ipv6
 from scenarios.sysctls import Sysctls
 from scenarios.tcp import Tcp, TcpText
-from scenarios.traffic import DEFAULT_KIND
+from traffic import DEFAULT_KIND
 
 IPV6_MTU = 1280  # the minimum MTU for IPv6
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from pydantic_core import CoreSchema, core_schema
 
-from scenarios.quantities import UNITS
+from keys.quantities import UNITS
 from scenarios.tcp_names import RTT, Name, Parameter, Value, microseconds, plain, table
 
 EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'

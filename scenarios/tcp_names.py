@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from scenarios.errors import UsageError
-from scenarios.quantities import UNITS, parse_quantity
+from keys.errors import UsageError
+from keys.quantities import UNITS, parse_quantity
 
 FOLDER = Path(__file__).resolve().parents[1] / "kernel-tcp" / "names"
 KINDS = ("algorithm", "layer")

@@ -12,8 +12,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from keys.errors import UsageError, did_you_mean, shortened
 from scenarios.document import Document, Place, dotted
-from scenarios.errors import UsageError, did_you_mean, shortened
 from scenarios.toml_lines import Duplicate, TooMuch, duplicate, parse
 
 MAX_FILE_BYTES = 1 << 20  # of a definition, as of a request; read within a second. The largest of the project has 6 kB

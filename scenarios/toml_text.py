@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.errors import UsageError
+from keys.errors import UsageError
 
 MAX_DEPTH = 10  # no key of a scenario needs more than five levels
 MAX_WHOLE = 1 << 63  # TOML 1.0: 64 bits, signed

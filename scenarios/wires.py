@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
+from keys.models import STRICT, KeyProblem, as_tuple
+from keys.quantities import BitsPerSecond, Seconds, Whole
 from scenarios import owned
-from scenarios.models import STRICT, KeyProblem, as_tuple
-from scenarios.quantities import BitsPerSecond, Seconds, Whole
 from scenarios.radios import RadioKeys
 from topologies.addresses import MAX_WIRES, wire_interfaces
 

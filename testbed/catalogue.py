@@ -104,7 +104,7 @@ def propagation() -> list[Entry]:
 
 def traffic() -> list[Entry]:
     """The traffic kinds, from their modules."""
-    from scenarios.traffic import kinds
+    from traffic import kinds
 
     return [Entry(name, _summary(sys.modules[type(kind).__module__])) for name, kind in kinds().items()]
 

@@ -4,10 +4,10 @@ The class decides the exit status of `manet`: 2 for a wrong request, 1 for a fai
 definitions belong to `scenarios`. Any other exception that escapes is a bug in the testbed and is shown with its traceback.
 """
 
-from scenarios.errors import ManetError as ManetError
-from scenarios.errors import UsageError as UsageError
-from scenarios.errors import did_you_mean as did_you_mean
-from scenarios.errors import shortened as shortened
+from keys.errors import ManetError as ManetError
+from keys.errors import UsageError as UsageError
+from keys.errors import did_you_mean as did_you_mean
+from keys.errors import shortened as shortened
 
 
 class KeyRefused(UsageError):

@@ -49,7 +49,7 @@ def read_report(path: Path) -> IperfReport:
         raise RunFileError(f"{path}: not an iperf3 report ({problem}); was iperf3 killed while it wrote?") from None
     start, end = report.get("start", {}), report.get("end", {})
     test = start.get("test_start", {})
-    tried = report.get("manet", {})  # scenarios/traffic/programs/iperf_client.py
+    tried = report.get("manet", {})  # traffic/programs/iperf_client.py
     sent = end.get("sum_sent") or end.get("sum") or {}
     received = end.get("sum_received") or end.get("sum") or {}
     return IperfReport(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from scenarios.models import STRICT, KeyProblem
+from keys.models import STRICT, KeyProblem
 
 VARIANT = "variant"
 MAX_PAIRS = 50  # without seeds of the full size

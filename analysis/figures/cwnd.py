@@ -16,7 +16,7 @@ from analysis.drawing import style
 from record.errors import RunFileError
 from record.files import read_text
 from record.found_runs import find_runs
-from scenarios.traffic import kind_named
+from traffic import kind_named
 
 RUN_FILES = True  # it draws from them
 

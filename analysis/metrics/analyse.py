@@ -26,7 +26,7 @@ from record.errors import RecordError, RunFileError
 from record.events_file import VIEW
 from record.files import write_atomic
 from record.scenario import Flow
-from scenarios.traffic import kind_named
+from traffic import kind_named
 
 FORMAT = "manet-metrics/1"
 LATE_S = 2.0

@@ -17,8 +17,8 @@ import polars as pl
 from analysis.captures.connections import Connection
 from analysis.captures.pcap import STAMP_BYTES
 from record.files import atomic_file
-from scenarios.traffic.programs.datagrams import STAMP
-from scenarios.traffic.shared.keys import ip_udp_bytes
+from traffic.programs.datagrams import STAMP
+from traffic.shared.keys import ip_udp_bytes
 
 SILENT_S = 0.5  # several datagrams of any flow whose silence matters; contention loses one or two
 QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95, "p99": 0.99}

@@ -20,8 +20,8 @@ from analysis.metrics.throughput import ReceiverView, SenderView, initial_sequen
 from record.errors import RunFileError
 from record.files import read_text
 from record.scenario import Flow
-from scenarios.traffic.shared import sessions
-from scenarios.traffic.shared.kind import Metric
+from traffic.shared import sessions
+from traffic.shared.kind import Metric
 
 LOG_TICK_S = 0.001  # nginx writes its clock in ms, rounded down
 

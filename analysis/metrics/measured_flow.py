@@ -14,7 +14,7 @@ from analysis.metrics.checks import Check
 from analysis.metrics.datagrams import longest_silence_s, silence_s
 from record.errors import RecordError
 from record.scenario import Flow
-from scenarios.traffic.shared.kind import Metric
+from traffic.shared.kind import Metric
 
 NS_PER_S = 1_000_000_000
 

@@ -1,7 +1,7 @@
 """Metrics of a flow from captures, in the measured window. Each row of a tuple is a metric; tables, store and formats/results.md
 follow from the rows.
 
-A traffic kind selects one of MEASURED (`measured`, scenarios/traffic/shared/kind.py): for one TCP connection, for datagrams, for
+A traffic kind selects one of MEASURED (`measured`, traffic/shared/kind.py): for one TCP connection, for datagrams, for
 the connections that a command opened, for requests on any number of connections.
 """
 
@@ -29,7 +29,7 @@ from analysis.metrics.route_history import ROUTES
 from analysis.metrics.throughput import Staircase, initial_sequence, receiver_view, sender_view
 from analysis.metrics.timeouts import timeouts_of
 from record.scenario import Flow
-from scenarios.traffic.shared.kind import Kind, Metric
+from traffic.shared.kind import Kind, Metric
 
 TCP_RTO_MIN_S = 0.2  # TCP_RTO_MIN of net/tcp.h
 

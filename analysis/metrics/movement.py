@@ -21,7 +21,7 @@ from record.files import read_text
 from record.movement import MOVED, read_trace, trace_path
 from record.scenario import Flow
 from scenarios.movement import Still
-from scenarios.traffic.shared.kind import Metric
+from traffic.shared.kind import Metric
 
 MOVEMENT = (
     Metric("expected_bps", "bit/s", "expected throughput: the chain curve of the cell (`curve.json`) over the hops of the "

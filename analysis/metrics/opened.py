@@ -28,7 +28,7 @@ from analysis.metrics.round_trip_times import round_trip_times_ns
 from analysis.metrics.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
 from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
-from scenarios.traffic.shared.kind import Metric
+from traffic.shared.kind import Metric
 
 # Within the snap length of 128 bytes, also of IPv6. QUIC's short header has at most 25 bytes (RFC 9000, 17.3); what follows it is
 # encrypted.

@@ -13,7 +13,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.metrics.gateways import gateways_used
 from record.errors import RecordError
 from record.scenario import Flow
-from scenarios.traffic.shared.kind import Metric
+from traffic.shared.kind import Metric
 
 ROUTES = (
     Metric("hop_changes", "changes", "how often the hop count of the route from the flow's station to the other end changed in "

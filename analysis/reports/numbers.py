@@ -10,7 +10,7 @@ from analysis.reports.content import NumberTable
 from analysis.tables.digits import rounded
 from analysis.tables.results import ENDINGS, METRICS, Results, cell_of, ending
 from analysis.tables.shown import kinds_in, kinds_of_cells, shown_of
-from scenarios.traffic.shared.kind import Shown
+from traffic.shared.kind import Shown
 
 REFERENCES = ("published", "ns2")
 LABELS = {"percent": "share of the expected throughput"}  # also shown; most figures of HV are of this

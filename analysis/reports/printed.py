@@ -18,7 +18,7 @@ from analysis.drawing.style import variant_name
 from analysis.tables.digits import rounded
 from analysis.tables.results import ENDINGS, OF_KINDS, Results, cell_of, counts, ending
 from analysis.tables.shown import flows_of, kinds_in, kinds_of_cells, shown_of
-from scenarios.traffic.shared.kind import Shown
+from traffic.shared.kind import Shown
 
 REFERENCES = ("paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
 WIDTH = 80  # columns of the terminal

@@ -26,7 +26,7 @@ from analysis.metrics.throughput import initial_sequence
 from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys
 from record.errors import RunFileError
 from record.scenario import Flow
-from scenarios.traffic import kinds_with_tcp
+from traffic import kinds_with_tcp
 
 FIRST, AGAIN, PROBE = "first", "again", "probe"
 

@@ -19,8 +19,8 @@ from analysis.references import Reference, load_reference
 from record.errors import RunFileError
 from record.files import atomic_file, plain_text, read_object, read_text
 from record.found_runs import find_runs
-from scenarios.traffic import kind_names, kinds
-from scenarios.traffic.shared.kind import Kind, Metric
+from traffic import kind_names, kinds
+from traffic.shared.kind import Kind, Metric
 
 CONFIDENCE = 0.95
 Row = Mapping[str, Any]  # of table.csv

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.tables.results import FLOW_METRICS, METRICS, OF_KINDS, SOME_METRICS, SUM_METRICS, Results, cell_of, shown_metric
-from scenarios.traffic import DEFAULT_KIND, kind_named
-from scenarios.traffic.shared.kind import Shown
+from traffic import DEFAULT_KIND, kind_named
+from traffic.shared.kind import Shown
 
 
 def kinds_of_cells(results: Results) -> dict[tuple[Any, ...], set[str]]:

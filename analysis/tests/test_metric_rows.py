@@ -9,8 +9,8 @@ from analysis.metrics.movement import MOVEMENT
 from analysis.metrics.route_history import ROUTES
 from analysis.store.schema import FLOW_COLUMNS, METRIC_COLUMNS
 from analysis.tables.results import FLOW_METRICS, OF_KINDS, SOME_METRICS, flow_columns, own_metrics
-from scenarios.traffic import kinds
-from scenarios.traffic.shared.kind import Metric
+from traffic import kinds
+from traffic.shared.kind import Metric
 
 PAGE = Path(__file__).parents[2] / "formats" / "results.md"
 GENERATED = re.compile(r"(?<=<!-- metrics: begin -->\n).*?(?=<!-- metrics: end -->)", re.DOTALL)

@@ -16,9 +16,9 @@ from analysis.metrics.datagrams import longest_silence_s, silence_s
 from analysis.metrics.throughput import Segments, SenderView, Staircase
 from analysis.tables.results import own_metrics
 from analysis.tests import make_fixtures
-from scenarios.traffic import kind_named, kind_names
-from scenarios.traffic.bulk import Bulk
-from scenarios.traffic.shared.kind import Metric
+from traffic import kind_named, kind_names
+from traffic.bulk import Bulk
+from traffic.shared.kind import Metric
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keys.errors import UsageError
 from manet_testbed import Experiment, MeshError, Scenario, WrongRequest, WrongScenario
 from manet_testbed.lab.refusals import worded
-from scenarios.errors import UsageError
 from testbed.campaigns import experiment as definitions
 from testbed.campaigns.request import Request
 from testbed.programs import ROOT
@@ -186,7 +186,7 @@ import sys
 sys.path.append({root!r})
 import manet_testbed
 from manet_testbed import *
-LATER = ("testbed", "scenarios", "record", "analysis", "polars", "pydantic")
+LATER = ("testbed", "scenarios", "keys", "traffic", "record", "analysis", "polars", "pydantic")
 loaded = [name for name in sys.modules if name.partition(".")[0] in LATER]
 assert loaded == [], loaded
 try:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios import toml_file
 from scenarios.definition import scenario_of
 from scenarios.document import Document
-from scenarios.errors import UsageError
 from scenarios.keys import Keys
 
 CHAIN = {"topology": "chain", "hops": 2}

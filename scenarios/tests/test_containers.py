@@ -6,8 +6,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from keys.errors import UsageError
 from scenarios.definition import load_scenario
-from scenarios.errors import UsageError
 from scenarios.json_schema import of_scenario
 from scenarios.scenario import Scenario
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios.daemon_description import RESERVED_OPTIONS, Description
 from scenarios.daemon_file import SEARCH_PATH, own_descriptions
 from scenarios.definition import load_scenario, scenario_of
-from scenarios.errors import UsageError
 from scenarios.keys import Keys
 from scenarios.placeholders import filled, problem_of
 from scenarios.routing import SHIPPED, Described

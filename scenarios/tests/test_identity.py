@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios import json_schema
-from scenarios.errors import UsageError
 from scenarios.identity import identity
 from scenarios.scenario import Scenario
 

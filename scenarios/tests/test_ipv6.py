@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios.definition import load_scenario
-from scenarios.errors import UsageError
 from scenarios.routing import OWN_DAEMONS, PROTOCOLS, routing_of_ipv6
 from scenarios.scenario import Scenario
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios import toml_lines
 from scenarios.definition import load_scenario
-from scenarios.errors import UsageError
 from scenarios.toml_file import MAX_FILE_BYTES
 from scenarios.toml_lines import MAX_KEYS, MAX_PARTS, TooMuch, locate
 

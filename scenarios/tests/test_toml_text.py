@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.errors import UsageError
+from keys.errors import UsageError
 from scenarios.toml_text import MAX_WHOLE, file_text, value_text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

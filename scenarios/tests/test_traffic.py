@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError, model_validator
 
-from scenarios import events, flows, traffic
+import traffic
+from keys.models import STRICT, KeyProblem
+from scenarios import events, flows
 from scenarios.flows import Flow
-from scenarios.models import STRICT, KeyProblem
 from scenarios.scenario import Scenario
-from scenarios.traffic.bulk import with_servers_part
-from scenarios.traffic.shared.datagrams import Train
-from scenarios.traffic.shared.kind import FlowPlan
+from traffic.bulk import with_servers_part
+from traffic.shared.datagrams import Train
+from traffic.shared.kind import FlowPlan
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ROOT / "scenarios" / "traffic" / "programs"
+PROGRAMS = ROOT / "traffic" / "programs"
 CBR = {"from": "sta1", "to": "sta2", "traffic": "cbr", "rate": 100_000, "bytes": 512}
 
 
@@ -57,7 +58,7 @@ OTHER_STREAMS = (
 )
 SEARCHED = [
     path
-    for folder in ("scenarios", "record", "analysis", "testbed")
+    for folder in ("scenarios", "traffic", "record", "analysis", "testbed")
     for path in sorted((ROOT / folder).rglob("*.py"))
     if "tests" not in path.relative_to(ROOT).parts and not any(path.is_relative_to(other) for other in OTHER_STREAMS)
 ]
@@ -76,7 +77,7 @@ def names_a_kind(source: str) -> list[int]:
 
 
 def test_a_kind_s_name_is_in_its_module_only() -> None:
-    own = {ROOT / "scenarios" / "traffic" / "__init__.py"}  # which kind is the default
+    own = {ROOT / "traffic" / "__init__.py"}  # which kind is the default
     found = {str(path): names_a_kind(path.read_text()) for path in SEARCHED if path not in own}
     assert len(found) > 200
     assert {path: lines for path, lines in found.items() if lines} == {}

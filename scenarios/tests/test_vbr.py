@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios.definition import load_scenario
-from scenarios.errors import UsageError
 from scenarios.flows import Flow
 from scenarios.scenario import Scenario
-from scenarios.traffic import kind_named
-from scenarios.traffic.shared.datagrams import Train
-from scenarios.traffic.shared.kind import FlowPlan
-from scenarios.traffic.vbr import PRESETS, VbrKeys, drawn_sizes, sizes_in
+from traffic import kind_named
+from traffic.shared.datagrams import Train
+from traffic.shared.kind import FlowPlan
+from traffic.vbr import PRESETS, VbrKeys, drawn_sizes, sizes_in
 
 VBR = kind_named("vbr")
 DRAWN = {"interval": 0.1, "mean": 500, "variance": 10_000, "min": 100, "max": 1400}

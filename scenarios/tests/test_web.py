@@ -7,13 +7,13 @@ from statistics import fmean, median
 
 import pytest
 
+from keys.errors import UsageError
 from scenarios.definition import load_scenario
-from scenarios.errors import UsageError
 from scenarios.flows import Flow
-from scenarios.traffic.shared.distributions import Distribution
-from scenarios.traffic.shared.exchanges import REPLY_HEADER_BYTES, body_bytes, distributions_of, drawn, presets, written
-from scenarios.traffic.shared.kind import FlowPlan
-from scenarios.traffic.web import KIND
+from traffic.shared.distributions import Distribution
+from traffic.shared.exchanges import REPLY_HEADER_BYTES, body_bytes, distributions_of, drawn, presets, written
+from traffic.shared.kind import FlowPlan
+from traffic.web import KIND
 
 ENDS = {"from": "sta1", "to": "sta2", "traffic": "web"}
 OWN = """

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from analysis.decisions.question import VARIANT, Question
+from keys.errors import did_you_mean, shortened
+from keys.models import STRICT, as_tuple
 from scenarios.document import Document
-from scenarios.errors import did_you_mean, shortened
-from scenarios.models import STRICT, as_tuple
 from scenarios.refusal import validated
 from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.expectations import Expected

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from analysis.tables.digits import exact
-from scenarios.models import STRICT, as_tuple
+from keys.models import STRICT, as_tuple
 
 
 class Expectation(BaseModel):

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field
 
 from analysis.references import known_references
-from scenarios.models import STRICT, as_tuple
+from keys.models import STRICT, as_tuple
+from keys.quantities import Whole, as_whole
 from scenarios.overrides import Change, parse_value
-from scenarios.quantities import Whole, as_whole
 from scenarios.refusal import validated
 from scenarios.tcp import TcpError, canonical
 from scenarios.toml_lines import Path as KeyPath

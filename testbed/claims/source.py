@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from analysis.decisions.question import VARIANT
+from keys.models import STRICT
 from record.files import read_text
-from scenarios.models import STRICT
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 

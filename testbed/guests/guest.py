@@ -41,7 +41,7 @@ from testbed.programs import ROOT
 VIRTME_RUN = ROOT / ".build" / "guests" / "bin" / "virtme-run"
 INIT = Path(__file__).with_name("init.sh")
 KVM = Path("/dev/kvm")
-PACKAGES = ("analysis", "mobility", "record", "scenarios", "testbed", "topologies")
+PACKAGES = ("analysis", "mobility", "record", "scenarios", "keys", "traffic", "testbed", "topologies")
 MIN_MEMORY_MB = 512  # with less, Debian's kernel and a Python do not fit
 BOOT_DEADLINE_S = 600.0  # emulated: 8 s on an idle core, over 180 s for two guests at a load of 15
 VIRTUAL_BOOT_DEADLINE_S = 3600.0  # the run's results do not depend on the host's load; nor must its start

@@ -33,7 +33,8 @@ PROGRAMS = (
 WITHOUT_DAEMON = ("static", "none")
 THIRD_PARTY = {"batman-adv": ("batctl",), "babeld": ("babeld",)}
 CHECKOUT = (
-    "analysis", "formats", "kernel-tcp", "medium/radios", "mobility", "record", "routing/third-party", "scenarios", "testbed",
+    "analysis", "formats", "kernel-tcp", "medium/radios", "mobility", "record", "routing/third-party", "scenarios",
+    "keys", "traffic", "testbed",
     "topologies",
 )  # fmt: skip
 MODULES = ("testbed.guests.virtual_run", "testbed.runs.isolation", *template.MODULES)

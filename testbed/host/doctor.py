@@ -17,11 +17,11 @@ from pathlib import Path
 
 from scenarios.daemon_description import Description
 from scenarios.daemon_file import own_descriptions
-from scenarios.traffic import kinds
 from testbed.errors import UsageError
 from testbed.host import cgroup, mininet_wifi, modules, privileges, protocols
 from testbed.host.requirements import BTF, IPV6, IPV6_REMEDY, TOOLS, TUN
 from testbed.programs import BUILT, Programs
+from traffic import kinds
 
 # programs for analysis and development, in addition to those that a run needs
 MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2", "skopeo": "skopeo", "umoci": "umoci"}

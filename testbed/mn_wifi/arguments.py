@@ -16,8 +16,8 @@ from typing import NoReturn
 
 from mininet.log import output
 
+from keys.quantities import of_word
 from scenarios.owned import Node, problem
-from scenarios.quantities import of_word
 from testbed.errors import UsageError, did_you_mean
 from topologies.layouts import MAX_COORDINATE_M
 

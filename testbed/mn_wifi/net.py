@@ -15,11 +15,11 @@ from typing import Any
 
 from mininet.log import info, output
 
+from keys.quantities import MAX_SPEED_MPS
 from mobility.trace import Leg, Trace, TraceError
 from record.events_file import SCRIPT
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
-from scenarios.quantities import MAX_SPEED_MPS
 from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError

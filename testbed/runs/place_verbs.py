@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from mininet.log import output
 
+from keys.quantities import of_word
 from record.events_file import PROMPT
 from scenarios.owned import problem
-from scenarios.quantities import of_word
 from scenarios.radios import SETTINGS, dbm, watts
 from testbed.errors import UsageError
 from testbed.runs.live_network import LiveNetwork

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from scenarios.quantities import of_word
+from keys.quantities import of_word
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages import replay

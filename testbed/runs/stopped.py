@@ -23,9 +23,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scenarios.traffic.programs.iperf_client import CLOSING
 from testbed.host import cgroup, kernel_files
 from testbed.host.processes import SLOWER, Processes
+from traffic.programs.iperf_client import CLOSING
 
 TICK_S = 0.5  # programs below a child are looked at
 ROUND_S = 2.0  # they are listed again, and some children are looked at, CHILDREN_AT_ONCE of them and those of flows

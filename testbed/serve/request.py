@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from keys.models import STRICT, as_tuple
+from keys.quantities import Whole
 from scenarios import toml_file
 from scenarios.document import EXPERIMENT_KEYS, Document
-from scenarios.models import STRICT, as_tuple
-from scenarios.quantities import Whole
 from scenarios.refusal import validated
 from scenarios.toml_lines import Path as KeyPath
 from scenarios.toml_lines import TooMuch, parse

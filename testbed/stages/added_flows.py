@@ -17,12 +17,12 @@ from record.files import write_atomic
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from scenarios.sending import MIN_DURATION_S
-from scenarios.traffic import DEFAULT_KIND, kinds
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Child, Processes
 from testbed.stages import kernel_tcp, traffic
 from testbed.stages.site import Site
 from testbed.stages.station import StationNet
+from traffic import DEFAULT_KIND, kinds
 
 KINDS = tuple(name for name, kind in kinds().items() if kind.measured == "tcp")  # one connection from source to target
 MIN_LEFT_S = 1.0  # a flow that begins later than this before the end of the traffic has hardly connected

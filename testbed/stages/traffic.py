@@ -1,4 +1,4 @@
-"""The stage that generates traffic: the programs of each flow's kind (scenarios/traffic), reports into `traffic/`.
+"""The stage that generates traffic: the programs of each flow's kind (traffic), reports into `traffic/`.
 
 Receivers start first and must be ready; each sender starts at its flow's time. All flows end at the same instant, so that
 flows with a late start compete during all of their measured time.
@@ -15,11 +15,11 @@ from typing import Any
 
 from record.files import write_atomic
 from scenarios.flows import FIRST_PORT, Flow
-from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Program, Readiness
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
+from traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Program, Readiness
 
 READY_DEADLINE_S = 20.0
 END_GRACE_S = 60.0  # for the last segments and iperf3's exchange of results over a slow path

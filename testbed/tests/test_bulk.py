@@ -10,14 +10,14 @@ import pytest
 
 from analysis.captures.iperf import read_report
 from analysis.metrics.analyse import analyse_run
-from scenarios.traffic.bulk import CLIENT, SERVER, with_servers_part
-from scenarios.traffic.programs import iperf_client
-from scenarios.traffic.shared.kind import FlowPlan
 from testbed.errors import RunError
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.stages.traffic import RunningFlow, finish_flow
 from testbed.tests.running import chain, needs_runs
+from traffic.bulk import CLIENT, SERVER, with_servers_part
+from traffic.programs import iperf_client
+from traffic.shared.kind import FlowPlan
 
 WHOLE = {"sum_sent": {"bytes": 1_000_000, "end": 10.0}}
 PART = [{"sum": {"bytes": 250_000, "end": second}} for second in (1, 2, 3, 4)]

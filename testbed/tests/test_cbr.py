@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics.analyse import analyse_run
-from scenarios.traffic.programs import datagrams
-from scenarios.traffic.shared.datagrams import DATAGRAMS
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.tests.running import chain, needs_runs, run_json
+from traffic.programs import datagrams
+from traffic.shared.datagrams import DATAGRAMS
 
 PACKET_BYTES = 512
 STREAM = {"from": "sta1", "to": "sta2", "traffic": "cbr", "rate": 100_000, "bytes": PACKET_BYTES}

@@ -14,14 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-import scenarios.traffic.programs
 from analysis.metrics.analyse import analyse_run
+from keys.errors import UsageError
 from scenarios.definition import load_scenario
-from scenarios.errors import UsageError
 from scenarios.flows import Flow
 from scenarios.scenario import Scenario
-from scenarios.traffic import kind_named
-from scenarios.traffic.shared.kind import After, FlowPlan, Listening, Printed, Readiness
 from testbed import __main__ as manet
 from testbed.errors import RunError
 from testbed.host.processes import Processes
@@ -30,6 +27,9 @@ from testbed.runs import preflight
 from testbed.runs.run import run_scenario
 from testbed.stages import traffic
 from testbed.tests.running import Background, chain, needs_runs, nothing_left, process_of, run_json, wait_until
+from traffic import kind_named
+from traffic import programs as traffic_programs
+from traffic.shared.kind import After, FlowPlan, Listening, Printed, Readiness
 
 ENDS = {"from": "sta1", "to": "sta2", "traffic": "command"}
 PYTHON = sys.executable
@@ -283,7 +283,7 @@ class Popen(subprocess.Popen):
 subprocess.Popen, sys.argv = Popen, sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-PROGRAMS = Path(scenarios.traffic.programs.__file__).parent
+PROGRAMS = Path(traffic_programs.__file__).parent
 SLEEPER = ["sh", "-c", "exec sleep 60", "sh"]  # whatever follows is not read
 
 

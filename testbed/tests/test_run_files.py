@@ -46,7 +46,7 @@ def test_a_run_has_its_programs_with_their_libraries(paths):
 
 
 def test_a_run_has_python_with_the_modules_that_it_imports(paths):
-    for name in ("testbed/runs/run.py", "scenarios/traffic/web.py", "medium/radios/ns2-dsss-2m.toml", "formats/schema/aodv.json"):
+    for name in ("testbed/runs/run.py", "traffic/web.py", "medium/radios/ns2-dsss-2m.toml", "formats/schema/aodv.json"):
         assert str(ROOT / name) in paths, name
     assert not any("/tests/" in path for path in paths if path.startswith(str(ROOT / "testbed")))
     for name in ("mininet/net.py", "pydantic/main.py", "json/__init__.py"):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.traffic.programs.iperf_client import CLOSING
 from testbed.host.processes import Processes
 from testbed.runs.stopped import THIS_PROCESS, StoppedPrograms, StopSummary
+from traffic.programs.iperf_client import CLOSING
 
 CHILD = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
 PARENT = [

@@ -16,12 +16,12 @@ import pytest
 
 from analysis.metrics.analyse import analyse_run
 from scenarios.flows import Flow
-from scenarios.traffic import kind_named
-from scenarios.traffic.shared.kind import FlowPlan
-from scenarios.traffic.transfer import PROGRAM
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.tests.running import Background, chain, needs_runs, nothing_left, process_of, run_json, wait_until
+from traffic import kind_named
+from traffic.shared.kind import FlowPlan
+from traffic.transfer import PROGRAM
 
 SIZE = 100_000
 FLOW = {"from": "sta1", "to": "sta2", "traffic": "transfer", "size": SIZE}

@@ -16,11 +16,6 @@ import pytest
 
 from analysis.metrics.analyse import analyse_run
 from scenarios.flows import Flow
-from scenarios.traffic.programs.web_client import request_text
-from scenarios.traffic.shared import sessions
-from scenarios.traffic.shared.exchanges import MIN_REQUEST_BYTES, REPLY_HEADER_BYTES
-from scenarios.traffic.shared.kind import FlowPlan
-from scenarios.traffic.web import KIND, NGINX
 from testbed.errors import UsageError
 from testbed.host.algorithms import missing_struct_ops
 from testbed.host.doctor import doctor
@@ -28,6 +23,11 @@ from testbed.programs import BUILT
 from testbed.runs import preflight
 from testbed.runs.run import run_scenario
 from testbed.tests.running import Background, chain, needs_runs, nothing_left, process_of, wait_until
+from traffic.programs.web_client import request_text
+from traffic.shared import sessions
+from traffic.shared.exchanges import MIN_REQUEST_BYTES, REPLY_HEADER_BYTES
+from traffic.shared.kind import FlowPlan
+from traffic.web import KIND, NGINX
 
 ENDS = {"from": "sta1", "to": "sta2", "traffic": "web"}
 QUICK = """

@@ -29,7 +29,7 @@ from testbed.host.cgroup import members
 from testbed.host.state import RunState
 
 Reading = tuple[str, str, int]  # of, measure, value
-PROGRAMS_OF_OURS = {"iperf_client.py", "datagrams.py"}  # scenarios/traffic/programs
+PROGRAMS_OF_OURS = {"iperf_client.py", "datagrams.py"}  # traffic/programs
 HASHES = {"1"}  # map_type of fdinfo: BPF_MAP_TYPE_HASH
 
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scenarios.quantities import BitsPerSecond, Whole
-from scenarios.traffic.programs.datagrams import HEADERS_BYTES
+from keys.quantities import BitsPerSecond, Whole
+from traffic.programs.datagrams import HEADERS_BYTES
 
 MAX_PACKET_BYTES = 1500
 

@@ -15,11 +15,11 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from scenarios.errors import UsageError, shortened
-from scenarios.models import STRICT, KeyProblem
-from scenarios.quantities import Whole
+from keys.errors import UsageError, shortened
+from keys.models import STRICT, KeyProblem
+from keys.quantities import Whole
 from scenarios.toml_lines import TooMuch, parse
-from scenarios.traffic.shared.distributions import Distribution
+from traffic.shared.distributions import Distribution
 
 FORMAT = "manet-exchanges/1"
 MAX_CYCLES = 100_000
@@ -69,7 +69,7 @@ def distributions_of(name: str) -> Distributions:
     """The distributions of data/web.toml with this name, or of the file at this path; UsageError, which names the key, for wrong
     ones."""
     if not is_path(name):
-        return _checked(presets()[name], "scenarios/traffic/data/web.toml")
+        return _checked(presets()[name], "traffic/data/web.toml")
     path = Path(name)
     try:
         content, _lines = parse(path.read_text())
@@ -91,9 +91,9 @@ def _checked(content: Mapping[str, Any], place: str) -> Distributions:
         inner = cause.path if isinstance(cause, KeyProblem) else ()
         key = ".".join(str(part) for part in (*first["loc"], *inner))
         if first["type"] == "missing":
-            words = "is missing; see scenarios/traffic/data/web.toml for an example"
+            words = "is missing; see traffic/data/web.toml for an example"
         elif first["type"] == "extra_forbidden":
-            words = "is not known; remove it, or see scenarios/traffic/data/web.toml"
+            words = "is not known; remove it, or see traffic/data/web.toml"
         else:
             words = str(cause) if cause is not None else f"{shortened(str(first['input']))}: {first['msg']}; correct it"
         raise UsageError(f'{place}: key "{key}" {words}') from None

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from scenarios.models import STRICT
-from scenarios.quantities import Bytes
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Report, Shown, python_program
+from keys.models import STRICT
+from keys.quantities import Bytes
+from traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Report, Shown, python_program
 
 PROGRAM = Path(__file__).with_name("programs") / "transfer.py"
 NS_PER_S = 1_000_000_000

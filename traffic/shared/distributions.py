@@ -14,7 +14,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from scenarios.models import STRICT, KeyProblem, as_tuple
+from keys.models import STRICT, KeyProblem, as_tuple
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12)]
 SMALLEST_SHARE = 2.0**-54  # half the step of random(), whose 0 would be -infinity

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.traffic.shared.sessions import METRICS, OF_RUN, finished_requests, of_run, outcome, quantile, read_record
+from traffic.shared.sessions import METRICS, OF_RUN, finished_requests, of_run, outcome, quantile, read_record
 
 
 def request(cycle: int, issued_s: float, first_s: float | None, reply_bytes: int, **more: object) -> dict:

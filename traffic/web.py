@@ -14,12 +14,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from scenarios.errors import did_you_mean, shortened
-from scenarios.models import STRICT
-from scenarios.quantities import Whole
-from scenarios.traffic.shared import sessions
-from scenarios.traffic.shared.exchanges import MAX_CYCLES, distributions_of, drawn, is_path, presets, written
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program
+from keys.errors import did_you_mean, shortened
+from keys.models import STRICT
+from keys.quantities import Whole
+from traffic.shared import sessions
+from traffic.shared.exchanges import MAX_CYCLES, distributions_of, drawn, is_path, presets, written
+from traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program
 
 CLIENT = Path(__file__).with_name("programs") / "web_client.py"
 SERVER = Path(__file__).with_name("programs") / "web_server.py"

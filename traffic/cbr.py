@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.models import STRICT
-from scenarios.traffic.shared.datagrams import DatagramKind, Train
-from scenarios.traffic.shared.keys import MIN_PACKET_BYTES, PacketBytes, Rate
+from keys.models import STRICT
+from traffic.shared.datagrams import DatagramKind, Train
+from traffic.shared.keys import MIN_PACKET_BYTES, PacketBytes, Rate
 
 
 class CbrKeys(BaseModel):

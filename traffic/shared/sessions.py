@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scenarios.traffic.shared.kind import Metric
+from traffic.shared.kind import Metric
 
 RESPONSE = "time from issuing a cycle's first request to the first byte of its reply, over the cycles with a reply: "
 METRICS = (

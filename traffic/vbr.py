@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
-from scenarios.errors import UsageError, shortened
-from scenarios.models import STRICT, KeyProblem
-from scenarios.quantities import Seconds, Whole
-from scenarios.traffic.programs.datagrams import STAMP
-from scenarios.traffic.shared.datagrams import DatagramKind, Train
-from scenarios.traffic.shared.keys import MAX_PACKET_BYTES, ip_udp_bytes
-from scenarios.traffic.shared.kind import FlowPlan
+from keys.errors import UsageError, shortened
+from keys.models import STRICT, KeyProblem
+from keys.quantities import Seconds, Whole
+from traffic.programs.datagrams import STAMP
+from traffic.shared.datagrams import DatagramKind, Train
+from traffic.shared.keys import MAX_PACKET_BYTES, ip_udp_bytes
+from traffic.shared.kind import FlowPlan
 
 PRESETS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).with_name("data") / "vbr.toml").read_text())
 DEFAULT_PRESET = "video-53k"

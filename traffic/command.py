@@ -12,9 +12,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
-from scenarios.models import STRICT, KeyProblem, as_tuple, check_length
-from scenarios.quantities import Seconds, Whole
-from scenarios.traffic.shared.kind import (
+from keys.models import STRICT, KeyProblem, as_tuple, check_length
+from keys.quantities import Seconds, Whole
+from traffic.shared.kind import (
     After,
     FlowPlan,
     Kind,

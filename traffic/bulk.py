@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from scenarios.models import STRICT
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Shown, python_program
+from keys.models import STRICT
+from traffic.shared.kind import FlowPlan, Kind, Listening, Program, Shown, python_program
 
 PROGRAMS = Path(__file__).with_name("programs")
 CLIENT = PROGRAMS / "iperf_client.py"

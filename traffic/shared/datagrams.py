@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Shown, python_program
+from traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Shown, python_program
 
 DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
 Keys = TypeVar("Keys", bound=BaseModel)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from scenarios.traffic.shared.kind import Kind
+from traffic.shared.kind import Kind
 
 DEFAULT_KIND = "bulk"  # of a flow that names none
 

@@ -6,7 +6,7 @@ Between stations that move, either may be lost, stalled, or stand by for half a 
 - Before the flow has sent anything (no route at connect(), control connection lost or silent for SETUP_S): the test is restarted
   with what is left of its time, as a user would, on a new server (SIGHUP to iperf_server.py). Ends that never meet do not fail.
 - After the flow has sent to its end: the exchange of results may fail or take longer than CLOSING_S. The client's report holds
-  then what it sent, the server's own what it read (scenarios/traffic/bulk.py joins them), and `remark` is iperf3's message.
+  then what it sent, the server's own what it read (traffic/bulk.py joins them), and `remark` is iperf3's message.
 - In between the control connection is silent: the kernel has no reason to give it up. If it is lost all the same, that is an
   error.
 - A killed iperf3, or one that ends without a report by itself, is an error at any time: its sent bytes are lost, and a second

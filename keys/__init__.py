@@ -1,0 +1,1 @@
+"""Types of keys: quantities, the base of models, errors."""
