@@ -1,1 +1,1 @@
-"""Types of keys: quantities, the base of models, errors."""
+"""Types of keys: quantities, the base of models, errors, lines of a text."""

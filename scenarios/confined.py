@@ -7,10 +7,10 @@ programs of a flow or an event, a station's root file system, NAT.
 """
 
 from keys.errors import UsageError, did_you_mean
+from keys.toml_lines import Path as KeyPath
 from scenarios.keys import Keys
 from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
-from scenarios.toml_lines import Path as KeyPath
 
 REFUSED = "which a request may not do"
 

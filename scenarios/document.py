@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keys.errors import UsageError, shortened
-from scenarios.toml_lines import Path as KeyPath
+from keys.toml_lines import Path as KeyPath
 
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
 

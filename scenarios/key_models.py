@@ -7,10 +7,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from keys.quantities import Unit, unit_within
+from keys.toml_lines import Path as KeyPath
 from scenarios.movement import MOVEMENTS
 from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
-from scenarios.toml_lines import Path as KeyPath
 
 # Units of counts, for the labels of axes.
 COUNTED = {"window": "segments", "initial_window": "segments", "queue": "packets", "unres_qlen": "packets"}

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from keys.errors import UsageError, did_you_mean, shortened
+from keys.toml_lines import Path as KeyPath
 from scenarios.document import EXPERIMENT_KEYS, Document, dotted
 from scenarios.overrides import Change
 from scenarios.toml_file import BASE
-from scenarios.toml_lines import Path as KeyPath
 
 
 @dataclass(frozen=True)

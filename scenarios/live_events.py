@@ -5,10 +5,10 @@ from typing import Any
 
 from keys.errors import UsageError
 from keys.models import KeyProblem
+from keys.toml_lines import Path as KeyPath
 from scenarios.events import Event, check_events
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
-from scenarios.toml_lines import Path as KeyPath
 
 
 def live_event(

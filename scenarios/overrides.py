@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from keys.errors import UsageError, shortened
+from keys.toml_lines import MAX_PARTS, TOO_MANY_PARTS, TooMuch, parse
+from keys.toml_lines import Path as KeyPath
 from scenarios.routing import PRESETS
-from scenarios.toml_lines import MAX_PARTS, TOO_MANY_PARTS, TooMuch, parse
-from scenarios.toml_lines import Path as KeyPath
 
 SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
 # lists with an implicit default: its description, and how to set a list

@@ -12,11 +12,11 @@ from pydantic_core import ErrorDetails
 from keys.errors import UsageError, did_you_mean, shortened
 from keys.models import KeyProblem
 from keys.quantities import NAMES
+from keys.toml_lines import Path as KeyPath
 from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
 from scenarios.overrides import SHORT_FOR
 from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.toml_file import BASE
-from scenarios.toml_lines import Path as KeyPath
 
 Model = TypeVar("Model", bound=BaseModel)
 Refusal = Callable[[KeyPath, str], UsageError]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from keys.errors import UsageError, did_you_mean, shortened
+from keys.toml_lines import Duplicate, TooMuch, duplicate, parse
 from scenarios.document import Document, Place, dotted
-from scenarios.toml_lines import Duplicate, TooMuch, duplicate, parse
 
 MAX_FILE_BYTES = 1 << 20  # of a definition, as of a request; read within a second. The largest of the project has 6 kB
 BASE = "base"

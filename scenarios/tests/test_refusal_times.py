@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from keys import toml_lines
 from keys.errors import UsageError
-from scenarios import toml_lines
+from keys.toml_lines import MAX_KEYS, MAX_PARTS, TooMuch, locate
 from scenarios.definition import load_scenario
 from scenarios.toml_file import MAX_FILE_BYTES
-from scenarios.toml_lines import MAX_KEYS, MAX_PARTS, TooMuch, locate
 
 MAX_CPU_S = 5.0  # a generous second; without the limits each of these takes 7 s or more
 EVENT = '{at=1,power="sta1",on=true},'

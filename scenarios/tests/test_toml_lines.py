@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from scenarios.toml_lines import Duplicate, duplicate, locate
+from keys.toml_lines import Duplicate, duplicate, locate
 
 TEXT = '''# comment = "not a key"
 a = 1

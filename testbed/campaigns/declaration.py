@@ -8,9 +8,9 @@ from pydantic import BaseModel, BeforeValidator, Field
 from analysis.decisions.question import VARIANT, Question
 from keys.errors import did_you_mean, shortened
 from keys.models import STRICT, as_tuple
+from keys.toml_lines import Path as KeyPath
 from scenarios.document import Document
 from scenarios.refusal import validated
-from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.expectations import Expected
 
 # entries of a folder of results other than cells, and of a cell other than seeds

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from keys.toml_lines import Path as KeyPath
 from scenarios.document import dotted
 from scenarios.overrides import Change
-from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.declaration import Declaration
 from testbed.errors import UsageError, did_you_mean, shortened
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel, BeforeValidator, Field
 from analysis.references import known_references
 from keys.models import STRICT, as_tuple
 from keys.quantities import Whole, as_whole
+from keys.toml_lines import Path as KeyPath
 from scenarios.overrides import Change, parse_value
 from scenarios.refusal import validated
 from scenarios.tcp import TcpError, canonical
-from scenarios.toml_lines import Path as KeyPath
 from testbed.campaigns.declaration import Declaration, Variant
 from testbed.campaigns.figures import misfit
 from testbed.campaigns.request import Request

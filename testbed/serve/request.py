@@ -12,11 +12,11 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from keys.models import STRICT, as_tuple
 from keys.quantities import Whole
+from keys.toml_lines import Path as KeyPath
+from keys.toml_lines import TooMuch, parse
 from scenarios import toml_file
 from scenarios.document import EXPERIMENT_KEYS, Document
 from scenarios.refusal import validated
-from scenarios.toml_lines import Path as KeyPath
-from scenarios.toml_lines import TooMuch, parse
 from scenarios.toml_text import file_text, value_text
 from testbed.campaigns import library
 from testbed.campaigns.experiment import Experiment, of_document

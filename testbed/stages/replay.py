@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keys.toml_lines import Path as KeyPath
 from mobility.trace import NS_PER_S, Trace, TraceError
 from scenarios.movement import Replay
 from scenarios.movement_files import replayed
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
-from scenarios.toml_lines import Path as KeyPath
 from testbed.errors import RunError, UsageError
 
 if TYPE_CHECKING:

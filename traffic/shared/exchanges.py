@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from keys.errors import UsageError, shortened
 from keys.models import STRICT, KeyProblem
 from keys.quantities import Whole
-from scenarios.toml_lines import TooMuch, parse
+from keys.toml_lines import TooMuch, parse
 from traffic.shared.distributions import Distribution
 
 FORMAT = "manet-exchanges/1"
