@@ -85,8 +85,8 @@ def _length_s(run: RunDirectory) -> float:
 
 
 def _unasked(run: RunDirectory) -> tuple[str, float]:
-    """The time to show if none is given, in words and in seconds: the middle of the measured time, rounded to 0.1 s; of a run that
-    ended early, the middle of the recorded part."""
+    """The time to show if none is given, in words and in seconds: the middle of the measured time, rounded to 0.1 s; of a run
+    that ended early, the middle of the recorded part."""
     if run.begun_ns is None:
         length_s = _length_s(run)
         return (", its end", length_s) if "session_s" in run.run and math.isfinite(length_s) else ("", 0.0)

@@ -81,7 +81,7 @@ def _keys(row: dict[str, str], commands: list[dict[str, Any]]) -> dict[str, Any]
         case "daemon":
             return {"daemon": ACTIONS.get(detail), "station": station}
         case "command" if rest == "started":
-            argv = next((command["argv"] for command in commands if command["name"] == first), [])
+            argv: list[str] = next((command["argv"] for command in commands if command["name"] == first), [])
             words = [word.replace("{", "{{").replace("}", "}}") for word in argv]
             return {"command": words, "station": station, "name": first}
         case "command":

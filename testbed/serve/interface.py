@@ -58,10 +58,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Error(Answer):
+    """What is wrong, and the remedy, in one line."""
+
     error: str
 
 
 class RunSummary(Answer):
+    """A run as lists have it."""
+
     id: ID
     name: str
     state: State
@@ -74,10 +78,14 @@ class RunSummary(Answer):
 
 
 class Runs(Answer):
+    """Runs, the newest first."""
+
     runs: list[RunSummary]
 
 
 class Stage(Answer):
+    """The progress of one run of a request; `left_s` in seconds."""
+
     event: Literal["stage"]
     run: str
     stage: str
@@ -88,6 +96,8 @@ class Stage(Answer):
 
 
 class Run(RunSummary):
+    """A run with its request, its progress and its answer."""
+
     request: Json
     progress: list[Stage]
     verdicts: dict[str, Count] | None
@@ -95,19 +105,27 @@ class Run(RunSummary):
 
 
 class Table(Answer):
+    """A table, by rows."""
+
     rows: list[Json]
 
 
 class Figures(Answer):
+    """Names of figures."""
+
     figures: list[str]
 
 
 class File(Answer):
+    """A file of the results."""
+
     path: str
     bytes: Count
 
 
 class Files(Answer):
+    """Files of the results."""
+
     files: list[File]
 
 
@@ -119,11 +137,15 @@ AirRow = create_model(
 
 
 class Air(Answer):
+    """Rows of the air log; `total` counts those in the window."""
+
     total: Count
     rows: list[AirRow]  # type: ignore[valid-type]
 
 
 class Transmission(Answer):
+    """One transmission of a segment, in seconds of the traffic."""
+
     segment: Count
     sent_s: float
     fate: str
@@ -131,6 +153,8 @@ class Transmission(Answer):
 
 
 class Story(Answer):
+    """The path of segments, in words."""
+
     title: str
     lines: list[str]
     transmissions: list[Transmission]
