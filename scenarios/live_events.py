@@ -22,10 +22,12 @@ def live_event(
     def refusal(path: KeyPath, text: str) -> UsageError:
         return UsageError(f"{(named or {}).get(str(path[0]), path[0])}: {text}" if path else text)
 
+    if "at" in keys:
+        raise UsageError("at: the event is carried out now; leave it out")
     event = validated(Event, {"at": 0, **keys}, refusal)
     if event.words and event.name is None:
         event = event.model_copy(update={"name": f"command{len(before) + 1}"})
-    stopped = [Event.model_validate({"at": 0, "daemon": "stop", "station": event.station})] if event.daemon == "start" else []
+    stopped = [event.model_copy(update={"daemon": "stop"})] if event.daemon == "start" else []
     wires = {frozenset((wire.station, wire.host)) for wire in scenario.wires}
     nodes = scenario.station_names(), scenario.host_names()
     try:

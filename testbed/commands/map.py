@@ -34,8 +34,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     )
     parser.add_argument(
         "--at", metavar="SECONDS", type=seconds, dest="at_s",
-        help="ended run: time from the start of its traffic (default: the middle; of a session: its end); file: its own time "
-        "(default: 0)",
+        help="ended run: time from the start of its traffic (default: the middle; session: the end); file: its own (default: 0)",
     )  # fmt: skip
     parser.add_argument(
         "--out", metavar="FILE.png", type=picture,

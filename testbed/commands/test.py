@@ -301,7 +301,8 @@ def count_junit(path: Path) -> Counts:
     counts, reasons = Counts(), Counter[str]()
     if not path.exists():
         return counts
-    for case in (Case.fromelem(case) for suite in JUnitXml.fromfile(str(path)) for case in suite):  # type: ignore[no-untyped-call]
+    cases = (case for suite in JUnitXml.fromfile(str(path)) for case in suite)
+    for case in map(Case.fromelem, cases):
         classes = (case.classname or "").removeprefix((case.file or "").removesuffix(".py").replace("/", "."))
         name = "::".join(filter(None, [case.file, *classes.split("."), case.name]))
         counts.slowest.append((case.time or 0.0, name))

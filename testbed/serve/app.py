@@ -90,8 +90,8 @@ class Api:
         routers = (self._runs(), self._of_run(), self._of_cell())
         routes = [route for router in (app, *routers) for route in router.routes if isinstance(route, APIRoute)]
         for route in routes:
-            if route.methods and "GET" in route.methods:
-                route.methods.add("HEAD")
+            methods = route.methods or set()
+            route.methods = methods | {"HEAD"} if "GET" in methods else methods
         for router in routers:
             app.include_router(router)
         app.state.routes, app.state.description = routes, words.document(app)

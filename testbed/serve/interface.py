@@ -58,13 +58,13 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Error(Answer):
-    """The answer to a request that is refused or fails: why, in one line."""
+    """What is wrong, and the remedy, in one line."""
 
     error: str
 
 
 class RunSummary(Answer):
-    """A request in the queue, with its state."""
+    """A run as lists have it."""
 
     id: ID
     name: str
@@ -78,13 +78,13 @@ class RunSummary(Answer):
 
 
 class Runs(Answer):
-    """Requests in the queue, the newest first."""
+    """Runs, the newest first."""
 
     runs: list[RunSummary]
 
 
 class Stage(Answer):
-    """The stage that a run of a request has reached; `done`, `total` and `left_s`: of all its runs."""
+    """The progress of one run of a request; `left_s` in seconds."""
 
     event: Literal["stage"]
     run: str
@@ -96,7 +96,7 @@ class Stage(Answer):
 
 
 class Run(RunSummary):
-    """A request in the queue: what was requested, the stages of its runs under way, its answer."""
+    """A run with its request, its progress and its answer."""
 
     request: Json
     progress: list[Stage]
@@ -105,7 +105,7 @@ class Run(RunSummary):
 
 
 class Table(Answer):
-    """Rows of a table, with its columns as keys."""
+    """A table, by rows."""
 
     rows: list[Json]
 
@@ -117,14 +117,14 @@ class Figures(Answer):
 
 
 class File(Answer):
-    """A file of the results and its size; `path`: relative to their folder."""
+    """A file of the results."""
 
     path: str
     bytes: Count
 
 
 class Files(Answer):
-    """The files of the results."""
+    """Files of the results."""
 
     files: list[File]
 
@@ -137,14 +137,14 @@ AirRow = create_model(
 
 
 class Air(Answer):
-    """Rows of the air log in a window; `total`: with those above the limit."""
+    """Rows of the air log; `total` counts those in the window."""
 
     total: Count
     rows: list[AirRow]  # type: ignore[valid-type]
 
 
 class Transmission(Answer):
-    """A transmission of a segment, and what became of it."""
+    """One transmission of a segment, in seconds of the traffic."""
 
     segment: Count
     sent_s: float
@@ -153,7 +153,7 @@ class Transmission(Answer):
 
 
 class Story(Answer):
-    """What happened to a segment of a flow: as text, and each transmission."""
+    """The path of segments, in words."""
 
     title: str
     lines: list[str]

@@ -77,6 +77,7 @@ def test_an_event_now_is_checked_against_the_commands_that_were_started() -> Non
     assert check({"command": "kill", "name": "ping"}).command == "kill"
     for error, keys in {
         "name: no event before starts a command": {"command": "kill", "name": "pong"},
+        "at: the event is carried out now; leave it out": {"at": 3, "power": "sta1", "on": False},
         'name: "ping" is the name of an earlier command': {"command": ["true"], "station": "sta2", "name": "ping"},
         "command: {sta9} stands for the address of a station": {"command": ["ping", "{sta9}"], "station": "sta1"},
     }.items():
