@@ -74,7 +74,13 @@ class LayoutKeys(BaseModel):
 
     def station_names(self) -> list[str]:
         """The stations, in the order of their numbers."""
-        return [placed.name for placed in self.positions()]
+        if self.topology != "random":
+            return [placed.name for placed in self.positions()]
+        count = self.nodes or 0  # no position is drawn: each takes a generator of its own
+        return [
+            *map(topologies.station_name, range(1, count + 1)),
+            *(place.name or topologies.station_name(number) for number, place in enumerate(self.places or (), count + 1)),
+        ]
 
     def no_such(self, name: str, wired: str = "") -> str:
         """The error for an unknown station; `wired` lists the hosts that could stand there."""

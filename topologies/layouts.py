@@ -70,13 +70,15 @@ def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | 
     """Stations at given points (x, y) or (x, y, z); a station without a name is named by its number."""
     _check_count(len(points))
     placed: list[Placed] = []
+    taken = set[str]()
     for index, point in enumerate(points):
         given = names[index] if names else None
         name = given or station_name(index + 1)
         if given is not None and _NAME.fullmatch(given) is None:
             raise LayoutError(f'"{given}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter')
-        if any(name == other.name for other in placed):
+        if name in taken:
             raise LayoutError(f'two stations are named "{name}"; give each its own name')
+        taken.add(name)
         placed.append(Placed(name, *_in_range(name, point)))
     return placed
 

@@ -16,7 +16,7 @@ from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answe
 from analysis.references import Reference, load_reference
 from analysis.tables.digits import rounded
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import METRICS, counts, plain
+from analysis.tables.results import METRICS, plain, standing
 from record.files import read_object, write_atomic
 
 FORMAT = "manet-answers/1"
@@ -201,7 +201,7 @@ def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answere
             return Answered(each, limit, found, looks, means, seeds, emulated_s)
         values = _values(each, by_seed, seeds)
         if not values or (looks and len(values) <= looks[-1]):
-            continue  # all new runs are void
+            continue  # no new pair is of valid runs
         looks.append(len(values))
         emulated_s = sum(run.get("emulated_s", 0.0) for runs in by_seed for seed, run in runs.items() if seed <= seeds)
         means = (fmean(one for one, _ in values), fmean(other for _, other in values))
@@ -221,11 +221,12 @@ def _ended(rows: Iterable[Row]) -> dict[int, Row]:
 
 
 def _values(each: Asked, by_seed: list[dict[int, Row]], seeds: int) -> list[tuple[float, float]]:
-    """Both values of each pair whose runs count; the reference stands in each pair."""
+    """Both values of each pair of valid runs, as kept rows count (a suspect run may be in a mean, and decides nothing); the
+    reference stands in each pair."""
     metric = each.question.metric
     found = list[tuple[float, float]]()
     for seed in range(1, seeds + 1):
-        compared, *others = [runs[seed][metric] if counts(runs[seed]) else None for runs in by_seed]
+        compared, *others = [runs[seed][metric] if standing(runs[seed]) == "valid" else None for runs in by_seed]
         base = each.base if isinstance(each.base, float) else others[0]
         if compared is not None and base is not None:
             found.append((compared, base))

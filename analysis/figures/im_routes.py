@@ -1,9 +1,9 @@
 """Hops to the gateway over time under each TCP, after the internet-manet paper, table 2 and figure 8.
 
-A panel for each TCP: a line for each run (opaque for the first seed), as the routing daemon of the flow's source reported its
-route; gaps are times without a route. Crosses are the rows of the paper's table 2 (Vegas). The title has the mean number of
-changes of the hop count, and of the route, in the measured time, with 95 % intervals, and the number of hop counts that the
-paper has.
+A panel for each TCP: a line for each run of the folder (opaque for the first), as the routing daemon of the flow's source
+reported its route; gaps are times without a route. Crosses are the rows of the paper's table 2 (Vegas). The title has the mean
+number of changes of the hop count, and of the route, in the measured time, with 95 % intervals, of the runs and kept rows, and
+the number of hop counts that the paper has.
 """
 
 from pathlib import Path
@@ -31,16 +31,18 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
     rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
+    measured = [row for row in rows_in(out_dir, AXES) if counts(row)]
     tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
     height_in = 0.9 + 1.3 * max(1, len(tcps))
     with style.page(out_dir, "im_routes", height_in, nrows=max(1, len(tcps)), sharex=True, sharey=True) as (axes, written):
         for panel, tcp in zip(axes, tcps, strict=False):
             _draw_panel(panel, tcp, out_dir, [row for row in rows if row["tcp"] == tcp])
+            _entitle(panel, tcp, [row for row in measured if row["tcp"] == tcp])
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
         axes[-1].set_xlabel("time since the start of the walk (s)")
         axes[-1].figure.supxlabel(shared.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
     compared = (METRIC, "route_changes", "acked_kbps")
-    found = pairs(rows_in(out_dir, AXES), AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
+    found = pairs(measured, AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 
@@ -61,11 +63,14 @@ def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
         points = [(float(row["time_s"]), float(row["hops"])) for row in printed.rows if float(row["time_s"]) <= end_s]
         axes.plot(*zip(*points, strict=True), color=style.BLACK, marker=style.PUBLISHED.marker, linestyle="", markersize=4,
                   label="table 2 of the paper (Vegas)")  # fmt: skip
-    changes = (_mean(rows, METRIC), _mean(rows, "route_changes"))
-    paper = PAPER.get(tcp.partition("(")[0])
-    beside = "" if paper is None else f" (paper: {paper} hop counts)"
-    axes.set_title(f"{mark.name}: {changes[0]} changes of the hop count{beside}, {changes[1]} of the route", fontsize=8)
     axes.set(ylabel="hops", ylim=(0.5, 3.5), yticks=(1, 2, 3))
+
+
+def _entitle(axes: Axes, tcp: str, rows: list[dict]) -> None:
+    name = tcp.partition("(")[0]
+    beside = f" (paper: {PAPER[name]} hop counts)" if name in PAPER else ""
+    hops, routes = _mean(rows, METRIC), _mean(rows, "route_changes")
+    axes.set_title(f"{style.of_variant(name).name}: {hops} changes of the hop count{beside}, {routes} of the route", fontsize=8)
 
 
 def _mean(rows: list[dict], metric: str) -> str:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.decisions.answers import SPARE
 from analysis.decisions.question import MAX_PAIRS, Question
+from analysis.decisions.rule import ENOUGH
 from record.found_runs import scenario_sum
 from scenarios import toml_file
 from scenarios.definition import scenario_of
@@ -106,7 +108,8 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
         expect=tables.expect, expected=tables.expected, shown=tables.shown, questions=tables.questions,
-        looks=(tables.quick.get("seeds", 1), tables.full.get("seeds", MAX_PAIRS)), definition=_own_files(document),
+        looks=(tables.quick.get("seeds", 1), max(tables.full.get("seeds", MAX_PAIRS), ENOUGH + SPARE)),
+        definition=_own_files(document),
     )  # fmt: skip
 
 

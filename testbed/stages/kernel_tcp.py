@@ -119,7 +119,7 @@ def station_entry(
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
-    has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name in scenario.station_names()
+    has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name not in scenario.host_names()
     # without flows in the scenario, or with one of any program, any station may be the end of a connection
     known = bool(scenario.flows) and all(flow.kind.transport for flow in scenario.flows)
     used = [scenario.tcp_of(flow) for _, flow in ending] if known else scenario.tcps()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.decisions.answers import SPARE
+from analysis.decisions.rule import ENOUGH
 from analysis.references import known_references
 from testbed.campaigns.experiment import load
 from testbed.campaigns.figures import axes_of, figures
@@ -218,6 +220,13 @@ def test_every_experiment_of_the_project_loads(name, quick):
     assert experiment.cells
     assert experiment.question
     assert experiment.expect.outcome
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_question_may_have_the_pairs_that_decide_it(name):
+    """Fewer than thirty decide by bounds only: an effect of a tenth stays undecided, however many runs there are."""
+    found = load(FOLDER / f"{name}.toml", Request())
+    assert all((question.max_pairs or found.looks[1]) >= ENOUGH + SPARE for question in found.questions)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("scenarios/*.toml")), ids=lambda path: path.stem)

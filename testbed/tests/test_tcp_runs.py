@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -199,3 +200,33 @@ def test_elfn_answers_the_route_error_of_a_salvaged_packet_with_a_probe(tmp_path
     assert "probe" in names[begin : names.index("repair", begin)], names
     # on the air: DSR (48), its next header ICMP (1), from sta2 to the source
     assert captured(run, "sta1", "ip proto 48 and src host 10.0.0.2 and dst host 10.0.0.1 and ip[20] = 1")
+
+
+def calls(function) -> int:
+    """The calls of Python and C functions that `function` makes."""
+    number = 0
+
+    def count(_frame, event, _argument):
+        nonlocal number
+        number += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return number
+
+
+def test_reading_a_scenario_and_its_tcp_settings_grow_as_its_stations_do():
+    """More than linear work made a thousand stations take a minute of CPU before their start."""
+
+    def work(nodes):
+        walk = {"mobility": "random-waypoint", "speed": 5, "area": [9000, 900]}
+        scenario = Scenario.model_validate({"topology": "random", "nodes": nodes, "routing": "aodv", **walk})
+        for name in scenario.station_names():
+            station_entry(scenario, Host(name))
+
+    work(2)  # what is read once is read now
+    few, many = (calls(lambda nodes=nodes: work(nodes)) for nodes in (300, 1000))
+    assert many < 4 * few

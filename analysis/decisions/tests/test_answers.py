@@ -90,6 +90,16 @@ def test_a_failed_run_ends_its_seed_without_a_pair():
     assert (found.answer.pairs, found.looks) == (3, [3])
 
 
+@pytest.mark.parametrize("verdict", ["suspect", "void"])
+def test_a_run_that_is_not_valid_decides_nothing(verdict):
+    """Kept rows count valid runs only: the folder of the runs and the claims from its rows have one answer."""
+    (one,) = asked([question(where={"speed": 20})], CELLS, {})
+    new = rows([200.0, 201.0, 199.5, 203.0], {"speed": 20, "variant": "new"})
+    new[2]["verdict"] = verdict
+    found = answered(one, rows([100.0, 101.0, 99.0, 100.5], {"speed": 20, "variant": "old"}) + new, 4, 50)
+    assert (found.answer.pairs, found.looks, found.seeds) == (3, [3], 6)
+
+
 def test_at_the_limit_a_question_stays_undecided():
     values = [100.0, 300.0, 50.0, 220.0, 130.0, 90.0]
     found = of(values, values[::-1], max_pairs=6)
