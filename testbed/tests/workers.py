@@ -12,8 +12,6 @@ TEXT = """question = "?"
 hops = 1
 [axes]
 hops = [1, 2]
-[full]
-seeds = 14
 [quick]
 seeds = 2
 [[questions]]
@@ -24,6 +22,7 @@ key = "hops"
 compared = 2
 with = 1
 matters = 10
+max_pairs = 14
 confidence = 0.6
 """
 
