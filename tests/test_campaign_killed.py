@@ -21,8 +21,6 @@ spacing = 200
 duration = 2
 [axes]
 hops = [1, 2]
-[full]
-seeds = 4
 [[questions]]
 question = "Two hops carry less"
 claim = "less"
@@ -31,6 +29,7 @@ key = "hops"
 compared = 2
 with = 1
 matters = 20
+max_pairs = 4
 confidence = 0.6
 """
 LIMIT_S = 300

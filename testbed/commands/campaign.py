@@ -86,7 +86,10 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.campaigns.time_limit import TimeLimit
     from testbed.columns import hanging
+    from testbed.errors import UsageError
 
+    if options.snakemake and not options.cluster:
+        raise UsageError("--snakemake: goes with --cluster; without a cluster no Snakemake runs")
     if options.cluster:
         snakemake.require_installed()
     limit = TimeLimit(time.time() + options.time)

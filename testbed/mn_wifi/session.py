@@ -52,14 +52,14 @@ class Standing:
 
     def configure(self, lines: dict[NamespaceHost, list[str]], name: str) -> None:
         """Execute lines of ip(8) at hosts for the script, whose settings these are; `name`: of their record in log/."""
+        self.live.of_user |= {host.name for host in lines}  # first: the session's judgement looks meanwhile
         iproute.batches(lines, name, self.site.log)
-        self.live.of_user |= {host.name for host in lines}
 
     def stop(self, outcome: dict) -> None:
         """Take the network down and write `outcome`, how the script ended, into run.json. Raises RunError if it fails."""
         try:
             self.stages.close()
-        except RunError as problem:
+        except (RunError, OSError) as problem:
             if outcome["status"] == "complete":
                 outcome = {"status": "failed", "error": str(problem)}
                 raise

@@ -17,10 +17,10 @@ SESSIONS = ("cli", "script")
 
 
 def require_repeatable(recorded: Recorded) -> None:
-    """Raise UsageError for a session of an earlier version, which did not record its events. (Its repetition is a run.)"""
+    """Raise UsageError for a session that has no record of its events. (Its repetition is a run.)"""
     if recorded.run.get("experiment") in SESSIONS and not {"session_s", "repeats"} & recorded.run.keys():
-        text = "is a session whose events an earlier version did not record; `manet replay` repeats its air"
-        raise UsageError(f"{recorded.directory}: {text}")
+        text = "is a session that did not begin, or whose events an earlier version did not record"
+        raise UsageError(f"{recorded.directory}: {text}; `manet replay` repeats its air")
 
 
 def new_directory(results: Path, recorded: Recorded) -> Path:

@@ -65,6 +65,7 @@ class LiveNetwork:
         self._refused: list[int | None] = []  # by the kernel's table of neighbours, at the begin and the end
         self._started: list[Event] = []  # the events that started commands
         self._of_user: list[dict[str, Any]] = []  # the commands of a session's user
+        self._naming, self._daemons = threading.Lock(), threading.Lock()
         self.of_user: set[str] = set()  # stations whose settings are the user's
         self._acted: list[tuple[str, float]] = []  # stations whose daemon an event has ended or started, and when that was done
         self._acting: Counter[str] = Counter()  # the same, of events under way
@@ -139,10 +140,11 @@ class LiveNetwork:
 
     def _act_on_daemon(self, name: str, action: str) -> None:
         station = self.network.net[name]
-        if action != "start":
-            self.protocol.end_daemon(station, kill=action == "kill")
-        if action in ("start", "restart"):
-            self.protocol.start_daemon(station)
+        with self._daemons:  # a view and the scenario may act at once
+            if action != "start":
+                self.protocol.end_daemon(station, kill=action == "kill")
+            if action in ("start", "restart"):
+                self.protocol.start_daemon(station)
 
     def _may_change(self, station: str, since_s: float) -> bool:
         """Whether an event of a daemon or a command acted on the station's settings since a monotonic instant, or may now; or the
@@ -152,9 +154,10 @@ class LiveNetwork:
 
     def _note_command(self, station: str, argv: list[str]) -> None:
         """Record a command of the session's user, who alone knows its end."""
-        name, now_s = f"{self._session}{len(self._of_user) + 1}", self.now_s()
-        end = {"ended_s": None, "exit_status": None, "ended_by": "session"}
-        self._of_user.append({"name": name, "station": station, "argv": argv, "started_s": now_s, **end})
+        now_s, end = self.now_s(), {"ended_s": None, "exit_status": None, "ended_by": "session"}
+        with self._naming:  # a script's threads may start commands at once
+            name = f"{self._session}{len(self._of_user) + 1}"
+            self._of_user.append({"name": name, "station": station, "argv": argv, "started_s": now_s, **end})
         self.of_user.add(station)
         with suppress(RunError):  # after a failure of the network, which is reported by itself, commands still work
             self.log.write(now_s, "command", station, f"{name} started", str(self._session))
@@ -268,11 +271,14 @@ def session_running(site: Site, say: Say, source: str) -> Iterator[LiveNetwork]:
 @contextmanager
 def judged_session(live: LiveNetwork) -> Iterator[None]:
     """The session itself, in which its user may do anything: recorded and judged as the traffic of a run."""
-    over = threading.Event()
+    over, wrong = threading.Event(), list[Exception]()
 
     def follow() -> None:
-        while not over.wait(TICK_S):
-            live.tick()
+        try:
+            while not over.wait(TICK_S):
+                live.tick()
+        except Exception as problem:  # the judgement is incomplete from now on: an error of the session, as it is of a run
+            wrong.append(problem)
 
     write_routes(live.network, live.protocol, "start")
     live.record.update(session_s=0.0)
@@ -286,6 +292,8 @@ def judged_session(live: LiveNetwork) -> Iterator[None]:
         over.set()
         thread.join()
         live.record.update(session_s=live.now_s())
+    if wrong:
+        raise RunError(f"the session could not be judged to its end: {wrong[0]}") from wrong[0]
     live.end()
     live.children.check()
     write_routes(live.network, live.protocol, "end")

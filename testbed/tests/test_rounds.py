@@ -57,6 +57,13 @@ def test_an_experiment_without_questions_is_refused_where_only_asked_cells_are_r
     assert campaign.members_of(parser.parse_args(["campaign", "hv", "--quick", "--asked"]))
 
 
+def test_options_of_snakemake_are_refused_without_a_cluster():
+    parser = argparse.ArgumentParser()
+    campaign.add(parser.add_subparsers())
+    with pytest.raises(UsageError, match="--snakemake: goes with --cluster"):
+        campaign.run(parser.parse_args(["campaign", "hv-fig3", "--snakemake=--verbose"]))
+
+
 def test_an_open_question_gets_seeds_until_its_limit(rounds):
     workers = Workers(noisy)
     campaign = rounds(workers)
