@@ -183,7 +183,7 @@ class Processes:
 
     def require_whole(self, stopped: Iterable[Child]) -> None:
         """RunError if one of these children had ended before it was stopped, with whatever status, or ended badly: its output is
-        incomplete. The children of a session are not watched; one of a run can end after the last look."""
+        incomplete. One can end after the last look."""
         broken = [child for child in stopped if not child.stopped or child.popen.returncode != 0]
         if broken:
             raise [*self._failed(), *broken][0].failure()  # the oldest is the cause, as of `check`
