@@ -12,12 +12,12 @@ from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
 from mkdocs.structure.pages import Page  # noqa: E402
 
-from docs.site import claims, command_line, keys, links, markdown, repository  # noqa: E402
+from docs.site import claims, command_line, links, markdown, repository, scenario_keys  # noqa: E402
 
 GENERATED = {
     "reference/command-line.md": command_line.page,
-    "reference/scenario-keys.md": keys.scenario_page,
-    "reference/experiment-keys.md": keys.experiment_page,
+    "reference/scenario-keys.md": scenario_keys.scenario_page,
+    "reference/experiment-keys.md": scenario_keys.experiment_page,
     "reference/claims.md": claims.page,
 }
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from docs.site import claims, command_line, keys
+from docs.site import claims, command_line, scenario_keys
 from docs.site.repository import ROOT
 from docs.site.table import cell, prose
 from scenarios.json_schema import of_scenario
@@ -35,19 +35,19 @@ def test_the_examples_of_a_verb_keep_their_lines():
     assert "\n./manet story results/chain5/all/seed-1 --segment 12\n" in command_line.page()
 
 
-@pytest.mark.parametrize("of, page", [(of_scenario, keys.scenario_page), (of_experiment, keys.experiment_page)])
+@pytest.mark.parametrize("of, page", [(of_scenario, scenario_keys.scenario_page), (of_experiment, scenario_keys.experiment_page)])
 def test_each_key_of_each_table_is_on_the_page(of, page):
     schema, text = of(), page()
     shared = {} if of is of_scenario else of_scenario()["$defs"]
     tables = {name: table for name, table in schema["$defs"].items() if name not in (*shared, "scenario")}
     assert set(rows_of(text, "Top level")) >= set(schema["properties"]) - {"scenario", "base"}
     for name, table in tables.items():
-        found = set(rows_of(text, keys.title(name, table)))
+        found = set(rows_of(text, scenario_keys.title(name, table)))
         wanted = set(table["properties"]) - set(shared["scenario"]["properties"] if name == "size" else ())
         assert found >= wanted, name
 
 
-@pytest.mark.parametrize("page", [keys.scenario_page, keys.experiment_page])
+@pytest.mark.parametrize("page", [scenario_keys.scenario_page, scenario_keys.experiment_page])
 def test_each_key_has_its_description_and_owner(page):
     cells = [re.split(r"(?<!\\)\|", line) for line in page().splitlines() if line.startswith("| `")]
     assert len(cells) > 25
@@ -60,7 +60,7 @@ def test_angle_brackets_are_escaped_outside_of_code():
 
 
 def test_unit_range_default_and_owner_of_a_key():
-    page = keys.scenario_page()
+    page = scenario_keys.scenario_page()
     assert "| `duration` | s ≥ 0.1, ≤ 86400 | `30.0` |" in page
     aodv = page.split('## `routing`, protocol "aodv"')[1]
     row = next(line for line in aodv.splitlines() if line.startswith("| `hello_interval` |"))
