@@ -65,7 +65,8 @@ class LiveNetwork:
         self._refused: list[int | None] = []  # by the kernel's table of neighbours, at the begin and the end
         self._started: list[Event] = []  # the events that started commands
         self._of_user: list[dict[str, Any]] = []  # the commands of a session's user
-        self._naming, self._daemons = threading.Lock(), threading.Lock()
+        self._naming = threading.Lock()
+        self._daemons = {name: threading.Lock() for name in hosts}
         self.of_user: set[str] = set()  # stations whose settings are the user's
         self._acted: list[tuple[str, float]] = []  # stations whose daemon an event has ended or started, and when that was done
         self._acting: Counter[str] = Counter()  # the same, of events under way
@@ -140,7 +141,7 @@ class LiveNetwork:
 
     def _act_on_daemon(self, name: str, action: str) -> None:
         station = self.network.net[name]
-        with self._daemons:  # a view and the scenario may act at once
+        with self._daemons[name]:  # a view and the scenario may act at once
             if action != "start":
                 self.protocol.end_daemon(station, kill=action == "kill")
             if action in ("start", "restart"):
