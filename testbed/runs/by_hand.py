@@ -1,5 +1,6 @@
 """A session or a view's actions, as events and flows of a scenario: `manet run RUN_DIR` repeats them from the record."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,24 +40,36 @@ def with_actions(directory: Path, scenario: Scenario) -> ByHand:
     if flows:
         scenario = _changed(scenario, flows=[*_tables(scenario)["flows"], *flows])
         repeated += [f"flow from {flow['from']} to {flow['to']} at {flow['start']:g} s" for flow in flows]
-    for row in rows:
-        if row["source"] == SCENARIO or row["event"] == "flow":
-            continue
+    acted = [row for row in rows if row["source"] != SCENARIO and row["event"] != "flow"]
+    timed = [row for row in acted if row["at_s"]]
+    events = [{"at": float(row["at_s"]), **_keys(row, run.get("commands", []))} for row in timed]
+    scenario, refusals = _with_events(scenario, events)
+    of_timed = iter(refusals)
+    for row in acted:
         text = f"{row['event']} of {row['station']} ({row['detail']})"
         if not row["at_s"]:
             left_out.append(f"{text} before the traffic, from which events count")
-            continue
-        event = {"at": float(row["at_s"]), **_keys(row, run.get("commands", []))}
-        try:
-            scenario = _changed(scenario, events=[*_tables(scenario)["events"], event])
-        except ValidationError as problem:
-            words = problem.errors()[0]["msg"].removeprefix("Value error, ")
-            left_out.append(f"{text} at {row['at_s']} s: {words}")
-            continue
-        repeated.append(f"{text} at {row['at_s']} s")
+        elif refusal := next(of_timed):
+            left_out.append(f"{text} at {row['at_s']} s: {refusal}")
+        else:
+            repeated.append(f"{text} at {row['at_s']} s")
     if (directory / RADIO_CHANGES).exists():
         left_out.append(f"the changes of powers and antennas in {RADIO_CHANGES}, which no event makes")
     return ByHand(scenario, repeated, left_out)
+
+
+def _with_events(scenario: Scenario, events: list[dict[str, Any]]) -> tuple[Scenario, list[str]]:
+    """The scenario with these events too, and for each why it cannot have it; empty for those that it has."""
+    with suppress(ValidationError):  # all at once, since a session may have thousands; else one after the other, to know which
+        return _changed(scenario, events=[*_tables(scenario)["events"], *events]), [""] * len(events)
+    refusals = []
+    for event in events:
+        try:
+            scenario = _changed(scenario, events=[*_tables(scenario)["events"], event])
+            refusals.append("")
+        except ValidationError as problem:
+            refusals.append(problem.errors()[0]["msg"].removeprefix("Value error, "))
+    return scenario, refusals
 
 
 def _tables(scenario: Scenario) -> dict[str, Any]:
