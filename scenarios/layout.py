@@ -64,9 +64,8 @@ class LayoutKeys(BaseModel):
                 drawn = topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
             case _:
                 drawn = []
-        places = self.places or ()
-        points = [*((one.x_m, one.y_m, one.z_m) for one in drawn), *(place.at for place in places)]
-        return topologies.explicit(points, [*(None for _ in drawn), *(place.name for place in places)])
+        points = [*((one.x_m, one.y_m, one.z_m) for one in drawn), *(place.at for place in self.places or ())]
+        return topologies.explicit(points, self._own_names())
 
     def still_stations(self) -> list[str]:
         """Stations that a mobility model does not move: those with a position of their own among random ones."""
@@ -74,13 +73,14 @@ class LayoutKeys(BaseModel):
 
     def station_names(self) -> list[str]:
         """The stations, in the order of their numbers."""
-        if self.topology != "random":
+        if self.topology not in ("random", "positions"):
             return [placed.name for placed in self.positions()]
-        count = self.nodes or 0  # no position is drawn: each takes a generator of its own
-        return [
-            *map(topologies.station_name, range(1, count + 1)),
-            *(place.name or topologies.station_name(number) for number, place in enumerate(self.places or (), count + 1)),
-        ]
+        return topologies.names_of(self._own_names())  # no position is drawn: each takes a generator of its own
+
+    def _own_names(self) -> list[str | None]:
+        """The names given to the stations of a random layout and of positions."""
+        drawn = self.nodes or 0 if self.topology == "random" else 0
+        return [*([None] * drawn), *(place.name for place in self.places or ())]
 
     def no_such(self, name: str, wired: str = "") -> str:
         """The error for an unknown station; `wired` lists the hosts that could stand there."""

@@ -1,7 +1,7 @@
 """Initial positions of stations: pure functions from a few numbers to named points."""
 
 from topologies.addresses import ip_address, mac_address, station_name
-from topologies.layouts import LayoutError, Placed, chain, cross, explicit, grid, random_uniform
+from topologies.layouts import LayoutError, Placed, chain, cross, explicit, grid, names_of, random_uniform
 
 __all__ = [
     "LayoutError",
@@ -12,6 +12,7 @@ __all__ = [
     "grid",
     "ip_address",
     "mac_address",
+    "names_of",
     "random_uniform",
     "station_name",
 ]

@@ -66,14 +66,18 @@ def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Pla
     return _number([(rng.random() * area[0], rng.random() * area[1], 0.0) for rng in rngs])
 
 
+def names_of(given: Sequence[str | None]) -> list[str]:
+    """The names of stations in the order of their numbers: one without a name of its own is named by its number."""
+    return [name or station_name(number) for number, name in enumerate(given, start=1)]
+
+
 def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | None = None) -> list[Placed]:
     """Stations at given points (x, y) or (x, y, z); a station without a name is named by its number."""
     _check_count(len(points))
     placed: list[Placed] = []
     taken = set[str]()
-    for index, point in enumerate(points):
-        given = names[index] if names else None
-        name = given or station_name(index + 1)
+    own_names = names or [None] * len(points)
+    for given, name, point in zip(own_names, names_of(own_names), points, strict=True):
         if given is not None and _NAME.fullmatch(given) is None:
             raise LayoutError(f'"{given}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter')
         if name in taken:
