@@ -23,7 +23,7 @@ FORMAT = "manet-answers/1"
 FILE = "answers.json"
 FIRST_LOOK = 4  # seeds at the first look, at least: three degrees of freedom
 GROWTH = 1.5  # of the seeds from one look to the next
-SPARE = 2  # seeds of the first look by Student's t beyond ENOUGH: so many pairs may be lost to runs that do not count
+SEEDS_FOR_T = ENOUGH + 2  # of the first look by Student's t: two pairs may be lost to runs that do not count
 HOLDS = {  # claim and outcome -> whether the claim holds
     ("more", Outcome.MORE): True, ("more", Outcome.LESS): False,
     ("less", Outcome.LESS): True, ("less", Outcome.MORE): False,
@@ -34,12 +34,12 @@ Row = Mapping[str, Any]
 
 def schedule(first: int, most: int) -> list[int]:
     """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`.
-    From ENOUGH seeds on there is none before that of ENOUGH + SPARE."""
+    From ENOUGH seeds on there is none before that of SEEDS_FOR_T."""
     looks = [min(max(first, FIRST_LOOK), most)]
     while looks[-1] < most:
         seeds = max(looks[-1] + 1, round(looks[-1] * GROWTH))
-        if looks[-1] < ENOUGH + SPARE and seeds >= ENOUGH:
-            seeds = ENOUGH + SPARE
+        if looks[-1] < SEEDS_FOR_T and seeds >= ENOUGH:
+            seeds = SEEDS_FOR_T
         looks.append(min(most, seeds))
     return looks
 

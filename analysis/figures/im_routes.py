@@ -17,7 +17,7 @@ from analysis.drawing import shared, style
 from analysis.metrics.route_history import route_history
 from analysis.references import load_reference
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import collect_runs, counts, mean_and_interval, read_summary
+from analysis.tables.results import counts, mean_and_interval, read_summary
 
 RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
@@ -30,8 +30,8 @@ NS_PER_S = 1e9
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
-    rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
     measured = [row for row in rows_in(out_dir, AXES) if counts(row)]
+    rows = [row for row in measured if "run_dir" in row]  # kept rows have no files
     tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
     height_in = 0.9 + 1.3 * max(1, len(tcps))
     with style.page(out_dir, "im_routes", height_in, nrows=max(1, len(tcps)), sharex=True, sharey=True) as (axes, written):

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.decisions.answers import SPARE
+from analysis.decisions.answers import SEEDS_FOR_T
 from analysis.decisions.question import MAX_PAIRS, Question
-from analysis.decisions.rule import ENOUGH
 from record.found_runs import scenario_sum
 from scenarios import toml_file
 from scenarios.definition import scenario_of
@@ -108,7 +107,7 @@ def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Expe
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
         expect=tables.expect, expected=tables.expected, shown=tables.shown, questions=tables.questions,
-        looks=(tables.quick.get("seeds", 1), max(tables.full.get("seeds", MAX_PAIRS), ENOUGH + SPARE)),
+        looks=(tables.quick.get("seeds", 1), max(tables.full.get("seeds", MAX_PAIRS), SEEDS_FOR_T)),
         definition=_own_files(document),
     )  # fmt: skip
 

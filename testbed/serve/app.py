@@ -37,7 +37,6 @@ OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
 ALWAYS = (400, 401, 403, 421)
 PICTURES = ("image/png", "image/svg+xml", "application/pdf")
 TEXT = {"type": "string"}
-ANY_FILE: dict[str, Any] = {"application/octet-stream": {}}
 MAX_STREAMS = 16  # of events, far below the server's connections
 EVENTS = "text/event-stream"
 RETRY_S = "10"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.decisions.answers import SPARE
-from analysis.decisions.rule import ENOUGH
+from analysis.decisions.answers import SEEDS_FOR_T
 from analysis.references import known_references
 from testbed.campaigns.experiment import load
 from testbed.campaigns.figures import axes_of, figures
@@ -226,7 +225,7 @@ def test_every_experiment_of_the_project_loads(name, quick):
 def test_every_question_may_have_the_pairs_that_decide_it(name):
     """Fewer than thirty decide by bounds only: an effect of a tenth stays undecided, however many runs there are."""
     found = load(FOLDER / f"{name}.toml", Request())
-    assert all((question.max_pairs or found.looks[1]) >= ENOUGH + SPARE for question in found.questions)
+    assert all((question.max_pairs or found.looks[1]) >= SEEDS_FOR_T for question in found.questions)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("scenarios/*.toml")), ids=lambda path: path.stem)
