@@ -2,8 +2,8 @@
 6 (chain with a walker).
 
 A panel for each network (variant), a line for each TCP: its first run that counts, at every ACK and timeout of tcp.csv. Dotted
-verticals: the route of the first TCP's run changed. The title has the mean over time of all runs' windows in the measured time,
-with 95 % intervals. `pairs.csv` beside it has the differences from NewReno, seed by seed.
+verticals: the route of the first TCP's run changed. The title has the mean over time of the windows of all runs and kept rows,
+in the measured time, with 95 % intervals. `pairs.csv` beside it has the differences from NewReno, seed by seed.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from analysis.decisions.pairs import pairs, write_pairs
 from analysis.drawing import shared, style
 from analysis.metrics.route_history import route_history
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import collect_runs, counts, mean_and_interval, read_summary
+from analysis.tables.results import counts, mean_and_interval, read_summary
 
 RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
@@ -30,18 +30,19 @@ NS_PER_S = 1e9
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
-    rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
+    measured = [row for row in rows_in(out_dir, AXES) if counts(row)]
+    rows = [row for row in measured if "run_dir" in row]  # kept rows have no files
     tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
     variants = shared.in_order(out_dir, (row["variant"] or "" for row in rows))
     height_in = 0.9 + 1.6 * max(1, len(variants))
     with style.page(out_dir, "im_cwnd", height_in, nrows=max(1, len(variants)), sharex=True) as (axes, written):
         for panel, variant in zip(axes, variants, strict=False):
-            _draw_panel(panel, variant, out_dir, [row for row in rows if (row["variant"] or "") == variant], tcps)
+            _draw_panel(panel, variant, out_dir, [row for row in measured if (row["variant"] or "") == variant], tcps)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=max(1, len(tcps)))
         axes[-1].set_xlabel("time since the start of the traffic (s)")
         axes[-1].figure.supxlabel(shared.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
     compared = (METRIC, "acked_kbps", "retransmissions", "route_changes")
-    found = pairs(rows_in(out_dir, AXES), AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
+    found = pairs(measured, AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 
@@ -51,11 +52,12 @@ def _draw_panel(axes: Axes, variant: str, out_dir: Path, rows: list[dict[str, An
         mark = style.of_variant(tcp.partition("(")[0], number)
         own = [row for row in rows if row["tcp"] == tcp]
         spread = mean_and_interval([row[METRIC] for row in own])
-        if spread["mean"] is None:
+        drawn = next((row["run_dir"] for row in own if "run_dir" in row and row[METRIC] is not None), None)
+        if drawn is None:
             continue
         interval = "" if spread["ci95"] is None else f" ±{spread['ci95']:.2f}"
         means.append(f"{mark.name} {spread['mean']:.2f}{interval}")
-        first = RunDirectory(out_dir / next(row["run_dir"] for row in own if row[METRIC] is not None))
+        first = RunDirectory(out_dir / drawn)
         times_s, windows = _window(first)
         axes.step(times_s, windows, where="post", color=mark.colour, linewidth=0.9, label=mark.name)
         if number == 0:
