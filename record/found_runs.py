@@ -60,6 +60,11 @@ def folders_of_runs(out_dir: Path) -> Iterator[Path]:
             yield Path(folder)
 
 
+def title_of(folder: Path) -> str:
+    """The name of a folder on pages and maps: the last parts of its path, as `hv-fig1/ns2-hops3/seed-1`."""
+    return str(Path(*folder.parts[-3:]))
+
+
 def find_run(path: Path) -> Path:
     """The run directory `path`, or the only one below it; a RunFileError that lists the candidates."""
     if (path / "run.json").exists():

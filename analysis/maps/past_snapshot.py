@@ -19,6 +19,7 @@ from analysis.story.story import Story, read_story
 from mobility import connectivity
 from mobility.trace import Trace
 from record.errors import RecordError, RunFileError
+from record.found_runs import title_of
 from record.scenario import Flow
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
@@ -41,7 +42,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
     return Snapshot(
-        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{when}", places, _links(places, range_m, off), off,
+        f"{title_of(run.path)}: {at_s:g} s {clock}{when}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
         run.scenario.area, note,

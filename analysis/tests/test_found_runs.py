@@ -16,7 +16,7 @@ from analysis.tables.results import collect_runs
 from record import manifest
 from record.errors import PlaceError
 from record.files import atomic_file, plain_file, write_atomic
-from record.found_runs import exclusion_reason, find_runs, scenario_sum
+from record.found_runs import exclusion_reason, find_runs, scenario_sum, title_of
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
 GOLDEN = Path(__file__).parents[2] / "formats" / "examples" / "manifest.json"
@@ -238,3 +238,8 @@ def test_a_link_below_a_run_is_not_followed(results: Path, tmp_path: Path, name:
     shutil.move(moved, run_dir / name)
     (tmp_path / "here").symlink_to(run_dir)
     assert RunDirectory(tmp_path / "here").capture("sta1").height == RunDirectory(run_dir).capture("sta1").height > 0
+
+
+def test_the_title_of_a_folder_is_the_end_of_its_path():
+    assert title_of(Path("/home/me/results/hv-fig1/ns2-hops3/seed-1")) == "hv-fig1/ns2-hops3/seed-1"
+    assert title_of(Path("/tmp/run")) == "/tmp/run"

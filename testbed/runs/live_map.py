@@ -16,6 +16,7 @@ from analysis.maps.snapshot import FlowPath, Snapshot
 from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
 from record import records
 from record.errors import RecordError
+from record.found_runs import title_of
 from record.scenario import Flow
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.runs import flow_paths
@@ -126,7 +127,7 @@ def live(directory: Path | None) -> Live | None:
     if sockets is None or not netns:
         raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
     folder = Path(state.directory)
-    return Live(folder, netns, sockets, "/".join(folder.parts[-3:]))
+    return Live(folder, netns, sockets, title_of(folder))
 
 
 class Updater:

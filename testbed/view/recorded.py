@@ -23,6 +23,7 @@ from analysis.story import story_text
 from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between
 from record.errors import RecordError
 from record.files import plain_file
+from record.found_runs import title_of
 from record.scenario import Flow
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
@@ -101,7 +102,7 @@ class Recorded:
         """The part of about() that is known from the start of a run."""
         run = self.run
         return {
-            "kind": kind, "title": "/".join(run.path.parts[-3:]), "directory": str(run.path), "control": False,
+            "kind": kind, "title": title_of(run.path), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.area,
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
             "queue_packets": run.medium.get("queue", {}).get("packets"),

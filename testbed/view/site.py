@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from record import records
 from record.errors import RecordError
-from record.found_runs import folders_of_runs
+from record.found_runs import folders_of_runs, title_of
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
@@ -142,4 +142,4 @@ def site_of(what: str | None, *, control: bool = False) -> Site:
         raise UsageError(f"{folder}: no run in it (no run.json); name the directory of a run, results/NAME/CELL/seed-N")
     if control and (len(runs) > 1 or under_way(runs[0]) is None):
         raise UsageError("--control: is for a run under way; start one, then `manet view --control`")
-    return Site("/".join(folder.parts[-3:]), folder, runs, Actions(runs[0]) if control else None)
+    return Site(title_of(folder), folder, runs, Actions(runs[0]) if control else None)
