@@ -7,6 +7,7 @@ A folder may use its own modules and those of lower levels; of its own level not
 
 import ast
 import graphlib
+import importlib.metadata
 import re
 import sys
 import tomllib
@@ -310,6 +311,46 @@ def test_an_example_is_a_mininet_wifi_script(path):
     assert len(SCRIPTS) > 5
     known = {"mininet", "mn_wifi", *sys.stdlib_module_names, *(script.stem for script in SCRIPTS)}
     assert imported(path.read_text()) - known == set()
+
+
+# `./manet test` installs requirements.lock and requirements-develop.lock: a test that needs more imports it where the test is
+# skipped without it.
+LOCKED = {
+    re.match(r"[\w.-]+", line).group().lower().replace("_", "-")
+    for lock in ("requirements.lock", "requirements-develop.lock")
+    for line in (ROOT / lock).read_text().splitlines()
+    if "==" in line and not line.startswith("#")
+}
+OWN = {path.name.removesuffix(".py") for path in ROOT.iterdir()}
+DEBIANS = {"mininet"}
+
+
+def imported_at_once(source):
+    """Top-level packages that are imported with the text itself, before any `pytest.importorskip` at its top level."""
+    nodes = ast.parse(source).body
+    skips = (number for number, node in enumerate(nodes) if "importorskip" in ast.unparse(node).partition("\n")[0])
+    imports = [node for node in nodes[: next(skips, None)] if isinstance(node, ast.Import | ast.ImportFrom)]
+    return imported("\n".join(map(ast.unparse, imports)))
+
+
+def beyond_the_locks(source, beside=()):
+    others = imported_at_once(source) - OWN - DEBIANS - set(sys.stdlib_module_names) - set(beside)
+    return {name for name in others if not {dist.lower().replace("_", "-") for dist in DISTRIBUTIONS.get(name, ())} & LOCKED}
+
+
+DISTRIBUTIONS = importlib.metadata.packages_distributions()
+
+
+@pytest.mark.parametrize("path", [path for path in PYTHON if "tests" in path.parts], ids=str)
+def test_a_test_module_imports_what_setup_installs_for_tests(path):
+    folders = (ROOT / path).parents[:2]  # kernel-tcp is no package: its tests import each other by their bare names
+    beside = {other.stem for folder in folders for other in folder.glob("*.py")}
+    assert beyond_the_locks((ROOT / path).read_text(), beside) == set()
+
+
+def test_an_import_of_an_extra_is_found():
+    assert beyond_the_locks("import pandas as pd\nimport polars\nfrom tests import probe\nimport json") == {"pandas"}
+    assert beyond_the_locks("import pytest\npytest.importorskip('playwright')\nimport playwright") == set()
 
 
 # A test process imports `manet_testbed` under its own Python: only `service`, which runs under the checkout's, and `lab`, which
