@@ -17,7 +17,7 @@ from record.events_file import SCENARIO
 from record.run_file import RunFile
 from scenarios.events import Event, worded
 from scenarios.live_events import live_event
-from testbed.errors import RunError
+from testbed.errors import HostLateError, RunError
 from testbed.host import neighbours
 from testbed.host.changes import of_own_daemons, of_third_party
 from testbed.host.processes import Child, Processes
@@ -33,7 +33,7 @@ from testbed.stages.capture import captures_running
 from testbed.stages.commands import Commands
 from testbed.stages.containers import commands_running
 from testbed.stages.event_log import EventLog
-from testbed.stages.events import carry_out, require_before_traffic_at
+from testbed.stages.events import carry_out, lateness_reason, require_before_traffic_at
 from testbed.stages.movement import trace_of
 from testbed.stages.network import network_up, write_routes
 from testbed.stages.pause import Movement
@@ -214,6 +214,20 @@ class LiveNetwork:
             self.commands.end_all()
             if entries := [*self.commands.entries(), *self._of_user]:
                 self.record.update(commands=entries)
+
+    @contextmanager
+    def host_blamed(self) -> Iterator[None]:
+        """A failure in the block is the host's (HostLateError) if the host has made the run void by then."""
+        try:
+            yield
+        except RunError as problem:
+            verdict, reasons = self._waits.summary.judgement()
+            busy = reasons[0] if verdict == "void" else None
+            with suppress(RunError):  # the medium may be what failed
+                busy = busy or lateness_reason(self.network.medium.ask("status"))
+            if busy is None or isinstance(problem, HostLateError):
+                raise
+            raise HostLateError(f"{problem}; the host was too busy ({busy})") from problem
 
     def judgements(self) -> dict[str, Judgement | None]:
         """What the run adds to the medium's verdict (formats/air.md)."""

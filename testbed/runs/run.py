@@ -313,7 +313,7 @@ def _stages(site: Site, report: Report) -> None:
                 live.tick()
                 say("traffic", fraction)
 
-            with actions_served(Actions(live, added.start)), added.kept():
+            with actions_served(Actions(live, added.start)), added.kept(), live.host_blamed():
                 traffic.run_flows(site, network.net, children, under_way, begin, ready)
         live.end()
         write_routes(network, protocol, "end")

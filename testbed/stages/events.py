@@ -151,14 +151,14 @@ def relay_in_use(control: "MediumControl | Medium", source: str, target: str, st
             relayed[row["station"]] += int(row["bytes"])
     if not relayed:
         none = f"events: cut: no station relayed frames of {source} within the last {IN_USE_S:g} s"
-        busy = _lateness_reason(status) or starved()
+        busy = lateness_reason(status) or starved()
         if busy is not None:
             raise HostLateError(f"{none}: the host was too busy ({busy}); run it again with fewer --jobs or on an idle machine")
         raise RunError(f"{none}; is there a route to {target} over a relay, and traffic, at that time?")
     return relayed.most_common(1)[0][0]
 
 
-def _lateness_reason(status: dict) -> str | None:
+def lateness_reason(status: dict) -> str | None:
     """The reason if the medium's verdict is void by now; None otherwise."""
     if status.get("verdict") != "void":
         return None

@@ -5,11 +5,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from testbed.errors import HostLateError, RunError
 from testbed.host.run_queue import RunQueue, WaitTime
 from testbed.runs import verdict, waits
+from testbed.runs.live_network import LiveNetwork
 from testbed.runs.verdict import TrafficStart
 from testbed.runs.waits import Waits, WaitSummary
 
@@ -154,3 +158,43 @@ def test_a_late_start_of_the_traffic_is_in_the_verdict_with_its_reason(tmp_path:
 def test_the_thresholds_are_in_order() -> None:
     assert 0 < waits.SUSPECT_SHARE < waits.VOID_SHARE <= 1
     assert 0 < verdict.SUSPECT_LATE_S < verdict.VOID_LATE_S
+
+
+STARVED = [(10 * 100, 100)] * 10
+WELL = [(0.3 * 700, 700)] * 10
+LATE = {"verdict": "void", "lateness": {"max_us": 812_000.0}}
+
+
+def failing(summary: WaitSummary, status: dict[str, object] | None) -> None:
+    """A run whose flow does not end, of which the medium says `status`; None: it has died."""
+
+    def ask(_verb: str) -> dict[str, object]:
+        if status is None:
+            raise RunError("medium: no answer")
+        return status
+
+    live = SimpleNamespace(_waits=SimpleNamespace(summary=summary), network=SimpleNamespace(medium=SimpleNamespace(ask=ask)))
+    with LiveNetwork.host_blamed(cast(Any, live)):
+        raise RunError("flow1: not ended 60 s after its time")
+
+
+@pytest.mark.parametrize(
+    ("windows", "status", "reason"),
+    [
+        (STARVED, {"verdict": "suspect"}, "programs of the stations waited 10 ms or longer"),
+        (STARVED, None, "programs of the stations waited 10 ms or longer"),
+        (WELL, LATE, "the medium was up to 812 ms late"),
+    ],
+)
+def test_a_failure_on_a_host_that_made_the_run_void_is_the_host_s(
+    windows: list[tuple[float, int]], status: dict[str, object] | None, reason: str
+) -> None:
+    with pytest.raises(HostLateError, match=rf"flow1: not ended .*; the host was too busy \({reason}"):
+        failing(seen(*windows), status)
+
+
+@pytest.mark.parametrize("status", [{"verdict": "valid"}, {"verdict": "suspect"}, None])
+def test_a_failure_on_a_host_that_kept_up_is_the_run_s(status: dict[str, object] | None) -> None:
+    with pytest.raises(RunError, match=r"60 s after its time$") as caught:
+        failing(seen(*WELL), status)
+    assert not isinstance(caught.value, HostLateError)
