@@ -21,10 +21,8 @@ MAX_WIRES = 250
 WIRES_NETWORK = "192.168.0.0/16"
 EVERYTHING = "0.0.0.0/0"
 SITE6 = "fd6d:616e:6574"
-SITE6_BITS = 48
 NETWORK6 = f"{SITE6}::"
 PREFIX6_BITS = 64
-EVERYTHING6 = "::/0"
 GATEWAY_END, HOST_END = 1, 2  # the station's end of a wire and the plain host's
 
 
