@@ -60,7 +60,9 @@ class Links:
         """The shortest path between two stations over time."""
         for name in (source, target):
             if name not in self._number:
-                raise TraceError(f'there is no station "{name}"; the stations are {_listed(self.stations)}')
+                names = self.stations
+                listed = ", ".join(names) if len(names) <= 5 else f"{names[0]} to {names[-1]}"
+                raise TraceError(f'there is no station "{name}"; the stations are {listed}')
         if source == target:
             raise TraceError(f'"{source}" is both ends; name two stations')
         # from the target: the path is followed by the distance to it
@@ -128,9 +130,9 @@ class Links:
             near[a].append((b, spans))
         front = [self._all if station == source else 0 for station in range(len(self.stations))]
         missing = [self._all & ~spans for spans in front]
-        found = []
+        at_hops = []
         while any(front):
-            found.append(front)
+            at_hops.append(front)
             following = [0] * len(front)
             for station, spans in enumerate(front):
                 if spans:
@@ -138,7 +140,7 @@ class Links:
                         following[other] |= spans & joined
             front = [new & left for new, left in zip(following, missing, strict=True)]
             missing = [left & ~new for left, new in zip(missing, front, strict=True)]
-        return found
+        return at_hops
 
     def _follow(self, source: int, hops: np.ndarray, from_target: list[list[int]]) -> list[tuple[int, list[str]]]:
         """(first span, path) for each path in use; an empty list of stations if there is no path."""
@@ -252,11 +254,8 @@ def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> li
 
 def end_of(trace: Trace) -> float:
     """The end of a movement (s): the stated one, or when all stations rest; a second if none ever moves."""
-    return trace.end_s if trace.end_s else _rests_at_s(trace)
-
-
-def _rests_at_s(trace: Trace) -> float:
-    """The last arrival or row, s."""
+    if trace.end_s:
+        return trace.end_s
     courses = [course for station in trace.stations() for course in trace.courses(station)]
     ends = (course.arrival_s if course.speed_mps > 0 else course.start_s for course in courses)
     return min(max(ends, default=0.0) or 1.0, MAX_TIME_S)
@@ -264,9 +263,8 @@ def _rests_at_s(trace: Trace) -> float:
 
 def _pieces(trace: Trace, station: str, end_s: float) -> np.ndarray:
     """Rows t, x, y, z, vx, vy, vz: from t until the next row, the station is at (x, y, z) + v (time - t)."""
-    rows: list[tuple] = []
-    courses = trace.courses(station)
-    for course, after in pairwise([*courses, None]):
+    rows: list[tuple[float, ...]] = []
+    for course, next_s in trace.courses_until(station, end_s):
         if course.start_s >= end_s:
             break
         moving = 0 < course.speed_mps < float("inf") and course.arrival_s > course.start_s
@@ -276,7 +274,7 @@ def _pieces(trace: Trace, station: str, end_s: float) -> np.ndarray:
         lasts_s = course.arrival_s - course.start_s
         velocity = ((b - a) / lasts_s for a, b in zip(course.origin, course.to, strict=True))
         rows.append((course.start_s, *course.origin, *velocity))
-        if course.arrival_s < min(end_s, after.start_s if after else end_s):
+        if course.arrival_s < min(end_s, next_s):
             rows.append((course.arrival_s, *course.to, 0.0, 0.0, 0.0))
     return np.array(rows)
 
@@ -348,7 +346,3 @@ def _members(mask: int, count: int) -> np.ndarray:
 
 def _pack(flags: np.ndarray) -> int:
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 5 else f"{names[0]} to {names[-1]}"

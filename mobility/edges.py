@@ -61,17 +61,17 @@ def _cut(here: Point, vector: Point, area: Point, wrap: bool) -> tuple[list[Piec
 
 def _first_edge(point: list[float], left: list[float], area: Point) -> tuple[int | None, float]:
     """The axis whose edge the rest of the move crosses first (None: no edge), and the share of the rest until there."""
-    found: tuple[int | None, float] = (None, 1.0)
+    first: tuple[int | None, float] = (None, 1.0)
     for axis in (0, 1):
         room = area[axis] - point[axis] if left[axis] > 0 else point[axis]
-        if abs(left[axis]) > room and room / abs(left[axis]) < found[1]:
-            found = (axis, room / abs(left[axis]))
-    return found
+        if abs(left[axis]) > room and room / abs(left[axis]) < first[1]:
+            first = (axis, room / abs(left[axis]))
+    return first
 
 
-def _within(value: float, most: float) -> float:
+def _within(value: float, maximum: float) -> float:
     """The value within the area, regardless of rounding."""
-    return min(max(value, 0.0), most)
+    return min(max(value, 0.0), maximum)
 
 
 def legs_along(pieces: list[Piece], station: str, z_m: float, start_s: float, speed_mps: float) -> tuple[list[Leg], float]:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 from mobility.trace import Trace
 
@@ -32,9 +31,9 @@ def summary(trace: Trace, begin_s: float, end_s: float) -> Summary:
     corners, gone_m, moving_s, jumps = [], 0.0, 0.0, 0
     for station in trace.stations():
         corners += [trace.position(station, begin_s), trace.position(station, end_s)]
-        for course, after in pairwise([*trace.courses(station), None]):
+        for course, next_s in trace.courses_until(station, end_s):
             begins_s = max(course.start_s, begin_s)
-            ends_s = min(end_s, after.start_s if after else end_s)
+            ends_s = min(end_s, next_s)
             if ends_s < begins_s or course.start_s > end_s:
                 continue
             corners.append(trace.position(station, begins_s))

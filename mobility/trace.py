@@ -9,8 +9,8 @@ import bisect
 import math
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,10 +19,12 @@ HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
 MAX_COORDINATE_M = 1e7  # as in medium/src/trace.rs
 MAX_TIME_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
+MAX_STATIONS = 1000  # as topologies/layouts.py
 MAX_BYTES = 1 << 26  # of a movement file, packed or unpacked: a million legs
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
 
 Position = tuple[float, float, float]
+Place = tuple[str, float, float, float]  # a station and its position, as topologies gives them
 
 
 class TraceError(ValueError):
@@ -118,6 +120,11 @@ class Trace:
         """The legs of `station` with their starting points, in order of time."""
         return self._courses[station]
 
+    def courses_until(self, station: str, end_s: float) -> Iterator[tuple[Course, float]]:
+        """Each leg of `station` with the time at which the next one begins (s); `end_s` of the last leg."""
+        courses = self._courses[station]
+        return zip(courses, [*(course.start_s for course in courses[1:]), end_s], strict=True)
+
     def position(self, station: str, time_s: float) -> Position:
         """The position (x, y, z) of `station` in metres at `time_s` (0 or more)."""
         now_ns = round(time_s * NS_PER_S)
@@ -127,8 +134,8 @@ class Trace:
 
     def check_inside(self, area: tuple[float, float] | None) -> None:
         """TraceError, with the line, for a leg that leaves `area` (m x m, from the origin; None: unlimited)."""
-        for leg in self.legs if area else ():
-            if not is_inside(leg.to, area):
+        for leg in self.legs:
+            if area is not None and not is_inside(leg.to, area):
                 where = f"{self.name}: line {leg.line}" if leg.line else self.name
                 text = f"{leg.station} goes to {outside(leg.to, area)}"
                 raise TraceError(f"{where}: {text}; correct the line, or give the scenario a larger area")
@@ -152,11 +159,31 @@ def outside(to: Sequence[float], area: tuple[float, float]) -> str:
     return f"({to[0]:g}, {to[1]:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
 
 
-def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Leg]:
-    """Rows at time 0 for points (name, x, y, z), such as topologies gives them, or {name: (x, y, z)}."""
-    if isinstance(positions, Mapping):
-        positions = [(name, *point) for name, point in positions.items()]
-    return [Leg(0.0, name, (x, y, z), 0.0) for name, x, y, z in positions]
+def place(places: Mapping[str, Position] | Iterable[Place]) -> list[Leg]:
+    """Rows at time 0."""
+    points = places.items() if isinstance(places, Mapping) else ((name, (x, y, z)) for name, x, y, z in places)
+    return [Leg(0.0, name, point, 0.0) for name, point in points]
+
+
+def joined(name: str, stations: Iterable[Sequence[Leg]], end_s: float | None) -> Trace:
+    """The trace of the legs of each station: the first ones place the stations, the others are sorted by time."""
+    own = list(stations)
+    moves = sorted((leg for legs in own for leg in legs[1:]), key=lambda leg: leg.start_s)
+    return Trace(name, [*(legs[0] for legs in own), *moves], end_s)
+
+
+def scaled(legs: Sequence[Leg], factor: float, begin_s: float = 0.0) -> list[Leg]:
+    """The legs `factor` (above 0) times as fast: the same positions in the same order, pauses scaled, too (Holland and Vaidya,
+    MobiCom 1999, section 2: a move of time t at 10 m/s takes t/2 at 20 m/s). Time 0 is moved to `begin_s`; the placement of a
+    station stays at time 0."""
+    placed: set[str] = set()
+    faster = []
+    for leg in legs:
+        if leg.station in placed:
+            leg = replace(leg, start_s=begin_s + leg.start_s / factor, speed_mps=leg.speed_mps * factor)
+        placed.add(leg.station)
+        faster.append(leg)
+    return faster
 
 
 def through(station: str, points: Sequence[tuple[float, Position]], line: int = 0) -> list[Leg]:
@@ -192,11 +219,11 @@ def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
 def content_of(path: Path) -> bytes:
     """The bytes of a movement file; TraceError for a pipe or a device, which might block or never end."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise TraceError(f"{path}: is no regular file; give the path of a movement file")
-        if found.st_size > MAX_BYTES:
-            raise TraceError(f"{path}: {too_large(found.st_size)}")
+        if status.st_size > MAX_BYTES:
+            raise TraceError(f"{path}: {too_large(status.st_size)}")
         return path.read_bytes()
     except OSError as problem:
         raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
@@ -221,72 +248,78 @@ def parse(text: str, name: str, stations: Sequence[str] | None = None) -> Trace:
     return _Parser(name, stations).run(text)
 
 
-class _Parser:
+class LineParser:
+    """A text file, which errors call `name`, read line by line: `line` is the number of the present one, 0 for the whole file."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.line = name, 0
+
+    def number(self, key: str, text: str, minimum: float, maximum: float, unit: str = "") -> float:
+        """The number that a text writes. TraceError outside of the limits."""
+        value = plain_number(text)
+        allowed = f" from {minimum:g} to {maximum:g}" if math.isfinite(maximum) else ', 0 or more, or "inf"'
+        good = math.isfinite(value) and minimum <= value <= maximum
+        self.expect(good, f'{key} "{text.strip()}" must be a number{unit and " of "}{unit}{allowed}; correct it')
+        return value
+
+    def expect(self, condition: bool, text: str) -> None:
+        """TraceError for the present line, unless the condition holds."""
+        if not condition:
+            raise TraceError(f"{self.name}: line {self.line}: {text}" if self.line else f"{self.name}: {text}")
+
+
+class _Parser(LineParser):
     def __init__(self, name: str, stations: Sequence[str] | None) -> None:
-        self.name = name
+        super().__init__(name)
         self.stations = None if stations is None else set(stations)
         self.legs: list[Leg] = []
         self.end: tuple[float | None, int] = (None, 0)
         self.mean_mps: float | None = None
         self.placed: set[str] = set()
-        self.line = 0
 
     def run(self, text: str) -> Trace:
         lines = text.splitlines()
         self.line = 1
-        self._expect(bool(lines) and lines[0].rstrip() == FORMAT, f'the first line must be "{FORMAT}"')
+        self.expect(bool(lines) and lines[0].rstrip() == FORMAT, f'the first line must be "{FORMAT}"')
         header_seen = False
         for self.line, raw in enumerate(lines[1:], start=2):
             line = raw.strip()
             if line.startswith("#"):
-                self._comment(line[1:].strip())
+                key, _, value = line[1:].strip().partition(":")
+                if key == "end_s":
+                    self.end = (self.number(key, value, 0, MAX_TIME_S, "seconds"), self.line)
+                elif key == "mean_speed_mps":
+                    self.mean_mps = self.number(key, value, 1e-9, 1e9, "m/s")
             elif line and not header_seen:
-                self._expect(line == HEADER, f'the header must be "{HEADER}"')
+                self.expect(line == HEADER, f'the header must be "{HEADER}"')
                 header_seen = True
             elif line:
                 self._row(line)
-        self._expect(header_seen, f'there is no header; the second line must be "{HEADER}"')
+        self.expect(header_seen, f'there is no header; the second line must be "{HEADER}"')
         return Trace(self.name, self.legs, *self.end, self.mean_mps)
-
-    def _comment(self, comment: str) -> None:
-        if comment.startswith("end_s:"):
-            self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, MAX_TIME_S), self.line)
-        elif comment.startswith("mean_speed_mps:"):
-            self.mean_mps = self._number("mean_speed_mps", comment.removeprefix("mean_speed_mps:"), "m/s", 1e-9, 1e9)
 
     def _row(self, line: str) -> None:
         fields = [part.strip() for part in line.split(",")]
-        self._expect(len(fields) == 6, f'{len(fields)} fields; a row is "{HEADER}"')
+        self.expect(len(fields) == 6, f'{len(fields)} fields; a row is "{HEADER}"')
         time, station, *point, speed = fields
-        start_s = self._number("time_s", time, "seconds", 0, MAX_TIME_S)
-        self._expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
+        start_s = self.number("time_s", time, 0, MAX_TIME_S, "seconds")
+        self.expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
         if self.stations is None:
             text = f'"{station}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
-            self._expect(STATION_NAME.fullmatch(station) is not None, text)
+            self.expect(STATION_NAME.fullmatch(station) is not None, text)
         else:
-            self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
+            self.expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
         axes = zip(("x_m", "y_m", "z_m"), point, strict=True)
-        x, y, z = (self._number(key, value, "metres", -MAX_COORDINATE_M, MAX_COORDINATE_M) for key, value in axes)
-        speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, "m/s", 0, math.inf)
+        x, y, z = (self.number(key, value, -MAX_COORDINATE_M, MAX_COORDINATE_M, "metres") for key, value in axes)
+        speed_mps = math.inf if speed == "inf" else self.number("speed_mps", speed, 0, math.inf, "m/s")
         if station not in self.placed:
-            self._expect(start_s == 0, f'station "{station}" has no row at time 0; add one that places it')
-            self._expect(
+            self.expect(start_s == 0, f'station "{station}" has no row at time 0; add one that places it')
+            self.expect(
                 speed_mps == 0 or math.isinf(speed_mps),
                 f'the first row of "{station}" places it and has no speed; give 0, and the movement in a second row',
             )
             self.placed.add(station)
         self.legs.append(Leg(start_s, station, (x, y, z), speed_mps, self.line))
-
-    def _number(self, key: str, text: str, unit: str, least: float, most: float) -> float:
-        value = plain_number(text)
-        allowed = f" from {least:g} to {most:g}" if math.isfinite(most) else ', 0 or more, or "inf"'
-        good = math.isfinite(value) and least <= value <= most
-        self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{allowed}; correct it')
-        return value
-
-    def _expect(self, condition: bool, text: str) -> None:
-        if not condition:
-            raise TraceError(f"{self.name}: line {self.line}: {text}")
 
 
 def plain_number(text: str) -> float:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from keys.errors import UsageError
 from mobility import files
-from mobility.replay import scaled
-from mobility.trace import Trace, TraceError
+from mobility.trace import Trace, TraceError, scaled
 from scenarios.movement import Replay
 
 

@@ -9,8 +9,7 @@ from analysis.metrics.expected import Curve, ExpectedError, expected, percent
 from analysis.references import load_reference
 from analysis.tests.drawn import page
 from mobility import connectivity, files, trace
-from mobility.replay import scaled
-from mobility.trace import Leg, Trace
+from mobility.trace import Leg, Trace, scaled
 
 PATTERNS = Path(__file__).parents[2] / "mobility" / "patterns"
 PUBLISHED = load_reference("published", "holland-vaidya_fig1")

@@ -13,12 +13,23 @@ Geographic files (`.geo.movements`) are in degrees: not read.
 
 import math
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text, plain_number, through
+from mobility.trace import (
+    MAX_COORDINATE_M,
+    MAX_STATIONS,
+    MAX_TIME_S,
+    Leg,
+    LineParser,
+    Trace,
+    as_text,
+    joined,
+    number_text,
+    plain_number,
+    through,
+)
 
-MAX_NODES = 1000  # as topologies/layouts.py
 MAX_NUMBERS = 4_000_000  # of a file: a million waypoints t x y z
 _WORD = re.compile(r"\S+")
 Waypoint = tuple[float, float, float, float]  # t, x, y, z
@@ -57,25 +68,26 @@ def waypoints(trace: Trace, station: str) -> list[Waypoint]:
     """The waypoints (s, m) of a station; two of one time for a jump."""
     courses = trace.courses(station)
     points: list[Waypoint] = [(0.0, *courses[0].to)]
-    for course, after in pairwise([*courses[1:], None]):
+    for course, next_s in islice(trace.courses_until(station, MAX_TIME_S), 1, None):
         if course.start_s > points[-1][0]:
             points.append((course.start_s, *course.origin))
         if math.isinf(course.speed_mps):
             points.append((course.start_s, *course.to))
-        elif course.arrival_s <= (after.start_s if after else MAX_TIME_S):
+        elif course.arrival_s <= next_s:
             points.append((course.arrival_s, *course.to))
     last = courses[-1]
-    end_s = (
-        trace.end_s if trace.end_s is not None else MAX_TIME_S if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
-    )
-    if points[-1][0] < min(end_s, last.arrival_s if trace.end_s is None else end_s):
+    end_s = trace.end_s
+    if end_s is None:
+        end_s = min(MAX_TIME_S, last.arrival_s) if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
+    if points[-1][0] < end_s:
         points.append((end_s, *trace.position(station, end_s)))
     return points
 
 
-class _Parser:
+class _Parser(LineParser):
     def __init__(self, name: str, params: dict[str, str]) -> None:
-        self.name, self.params, self.line = name, params, 0
+        super().__init__(name)
+        self.params = params
 
     def run(self, text: str) -> Trace:
         rows: list[tuple[int, list[float]]] = []
@@ -83,31 +95,30 @@ class _Parser:
         for self.line, raw in enumerate(text.split("\n"), start=1):
             line = raw.strip()
             if line and not line.startswith("#"):
-                self._expect(len(rows) < MAX_NODES, f"is one node more than the {MAX_NODES} that a file may have; shorten it")
+                text = f"is one node more than the {MAX_STATIONS} that a file may have; shorten it"
+                self.expect(len(rows) < MAX_STATIONS, text)
                 rows.append((self.line, []))
                 for word in _WORD.finditer(line):
                     numbers += 1
-                    self._expect(numbers <= MAX_NUMBERS, f"the file has more than {MAX_NUMBERS} numbers; shorten the scenario")
-                    rows[-1][1].append(self._number(word[0]))
+                    self.expect(numbers <= MAX_NUMBERS, f"the file has more than {MAX_NUMBERS} numbers; shorten the scenario")
+                    rows[-1][1].append(self._value(word[0]))
         self.line = 0
-        self._expect(bool(rows), f"0 nodes; a file has 1 to {MAX_NODES} lines, one a node")
+        self.expect(bool(rows), f"0 nodes; a file has 1 to {MAX_STATIONS} lines, one a node")
         nodes = self.params.get("nn", str(len(rows)))
         text = f"{len(rows)} lines, but nn={nodes[:20]} in .params; give the .params that belongs to it"
-        self._expect(nodes == str(len(rows)), text)
+        self.expect(nodes == str(len(rows)), text)
         size = self._size(rows)
         legs: list[list[Leg]] = []
         for number, (self.line, values) in enumerate(rows, start=1):
             legs.append(self._node(f"sta{number}", values, size))
-        first = [own[0] for own in legs]
-        rest = sorted((leg for own in legs for leg in own[1:]), key=lambda leg: leg.start_s)
-        return Trace(self.name, [*first, *rest], self._duration())
+        return joined(self.name, legs, self._duration())
 
     def _duration(self) -> float | None:
         if "duration" not in self.params:
             return None
         self.line = 0
-        duration_s = self._number(self.params["duration"])
-        self._expect(0 <= duration_s <= MAX_TIME_S, f"duration={duration_s:g} in .params is no time from 0 to {MAX_TIME_S:g} s")
+        duration_s = self._value(self.params["duration"])
+        self.expect(0 <= duration_s <= MAX_TIME_S, f"duration={duration_s:g} in .params is no time from 0 to {MAX_TIME_S:g} s")
         return duration_s
 
     def _size(self, rows: list[tuple[int, list[float]]]) -> int:
@@ -119,27 +130,23 @@ class _Parser:
         if not fits:
             self.line = next((line for line, values in rows if not _fits(values, 3)), 0)
             text = "the line is no list of waypoints t x y (nor t x y z on every line) with rising times from 0 on"
-            self._expect(False, text + "; correct it")
+            self.expect(False, text + "; correct it")
         text = "can be read as waypoints t x y and as t x y z; put outputDim=2D or outputDim=3D into its .params file"
-        self._expect(len(fits) == 1, text)
+        self.expect(len(fits) == 1, text)
         return fits[0]
 
     def _node(self, station: str, values: list[float], size: int) -> list[Leg]:
-        self._expect(_fits(values, size), f"is no list of waypoints of {size} numbers with rising times from 0 on; correct it")
+        self.expect(_fits(values, size), f"is no list of waypoints of {size} numbers with rising times from 0 on; correct it")
         points = [values[i : i + size] + [0.0] * (4 - size) for i in range(0, len(values), size)]
         for time_s, *place in points:
             good = time_s <= MAX_TIME_S and all(abs(value) <= MAX_COORDINATE_M for value in place)
-            self._expect(good, f"a waypoint at {time_s:g} s is outside of {MAX_TIME_S:g} s or {MAX_COORDINATE_M:g} m; correct it")
+            self.expect(good, f"a waypoint at {time_s:g} s is outside of {MAX_TIME_S:g} s or {MAX_COORDINATE_M:g} m; correct it")
         return through(station, [(time_s, (x, y, z)) for time_s, x, y, z in points], self.line)
 
-    def _number(self, text: str) -> float:
+    def _value(self, text: str) -> float:
         value = plain_number(text)
-        self._expect(math.isfinite(value), f'"{text[:40]}" is not a number; a line has t x y of each waypoint')
+        self.expect(math.isfinite(value), f'"{text[:40]}" is not a number; a line has t x y of each waypoint')
         return value
-
-    def _expect(self, condition: bool, text: str) -> None:
-        if not condition:
-            raise TraceError(f"{self.name}: line {self.line}: {text}" if self.line else f"{self.name}: {text}")
 
 
 def _fits(values: list[float], size: int) -> bool:

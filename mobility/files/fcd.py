@@ -12,9 +12,8 @@ a file is refused. (3) An element without x and y (an option of SUMO leaves them
 import re
 
 from mobility.files.xml_events import XmlReader
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Position, Trace, TraceError, through
+from mobility.trace import MAX_COORDINATE_M, MAX_STATIONS, MAX_TIME_S, Position, Trace, TraceError, joined, through
 
-MAX_STATIONS = 1000  # as topologies/layouts.py
 MOVING = ("vehicle", "person", "container")
 DEFAULTS = (("x", ""), ("y", ""), ("z", "0"))  # of the coordinates; "" is no number
 _GEO = re.compile(r'fcd-output\.geo\s+value="(?:true|1|t)"')
@@ -26,9 +25,8 @@ def parse(data: bytes, name: str) -> Trace:
     reader.feed(data)
     if reader.begin_s is None or not reader.points:
         raise TraceError(f"{name}: has no vehicle at any time step; give the output of sumo --fcd-output")
-    own = [through(f"sta{number}", points) for number, points in enumerate(reader.points.values(), start=1)]
-    rest = sorted((leg for legs in own for leg in legs[1:]), key=lambda leg: leg.start_s)
-    return Trace(name, [*(legs[0] for legs in own), *rest], reader.now_s)
+    stations = (through(f"sta{number}", points) for number, points in enumerate(reader.points.values(), start=1))
+    return joined(name, stations, reader.now_s)
 
 
 class _Reader(XmlReader):

@@ -12,10 +12,9 @@ import re
 from datetime import UTC, datetime
 
 from mobility.files.xml_events import XmlReader
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Position, Trace, TraceError, through
+from mobility.trace import MAX_COORDINATE_M, MAX_STATIONS, MAX_TIME_S, Leg, Trace, TraceError, joined, through
 
 EARTH_M = 6_371_000.0
-MAX_TRACKS = 1000  # as topologies/layouts.py
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
 Point = tuple[float, float, float | None, float]  # latitude, longitude, height, time since 1970
 
@@ -34,29 +33,16 @@ def parse(data: bytes, name: str) -> Trace:
     shrink = math.cos(math.radians((south + north) / 2))
     legs: list[list[Leg]] = []
     for number, track in enumerate(tracks, start=1):
-        own = [
-            (
-                time - begin,
-                (
-                    (longitude - west) * per_degree * shrink,
-                    (latitude - south) * per_degree,
-                    0.0 if lowest is None or height is None else height - lowest,
-                ),
-            )
-            for latitude, longitude, height, time in track
-        ]
-        legs.append(_legs(f"sta{number}", own, name))
-    rest = sorted((leg for own in legs for leg in own[1:]), key=lambda leg: leg.start_s)
-    end_s = max(point[3] for point in points) - begin
-    return Trace(name, [*(own[0] for own in legs), *rest], end_s)
-
-
-def _legs(station: str, points: list[tuple[float, Position]], name: str) -> list[Leg]:
-    for time_s, place in points:
-        if time_s > MAX_TIME_S or any(abs(value) > MAX_COORDINATE_M for value in place):
-            text = f"{station} goes further than {MAX_COORDINATE_M:g} m or {MAX_TIME_S:g} s; cut the tracks to one outing"
-            raise TraceError(f"{name}: {text}")
-    return through(station, points)
+        station, own = f"sta{number}", []
+        for latitude, longitude, height, time in track:
+            x, y = (longitude - west) * per_degree * shrink, (latitude - south) * per_degree
+            z = 0.0 if lowest is None or height is None else height - lowest
+            if time - begin > MAX_TIME_S or max(map(abs, (x, y, z))) > MAX_COORDINATE_M:
+                text = f"{station} goes further than {MAX_COORDINATE_M:g} m or {MAX_TIME_S:g} s; cut the tracks to one outing"
+                raise TraceError(f"{name}: {text}")
+            own.append((time - begin, (x, y, z)))
+        legs.append(through(station, own))
+    return joined(name, legs, max(point[3] for point in points) - begin)
 
 
 class _Reader(XmlReader):
@@ -72,15 +58,16 @@ class _Reader(XmlReader):
         self.tracks = [track for track in self.tracks if track]
         if not self.tracks:
             raise TraceError(f"{self.name}: has no track with points; export tracks (trk), not routes or waypoints")
-        if len(self.tracks) > MAX_TRACKS:
-            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MAX_TRACKS} stations")
+        if len(self.tracks) > MAX_STATIONS:
+            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MAX_STATIONS} stations")
         return self.tracks
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "trk":
             self.tracks.append([])
         elif tag == "trkpt":
-            self.at = (self._degrees(attributes, "lat", 90), self._degrees(attributes, "lon", 180))
+            latitude = self.number("lat", attributes.get("lat", ""), 90)
+            self.at = (latitude, self.number("lon", attributes.get("lon", ""), 180))
             self.texts = {}
         elif tag in ("time", "ele") and self.at is not None:
             self.key = tag
@@ -100,24 +87,17 @@ class _Reader(XmlReader):
         track = self.tracks[-1]
         if track and time < track[-1][3]:
             self.fail("time goes back in the track; sort its points")
-        track.append((*self.at, self._height(), time))
+        height = self.number("ele", self.texts["ele"].strip(), MAX_COORDINATE_M) if "ele" in self.texts else None
+        track.append((*self.at, height, time))
         self.at = None
 
-    def _height(self) -> float | None:
-        if "ele" not in self.texts:
-            return None
-        return self.number("ele", self.texts["ele"].strip(), MAX_COORDINATE_M)
-
-    def _degrees(self, attributes: dict[str, str], key: str, most: float) -> float:
-        return self.number(key, attributes.get(key, ""), most)
-
     def _time(self, text: str) -> float:
-        found = _TIME.fullmatch(text)
+        match = _TIME.fullmatch(text)
         try:
-            whole = datetime.fromisoformat(found.group(1) + (found.group(3) or "Z")) if found else None
+            whole = datetime.fromisoformat(match.group(1) + (match.group(3) or "Z")) if match else None
         except ValueError:
             whole = None
-        if whole is None or found is None:
+        if whole is None or match is None:
             self.fail(f'the time "{text[:40]}" of a point must be written like 2026-05-01T12:00:00Z')
         seconds = (whole - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
-        return seconds + float(found.group(2) or 0)
+        return seconds + float(match.group(2) or 0)

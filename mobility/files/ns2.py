@@ -18,9 +18,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text, plain_number
+from mobility.trace import MAX_COORDINATE_M, MAX_STATIONS, MAX_TIME_S, Leg, LineParser, Trace, TraceError, as_text, number_text
 
-MAX_NODES = 1000  # as topologies/layouts.py
 UNREACHABLE = 16_777_215  # hops in a `god` line for no path
 _NODE = r"\$(?:node_?|n)\((\d{1,9})\)"
 _SET = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
@@ -46,7 +45,7 @@ def parse(data: bytes, name: str) -> Trace:
 
 def god_lines(trace: Trace) -> list[God]:
     """The `god` lines of a movement that was read, in order of time."""
-    found, names = [], dict(zip(trace.numbers, trace.stations(), strict=False))
+    gods, names = [], dict(zip(trace.numbers, trace.stations(), strict=False))
     for remark in trace.remarks:
         at = _AT.fullmatch(remark)
         god = _GOD.fullmatch(_command(at) if at else remark)
@@ -54,8 +53,8 @@ def god_lines(trace: Trace) -> list[God]:
             a, b, hops = (int(text) for text in god.groups())
             time_s = float(at.group(1)) if at else 0.0
             ends = (names.get(a, _station(a)), names.get(b, _station(b)))
-            found.append(God(time_s, ends, None if hops == UNREACHABLE else hops))
-    return sorted(found, key=lambda god: god.time_s)
+            gods.append(God(time_s, ends, None if hops == UNREACHABLE else hops))
+    return sorted(gods, key=lambda god: god.time_s)
 
 
 def write(trace: Trace) -> str:
@@ -69,7 +68,8 @@ def write(trace: Trace) -> str:
     if trace.mean_mps is not None:
         lines.append(f"# mean_speed_mps: {number_text(trace.mean_mps)}")
     lines += [remark for remark in trace.remarks if not remark.startswith("$ns")]
-    moves, placed = [(time_s, remark) for remark in trace.remarks if (time_s := _time_of(remark)) is not None], set()
+    moves = [(float(at.group(1)), remark) for remark in trace.remarks if (at := _AT.fullmatch(remark))]
+    placed: set[str] = set()
     for leg in sorted(trace.legs, key=lambda leg: leg.start_s):
         node = f"$node_({numbers[leg.station]})"
         x, y, z = (number_text(value) for value in leg.to)
@@ -100,12 +100,7 @@ def _station(node: int) -> str:
     return f"sta{node + 1}"
 
 
-def _time_of(remark: str) -> float | None:
-    at = _AT.fullmatch(remark)
-    return float(at.group(1)) if at else None
-
-
-def _command(at: re.Match) -> str:
+def _command(at: re.Match[str]) -> str:
     return (at.group(2) if at.group(2) is not None else at.group(3)).strip()
 
 
@@ -121,9 +116,9 @@ class _Event:
     speed_mps: float = math.inf
 
 
-class _Parser:
+class _Parser(LineParser):
     def __init__(self, name: str) -> None:
-        self.name, self.line = name, 0
+        super().__init__(name)
         self.places: dict[int, dict[str, float]] = {}
         self.placed_on: dict[int, int] = {}
         self.events: list[_Event] = []
@@ -142,18 +137,18 @@ class _Parser:
         end_s, nodes = self.stated.get("end_s"), sorted(self.places)
         self.names = {node: f"sta{number}" for number, node in enumerate(nodes, start=1)}
         numbers = () if nodes == list(range(len(nodes))) else tuple(nodes)
-        notes = (f"node {_listed(nodes)} of the script: sta1{f' to sta{len(nodes)}' * (len(nodes) > 1)}",) if numbers else ()
+        notes = [f"node {_listed(nodes)} of the script: sta1{f' to sta{len(nodes)}' * (len(nodes) > 1)}"] if numbers else []
         if any(event.axis is None and event.to[2] is not None for event in self.events):
-            notes += ("the script is three-dimensional: setdest x y z speed",)
+            notes.append("the script is three-dimensional: setdest x y z speed")
         mean_mps = self.stated.get("mean_speed_mps")
-        return Trace(self.name, self._legs(), end_s, self.end_line, mean_mps, tuple(self.remarks), numbers, notes)
+        return Trace(self.name, self._legs(), end_s, self.end_line, mean_mps, tuple(self.remarks), numbers, tuple(notes))
 
     def _comment(self, line: str) -> None:
         key, colon, value = line.lstrip("#").partition(":")
         if colon and key.strip() == "end_s":
-            self.stated["end_s"], self.end_line = self._number("end_s", value, 0, MAX_TIME_S), self.line
+            self.stated["end_s"], self.end_line = self.number("end_s", value, 0, MAX_TIME_S), self.line
         elif colon and key.strip() == "mean_speed_mps":
-            self.stated["mean_speed_mps"] = self._number("mean_speed_mps", value, 1e-9, 1e9)
+            self.stated["mean_speed_mps"] = self.number("mean_speed_mps", value, 1e-9, 1e9)
         else:
             self.remarks.append(line)
 
@@ -162,7 +157,7 @@ class _Parser:
         at = _AT.fullmatch(bare)
         inner = _command(at) if at else bare
         if at:
-            time_s = self._number("time", at.group(1), 0, MAX_TIME_S)
+            time_s = self.number("time", at.group(1), 0, MAX_TIME_S)
         if _GOD.fullmatch(inner):
             self.remarks.append(bare)
         elif placed := _SET.fullmatch(inner):
@@ -176,20 +171,20 @@ class _Parser:
         elif at and (moved := _SETDEST.fullmatch(inner)):
             node, (x, y, z, speed) = self._node(moved.group(1)), moved.groups()[1:]
             to = (self._coordinate("x", x), self._coordinate("y", y), None if z is None else self._coordinate("z", z))
-            self.events.append(_Event(time_s, node, self.line, None, to, self._number("speed", speed, 0, 1e9)))
+            self.events.append(_Event(time_s, node, self.line, None, to, self.number("speed", speed, 0, 1e9)))
         else:
-            self._expect(_PASSED_OVER.fullmatch(bare) is not None, f'"{line[:60]}" is not understood; {_FORMS}')
+            self.expect(_PASSED_OVER.fullmatch(bare) is not None, f'"{line[:60]}" is not understood; {_FORMS}')
 
     def _check_nodes(self) -> None:
-        self._expect(bool(self.places), "no node is placed; add lines like $node_(0) set X_ 10.0")
+        self.expect(bool(self.places), "no node is placed; add lines like $node_(0) set X_ 10.0")
         for event in self.events:
             self.line = event.line
-            self._expect(event.node in self.places, f"node {event.node} moves but is placed nowhere; add its X_ and Y_")
+            self.expect(event.node in self.places, f"node {event.node} moves but is placed nowhere; add its X_ and Y_")
         self.line = 0
         for node in range(max(self.places) + 1) if 0 in self.places else self.places:
-            self._expect(node in self.places, f"node {node} is missing; number the nodes from 0 on without a gap")
+            self.expect(node in self.places, f"node {node} is missing; number the nodes from 0 on without a gap")
             for axis in "XY":
-                self._expect(axis in self.places[node], f"node {node} has no {axis}_; add $node_({node}) set {axis}_ ...")
+                self.expect(axis in self.places[node], f"node {node} has no {axis}_; add $node_({node}) set {axis}_ ...")
 
     def _legs(self) -> list[Leg]:
         legs = []
@@ -211,21 +206,11 @@ class _Parser:
 
     def _node(self, text: str) -> int:
         node = int(text)
-        self._expect(node < MAX_NODES, f"node {node} is out of range; number the nodes from 0 to {MAX_NODES - 1}")
+        self.expect(node < MAX_STATIONS, f"node {node} is out of range; number the nodes from 0 to {MAX_STATIONS - 1}")
         return node
 
     def _coordinate(self, key: str, text: str) -> float:
-        return self._number(key, text, -MAX_COORDINATE_M, MAX_COORDINATE_M)
-
-    def _number(self, key: str, text: str, least: float, most: float) -> float:
-        value = plain_number(text)
-        good = math.isfinite(value) and least <= value <= most
-        self._expect(good, f'{key} "{text.strip()}" must be a number from {least:g} to {most:g}; correct it')
-        return value
-
-    def _expect(self, condition: bool, text: str) -> None:
-        if not condition:
-            raise TraceError(f"{self.name}: line {self.line}: {text}" if self.line else f"{self.name}: {text}")
+        return self.number(key, text, -MAX_COORDINATE_M, MAX_COORDINATE_M)
 
 
 _FORMS = 'a movement script has lines like $node_(0) set X_ 10.0 and $ns_ at 5.0 "$node_(0) setdest 20.0 30.0 1.5"'

@@ -32,18 +32,18 @@ class XmlReader:
         try:
             self.expat.Parse(data, True)
         except xml.parsers.expat.ExpatError as problem:
-            what = xml.parsers.expat.ErrorString(problem.code)
-            raise TraceError(f"{self.name}: line {problem.lineno}: is not XML ({what}); give a {self.kind} file") from None
+            reason = xml.parsers.expat.ErrorString(problem.code)
+            raise TraceError(f"{self.name}: line {problem.lineno}: is not XML ({reason}); give a {self.kind} file") from None
         except (LookupError, ValueError) as problem:
             if isinstance(problem, TraceError):
                 raise
             raise TraceError(f"{self.name}: line 1: its encoding is not known; save it as UTF-8") from None
 
-    def number(self, key: str, text: str, most: float) -> float:
-        """A number from `-most` to `most`. Raises TraceError."""
+    def number(self, key: str, text: str, maximum: float) -> float:
+        """A number from `-maximum` to `maximum`. Raises TraceError."""
         value = plain_number(text)
-        if not abs(value) <= most:
-            self.fail(f'{key} "{text[:40]}" must be a number from {-most:g} to {most:g}; correct it')
+        if not abs(value) <= maximum:
+            self.fail(f'{key} "{text[:40]}" must be a number from {-maximum:g} to {maximum:g}; correct it')
         return value
 
     def fail(self, text: str) -> NoReturn:

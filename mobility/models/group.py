@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from random import Random
 
 from mobility.models.random_waypoint import random_waypoint
-from mobility.trace import Leg, Trace, TraceError
+from mobility.trace import Leg, Place, Trace, TraceError
 
 
 def group(
-    places: Sequence[tuple],
+    places: Sequence[Place],
     area: tuple[float, float],
     *,
     begin_s: float,
@@ -37,7 +37,13 @@ def group(
             f"group: members up to {margin:g} m from the centre do not fit into {area[0]:g} x {area[1]:g} m; "
             "lower radius or wander, or enlarge the area"
         )
-    centres = _centres(groups, inner, seed, begin_s=begin_s, end_s=end_s + interval, speed=speed, spread=spread)
+    rngs = [Random(f"group centre {seed} {number}") for number in range(1, groups + 1)]
+    starts = [(f"group{i}", rng.random() * inner[0], rng.random() * inner[1], 0.0) for i, rng in enumerate(rngs, start=1)]
+    seed_of_centres = f"centres {seed}"  # a text: they must not move like stations of a random waypoint with this seed
+    movement = random_waypoint(
+        starts, inner, begin_s=begin_s, end_s=end_s + interval, seed=seed_of_centres, speed=speed, spread=spread
+    )
+    centres = Trace("group centres", movement)
     steps = max(0, math.ceil((end_s - begin_s) / interval))
     legs = []
     for number, (name, _x, _y, z) in enumerate(places, start=1):
@@ -55,13 +61,6 @@ def group(
                 legs.append(Leg(time_s - interval, name, (*there, z), math.dist(here, there) / interval))
             here = there
     return sorted(legs, key=lambda leg: leg.start_s)
-
-
-def _centres(groups: int, inner: tuple[float, float], seed: int, **movement: float) -> Trace:
-    rngs = [Random(f"group centre {seed} {number}") for number in range(1, groups + 1)]
-    places = [(f"group{i}", rng.random() * inner[0], rng.random() * inner[1], 0.0) for i, rng in enumerate(rngs, start=1)]
-    # a text as seed: the centres must not move like stations of a random waypoint with this seed
-    return Trace("group centres", random_waypoint(places, inner, seed=f"centres {seed}", **movement))
 
 
 def _in_disc(rng: Random, radius: float) -> tuple[float, float]:

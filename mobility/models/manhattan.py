@@ -11,14 +11,15 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from mobility.trace import Leg
+from mobility.edges import Point
+from mobility.trace import Leg, Place
 
 STRAIGHT, TURN = 0.5, 0.25  # UMTS 30.03, annex B
 Crossing = tuple[int, int]
 
 
 def manhattan(
-    places: Sequence[tuple],
+    places: Sequence[Place],
     area: tuple[float, float],
     *,
     begin_s: float,
@@ -48,7 +49,7 @@ def manhattan(
     return sorted(legs, key=lambda leg: leg.start_s)
 
 
-def _start(rng: Random, area: tuple, blocks: Crossing, block: tuple) -> tuple[Crossing, Crossing, tuple[float, float]]:
+def _start(rng: Random, area: Point, blocks: Crossing, block: Point) -> tuple[Crossing, Crossing, Point]:
     """The next crossing, the heading, and the starting point; all points of the streets are equally likely."""
     along_x_m, along_y_m = area[0] * (blocks[1] + 1), area[1] * (blocks[0] + 1)
     axis = 0 if rng.random() * (along_x_m + along_y_m) < along_x_m else 1

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from random import Random
 
 from mobility.edges import bounced, legs_along, wrapped
-from mobility.trace import Leg
+from mobility.trace import Leg, Place
 
 
 def random_walk(
-    places: Sequence[tuple],
+    places: Sequence[Place],
     area: tuple[float, float],
     *,
     begin_s: float,

@@ -25,14 +25,14 @@ from collections.abc import Sequence
 from random import Random
 
 from mobility.edges import Piece, legs_along, wrapped
-from mobility.trace import Leg, TraceError
+from mobility.trace import Leg, Place, TraceError
 
 SPREAD = 0.1
 MIN_SPEED_SHARE = 1e-3  # of the mean: with a spread of 1 some stations would stop for ever
 
 
 def random_waypoint(
-    places: Sequence[tuple],
+    places: Sequence[Place],
     area: tuple[float, float],
     *,
     begin_s: float,
@@ -59,7 +59,7 @@ def random_waypoint(
             'random-waypoint: there is no steady state with a spread of 1 or more or with edges = "wrap"; '
             'give a spread below 1 and edges = "inside", or start = "placed"'
         )
-    made = []
+    trace = []
     for number, (name, x, y, z) in enumerate(places, start=1):
         walk = _Walk(Random(f"random-waypoint {seed} {number}"), Random(f"random-waypoint pauses {seed} {number}"), area)
         walk.speeds = (speed, spread)
@@ -69,10 +69,9 @@ def random_waypoint(
         first: list[Leg] = []
         if start == "steady":
             here, first, time_s = walk.steady(Random(f"random-waypoint steady {seed} {number}"), name, z, begin_s)
-        made.append(Leg(0.0, name, (*here, z), 0.0))
-        made += first
-        made += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
-    return sorted(made, key=lambda leg: leg.start_s)
+        trace += [Leg(0.0, name, (*here, z), 0.0), *first]
+        trace += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
+    return sorted(trace, key=lambda leg: leg.start_s)
 
 
 class _Walk:
@@ -90,7 +89,8 @@ class _Walk:
         legs: list[Leg] = []
         while time_s < end_s:
             there = (self.rng.random() * self.area[0], self.rng.random() * self.area[1])
-            pace = self._pace()
+            slowest, fastest = 1 - self.speeds[1], 1 + self.speeds[1]
+            pace = max(MIN_SPEED_SHARE, slowest + (fastest - slowest) * self.rng.random())  # as a share of the mean
             speed = self.speeds[0] * pace
             if self.wrap:
                 share = pace if self.timed else 1.0
@@ -103,11 +103,6 @@ class _Walk:
             time_s += self._pause()
             here = there if not self.wrap else legs[-1].to[:2]
         return legs
-
-    def _pace(self) -> float:
-        """A speed as a share of the mean."""
-        slowest, fastest = 1 - self.speeds[1], 1 + self.speeds[1]
-        return max(MIN_SPEED_SHARE, slowest + (fastest - slowest) * self.rng.random())
 
     def _pause(self) -> float:
         pause_s, kind = self.pauses
@@ -133,10 +128,10 @@ class _Walk:
             return here, [], begin_s + rest_s
         piece = self._long_leg(rng)
         share = rng.random()
-        here = tuple(a + (b - a) * share for a, b in zip(piece.begin, piece.end, strict=True))
+        x, y = (a + (b - a) * share for a, b in zip(piece.begin, piece.end, strict=True))
         speed = slowest * (fastest / slowest) ** rng.random()  # density 1/v: slow legs last longer
-        arrival_s = begin_s + math.dist(here, piece.end) / speed
-        return (here[0], here[1]), [Leg(begin_s, name, (*piece.end, z), speed)], arrival_s + self._pause()
+        arrival_s = begin_s + math.dist((x, y), piece.end) / speed
+        return (x, y), [Leg(begin_s, name, (*piece.end, z), speed)], arrival_s + self._pause()
 
     def _long_leg(self, rng: Random) -> Piece:
         """A leg between two points of the area, drawn in proportion to its length."""

@@ -6,23 +6,24 @@ that begins before the end of the last one changes course during it. Nothing is 
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from mobility.trace import Leg, TraceError, is_inside, outside
+from mobility.trace import Leg, Place, TraceError, is_inside, outside, place
 
 
 def schedule(
-    places: Sequence[tuple],
+    places: Sequence[Place],
     area: tuple[float, float] | None = None,
     *,
     begin_s: float = 0.0,
     end_s: float = math.inf,
     seed: int = 0,
-    moves: Sequence[Mapping] = (),
+    moves: Sequence[Mapping[str, Any]] = (),
 ) -> list[Leg]:
     """`moves`: tables with `at` (s, 0 or more), `station`, `to` (x, y or x, y, z in metres; without z the height stays) and
     `speed` (m/s, above 0; None: a jump)."""
     heights = {name: z for name, _x, _y, z in places}
-    legs = [Leg(0.0, name, (x, y, z), 0.0) for name, x, y, z in places]
+    legs = place(places)
     for number, move in enumerate(sorted(moves, key=lambda move: move["at"]), start=1):
         name, to, speed = move["station"], tuple(move["to"]), move.get("speed")
         if name not in heights:

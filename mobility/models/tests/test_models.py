@@ -14,8 +14,7 @@ from mobility.models.manhattan import manhattan
 from mobility.models.random_walk import random_walk
 from mobility.models.random_waypoint import mean_distance_m, random_waypoint
 from mobility.models.schedule import schedule
-from mobility.replay import scaled
-from mobility.trace import Leg, Trace, TraceError
+from mobility.trace import Leg, Trace, TraceError, scaled
 
 AREA = (1000.0, 400.0)
 SPEED = 10.0
