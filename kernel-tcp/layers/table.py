@@ -112,8 +112,10 @@ def _number(value: Any, kind: str) -> str:
     """A bound or a default; times in microseconds."""
     if kind != "time":
         return str(value)
-    number, unit = re.fullmatch(r"([0-9.]+)\s*([a-z]+)", value).groups()
-    return str(int(Decimal(number) * US[unit]))
+    time = re.fullmatch(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(US)})", str(value))
+    if time is None:
+        raise TableError(f'names: "{value}" is no time; write a number with one of {", ".join(US)}')
+    return str(int(Decimal(time[1]) * US[time[2]]))
 
 
 if __name__ == "__main__":

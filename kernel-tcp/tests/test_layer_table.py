@@ -82,6 +82,15 @@ def test_half_a_layer_is_refused(folder: Folder, path: str, text: str, words: st
     assert refused.returncode == 1 and words in refused.stderr and refused.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("wrong", ['"100"', '"100 fortnights"', "100"])
+def test_a_time_without_its_unit_is_refused(folder: Folder, wrong: str) -> None:
+    folder.add("names/mine.toml", NAMES.replace('"100ms"', wrong))
+    folder.add("layers/mine.layer.c")
+    refused = folder.table()
+    text = f'names: "{wrong.strip(chr(34))}" is no time; write a number with one of us, ms, s, min\n'
+    assert (refused.returncode, refused.stderr) == (1, text)
+
+
 def test_tree_has_a_row_for_each_module() -> None:
     header = subprocess.run(
         [sys.executable, str(KERNEL_TCP / "layers" / "table.py")], capture_output=True, text=True, check=True
