@@ -47,11 +47,11 @@ def changed_files(record: Path) -> list[str]:
 def is_restored(record: Path, changed: list[str], lock: Path) -> bool:
     """Whether the changed files, fetched from the registry as the lock file has them, are those of the RECORD now."""
     name = record.parent.name.split("-")[0].replace("_", "[-_.]")
-    found = re.search(rf"^{name}==(?:.*\\\n)*.*\n?", lock.read_text(), re.MULTILINE | re.IGNORECASE)
-    if found is None:
+    pinned = re.search(rf"^{name}==(?:.*\\\n)*.*\n?", lock.read_text(), re.MULTILINE | re.IGNORECASE)
+    if pinned is None:
         return False
     with tempfile.TemporaryDirectory() as folder:
-        (wanted := Path(folder, "wanted")).write_text(found[0])
+        (wanted := Path(folder, "wanted")).write_text(pinned[0])
         options = ["--quiet", "--no-deps", "--require-hashes", "-d", folder, "-r", str(wanted)]
         if subprocess.run([sys.executable, "-m", "pip", "download", *options], check=False).returncode != 0:
             return False

@@ -56,7 +56,7 @@ def select_overheard(connection: socket.socket, program: list[tuple[int, int, in
     connection.send(message(FILTER, b"".join(struct.pack("<HBBI", *instruction) for instruction in program)))
 
 
-def decode(packet: bytes) -> dict:
+def decode(packet: bytes) -> dict[str, str | int | bytes]:
     """A message of the medium as a dictionary; its frame, if any, as bytes."""
     version, kind, _reserved, length = HEADER.unpack_from(packet)
     body = packet[HEADER.size :]
@@ -84,7 +84,7 @@ def decode(packet: bytes) -> dict:
     raise ValueError(f"unknown message type {kind}")
 
 
-def receive(connection: socket.socket) -> Iterator[dict]:
+def receive(connection: socket.socket) -> Iterator[dict[str, str | int | bytes]]:
     """Messages until the medium ends."""
     while packet := connection.recv(MAX_LEN):
         yield decode(packet)
