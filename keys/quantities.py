@@ -46,9 +46,9 @@ def _from_text(text: str, unit: str) -> float:
         raise ValueError(f'"{text}" is not a {NAMES[unit]}; give a number in {unit}, or text with one of {known}')
     number, written = float(match.group(1)), match.group(2)
     if written not in UNITS[unit]:
-        found = f'has the unit "{written}"' if written else "has no unit"
+        problem = f'has the unit "{written}"' if written else "has no unit"
         raise ValueError(
-            f'"{text}" {found}, but a {NAMES[unit]} is expected; give a number in {unit}, or text with one of {known}'
+            f'"{text}" {problem}, but a {NAMES[unit]} is expected; give a number in {unit}, or text with one of {known}'
         )
     return number * UNITS[unit][written]
 
@@ -98,5 +98,5 @@ Bytes = Annotated[int, BeforeValidator(lambda value: as_whole(parse_quantity(val
 def unit_within(annotation: Any) -> str | None:
     """The unit of an annotation's numbers; None without one."""
     own = (part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Unit))
-    found = next((unit.name for unit in own), None)
-    return found or next((name for part in get_args(annotation) if (name := unit_within(part))), None)
+    own_unit = next((unit.name for unit in own), None)
+    return own_unit or next((name for part in get_args(annotation) if (name := unit_within(part))), None)

@@ -24,6 +24,7 @@ from mobility.trace import MAX_TIME_S, Trace, TraceError
 
 RANGE_M = 250.0  # two-ray ground of the papers' radio
 NANOSECOND_S = 1e-9
+ROUNDING_S = 1e-3  # of the times in `god` lines
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,11 @@ class Links:
         lasts_s = np.diff(self.times_s)
         return float(1 - lasts_s[_members(whole, len(lasts_s))].sum() / lasts_s.sum())
 
-    def mean_hops(self, instants: int | None = None) -> float:
-        """The mean hops of the shortest path, over all connected pairs at `instants` evenly spaced times (None: 100, fewer with
-        more than 150 stations); nan without a connected pair."""
+    def mean_hops(self) -> float:
+        """The mean hops of the shortest path, over all connected pairs at 100 evenly spaced times, fewer with more than 150
+        stations; nan without a connected pair."""
         size, count = len(self.stations), len(self.times_s) - 1
-        instants = instants or max(5, min(100, round(100 * (150 / size) ** 2)))
+        instants = max(5, min(100, round(100 * (150 / size) ** 2)))
         instants_s = self.begin_s + (self.end_s - self.begin_s) * (np.arange(instants) + 0.5) / instants
         spans = np.clip(np.searchsorted(self.times_s, instants_s, side="right") - 1, 0, count - 1)
         joined = np.zeros((instants, size, size), dtype=np.float32)
@@ -236,17 +237,17 @@ def links(trace: Trace, range_m: float = RANGE_M, begin_s: float = 0.0, end_s: f
     return Links(names, contacts, begin_s, end_s)
 
 
-def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> list[God]:
+def disagreeing(links_over_time: Links, gods: Sequence[God]) -> list[God]:
     """The `god` lines of an ns-2 script that contradict the movement: the shortest path has another length at all instants within
-    `within_s` of the line's time. (`setdest` rounds its times.)"""
+    a millisecond of the line's time. (`setdest` rounds its times.)"""
     profiles: dict[tuple[str, str], Profile] = {}
     wrong = []
     for god in gods:
-        if not found.begin_s <= god.time_s <= found.end_s:
+        if not links_over_time.begin_s <= god.time_s <= links_over_time.end_s:
             continue
-        profile = profiles.get(god.ends) or profiles.setdefault(god.ends, found.hops(*god.ends))
-        near = [begin_s for begin_s, _, _ in profile.steps() if abs(begin_s - god.time_s) <= within_s]
-        seen = {profile.at(time_s) for time_s in (god.time_s, god.time_s - within_s, god.time_s + within_s, *near)}
+        profile = profiles.get(god.ends) or profiles.setdefault(god.ends, links_over_time.hops(*god.ends))
+        near = [begin_s for begin_s, _, _ in profile.steps() if abs(begin_s - god.time_s) <= ROUNDING_S]
+        seen = {profile.at(time_s) for time_s in (god.time_s, god.time_s - ROUNDING_S, god.time_s + ROUNDING_S, *near)}
         if (god.hops or 0) not in seen:
             wrong.append(god)
     return wrong

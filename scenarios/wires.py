@@ -1,6 +1,5 @@
 """The wires of a scenario: links from stations, its gateways, to plain hosts (formats/scenario.md)."""
 
-import re
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
@@ -10,8 +9,7 @@ from keys.quantities import BitsPerSecond, Seconds, Whole
 from scenarios import owned
 from scenarios.radios import RadioKeys
 from topologies.addresses import MAX_WIRES, wire_interfaces
-
-HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
+from topologies.layouts import STATION_NAME
 
 
 class Wire(BaseModel):
@@ -27,7 +25,7 @@ class Wire(BaseModel):
 
     @model_validator(mode="after")
     def _named(self) -> Self:
-        if HOST_NAME.fullmatch(self.host) is None:
+        if STATION_NAME.fullmatch(self.host) is None:
             text = f'"{self.host}" is no host name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
             raise KeyProblem(("host",), text)
         return self

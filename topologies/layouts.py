@@ -13,7 +13,7 @@ from topologies.addresses import station_name
 
 MAX_STATIONS = 1000
 MAX_COORDINATE_M = 1e7  # either way from the origin; the medium's (formats/schema/medium.json), which a test compares
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
+STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
 
 
 class LayoutError(ValueError):
@@ -66,9 +66,9 @@ def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Pla
     return _number([(rng.random() * area[0], rng.random() * area[1], 0.0) for rng in rngs])
 
 
-def names_of(given: Sequence[str | None]) -> list[str]:
+def names_of(own_names: Sequence[str | None]) -> list[str]:
     """The names of stations in the order of their numbers: one without a name of its own is named by its number."""
-    return [name or station_name(number) for number, name in enumerate(given, start=1)]
+    return [name or station_name(number) for number, name in enumerate(own_names, start=1)]
 
 
 def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | None = None) -> list[Placed]:
@@ -77,9 +77,9 @@ def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | 
     placed: list[Placed] = []
     taken = set[str]()
     own_names = names or [None] * len(points)
-    for given, name, point in zip(own_names, names_of(own_names), points, strict=True):
-        if given is not None and _NAME.fullmatch(given) is None:
-            raise LayoutError(f'"{given}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter')
+    for own_name, name, point in zip(own_names, names_of(own_names), points, strict=True):
+        if own_name is not None and STATION_NAME.fullmatch(own_name) is None:
+            raise LayoutError(f'"{own_name}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter')
         if name in taken:
             raise LayoutError(f'two stations are named "{name}"; give each its own name')
         taken.add(name)

@@ -55,20 +55,20 @@ def parse(data: bytes, path: Path, stations: Sequence[str] | None = None) -> Tra
         return trace.parse(trace.as_text(data, name), name, stations)
     if parser is bonnmotion.parse:
         params = path.with_name(path.name.removesuffix(".gz")).with_suffix(".params")
-        made = bonnmotion.parse(data, name, bonnmotion.read_params(params) if params.is_file() else None)
+        movement = bonnmotion.parse(data, name, bonnmotion.read_params(params) if params.is_file() else None)
     else:
-        made = parser(data, name)
-    return made if stations is None else _renamed(made, stations)
+        movement = parser(data, name)
+    return movement if stations is None else _renamed(movement, stations)
 
 
-def texts(made: Trace, path: Path) -> dict[Path, str]:
+def texts(movement: Trace, path: Path) -> dict[Path, str]:
     """The movement as files to write, by their paths; the suffix of `path` selects the format. TraceError for a movement that the
     format cannot hold."""
     ending = max((ending for ending in WRITERS if path.name.endswith(ending)), key=len, default=None)
     if ending is None:
         raise TraceError(f"{path}: unknown format; give a name that ends in one of {', '.join(WRITERS)}")
-    more = {path.with_suffix(".params"): bonnmotion.params(made)} if ending == ".movements" else {}
-    return {path: WRITERS[ending](made), **more}
+    more = {path.with_suffix(".params"): bonnmotion.params(movement)} if ending == ".movements" else {}
+    return {path: WRITERS[ending](movement), **more}
 
 
 def is_movement(name: str) -> bool:
@@ -116,11 +116,11 @@ def _unpacked(data: bytes, name: str) -> bytes:
     return unpacked
 
 
-def _renamed(made: Trace, stations: Sequence[str]) -> Trace:
-    nodes = made.stations()
+def _renamed(movement: Trace, stations: Sequence[str]) -> Trace:
+    nodes = movement.stations()
     if len(nodes) > len(stations):
         text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout the same number"
-        raise TraceError(f"{made.name}: {text}")
+        raise TraceError(f"{movement.name}: {text}")
     names = dict(zip(nodes, stations, strict=False))
-    legs = [replace(leg, station=names[leg.station]) for leg in made.legs]
-    return Trace(made.name, legs, made.end_s, made.end_line, made.mean_mps, notes=made.notes)
+    legs = [replace(leg, station=names[leg.station]) for leg in movement.legs]
+    return Trace(movement.name, legs, movement.end_s, movement.end_line, movement.mean_mps, notes=movement.notes)
