@@ -61,15 +61,11 @@ class Transfer(Kind[TransferKeys]):
         last_ns, in_time = received.get("last_ns"), received.get("bytes_in_time", 0)
         passed_s = (last_ns - sent["began_ns"]) / NS_PER_S if last_ns is not None else 0.0
         finished = in_time == plan.keys.size
-        ends = {"local_host": plan.source, "local_port": sent["port"], "remote_host": plan.target, "remote_port": plan.port}
         tried = {key: sent[key] for key in ("tries", "first_try_s", "connected", "remark")}
         content = {
             "format": "manet-transfer/1",
             "manet": tried,
-            "start": {
-                "connected": [ends] if sent["connected"] else [],
-                "test_start": {"protocol": "TCP", "blksize": 0, "duration": plan.seconds},
-            },
+            "start": plan.began(sent["port"] if sent["connected"] else None),
             "end": {
                 "sum_sent": {"bytes": sent["bytes"], "retransmits": sent["retransmissions"]},
                 "sum_received": {"bytes": received.get("bytes", 0), "seconds": passed_s},

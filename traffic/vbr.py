@@ -23,14 +23,14 @@ from pydantic import BaseModel, Field, model_validator
 from keys.errors import UsageError, shortened
 from keys.models import STRICT, KeyProblem
 from keys.quantities import Seconds, Whole
-from traffic.programs.datagrams import STAMP
+from traffic.programs.datagrams import HEADERS_BYTES, STAMP
 from traffic.shared.datagrams import DatagramKind, Train
-from traffic.shared.keys import MAX_PACKET_BYTES, ip_udp_bytes
+from traffic.shared.keys import MAX_PACKET_BYTES
 from traffic.shared.kind import FlowPlan
 
 PRESETS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).with_name("data") / "vbr.toml").read_text())
 DEFAULT_PRESET = "video-53k"
-MIN_PACKET_BYTES = ip_udp_bytes(4) + STAMP.size  # the analysis recognises a datagram by its stamp
+MIN_PACKET_BYTES = HEADERS_BYTES[4] + STAMP.size  # the analysis recognises a datagram by its stamp
 DISTRIBUTION = ("mean", "variance", "min", "max")
 Limit = Annotated[Whole, Field(ge=MIN_PACKET_BYTES, le=MAX_PACKET_BYTES)]
 if TYPE_CHECKING:  # the names in a data file are not known to a type checker
@@ -166,7 +166,7 @@ def sizes_in(path: Path, mtu: int = MAX_PACKET_BYTES, ip: int = 4) -> list[int]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{path}: not a readable text file; give a file with one packet size in each line") from None
-    smallest, largest = ip_udp_bytes(ip) + STAMP.size, min(mtu, MAX_PACKET_BYTES)
+    smallest, largest = HEADERS_BYTES[ip] + STAMP.size, min(mtu, MAX_PACKET_BYTES)
     sizes = []
     for number, line in enumerate(lines, start=1):
         text = line.strip()

@@ -98,7 +98,6 @@ class Web(Kind[WebKeys]):
         for event in opened:
             carried[event["connection"]] = carried.get(event["connection"], 0) + event["reply_bytes"]
         largest = max(carried, key=lambda port: carried[port], default=None)
-        ends = {"local_host": plan.source, "local_port": largest, "remote_host": plan.target, "remote_port": plan.port}
         errors = [event["error"] for event in requests if event["error"] not in (None, "unfinished")]
         tried = {
             "tries": len(requests),
@@ -109,10 +108,7 @@ class Web(Kind[WebKeys]):
         content = {
             "format": "manet-web/1",
             "manet": tried,
-            "start": {
-                "connected": [ends] if opened else [],
-                "test_start": {"protocol": "TCP", "blksize": 0, "duration": plan.seconds},
-            },
+            "start": plan.began(largest),
             "session": {"seconds": plan.seconds, **sessions.outcome(events, planned, plan.seconds)},
         }
         return json.dumps(content, indent=1) + "\n"

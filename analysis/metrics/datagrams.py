@@ -17,8 +17,7 @@ import polars as pl
 from analysis.captures.connections import Connection
 from analysis.captures.pcap import STAMP_BYTES
 from record.files import atomic_file
-from traffic.programs.datagrams import STAMP
-from traffic.shared.keys import ip_udp_bytes
+from traffic.programs.datagrams import HEADERS_BYTES, STAMP
 
 SILENT_S = 0.5  # several datagrams of any flow whose silence matters; contention loses one or two
 QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -70,7 +69,7 @@ def datagrams_of(
     never left the source), `received_ns` (null: lost). Without a schedule, only those in the sender's capture. Datagrams shorter
     than a stamp (iperf3's greeting) are not data."""
     left, arrived = _datagrams(sender, connection), _datagrams(receiver, connection)
-    headers = ip_udp_bytes(6 if ":" in connection.source else 4)
+    headers = HEADERS_BYTES[6 if ":" in connection.source else 4]
     both = left.select("stamp", pl.col("payload_bytes") + headers, pl.col("t_ns").alias("sent_ns")).join(
         arrived.select("stamp", pl.col("t_ns").alias("received_ns")), on="stamp", how="left", maintain_order="left"
     )  # fmt: skip

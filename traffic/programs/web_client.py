@@ -193,33 +193,33 @@ class Session:
         try:
             while not failures:
                 try:
-                    one = waiting.pop()
-                except IndexError:  # another thread took the last one
+                    item = waiting.pop()
+                except IndexError:  # another thread took the last item
                     return
-                self._fetch(number, one)
+                self._fetch(number, item)
         except BaseException as problem:
             failures.append(problem)
 
-    def _fetch(self, number: int, one: dict[str, Any]) -> None:
+    def _fetch(self, number: int, item: dict[str, Any]) -> None:
         """Request an object until it is there; TimeUp."""
         tries = 0
         issued_s = self.record.now()
         while True:
             tries += 1
-            attempt = {"id": one["id"], "try": tries, "cycle": number, "issued_s": issued_s}
-            if self._attempt(one, attempt):
+            attempt = {"id": item["id"], "try": tries, "cycle": number, "issued_s": issued_s}
+            if self._attempt(item, attempt):
                 return
             time.sleep(min(AGAIN_AFTER_S, self.record.left()))
 
-    def _attempt(self, one: dict[str, Any], attempt: dict[str, Any]) -> bool:
+    def _attempt(self, item: dict[str, Any], attempt: dict[str, Any]) -> bool:
         """Request an object once, and record it; whether it arrived whole. TimeUp, recorded too."""
         self.record.write("issue", **attempt)
         attempt |= {"began_s": self.record.now(), "connection": None, "new": False, "sent_s": None, "sent_unix_s": None}
-        attempt |= {"request_bytes": one["request_bytes"], "status": None, "body_bytes": 0, "error": "unfinished"}
+        attempt |= {"request_bytes": item["request_bytes"], "status": None, "body_bytes": 0, "error": "unfinished"}
         connection = None
         try:
             connection = self._connection(attempt)
-            self._exchange(connection, one, attempt)
+            self._exchange(connection, item, attempt)
             attempt["error"] = None
         except (OSError, http.client.HTTPException) as problem:
             attempt["error"] = str(problem) or type(problem).__name__
@@ -242,10 +242,10 @@ class Session:
         attempt["connection"] = connection.port
         return connection
 
-    def _exchange(self, connection: Connection, one: dict[str, Any], attempt: dict[str, Any]) -> None:
+    def _exchange(self, connection: Connection, item: dict[str, Any], attempt: dict[str, Any]) -> None:
         """Send the request and receive the reply."""
         connection.input.expect()
-        text = request_text(one, attempt["try"], self.http, f"{self.host}:{self.options.port}")
+        text = request_text(item, attempt["try"], self.http, f"{self.host}:{self.options.port}")
         attempt["request_bytes"] = len(text)
         connection.sock.settimeout(self.record.left())
         attempt["sent_s"], attempt["sent_unix_s"] = self.record.now(), time.time()
@@ -256,8 +256,8 @@ class Session:
         while block := reply.read1(BLOCK_BYTES):
             attempt["body_bytes"] += len(block)
         reply.close()
-        if reply.status != 200 or attempt["body_bytes"] != one["body_bytes"]:
-            expected = f"status 200 and {one['body_bytes']} bytes expected"
+        if reply.status != 200 or attempt["body_bytes"] != item["body_bytes"]:
+            expected = f"status 200 and {item['body_bytes']} bytes expected"
             raise OSError(f"status {reply.status}, {attempt['body_bytes']} bytes of body; {expected}")
 
     def _note(self, attempt: dict[str, Any], connection: Connection | None) -> None:
@@ -274,12 +274,12 @@ class Session:
             self._idle.append(connection)
 
 
-def request_text(one: dict[str, Any], number: int, version: str, host: str) -> bytes:
+def request_text(item: dict[str, Any], number: int, version: str, host: str) -> bytes:
     """A request of `request_bytes` bytes; of more, if its line and header need them. It is filled up by a header, or by empty
     arguments (`&`) if there is no room for one."""
-    line, end = f"GET /{one['body_bytes']}?id={one['id']}&try={number}", f" HTTP/{version}\r\n"
+    line, end = f"GET /{item['body_bytes']}?id={item['id']}&try={number}", f" HTTP/{version}\r\n"
     end += f"Host: {host}\r\n" if version == "1.1" else ""
-    room = one["request_bytes"] - len(line) - len(end) - len("\r\n")
+    room = item["request_bytes"] - len(line) - len(end) - len("\r\n")
     pad = room - len(PAD) - len("\r\n")
     filled = f"{line}{end}{PAD}{'x' * pad}\r\n" if pad >= 0 else f"{line}{'&' * max(0, room)}{end}"
     return f"{filled}\r\n".encode()

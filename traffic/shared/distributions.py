@@ -35,8 +35,8 @@ class Distribution(BaseModel):
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
-        given = [key for key in ("value", "cdf", "mean") if getattr(self, key) is not None]
-        if len(given) != 1:
+        forms = [key for key in ("value", "cdf", "mean") if getattr(self, key) is not None]
+        if len(forms) != 1:
             raise KeyProblem((), "needs one of value, cdf, and mean with variance; give exactly one of them")
         if (self.mean is None) != (self.variance is None):
             raise KeyProblem((), "needs mean and variance together; give both")

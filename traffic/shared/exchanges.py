@@ -91,12 +91,12 @@ def _checked(content: Mapping[str, Any], place: str) -> Distributions:
         inner = cause.path if isinstance(cause, KeyProblem) else ()
         key = ".".join(str(part) for part in (*first["loc"], *inner))
         if first["type"] == "missing":
-            words = "is missing; see traffic/data/web.toml for an example"
+            text = "is missing; see traffic/data/web.toml for an example"
         elif first["type"] == "extra_forbidden":
-            words = "is not known; remove it, or see traffic/data/web.toml"
+            text = "is not known; remove it, or see traffic/data/web.toml"
         else:
-            words = str(cause) if cause is not None else f"{shortened(str(first['input']))}: {first['msg']}; correct it"
-        raise UsageError(f'{place}: key "{key}" {words}') from None
+            text = str(cause) if cause is not None else f"{shortened(str(first['input']))}: {first['msg']}; correct it"
+        raise UsageError(f'{place}: key "{key}" {text}') from None
 
 
 def drawn(distributions: Distributions, cycles: int, scale: float, stream: str) -> dict[str, Any]:
@@ -107,10 +107,10 @@ def drawn(distributions: Distributions, cycles: int, scale: float, stream: str) 
         number = min(max(1, round(distributions.replies.draw(counts))), MAX_REPLIES)
         objects = []
         for index in range(number):
-            asked = min(max(MIN_REQUEST_BYTES, round(distributions.request_bytes.draw(requests))), MAX_REQUEST_BYTES)
+            request_bytes = min(max(MIN_REQUEST_BYTES, round(distributions.request_bytes.draw(requests))), MAX_REQUEST_BYTES)
             size = min(max(0, round(distributions.reply_bytes.draw(replies) * scale)), MAX_REPLY_BYTES)
             body = body_bytes(size, distributions.http)
-            objects.append({"id": f"{cycle + 1}.{index + 1}", "request_bytes": asked, "body_bytes": body})
+            objects.append({"id": f"{cycle + 1}.{index + 1}", "request_bytes": request_bytes, "body_bytes": body})
         series.append({"objects": objects, "think_s": round(distributions.think_s.draw(thoughts), 6)})
     return {"format": FORMAT, "http": distributions.http, "connections": distributions.connections, "cycles": series}
 

@@ -7,15 +7,7 @@ from pydantic import Field
 from keys.quantities import BitsPerSecond, Whole
 from traffic.programs.datagrams import HEADERS_BYTES
 
-MAX_PACKET_BYTES = 1500
-
-
-def ip_udp_bytes(ip: int) -> int:
-    """The headers of a datagram: of this version of IP, without options, and UDP."""
-    return HEADERS_BYTES[ip]
-
-
-MIN_PACKET_BYTES = ip_udp_bytes(4) + 1
+MIN_PACKET_BYTES, MAX_PACKET_BYTES = HEADERS_BYTES[4] + 1, 1500
 
 Rate = Annotated[BitsPerSecond, Field(ge=1, le=1e10, examples=[100_000])]
 """bit/s of IP packets."""
