@@ -46,7 +46,7 @@ ROUNDS = 150
 BROADCAST = "255.255.255.255"
 # addresses of the network that no station has; those of the attacker
 FIRST_FORGED, LIAR, OTHER = 0x0A_10_00_00, "10.0.0.66", "10.0.0.67"
-VICTIM, FRIEND = "10.0.0.1", "10.0.0.2"
+VICTIM = "10.0.0.1"
 
 pytestmark = [
     pytest.mark.root,

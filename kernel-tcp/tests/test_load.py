@@ -19,7 +19,6 @@ from tcplab import DEADLINE_S, MANET_TCP, end, wait_for
 pytestmark = pytest.mark.root
 
 NAMES = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-NAME_FILES = Path(__file__).resolve().parents[1] / "names"
 HEAD = """
 #include "common.bpf.h"
 SEC("struct_ops") void BPF_PROG(own_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) { %s }
