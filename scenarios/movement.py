@@ -1,11 +1,12 @@
 """The key `mobility` of a scenario: a model's name, a movement file, or a table with either and its options
 (formats/scenario.md).
 
-A class per model, selected by `model`; the head of mobility/models/<model>.py explains the options. The defaults are those of
-its function, which a test compares. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file =
-"walk.csv" }`, inside `model = "file"`. testbed/stages/movement.py makes the run's trace of a movement.
+A class per model, selected by `model`; the head of mobility/models/<model>.py explains the options, its function has their
+defaults. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file = "walk.csv" }`, inside `model =
+"file"`. testbed/stages/movement.py makes the run's trace of a movement.
 """
 
+import inspect
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, model_serializer, model_validator
@@ -23,6 +24,10 @@ Reach = Annotated[Metres, Field(ge=0, le=MAX_COORDINATE_M)]
 Interval = Annotated[Seconds, Field(ge=0.01, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Blocks = Annotated[Whole, Field(ge=1, le=1000)]
+
+
+def _default(model: str, option: str) -> Any:
+    return inspect.signature(MODELS[model]).parameters[option].default
 
 
 class Movement(BaseModel):
@@ -73,12 +78,12 @@ class RandomWaypoint(Movement):
     SCALES = True
     model: Literal["random-waypoint"]
     speed: Speed | None = None
-    spread: Share = 0.1
+    spread: Share = _default("random-waypoint", "spread")
     pause: Annotated[Seconds, Field(ge=0, le=86_400)] | None = None
-    pauses: Literal["fixed", "uniform"] = "fixed"
-    edges: Literal["inside", "wrap"] = "inside"
-    legs: Literal["to-point", "timed"] = "to-point"
-    start: Literal["placed", "steady"] = "placed"
+    pauses: Literal["fixed", "uniform"] = _default("random-waypoint", "pauses")
+    edges: Literal["inside", "wrap"] = _default("random-waypoint", "edges")
+    legs: Literal["to-point", "timed"] = _default("random-waypoint", "legs")
+    start: Literal["placed", "steady"] = _default("random-waypoint", "start")
 
 
 class RandomWalk(Movement):
@@ -87,9 +92,9 @@ class RandomWalk(Movement):
     SCALES = True
     model: Literal["random-walk"]
     speed: Speed | None = None
-    spread: Spread = 0.1
-    step: Length = 100.0
-    edges: Literal["bounce", "wrap"] = "bounce"
+    spread: Spread = _default("random-walk", "spread")
+    step: Length = _default("random-walk", "step")
+    edges: Literal["bounce", "wrap"] = _default("random-walk", "edges")
 
 
 class GaussMarkov(Movement):
@@ -97,11 +102,11 @@ class GaussMarkov(Movement):
 
     model: Literal["gauss-markov"]
     speed: Speed | None = None
-    deviation: Annotated[float, Field(ge=0, le=2)] = 0.3
-    turn: Annotated[float, Field(ge=0, le=10)] = 0.5
-    memory: Share = 0.75
-    interval: Interval = 1.0
-    edges: Literal["bounce", "wrap"] = "bounce"
+    deviation: Annotated[float, Field(ge=0, le=2)] = _default("gauss-markov", "deviation")
+    turn: Annotated[float, Field(ge=0, le=10)] = _default("gauss-markov", "turn")
+    memory: Share = _default("gauss-markov", "memory")
+    interval: Interval = _default("gauss-markov", "interval")
+    edges: Literal["bounce", "wrap"] = _default("gauss-markov", "edges")
 
 
 class Group(Movement):
@@ -109,11 +114,11 @@ class Group(Movement):
 
     model: Literal["group"]
     speed: Speed | None = None
-    spread: Spread = 0.1
-    groups: Annotated[Whole, Field(ge=1, le=1000)] = 4
-    radius: Reach = 100.0
-    wander: Reach = 20.0
-    interval: Interval = 10.0
+    spread: Spread = _default("group", "spread")
+    groups: Annotated[Whole, Field(ge=1, le=1000)] = _default("group", "groups")
+    radius: Reach = _default("group", "radius")
+    wander: Reach = _default("group", "wander")
+    interval: Interval = _default("group", "interval")
 
 
 class Manhattan(Movement):
@@ -122,9 +127,9 @@ class Manhattan(Movement):
     SCALES = True
     model: Literal["manhattan"]
     speed: Speed | None = None
-    spread: Spread = 0.1
-    columns: Blocks = 5
-    rows: Blocks = 5
+    spread: Spread = _default("manhattan", "spread")
+    columns: Blocks = _default("manhattan", "columns")
+    rows: Blocks = _default("manhattan", "rows")
 
 
 class Move(BaseModel):
@@ -142,7 +147,7 @@ class Schedule(Movement):
 
     NEEDS_AREA = False
     model: Literal["schedule"]
-    moves: Annotated[tuple[Move, ...], BeforeValidator(as_tuple), Field(max_length=100_000)] = ()
+    moves: Annotated[tuple[Move, ...], BeforeValidator(as_tuple), Field(max_length=100_000)] = _default("schedule", "moves")
 
 
 class Replay(Movement):
