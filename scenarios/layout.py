@@ -88,37 +88,35 @@ class LayoutKeys(BaseModel):
         listed = ", ".join(names) if self.topology == "positions" else f"sta1 to {names[-1]}"
         return f'there is no station "{name}"; the stations are {listed}{wired}'
 
-    def _check_layout(self) -> None:
-        given = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}
-        given |= {"positions"} if self.places is not None else set()
-        for key in sorted(given - LAYOUT_KEYS[self.topology]):
+    def _complete_layout(self) -> dict[str, Any]:
+        """The spacing, of a layout whose positions are possible and within the area."""
+        given_keys = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}
+        given_keys |= {"positions"} if self.places is not None else set()
+        for key in sorted(given_keys - LAYOUT_KEYS[self.topology]):
             raise KeyProblem((key,), f'topology "{self.topology}" does not use it; remove it')
-        self._check_layout_is_complete(given)
+        self._check_layout_is_complete(given_keys)
         try:
             positions = self.positions()
         except topologies.LayoutError as problem:
-            raise KeyProblem((_blame(self.topology, str(problem), given),), str(problem)) from None
+            raise KeyProblem((_blame(self.topology, str(problem), given_keys),), str(problem)) from None
         outsiders = (placed for placed in positions if self.area and not is_inside(placed[1:], self.area))
         if (placed := next(outsiders, None)) and self.area:
             text = f"{placed.name} at ({placed.x_m:g}, {placed.y_m:g}) m is outside {self.area[0]:g} x "
             raise KeyProblem(("area",), text + f"{self.area[1]:g} m; enlarge the area or move the station")
+        return {"spacing": self.spacing or DEFAULT_SPACING_M} if "spacing" in LAYOUT_KEYS[self.topology] else {}
 
-    def _check_layout_is_complete(self, given: set[str]) -> None:
+    def _check_layout_is_complete(self, given_keys: set[str]) -> None:
         if self.topology == "chain":
-            if not given & {"hops", "nodes"}:
+            if not given_keys & {"hops", "nodes"}:
                 raise KeyProblem((), 'a "chain" needs "hops"; add hops = 5')
-            if {"hops", "nodes"} <= given and self.nodes != (self.hops or 0) + 1:
+            if {"hops", "nodes"} <= given_keys and self.nodes != (self.hops or 0) + 1:
                 text = f"{self.nodes} nodes contradict {self.hops} hops; remove one of the two keys"
                 raise KeyProblem(("nodes",), text)
             return
-        for key in sorted(key for key in LAYOUT_KEYS[self.topology] - given if (self.topology, key) not in OPTIONAL):
+        for key in sorted(key for key in LAYOUT_KEYS[self.topology] - given_keys if (self.topology, key) not in OPTIONAL):
             raise KeyProblem((), f'topology "{self.topology}" needs "{key}"; add it')
         if self.topology == "random" and self.area is None:
             raise KeyProblem((), 'topology "random" needs "area"; add area = [1500, 300]')
-
-    def _complete_spacing(self) -> dict[str, Any]:
-        has_one = self.topology in ("positions", "random") or self.spacing is not None
-        return {} if has_one else {"spacing": DEFAULT_SPACING_M}
 
     def _ends_of_default_flows(self) -> list[tuple[str, str]]:
         names = self.station_names()
@@ -127,11 +125,11 @@ class LayoutKeys(BaseModel):
         return cross_ends(self.hops or 0) if self.topology == "cross" else [(names[0], names[-1])]
 
 
-def _blame(topology: str, problem: str, given: set[str]) -> str:
+def _blame(topology: str, problem: str, given_keys: set[str]) -> str:
     """The key that causes a layout's error: of those that the layout has, one that the scenario gives."""
     if topology in ("positions", "random"):
         return "positions"
     if " m, outside " in problem:
         return "spacing"
     counts = [key for key in ("rows", "hops", "nodes") if key in LAYOUT_KEYS[topology]]
-    return next((key for key in counts if key in given), counts[0])
+    return next((key for key in counts if key in given_keys), counts[0])

@@ -4,11 +4,10 @@ The keys are those of `/formats/scenario.md`; they are the same in TOML files, a
 `scenarios.definition` reads files, `scenarios.refusal` words errors. This module uses neither the kernel nor the file system.
 
 Each part of the keys has a module with its checks: layout, radios, wires, movement, sending. A part has those before it as its
-base; `_complete` has the order of all checks.
+base.
 """
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -37,20 +36,24 @@ class Scenario(TrafficKeys):
     log_limit: int = Field(4_000_000_000, ge=100_000)  # bytes, of air.csv, air.pcapng and inputs.jsonl each
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
-        """The checks over several keys: each may rely on those before it, and returns the keys that it completes."""
-        steps: tuple[Callable[[], Mapping[str, Any] | None], ...] = (
-            self._check_net,
-            self._check_hwsim,
-            self._check_managed,
+    def _complete_and_check(self) -> Self:
+        """Complete the keys, each completion by those before it, then check the complete scenario; the first error counts."""
+        for complete in (
             self._complete_mobility,
             self._complete_duration,
-            self._check_layout,
+            self._complete_layout,
+            self._complete_flows,
+            self._complete_settle,
+            self._complete_traffic_at,
+        ):
+            for key, value in complete().items():
+                object.__setattr__(self, key, value)  # while it is validated, a frozen model is completed
+        for check in (
+            self._check_net,
+            self._check_hwsim,
             self._check_places,
             self._check_radio_names,
             self._check_radios,
-            self._complete_spacing,
-            self._complete_flows,
             self._check_wires,
             self._check_internet,
             self._check_station_references,
@@ -62,16 +65,12 @@ class Scenario(TrafficKeys):
             self._check_hops,
             self._check_error_notices,
             self._check_ipv6,
-            self._complete_settle,
-            self._complete_traffic_at,
             self._check_times,
             self._check_sizes,
             self._check_containers,
             self._check_events,
-        )
-        for step in steps:
-            for key, value in (step() or {}).items():
-                object.__setattr__(self, key, value)  # while it is validated, a frozen model is completed
+        ):
+            check()
         return self
 
     def to_json(self) -> str:

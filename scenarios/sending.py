@@ -146,13 +146,7 @@ class TrafficKeys(MovementKeys):
         }
         return {key: value for key, value in stated.items() if value is not None}
 
-    # --- checks of the flows, in the order of `Scenario` ------------------------------------------
-
-    def _check_managed(self) -> None:
-        if self.hwsim.mode == "managed" and ("flows" not in self.model_fields_set or self.flows):
-            text = '"managed" radios join no network by themselves, so that no flow arrives; '
-            text += 'add flows = [] and configure them at the prompt, or take "ibss", "mesh" or "ocb"'
-            raise KeyProblem(("hwsim", "mode"), text)
+    # --- checks and completion of the flows -------------------------------------------------------
 
     def _complete_duration(self) -> dict[str, Any]:
         """Replace `duration = "movement"` by its time."""
@@ -172,6 +166,10 @@ class TrafficKeys(MovementKeys):
 
     def _complete_flows(self) -> dict[str, Any]:
         """The default flows, and the version of IP of each; a list without entries says that there are none."""
+        if self.hwsim.mode == "managed" and ("flows" not in self.model_fields_set or self.flows):
+            text = '"managed" radios join no network by themselves, so that no flow arrives; '
+            text += 'add flows = [] and configure them at the prompt, or take "ibss", "mesh" or "ocb"'
+            raise KeyProblem(("hwsim", "mode"), text)
         flows = self.flows
         if "flows" not in self.model_fields_set:
             ends = self._ends_of_default_flows()
@@ -334,9 +332,9 @@ class TrafficKeys(MovementKeys):
             if size > self.mtu:
                 raise KeyProblem(("flows", index, key), f"{size} bytes are above mtu = {self.mtu}; lower them, or raise mtu")
             key, size = flow.smallest_packet or ("", 0)
-            if key and self.ip_of(flow) == 6 and size < (least := flow.kind.min_packet_bytes + IPV6_MORE):
+            if key and self.ip_of(flow) == 6 and size < (minimum := flow.kind.min_packet_bytes + IPV6_MORE):
                 text = f"{size} bytes are too few for a packet of IPv6, whose header is {IPV6_MORE} bytes longer; "
-                raise KeyProblem(("flows", index, key), f"{text}give {least} or more")
+                raise KeyProblem(("flows", index, key), f"{text}give {minimum} or more")
         if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.needs_ipv6):
             who = "ipv6 = true" if self.ipv6 else f'routing "{self.routing.protocol}"'
             text = f"{who} does not work with {self.mtu} bytes: IPv6 needs an MTU of {IPV6_MTU} (RFC 8200, 5); raise it"
