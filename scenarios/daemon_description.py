@@ -6,7 +6,8 @@ flow do: a description is trusted like a program.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
 from signal import Signals
@@ -143,11 +144,7 @@ class Option(BaseModel):
 
     def text(self, value: Any) -> Any:
         """The value as inserted into a template."""
-        return self.written[_word(value)] if self.written else value
-
-
-def _word(value: bool) -> Literal["true", "false"]:
-    return "true" if value else "false"
+        return self.written["true" if value else "false"] if self.written else value
 
 
 class ConfigFile(BaseModel):
@@ -375,32 +372,28 @@ def in_folder(tables: dict[str, Any], folder: Path) -> dict[str, Any]:
     def command(words: Any) -> Any:
         return [filled(word, program=index == 0) for index, word in enumerate(words)] if isinstance(words, list) else words
 
-    made = {key: filled(value) if key in Description.CHANGED_BY_PATH else value for key, value in tables.items()}
-    made |= {"command": command(tables["command"])} if "command" in tables else {}
+    full = {key: filled(value) if key in Description.CHANGED_BY_PATH else value for key, value in tables.items()}
+    full |= {"command": command(tables["command"])} if "command" in tables else {}
     if isinstance(tables.get("programs"), list):
-        made["programs"] = [filled(word, program=True) for word in tables["programs"]]
+        full["programs"] = [filled(word, program=True) for word in tables["programs"]]
     for key in ("after_start", "status"):
         if isinstance(tables.get(key), list):
-            made[key] = [command(words) for words in tables[key]]
+            full[key] = [command(words) for words in tables[key]]
     if isinstance(tables.get("helpers"), list):
-        made["helpers"] = [
-            {**filled(helper), "command": command(helper["command"])} if _has_command(helper) else filled(helper)
+        full["helpers"] = [
+            {**filled(helper), "command": command(helper["command"])}
+            if isinstance(helper, dict) and "command" in helper
+            else filled(helper)
             for helper in tables["helpers"]
         ]
-    return made
-
-
-def _has_command(helper: Any) -> bool:
-    return isinstance(helper, dict) and "command" in helper
+    return full
 
 
 @cache
 def shipped(folder: Path) -> dict[str, Description]:
     """The descriptions of a folder of the project, by the names of their files."""
-    import tomllib
 
     def read(path: Path) -> Description:
         return Description.model_validate(in_folder(tomllib.loads(path.read_text(encoding="utf-8")), path.parent))
 
-    paths: Iterable[Path] = sorted(folder.glob("*.toml"))
-    return {path.stem: read(path) for path in paths}
+    return {path.stem: read(path) for path in sorted(folder.glob("*.toml"))}

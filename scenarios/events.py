@@ -65,15 +65,15 @@ class Event(BaseModel):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         fields = {"from" if name == "source" else name: value for name, value in self}
-        given = {key for key, value in fields.items() if value is not None} - {"at"}
-        kinds = [kind for kind in KINDS if kind in given]
+        given_keys = {key for key, value in fields.items() if value is not None} - {"at"}
+        kinds = [kind for kind in KINDS if kind in given_keys]
         if len(kinds) != 1:
             which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "has no kind of event"
             raise KeyProblem((kinds[1],) if kinds else (), which if kinds else f"{which}; add one of {', '.join(KINDS)}")
         needed, optional = OF_STARTED_COMMANDS if isinstance(self.command, str) else KINDS[kinds[0]]
-        for key in sorted(given - needed - optional - {kinds[0]}):
+        for key in sorted(given_keys - needed - optional - {kinds[0]}):
             raise KeyProblem((key,), f'a "{kinds[0]}" event has no "{key}"; remove it')
-        for key in sorted(needed - given):
+        for key in sorted(needed - given_keys):
             raise KeyProblem((), f'a "{kinds[0]}" event needs "{key}"; add it')
         self._check_target()
         self._check_command()
@@ -184,7 +184,7 @@ def command_names(events: Collection[Event]) -> dict[int, str]:
 
 def fields_of(words: Sequence[str]) -> list[str]:
     """The fields of the words of a command, as of str.format. KeyProblem for malformed braces."""
-    found = []
+    names = []
     for word in words:
         try:
             parts = list(string.Formatter().parse(word))
@@ -193,8 +193,8 @@ def fields_of(words: Sequence[str]) -> list[str]:
         for _text, name, spec, conversion in parts:
             if name is not None and (not name or spec or conversion):
                 raise KeyProblem(("command",), f'"{shortened(word)}" has a field without a station\'s name; {BRACES}')
-            found += [] if name is None else [name]
-    return found
+            names += [] if name is None else [name]
+    return names
 
 
 def _check_daemons(events: Collection[Event], without_daemon: str | None) -> None:

@@ -19,8 +19,7 @@ from scenarios.sending import WHOLE_MOVEMENT
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
 RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
-# pydantic's names of limits behind a validator function
-WORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+OF_PYDANTIC = {word: key for key, word in owned.LIMITS.items()}  # its names of limits behind a validator function
 Json = dict[str, Any]
 # a daemon of the user's own, by the path of its description (scenarios/daemon_file.py); a bare name would hide misspelt ones
 OWN_ROUTING: Json = {"type": "string", "pattern": r"/|\.toml$", "description": "The path of a daemon's description (TOML)."}
@@ -39,9 +38,9 @@ def of_scenario() -> Json:
 
 def scenario_keys() -> tuple[Json, Json]:
     """The object of a scenario's keys, and the definitions that it refers to."""
-    made = plain(Scenario.model_json_schema())
-    definitions: Json = made.pop("$defs")
-    properties = made["properties"]
+    keys = plain(Scenario.model_json_schema())
+    definitions: Json = keys.pop("$defs")
+    properties = keys["properties"]
     for name in [*MOVEMENTS, *PROTOCOLS]:
         _require_tag(definitions, name)
     definitions |= {f"propagation-{name}": plain(table) for name, table in propagation.TABLES.items()}
@@ -111,7 +110,7 @@ def plain(node: Any) -> Any:
         return [plain(part) for part in node]
     if not isinstance(node, dict):
         return node
-    node = {WORDS.get(key, key): value for key, value in node.items() if key not in ("title", "discriminator")}
+    node = {OF_PYDANTIC.get(key, key): value for key, value in node.items() if key not in ("title", "discriminator")}
     # names in `properties` are user-defined: a key called `title` is not JSON Schema's
     for key, value in node.items():
         named = key in ("properties", "$defs")
@@ -136,11 +135,7 @@ def _quantity(node: Json) -> Json:
     around = {key: value for key, value in node.items() if key in ("description", "default", "unit")}
     number = {key: value for key, value in node.items() if key not in around}
     text = {"type": "string", "pattern": text_pattern(unit)}
-    words = f"{NAMES[unit]} in {unit}{_bounds(number)}; as text with a unit: {', '.join(UNITS[unit])}."
-    described = " ".join(filter(None, [node.get("description"), words[0].upper() + words[1:]]))
+    limits = ", ".join([f"{NAMES[unit].capitalize()} in {unit}", *owned.in_words(number)])
+    limits += f"; as text with a unit: {', '.join(UNITS[unit])}."
+    described = " ".join(filter(None, [node.get("description"), limits]))
     return {**around, "description": described, "anyOf": [number, text]}
-
-
-def _bounds(number: Json) -> str:
-    words = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
-    return "".join(f", {word} {number[key]:g}" for key, word in words.items() if key in number)

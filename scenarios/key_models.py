@@ -74,5 +74,5 @@ def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
 def _model_within(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_model_within(part) for part in getattr(annotation, "__args__", ()))
-    return next((model for model in found if model), None)
+    models = (_model_within(part) for part in getattr(annotation, "__args__", ()))
+    return next((model for model in models if model), None)

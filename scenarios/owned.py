@@ -22,7 +22,7 @@ from keys.quantities import BitsPerSecond, Bytes, Metres, Seconds, Whole
 FOLDER = Path(__file__).resolve().parents[1] / "formats" / "schema"
 # names of limits: JSON Schema's, pydantic's
 LIMITS = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
-WORDS = {
+WORDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "minimum": ("at least", operator.ge),
     "exclusiveMinimum": ("more than", operator.gt),
     "maximum": ("at most", operator.le),
@@ -54,16 +54,21 @@ def schema(name: str) -> dict[str, Any]:
 
 def node(name: str, path: str) -> Node:
     """The schema of a key, dotted for tables and lists of tables: `links.error_rate`."""
-    found: Node = schema(name)
+    schema_of_key: Node = schema(name)
     for part in path.split("."):
-        tables = found.get("oneOf", [found.get("items", found)])
-        found = next(table["properties"][part] for table in tables if part in table["properties"])
-    return found
+        tables = schema_of_key.get("oneOf", [schema_of_key.get("items", schema_of_key)])
+        schema_of_key = next(table["properties"][part] for table in tables if part in table["properties"])
+    return schema_of_key
 
 
 def limits(owner: Node, per: float = 1.0) -> dict[str, Any]:
     """The limits as arguments of pydantic's Field. `per`: the owner's units per unit of the scenario's key."""
     return {word: owner[key] / per if per != 1.0 else owner[key] for key, word in LIMITS.items() if key in owner}
+
+
+def in_words(given: Mapping[str, Any]) -> list[str]:
+    """The limits among `given` as text, by JSON Schema's names or pydantic's: `at least 1`."""
+    return [f"{WORDS[key][0]} {given[name]:g}" for key, word in LIMITS.items() for name in (key, word) if name in given]
 
 
 def bounds(name: str, path: str, per: float = 1.0) -> tuple[float, float]:
@@ -90,11 +95,11 @@ def default(name: str, path: str) -> Any:
 def fields(properties: Mapping[str, Node], own: Mapping[str, Any], required: bool = True) -> Fields:
     """Fields for `create_model`, in order. `own`: annotations of keys with another form in a scenario. Without `required` all
     keys are optional, with default None."""
-    made = {}
+    fields_by_key = {}
     for key, owner in properties.items():
         annotation = own.get(key) or annotation_of(owner)
-        made[key] = (annotation, _default(owner)) if required else (Optional[annotation], None)  # noqa: UP045
-    return made
+        fields_by_key[key] = (annotation, _default(owner)) if required else (Optional[annotation], None)  # noqa: UP045
+    return fields_by_key
 
 
 def derived(formula: Any, values: Mapping[str, Any]) -> Any:

@@ -109,20 +109,18 @@ def with_folder(template: str, folder: str) -> str:
 
 def lines_filled(template: str, values: Values) -> str:
     """A file's content."""
-    lines = [filled(line, one, values.files) for line in template.splitlines() for one in values.each([line])]
+    lines = [filled(line, copy, values.files) for line in template.splitlines() for copy in values.each([line])]
     return "".join(f"{line}\n" for line in lines)
 
 
 def words_filled(words: Iterable[str | tuple[str, ...]], values: Values) -> list[str]:
     """The words of a command. A word that is only a placeholder and empty is left out."""
-    made = []
+    filled_words = []
     for word in words:
-        if isinstance(word, tuple):
-            copies = values.each(word)
-            made += [text for one in copies for part in word if (text := filled(part, one, values.files)) or not names_in(part)]
-        elif (text := filled(word, values.station, values.files)) or not names_in(word):
-            made.append(text)
-    return made
+        each = values.each(word) if isinstance(word, tuple) else [values.station]
+        parts = [(part, copy) for copy in each for part in (word if isinstance(word, tuple) else (word,))]
+        filled_words += [text for part, copy in parts if (text := filled(part, copy, values.files)) or not names_in(part)]
+    return filled_words
 
 
 def written(value: Any, form: str | None = None) -> str:

@@ -35,12 +35,12 @@ class Model(BaseModel):
     def _fits_model(self) -> Self:
         keys = {key: owner for key, owner in TABLES[self.model]["properties"].items() if key != "model"}
         required = set(TABLES[self.model]["required"]) - {"model"}
-        given = {key for key in type(self).model_fields if key != "model" and getattr(self, key) is not None}
-        for key in sorted(given - set(keys)):
+        given_keys = {key for key in type(self).model_fields if key != "model" and getattr(self, key) is not None}
+        for key in sorted(given_keys - set(keys)):
             raise KeyProblem((key,), f'the model "{self.model}" has no "{key}"; remove it')
-        for key in sorted(required - given):
+        for key in sorted(required - given_keys):
             raise KeyProblem((), f'the model "{self.model}" needs "{key}"; add it')
-        for key in sorted(set(keys) - given):
+        for key in sorted(set(keys) - given_keys):
             object.__setattr__(self, key, float(keys[key]["default"]))
         return self
 
@@ -49,20 +49,16 @@ class Model(BaseModel):
         return self.model_dump(by_alias=True, exclude_none=True, mode="json")
 
 
-def _keys() -> dict[str, owned.Node]:
-    """The keys of all models, without the name."""
-    return {key: owner for table in TABLES.values() for key, owner in table["properties"].items() if key != "model"}
-
-
 if TYPE_CHECKING:
 
     class Propagation(Model):
         matrix: tuple[MatrixEntry, ...] | None
 
 else:
+    _keys = {key: owner for table in TABLES.values() for key, owner in table["properties"].items() if key != "model"}
     _own = {"matrix": Annotated[tuple[MatrixEntry, ...], BeforeValidator(as_tuple)]}
     Propagation = create_model(
-        "Propagation", __base__=Model, __module__=__name__, __doc__=Model.__doc__, **owned.fields(_keys(), _own, required=False)
+        "Propagation", __base__=Model, __module__=__name__, __doc__=Model.__doc__, **owned.fields(_keys, _own, required=False)
     )
 
 

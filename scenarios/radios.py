@@ -34,15 +34,11 @@ def watts(level_dbm: float) -> float:
     return 10.0 ** (level_dbm / 10) / 1000
 
 
-def _level() -> owned.Node:
-    owner = owned.node("radio", "tx_power_w")
-    return {**owner, "unit": "dBm", **{key: round(dbm(owner[key]), 6) for key in owned.WORDS if key in owner}}
-
-
+_POWER = owned.node("radio", "tx_power_w")
 # what a user changes at a radio, by the names of prompt and scripts: the owner's schema, a power as a level
 SETTINGS: dict[str, owned.Node] = {
     "range": owned.node("medium", "propagation.range_m"),
-    "txpower": _level(),
+    "txpower": {**_POWER, "unit": "dBm", **{key: round(dbm(_POWER[key]), 6) for key in owned.WORDS if key in _POWER}},
     "gain": owned.node("radio", "antenna_gain_db"),
     "height": owned.node("radio", "antenna_height_m"),
 }

@@ -13,6 +13,7 @@ from keys.errors import UsageError, did_you_mean, shortened
 from keys.models import KeyProblem
 from keys.quantities import NAMES
 from keys.toml_lines import Path as KeyPath
+from scenarios import owned
 from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
 from scenarios.overrides import SHORT_FOR
 from scenarios.routing import PRESETS, PROTOCOLS
@@ -151,9 +152,7 @@ def _not_a_tag(key: str, ctx: dict[str, Any]) -> str:
 
 
 def _out_of_range(given: object, ctx: dict[str, Any], unit: str | None) -> str:
-    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
-    bound = next(f"{words[key]} {value:g}" for key, value in ctx.items() if key in words)
-    return f"{_shown(given)} is out of range; give {bound}" + (f" {unit}" if unit else "")
+    return f"{_shown(given)} is out of range; give {owned.in_words(ctx)[0]}" + (f" {unit}" if unit else "")
 
 
 def _mistyped(given: object, expected: str) -> str:

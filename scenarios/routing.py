@@ -152,8 +152,8 @@ class AodvRules(OwnDaemon):
     @property
     def headers_bytes(self) -> int:
         """The header of a half tunnel to a gateway, bytes; default routes have none."""
-        given: Any = self
-        return MINIMAL_HEADER_BYTES if given.internet == "tunnel" else 0
+        options: Any = self
+        return MINIMAL_HEADER_BYTES if options.internet == "tunnel" else 0
 
 
 class DsdvRules(OwnDaemon):
@@ -184,8 +184,8 @@ class OlsrRules(OwnDaemon):
     @model_validator(mode="after")
     def _outlives(self) -> Self:
         """Information must be announced again before it expires; jitter is at most half of an interval."""
-        given: Any = self
-        jitter_s = given.jitter * given.hello_interval
+        options: Any = self
+        jitter_s = options.jitter * options.hello_interval
         for message, held in (("hello", "neighbour"), ("tc", "topology"), ("mid", "mid"), ("hna", "hna")):
             interval_s, hold_s = getattr(self, f"{message}_interval"), getattr(self, f"{held}_hold")
             if hold_s <= interval_s:
@@ -203,8 +203,8 @@ class DsrRules(OwnDaemon):
     @property
     def headers_bytes(self) -> int:
         """Fixed header 4, source route 4 and 4 an address, acknowledgement request 4 (RFC 4728, 6)."""
-        given: Any = self
-        return int(4 + 4 + 4 * given.max_hops + 4)
+        options: Any = self
+        return int(4 + 4 + 4 * options.max_hops + 4)
 
 
 class ToraRules(OwnDaemon):
@@ -228,8 +228,8 @@ class Daemon(NamedTuple):
         fields["events"] = (bool, self.events)
         if self.rules.settle_s is not None:
             fields["settle"] = (Time | None, None)
-        made: Any = create_model
-        model: type[OwnDaemon] = made(protocol, __base__=self.rules, __module__=__name__, __doc__=self.rules.__doc__, **fields)
+        make: Any = create_model
+        model: type[OwnDaemon] = make(protocol, __base__=self.rules, __module__=__name__, __doc__=self.rules.__doc__, **fields)
         return model
 
 
@@ -303,8 +303,8 @@ def described(name: str, description: Description, tables: dict[str, Any] | None
     fields |= {key: option.field() for key, option in description.options.items()}
     if description.settle is not None:
         fields["settle"] = (Time | None, None)
-    made: Any = create_model
-    model: type[Described] = made(name, __base__=Described, __module__=__name__, __doc__=description.about, **fields)
+    make: Any = create_model
+    model: type[Described] = make(name, __base__=Described, __module__=__name__, __doc__=description.about, **fields)
     model.DESCRIPTION, model.TO_WIRES = description, description.gateways
     model.ROUTES_IPV4, model.ROUTES_IPV6 = description.ipv6 != "only", bool(description.ipv6)
     if description.settle is not None:
@@ -367,13 +367,9 @@ def routing_of_ipv6() -> list[str]:
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")  # of a user's description: it is part of the names of logs
 
 
-def _as_table(value: object) -> object:
-    return PRESETS.get(value, {"protocol": value}) if isinstance(value, str) else value
-
-
 def _of_description(value: object, handler: ValidatorFunctionWrapHandler) -> object:
     """The table of a user's daemon by the class of its description; any other by those of `PROTOCOLS`."""
-    table = _as_table(value)
+    table = PRESETS.get(value, {"protocol": value}) if isinstance(value, str) else value
     if not isinstance(table, dict) or "description" not in table:
         return handler(table)
     tables, name = table["description"], table.get("protocol")

@@ -17,11 +17,11 @@ def _flat(value: object) -> object:
     """Nested tables as one table of dotted names; a later entry of a name wins."""
     if not isinstance(value, dict):
         return value
-    found: dict[object, object] = {}
+    flat: dict[object, object] = {}
     for key, inner in value.items():
         below = _flat(inner)
-        found |= {f"{key}.{name}": one for name, one in below.items()} if isinstance(below, dict) else {key: inner}
-    return found
+        flat |= {f"{key}.{name}": setting for name, setting in below.items()} if isinstance(below, dict) else {key: inner}
+    return flat
 
 
 def _name(text: str) -> str:

@@ -148,12 +148,12 @@ class Tcp:
 
     def settings(self) -> dict[str, object]:
         """The keys `algorithm`, `parameters` and `layers` of tcp-settings.json; empty ones are left out."""
-        found: dict[str, object] = {"algorithm": self.algorithm}
+        settings_of_run: dict[str, object] = {"algorithm": self.algorithm}
         if self.parameters:
-            found["parameters"] = self.parameters
+            settings_of_run["parameters"] = self.parameters
         if self.layers:
-            found["layers"] = [{"name": layer.name, "parameters": layer.settings()} for layer in self.layers]
-        return found
+            settings_of_run["layers"] = [{"name": layer.name, "parameters": layer.settings()} for layer in self.layers]
+        return settings_of_run
 
 
 @lru_cache(maxsize=1024)
@@ -221,8 +221,8 @@ class _Reader:
     def _next(self, expected: str) -> str:
         token = self._peek()
         if not token or token in "(),=":
-            found = quoted(token) if token else "the end"
-            raise TcpError(f"{expected} is missing before {found} in {quoted(self.text)}; write for example elfn(probe=2s)")
+            next_token = quoted(token) if token else "the end"
+            raise TcpError(f"{expected} is missing before {next_token} in {quoted(self.text)}; write for example elfn(probe=2s)")
         self.at += 1
         return token
 
@@ -230,34 +230,34 @@ class _Reader:
         name = self._next("a name")
         known = _known(name)
         inner: list[Part] = []
-        given: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         if self._peek() == "(":
             self.at += 1
-            inner, given = self._inside(name, known)
+            inner, values = self._inside(name, known)
         if known is None:
             return [Part(name)]
         if known.is_layer and not inner:
             inner = [_filled(table()[known.inner], {})]
-        return [_filled(known, given), *inner]
+        return [_filled(known, values), *inner]
 
     def _inside(self, name: str, known: Name | None) -> tuple[list[Part], dict[str, Value]]:
         inner: list[Part] = []
-        given: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         while self._peek() != ")":
             if self._peek(1) == "=":
                 parameter = _parameter_of(name, known, self._next("a parameter"))
                 self.at += 1
-                if parameter.name in given:
+                if parameter.name in values:
                     raise TcpError(f'"{name}" has {parameter.name} twice; remove one')
-                given[parameter.name] = _value(name, parameter, self._next(f"the value of {parameter.name}"))
+                values[parameter.name] = _value(name, parameter, self._next(f"the value of {parameter.name}"))
             else:
-                _check_holds(name, known, self._peek(), inner, given)
+                _check_holds(name, known, self._peek(), inner, values)
                 inner = self._tcp()
             if self._peek() not in (",", ")"):
                 raise TcpError(f"{quoted(self._peek())} follows where ',' or ')' is expected, inside \"{name}(\"; correct it")
             self.at += self._peek() == ","
         self.at += 1
-        return inner, given
+        return inner, values
 
 
 def _known(name: str) -> Name | None:
@@ -277,7 +277,7 @@ def did_you_mean(name: str) -> str:
     return f"use one of {', '.join(table())}, or an algorithm of the kernel (manet tcp list)"
 
 
-def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], given: Mapping[str, Value]) -> None:
+def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], values: Mapping[str, Value]) -> None:
     """TcpError unless a TCP is allowed here, between the parentheses of `name`."""
     if known is None or not known.is_layer:
         layers = [layer.name for layer in table().values() if layer.is_layer]
@@ -290,7 +290,7 @@ def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], gi
         raise TcpError(f'"{name}" is an algorithm and has no inner TCP, but {quoted(item)} is inside; remove it{some}')
     if inner:
         raise TcpError(f'"{name}" has one inner TCP, but {quoted(item)} is a second one; a parameter is written name=value')
-    if given:
+    if values:
         raise TcpError(f'{quoted(item)} comes after a parameter; write the inner TCP of "{name}" first')
 
 
@@ -298,9 +298,9 @@ def _parameter_of(name: str, known: Name | None, key: str) -> Parameter:
     if known is None:
         text = did_you_mean(name) if difflib.get_close_matches(name, table(), n=1) else "write the name alone"
         raise TcpError(f'"{name}" is not an algorithm of this testbed and takes no parameters; {text}')
-    found = known.parameters.get(key)
-    if found is not None:
-        return found
+    parameter = known.parameters.get(key)
+    if parameter is not None:
+        return parameter
     close = difflib.get_close_matches(key.lower(), known.parameters, n=1)
     if close:
         remedy = f'did you mean "{close[0]}"?'

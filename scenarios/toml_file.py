@@ -39,15 +39,15 @@ def short_name(path: Path) -> str:
 def _base_of(chain: list[Document]) -> Document:
     """The base of the last file of the chain; UsageError if it is missing or part of the chain."""
     last = chain[-1]
-    given = last.tables[BASE]
-    if not isinstance(given, str):
+    written = last.tables[BASE]
+    if not isinstance(written, str):
         raise last.refusal((BASE,), "is of the wrong type; give the path of a file, in quotes")
-    path = last.path.parent / given
+    path = last.path.parent / written
     if not _is_file(path):
-        remedy = _similar(path, given, but=last.path) or "give its path, relative to this file"
-        raise last.refusal((BASE,), f'there is no file "{shortened(given)}"; {remedy}')
+        remedy = _similar(path, written, but=last.path) or "give its path, relative to this file"
+        raise last.refusal((BASE,), f'there is no file "{shortened(written)}"; {remedy}')
     if path.resolve() in [document.path.resolve() for document in chain]:
-        raise last.refusal((BASE,), f'"{shortened(given)}" is itself based on this file; remove one of the two keys')
+        raise last.refusal((BASE,), f'"{shortened(written)}" is itself based on this file; remove one of the two keys')
     if len(chain) > MAX_BASES:
         raise last.refusal((BASE,), f"is one base more than the {MAX_BASES} that a file may have in a row; join some of them")
     return _read(path, short_name(path))
