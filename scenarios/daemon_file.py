@@ -50,17 +50,17 @@ def read(path: Path) -> dict[str, Any]:
 def own_descriptions() -> dict[str, Description | UsageError]:
     """The descriptions in the folders of MANET_ROUTING_PATH by name, the first of each, or the error of a wrong one. Other TOML
     files there are left out."""
-    found: dict[str, Description | UsageError] = {}
+    descriptions: dict[str, Description | UsageError] = {}
     for path in (path for folder in _search_folders() for path in sorted(folder.glob(f"*{ENDING}"))):
-        if path.stem in found or not _is_name(path.stem):
+        if path.stem in descriptions or not _is_name(path.stem):
             continue
         try:
             document = toml_file.read(path, toml_file.short_name(path))
             if Description.is_like(document.tables):
-                found[path.stem] = Description.model_validate(read(path))
+                descriptions[path.stem] = Description.model_validate(read(path))
         except UsageError as problem:
-            found[path.stem] = problem
-    return found
+            descriptions[path.stem] = problem
+    return descriptions
 
 
 def _is_name(stem: str) -> bool:
@@ -70,17 +70,16 @@ def _is_name(stem: str) -> bool:
 def _found(keys: Keys, name: str) -> Path | None:
     """The file of a path or name; UsageError for the path of no file."""
     by_set = not keys.after_set.isdisjoint({"routing", "routing.protocol"})
-    folders = [Path()] * by_set + [keys.folder_of("routing")]
-    is_path = "/" in name or name.endswith(ENDING)
-    if not is_path:
+    folders = keys.folders_of("routing", by_set=by_set)
+    if "/" not in name and not name.endswith(ENDING):
         if NAME.fullmatch(name) is None:
             return None
         return _first(folder / f"{name}{ENDING}" for folder in (*folders, *_search_folders()))
-    found = _first(folder / name for folder in folders)
-    if found is None:
+    path = _first(folder / name for folder in folders)
+    if path is None:
         text = f'there is no file "{shortened(str(folders[-1] / name))}"; give the path of a daemon\'s description (TOML), '
         raise keys.refusal(("routing",), f"{text}{keys.path_remedy(by_set)}")
-    return found
+    return path
 
 
 def _search_folders() -> list[Path]:

@@ -4,8 +4,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-import mobility.trace
 from keys.errors import UsageError, did_you_mean
+from mobility.trace import TraceError
 from scenarios import confined, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
@@ -34,7 +34,12 @@ def scenario_of(keys: Keys) -> Scenario:
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     confined.check(scenario, keys)
     _check_radio(scenario, keys)
-    scenario = _with_files_of_flows(_with_root_file_systems(scenario, keys), keys)
+    if scenario.containers:
+        stations = tuple(_with_root(index, container, keys) for index, container in enumerate(scenario.containers))
+        scenario = scenario.model_copy(update={"stations": stations})
+    flows = tuple(_with_files(flow, index, scenario, keys) for index, flow in enumerate(scenario.flows))
+    if flows != scenario.flows:
+        scenario = scenario.model_copy(update={"flows": flows})
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario
 
 
@@ -50,67 +55,45 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
 
 
-def _with_root_file_systems(scenario: Scenario, keys: Keys) -> Scenario:
-    """The scenario with the full paths of the stations' root file systems and image archives. The name of an image that is no
-    file remains: an image of podman's or buildah's storage."""
-    if not scenario.containers:
-        return scenario
-    return scenario.model_copy(update={"stations": tuple(_with_root(*one, keys) for one in enumerate(scenario.containers))})
-
-
 def _with_root(index: int, container: Container, keys: Keys) -> Container:
-    """A path of `--set` is relative to the current folder, then to the file, as that of a movement file."""
+    """The station with the full path of its root file system or image archive. The name of an image that is no file remains: an
+    image of podman's or buildah's storage."""
     by_set = any(key.split(".")[0] == "stations" for key in keys.after_set)
-    key, given = ("rootfs", container.rootfs) if container.rootfs else ("image", container.image or "")
-    base = keys.folder_of("stations", index, key)
-    paths = [(folder / given).resolve() for folder in ([Path(), base] if by_set else [base])]
-    found = next((path for path in paths if (path.is_dir() if key == "rootfs" else path.is_file())), None)
-    if found == Path("/"):
+    key, written = ("rootfs", container.rootfs) if container.rootfs else ("image", container.image or "")
+    paths = [(folder / written).resolve() for folder in keys.folders_of("stations", index, key, by_set=by_set)]
+    root = next((path for path in paths if (path.is_dir() if key == "rootfs" else path.is_file())), None)
+    if root == Path("/"):
         raise keys.refusal(("stations", index, key), "is this machine's own root file system; give a copy of a part of it")
-    if found is not None:
-        return container.model_copy(update={key: str(found)})
+    if root is not None:
+        return container.model_copy(update={key: str(root)})
     if key == "image":
         return container
     raise keys.refusal(("stations", index, key), f"there is no folder {paths[-1]}; give its path, {keys.path_remedy(by_set)}")
 
 
-def _with_files_of_flows(scenario: Scenario, keys: Keys) -> Scenario:
-    """The scenario with the full paths of the files that its flows name, each of which is checked."""
-    flows = tuple(_with_files(flow, index, scenario, keys) for index, flow in enumerate(scenario.flows))
-    return scenario if flows == scenario.flows else scenario.model_copy(update={"flows": flows})
-
-
 def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
-    """A path of `--set` is relative to the current folder, then to the file, as that of a movement file."""
+    """The flow with the full paths of the files that it names, each of which is checked."""
     by_set = any(key.split(".")[0] == "flows" for key in keys.after_set)
-    for key in flow.kind.path_keys:
-        given = getattr(flow, key)
-        if given is None or not flow.kind.names_file(key, given):
-            continue
-        base = keys.folder_of("flows", index, key)
-        paths = [(folder / given).resolve() for folder in ([Path(), base] if by_set else [base])]
-        found = next((path for path in paths if path.is_file()), None)
-        if found is None:
+    for key, written in flow.named_files().items():
+        paths = [(folder / written).resolve() for folder in keys.folders_of("flows", index, key, by_set=by_set)]
+        file = next((path for path in paths if path.is_file()), None)
+        if file is None:
             raise keys.refusal(("flows", index, key), f"there is no file {paths[-1]}; give its path, {keys.path_remedy(by_set)}")
         try:
-            flow.kind.check_file(key, found, scenario.mtu, scenario.ip_of(flow))
+            flow.kind.check_file(key, file, scenario.mtu, scenario.ip_of(flow))
         except UsageError as problem:
             raise keys.refusal(("flows", index, key), str(problem)) from None
-        flow = flow.model_copy(update={key: str(found)})
+        flow = flow.model_copy(update={key: str(file)})
     return flow
 
 
 def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario:
-    """The scenario with the full path of its movement files, each of which is checked for the whole run.
-
-    A path of `--set` is relative to the current folder, then to the file, as all others are.
-    """
+    """The scenario with the full path of its movement files, each of which is checked for the whole run."""
     by_set = not keys.after_set.isdisjoint({"mobility", "mobility.file"})
-    base = keys.folder_of("mobility")
-    for folder in [Path(), base] if by_set else [base]:
+    for folder in keys.folders_of("mobility", by_set=by_set):
         there = movement.model_copy(update={"file": str((folder / movement.file).resolve())})
-        found = [path for path in matching(there) if path.is_file()]
-        if found:
+        files = [file for file in matching(there) if file.is_file()]
+        if files:
             break
     else:
         models = ", ".join(f'"{name}"' for name in MODEL_NAMES)
@@ -118,11 +101,11 @@ def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario
         raise keys.refusal(("mobility",), text)
     movement = there
     begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0
-    for path in found:
+    for file in files:
         try:
-            made = replayed(movement, path, scenario.station_names(), begin_s)
-            made.check_inside(scenario.area)
-            made.check_covers(begin_s + scenario.traffic_seconds())
-        except mobility.trace.TraceError as problem:
+            trace = replayed(movement, file, scenario.station_names(), begin_s)
+            trace.check_inside(scenario.area)
+            trace.check_covers(begin_s + scenario.traffic_seconds())
+        except TraceError as problem:
             raise UsageError(str(problem)) from None
     return scenario.model_copy(update={"mobility": movement})

@@ -124,10 +124,15 @@ class Flow(_WithKeys):
         """The key by which the user sets the port of the flow's server, and this port; None if it is the flow's own."""
         return self.kind.chosen_port(self.own_keys())
 
+    def named_files(self) -> dict[str, str]:
+        """The paths of files among the values of the kind's keys, by key."""
+        values = {key: getattr(self, key) for key in self.kind.path_keys}
+        return {key: value for key, value in values.items() if value is not None and self.kind.names_file(key, value)}
+
     def own_keys(self) -> Any:
         """The kind's keys, as its own model."""
-        given = {key: getattr(self, key) for key in self.kind.keys.model_fields}
-        return self.kind.keys.model_validate({key: value for key, value in given.items() if value is not None})
+        values = {key: getattr(self, key) for key in self.kind.keys.model_fields}
+        return self.kind.keys.model_validate({key: value for key, value in values.items() if value is not None})
 
 
 def _names(names: list[str]) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from keys.errors import UsageError
-from scenarios.input_files import input_files
 from scenarios.movement import Replay
+from scenarios.movement_files import matching
 from scenarios.scenario import Scenario
 
 GENERATION = 1  # of the defaults (scenarios/tests/test_identity.py)
@@ -28,11 +28,15 @@ def identity(scenario: Scenario) -> str:
     if isinstance(scenario.mobility, Replay):
         del content["mobility"]["file"]
     for flow, keys in zip(scenario.flows, content.get("flows", []), strict=False):
-        for key in flow.kind.path_keys:
-            value = getattr(flow, key)
-            if value and flow.kind.names_file(key, value):
-                del keys[key]
+        for key in flow.named_files():
+            del keys[key]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def input_files(scenario: Scenario) -> list[Path]:
+    """The files that the scenario names, of all seeds: sizes of packets, distributions of sessions, movements."""
+    movements = matching(scenario.mobility) if isinstance(scenario.mobility, Replay) else []
+    return [*(Path(file) for flow in scenario.flows for file in flow.named_files().values()), *movements]
 
 
 def _sum_of(path: Path) -> str:

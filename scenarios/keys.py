@@ -45,8 +45,8 @@ class Keys:
         values = change.of(self.values)
         if change.place is None:
             return replace(self, values=values, after_set=self.after_set | {change.key})
-        kept = {key: place for key, place in self.origins.items() if len(path) > 1 or key[0] != path[0]}
-        origins = kept | {path[:1]: change.place, path: change.place} | dict(change.parts)
+        others = {key: place for key, place in self.origins.items() if len(path) > 1 or key[0] != path[0]}
+        origins = others | {path[:1]: change.place, path: change.place} | dict(change.parts)
         return replace(self, values=values, origins=origins)
 
     def set(self, settings: Iterable[str]) -> "Keys":
@@ -69,10 +69,12 @@ class Keys:
         named = replace(self, origins={**self.origins, path: origin[:-1]}) if of_value else self
         return named.refusal(path, text)
 
-    def folder_of(self, *path: str | int) -> Path:
-        """The folder to which a relative path in the value of the key at `path` refers."""
+    def folders_of(self, *path: str | int, by_set: bool) -> list[Path]:
+        """The folders to which a relative path in the value of the key at `path` may refer: the current one, if `--set` gave the
+        path, and that of the file that has the key."""
         place = self.document.place(self._in_document(path))
-        return (place.path if place else self.document.path).parent
+        base = (place.path if place else self.document.path).parent
+        return [Path(), base] if by_set else [base]
 
     def path_remedy(self, by_set: bool) -> str:
         """The folder to which a relative path refers, as part of an error; `by_set`: `--set` gave the path."""

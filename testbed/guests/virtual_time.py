@@ -25,7 +25,7 @@ from typing import IO
 
 from record import manifest
 from record.run_file import RunFile
-from scenarios.input_files import input_files
+from scenarios.identity import input_files
 from scenarios.routing import Routing
 from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError

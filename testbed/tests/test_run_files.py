@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.input_files import input_files
+from scenarios.identity import input_files
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.guests import guest, run_files
