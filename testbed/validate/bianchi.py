@@ -38,11 +38,6 @@ class Backoff:
     windows: Sequence[int]
     attempts: int | None = None
 
-    @classmethod
-    def doubling(cls, window: int, stages: int) -> "Backoff":
-        """Bianchi's W and m: W, 2W, ... 2^m W, retried for ever."""
-        return cls([window << stage for stage in range(stages + 1)])
-
 
 @dataclass(frozen=True)
 class Slots:

@@ -14,7 +14,7 @@ With ns-2's rules that is over before the EIFS they wait for as well; with the s
 set so that it takes as long as EIFS.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from statistics import fmean
@@ -96,8 +96,7 @@ def _first_flow(result: Result) -> float:
     return result.flows_kbps[0]
 
 
-def _closed_form() -> list[Case]:
-    found = []
+def _closed_form() -> Iterator[Case]:
     profiles = [(name, radio.load(name)) for name in radio.names()]
     # slower than the fastest basic rate, so that the ACK is as well
     profiles += [(f"dot11a-54m@{m}m", replace(radio.load("dot11a-54m"), data_rate_bps=m * 1_000_000)) for m in (6, 18)]
@@ -114,27 +113,23 @@ def _closed_form() -> list[Case]:
             expected = closed_form.single_sender_bps(constants, IP_BYTES, rts == "on") / 1000
             source = "IEEE Std 802.11-2012: frame durations, DIFS, mean backoff"
             tolerance = 0.01 if name == constants.name else 0.002  # an ACK at 24 Mbit/s would be worth 0.4 to 0.7 %
-            found.append(Case(f"closed-form/{name}/rts-{rts}", layout, _total, "kbit/s", expected, source, tolerance))
-    return found
+            yield Case(f"closed-form/{name}/rts-{rts}", layout, _total, "kbit/s", expected, source, tolerance)
 
 
-def _bianchi() -> list[Case]:
-    found = []
+def _bianchi() -> Iterator[Case]:
     for profile in ("ns2-dsss-2m", "dot11a-54m"):
         for rts in ("on", "off"):
             for senders in SENDERS:
-                found += _bianchi_pair(profile, rts, senders)
-    return found
+                yield from _bianchi_pair(profile, rts, senders)
 
 
-def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
+def _bianchi_pair(profile: str, rts: str, senders: int) -> Iterator[Case]:
     """The model of 2000 without retry limits, and its retry-limited, freezing form with the profile's."""
     constants = radio.load(profile)
     slots = _model_slots(constants, rts == "on")
     no_limit = {"short_retry_limit": RETRY_LIMIT_MAX, "long_retry_limit": RETRY_LIMIT_MAX}
     # Only first frames of an exchange collide (RTS, or data below the threshold): the short retry limit counts.
     limited = bianchi.Backoff(constants.windows, constants.short_retry_limit)
-    found = []
     for model, backoff, freezing, overrides, source in (
         ("bianchi", bianchi.Backoff(constants.windows), False, no_limit, "Bianchi 2000"),
         ("retry-limit", limited, True, {}, "Bianchi 2000, retry limits (Wu 2002), frozen counters"),
@@ -143,7 +138,7 @@ def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
             profile,
             simulate.circle(senders, 10.0),
             [simulate.saturated(i, 0) for i in range(1, senders + 1)],
-            measured_s=_measured_s(profile),
+            measured_s=30.0 if "dsss" in profile else 8.0,  # some 4000 packets
             warmup_s=1.0,
             overrides={
                 "rts_threshold_bytes": RTS_THRESHOLDS[rts],
@@ -153,8 +148,7 @@ def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
             },
         )
         expected = bianchi.saturation(senders, backoff, slots, freezing).utilisation * 1000
-        found.append(Case(f"{model}/{profile}/rts-{rts}/n={senders}", layout, _total, "kbit/s", expected, source, 0.05))
-    return found
+        yield Case(f"{model}/{profile}/rts-{rts}/n={senders}", layout, _total, "kbit/s", expected, source, 0.05)
 
 
 def _same_wait_for_all(constants: radio.Radio) -> dict[str, int]:
@@ -166,11 +160,6 @@ def _same_wait_for_all(constants: radio.Radio) -> dict[str, int]:
         return {}
     ack_us = closed_form.airtime_us(constants, closed_form.ACK_BYTES, constants.eifs_ack_rate_bps)
     return {"rx_start_delay_us": round(closed_form.difs_us(constants) + ack_us - constants.slot_us)}
-
-
-def _measured_s(profile: str) -> float:
-    """Some 4000 packets: a fast radio needs less time for as many."""
-    return 30.0 if "dsss" in profile else 8.0
 
 
 def _model_slots(constants: radio.Radio, rts: bool) -> bianchi.Slots:
@@ -190,9 +179,8 @@ def _ns2_case(name: str, layout: Layout, summary: ns2.Summary, unit: str, metric
     return Case(name, layout, metric, unit, summary.mean, f"ns-2.35, {summary.seeds} seeds, {rule}", tolerance)
 
 
-def _ns2_saturation() -> list[Case]:
+def _ns2_saturation() -> Iterator[Case]:
     rows = ns2.read("ns2_saturation")
-    found = []
     for rts in ("on", "off"):
         for senders in (1, *SENDERS):
             layout = Layout(
@@ -204,18 +192,16 @@ def _ns2_saturation() -> list[Case]:
                 overrides={"rts_threshold_bytes": RTS_THRESHOLDS[rts]},
             )
             summary = ns2.summarise(rows, senders=senders, rts=rts)
-            found.append(_ns2_case(f"ns2/saturation/rts-{rts}/n={senders}", layout, summary, "kbit/s", _total))
+            yield _ns2_case(f"ns2/saturation/rts-{rts}/n={senders}", layout, summary, "kbit/s", _total)
             if senders > 1:
                 failed = ns2.summarise(rows, "failed_attempts", senders=senders, rts=rts)
                 label = f"ns2/failed-attempts/rts-{rts}/n={senders}"
-                found.append(_ns2_case(label, layout, failed, "share", lambda result: result.failed_attempts))
-    return found
+                yield _ns2_case(label, layout, failed, "share", lambda result: result.failed_attempts)
 
 
-def _ns2_near_far() -> list[Case]:
+def _ns2_near_far() -> Iterator[Case]:
     """Unequal powers: without RTS same-slot capture decides the shares, so they have to agree closely."""
     rows = ns2.read("ns2_near_far")
-    found = []
     for rts in ("on", "off"):
         for senders in (2, 6, 16):
             layout = Layout(
@@ -232,13 +218,11 @@ def _ns2_near_far() -> list[Case]:
                 case = _ns2_case(f"{label}/{share}", layout, summary, "kbit/s", metric)
                 if rts == "off":
                     case = replace(case, tolerance=0.02, source=f"ns-2.35, {summary.seeds} seeds, 2 %")
-                found.append(case)
-    return found
+                yield case
 
 
-def _ns2_hidden() -> list[Case]:
+def _ns2_hidden() -> Iterator[Case]:
     rows = ns2.read("ns2_hidden")
-    found = []
     for rts in ("on", "off"):
         for capture in ("on", "off"):
             for a_m, c_m in ((200, 200), (50, 240), (120, 240)):
@@ -256,8 +240,7 @@ def _ns2_hidden() -> list[Case]:
                     )
                     kind = "hidden" if a_m == c_m else "capture"
                     label = f"ns2/{kind}/{a_m}m-{c_m}m/{offered_kbps}k/rts-{rts}/capture-{capture}"
-                    found.append(_ns2_case(label, layout, summary, "kbit/s", _total))
-    return found
+                    yield _ns2_case(label, layout, summary, "kbit/s", _total)
 
 
 def _hidden_layout(a_m: float, c_m: float, rts: str, capture: str, offered_kbps: float) -> Layout:
@@ -275,10 +258,9 @@ def _hidden_layout(a_m: float, c_m: float, rts: str, capture: str, offered_kbps:
     )
 
 
-def _ns2_udp_chain() -> list[Case]:
+def _ns2_udp_chain() -> Iterator[Case]:
     """Each chain at the load with ns-2's highest throughput, and at the highest load."""
     rows = ns2.read("ns2_udp_chain")
-    found = []
     for hops in range(1, 11):
         loads = sorted({int(row["offered_kbps"]) for row in rows if row["hops"] == str(hops)})
         summaries = {load: ns2.summarise(rows, hops=hops, offered_kbps=load) for load in loads}
@@ -291,5 +273,4 @@ def _ns2_udp_chain() -> list[Case]:
                 measured_s=40.0,
                 warmup_s=5.0,
             )
-            found.append(_ns2_case(f"ns2/udp-chain/{hops}-hops/{load}k", layout, summaries[load], "kbit/s", _total))
-    return found
+            yield _ns2_case(f"ns2/udp-chain/{hops}-hops/{load}k", layout, summaries[load], "kbit/s", _total)

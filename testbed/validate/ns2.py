@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
+from testbed.programs import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "medium" / "validation"
+FOLDER = ROOT / "medium" / "validation"
 SEEDS = (1, 2, 3, 4, 5)
 TIMEOUT_S = 600.0
 CAPTURE_RATIO = 10.0  # CPThresh of ns-2: 10 dB
@@ -27,6 +28,7 @@ SENSE_550_M_W, SENSE_250_M_W = 1.559e-11, 3.652e-10  # two-ray ground, 0.2818381
 NEAR_M, FAR_M = 50, 200
 
 Row = dict[str, str]
+Value = int | float | str
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Run:
 
     table: str
     scenario: str
-    arguments: dict[str, object]
-    columns: dict[str, object]
+    arguments: dict[str, Value]
+    columns: dict[str, Value]
     counts_frames: bool = False
 
 
@@ -151,7 +153,7 @@ def _udp_chains() -> Iterator[Run]:
 
 def _tcp_chains() -> Iterator[Run]:
     """The references of hv-fig1: the default radio of ns-2, and the settings that fit figure 1 of Holland & Vaidya."""
-    hv = {"basic_rate": "2Mb", "plcp_rate": "2e6", "headers": 0}
+    hv: dict[str, Value] = {"basic_rate": "2Mb", "plcp_rate": "2e6", "headers": 0}
     for radio, spacing_m, tcp, extra in (("ns2-dsss-2m", 200, "Newreno", {}), ("hv-dsss-2m", 180, "Reno", hv)):
         for hops in range(10, 0, -1):
             for seed in SEEDS:
@@ -192,7 +194,7 @@ def rerun(progress: Callable[[int, int], None], workers: int | None = None) -> l
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return [_write(name, [row for _, row in sorted(found, key=lambda pair: pair[0])]) for name, found in rows.items()]
+    return [_write(name, [row for _, row in sorted(of_table, key=lambda pair: pair[0])]) for name, of_table in rows.items()]
 
 
 def _run(run: Run) -> Row:
@@ -200,7 +202,7 @@ def _run(run: Run) -> Row:
         trace = Path(folder) / "trace"
         arguments = dict(run.arguments, seed=run.columns["seed"])
         if run.counts_frames:
-            arguments |= {"mac_trace": 1, "trace_file": trace}
+            arguments |= {"mac_trace": 1, "trace_file": str(trace)}
         result = call_ns(run.scenario, arguments, folder)
         row = {name: str(value) for name, value in run.columns.items()}
         row["throughput_kbps"] = result["kbps"]
@@ -209,19 +211,15 @@ def _run(run: Run) -> Row:
             row["packets_per_sender"] = result["per_sender"]
             row |= _count_frames(trace, start_s, start_s + 30.0)
         elif run.table == "ns2_near_far":
-            row["near_kbps"] = f"{_first_sender_kbps(result['per_sender'], run.columns):.2f}"
+            near_bits = 8 * int(result["per_sender"].split(":")[0]) * int(run.columns["ip_bytes"])
+            row["near_kbps"] = f"{near_bits / int(run.columns['measured_s']) / 1000:.2f}"
             row["packets_per_sender"] = result["per_sender"]
         elif run.scenario == "tcp_chain":
             row |= {"retransmitted": result["retransmitted"], "timeouts": result["timeouts"]}
     return row
 
 
-def _first_sender_kbps(packets_per_sender: str, columns: dict[str, object]) -> float:
-    packets = int(packets_per_sender.split(":")[0])
-    return packets * int(columns["ip_bytes"]) * 8 / int(columns["measured_s"]) / 1000
-
-
-def call_ns(scenario: str, arguments: dict[str, object], folder: str) -> Row:
+def call_ns(scenario: str, arguments: dict[str, Value], folder: str) -> Row:
     """The result that a scenario of ns-2 prints; `folder` takes its files. Raises RunError."""
     command = ["ns", str(FOLDER / f"{scenario}.tcl"), *(f"{name}={value}" for name, value in arguments.items())]
     try:

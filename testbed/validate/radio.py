@@ -5,11 +5,11 @@ They are read independently of the medium's code, so that the closed form and Bi
 
 import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.errors import UsageError
+from testbed.programs import ROOT
 
-FOLDER = Path(__file__).resolve().parents[2] / "medium" / "radios"
+FOLDER = ROOT / "medium" / "radios"
 
 
 @dataclass(frozen=True)

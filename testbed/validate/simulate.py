@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunError, UsageError
+from testbed.programs import BUILT, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "target" / "release" / "manet-medium"
+PROGRAM = BUILT.medium
 TIMEOUT_S = 300.0
 
 Position = tuple[float, float]
