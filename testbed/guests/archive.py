@@ -42,13 +42,13 @@ class Package:
 
 def mirror(sources: Path = Path("/etc/apt")) -> str:
     """URL of the mirror: DEBIAN_MIRROR, else the first of apt's sources that ends in /debian, else Debian's own."""
-    if given := os.environ.get("DEBIAN_MIRROR"):
-        return given.rstrip("/")
+    if of_user := os.environ.get("DEBIAN_MIRROR"):
+        return of_user.rstrip("/")
     files = [sources / "sources.list", *sorted((sources / "sources.list.d").glob("*"))]
     for file in files:
         text = file.read_text(errors="replace") if file.is_file() else ""
-        if found := re.search(r"^(?:URIs:|deb)\s.*?(https?://\S+/debian)/?(?:\s|$)", text, re.MULTILINE):
-            return found.group(1)
+        if url := re.search(r"^(?:URIs:|deb)\s.*?(https?://\S+/debian)/?(?:\s|$)", text, re.MULTILINE):
+            return url.group(1)
     return DEFAULT_MIRROR
 
 
@@ -65,9 +65,9 @@ class Archive:
     def find(self, suite: str, name: str) -> Package:
         """The package of this name; of a meta package the first one that it depends on. Raises RunError."""
         packages = self._packages(suite)
-        found = self._newest(packages, suite, name)
-        target = found.depends.split(",")[0].split("|")[0].split("(")[0].strip()
-        return self._newest(packages, suite, target) if target.startswith("linux-image-") else found
+        package = self._newest(packages, suite, name)
+        target = package.depends.split(",")[0].split("|")[0].split("(")[0].strip()
+        return self._newest(packages, suite, target) if target.startswith("linux-image-") else package
 
     def fetch(self, package: Package, to: Path, progress: Callable[[int, int], None] = lambda have, size: None) -> None:
         """Download the package to the file `to`, which appears complete and checked or not at all. Raises RunError.
@@ -83,11 +83,12 @@ class Archive:
             except (OSError, http.client.HTTPException) as problem:
                 if attempt == TRIES or isinstance(problem, urllib.error.HTTPError):
                     raise _unreachable(url, problem) from None
-        found = _sha256(part)
-        if found != package.sha256:
+        with part.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        if digest != package.sha256:
             part.unlink()
             raise RunError(
-                f"{url}: broken download: its SHA-256 is {found[:16]}..., the archive's index says {package.sha256[:16]}...; "
+                f"{url}: broken download: its SHA-256 is {digest[:16]}..., the archive's index says {package.sha256[:16]}...; "
                 "it was removed, try again (a proxy may be altering it)"
             )
         part.rename(to)
@@ -140,8 +141,8 @@ class Archive:
     def _signed(self, text: bytes, suite: str) -> str:
         if self.keyring is None:
             return text.decode()
-        for needed, package in ((shutil.which("gpgv"), "gpgv"), (self.keyring.exists(), "debian-archive-keyring")):
-            if not needed:
+        for present, package in ((shutil.which("gpgv"), "gpgv"), (self.keyring.exists(), "debian-archive-keyring")):
+            if not present:
                 raise RunError(f"{package}: not installed, and packages are checked with it; ./setup.sh --guests installs it")
         command = ["gpgv", "--status-fd", "2", "--keyring", str(self.keyring), "--output", "-"]
         checked = subprocess.run(command, input=text, capture_output=True)
@@ -170,8 +171,3 @@ def _parse(text: str) -> dict[str, list[Package]]:
 def _unreachable(url: str, problem: Exception) -> RunError:
     reason = getattr(problem, "reason", None) or problem
     return RunError(f"{url}: not reached ({reason}); check the network or proxy, or set DEBIAN_MIRROR to a Debian mirror")
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

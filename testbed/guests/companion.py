@@ -40,14 +40,14 @@ def is_exec(message: bytes) -> bool:
 
 def any_exec(news: socket.socket) -> bool:
     """Whether a program has started since the last call."""
-    found = False
+    any_started = False
     while True:
         try:
-            found |= is_exec(news.recv(4096))
+            any_started |= is_exec(news.recv(4096))
         except BlockingIOError:
-            return found
+            return any_started
         except OSError:  # ENOBUFS: messages were lost
-            found = True
+            any_started = True
 
 
 def main() -> None:

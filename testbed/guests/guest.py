@@ -14,6 +14,7 @@ guest with one CPU has its own clock (COUNTED_CLOCK); the clock of one in virtua
 
 import compileall
 import contextlib
+import io
 import os
 import re
 import selectors
@@ -31,7 +32,7 @@ import tty
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO, Literal
+from typing import IO, Literal
 
 from testbed.errors import RunError, UsageError
 from testbed.guests.initramfs import Files
@@ -63,8 +64,8 @@ Input = Literal["nothing", "stream", "terminal"]  # that the job reads
 def search_path(folders: Iterable[str] | None = None) -> str:
     """PATH in a guest: these folders, by default those of the caller's PATH, whose programs the guest has at the same places;
     then Debian's. Relative ones are left out, since the guest's daemons work in folders of their own."""
-    given = os.get_exec_path() if folders is None else folders
-    return ":".join(dict.fromkeys([*(folder for folder in given if folder.startswith("/")), *PATH.split(":")]))
+    searched = os.get_exec_path() if folders is None else folders
+    return ":".join(dict.fromkeys([*(folder for folder in searched if folder.startswith("/")), *PATH.split(":")]))
 
 
 @dataclass
@@ -148,7 +149,25 @@ def run(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path
 
     Raises RunError if the guest does not boot or crashes, UsageError for what this machine lacks. `timeout_s`: of the job.
     """
-    return _with_fallback(kernel, job, machine, cache, busybox, timeout_s)
+    require(machine)
+    job_input = own_input()
+    mark = cache / "kvm-fails"
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
+    kvm = machine.kvm
+    if kvm is None:
+        kvm = os.access(KVM, os.R_OK | os.W_OK) and not (mark.exists() and mark.read_text() == boot_id)
+    with (
+        _qemu_argv(kernel, job, machine, kvm, busybox, job_input == "terminal") as argv,
+        _Guest(kernel, argv, kvm, job_input) as guest,
+    ):
+        try:
+            return guest.run(timeout_s)
+        except KvmFailed:
+            if machine.kvm:
+                raise RunError(f"{KVM}: there, but a guest does not come up with it; leave out --kvm") from None
+    print(f"manet vm: {KVM} does not work here, software emulation instead", file=sys.stderr)
+    mark.write_text(boot_id)
+    return run(kernel, job, Machine(machine.memory_mb, machine.cpus, kvm=False), cache, busybox, timeout_s=timeout_s)
 
 
 def run_virtual(
@@ -157,9 +176,8 @@ def run_virtual(
     """`run` in virtual time, the job's output to `output`; Cancelled as soon as `cancel` is set."""
     assert machine.virtual is not None and machine.cpus == 1 and machine.kvm is False
     require(machine)
-    with _qemu_argv(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False) as guest:
-        guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
-        return guest.run(None)
+    with _qemu_argv(kernel, job, machine, False, busybox, False) as argv:
+        return _run_virtual(kernel, argv, output, cancel)
 
 
 def run_in_memory(
@@ -182,7 +200,13 @@ def run_in_memory(
     files.write(archive)
     archive.flush()
     argv = _in_memory_argv(kernel, job, machine, archive.fileno())
-    with _Guest(kernel, argv, False, files=(archive.fileno(),)) as guest:
+    return _run_virtual(kernel, argv, output, cancel, (archive.fileno(),))
+
+
+def _run_virtual(
+    kernel: Unpacked, argv: list[str], output: Output, cancel: threading.Event | None, files: Sequence[int] = ()
+) -> int:
+    with _Guest(kernel, argv, False, files=files) as guest:
         guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
         return guest.run(None)
 
@@ -203,26 +227,6 @@ def own_input() -> Input:
 
 class KvmFailed(Exception):
     """/dev/kvm exists and does not work."""
-
-
-def _with_fallback(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, timeout_s: float | None) -> int:
-    require(machine)
-    given = own_input()
-    mark = cache / "kvm-fails"
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
-    kvm = machine.kvm
-    if kvm is None:
-        kvm = os.access(KVM, os.R_OK | os.W_OK) and not (mark.exists() and mark.read_text() == boot_id)
-    with _qemu_argv(kernel, job, machine, kvm, busybox, given == "terminal") as argv, _Guest(kernel, argv, kvm, given) as guest:
-        try:
-            return guest.run(timeout_s)
-        except KvmFailed:
-            if machine.kvm:
-                raise RunError(f"{KVM}: there, but a guest does not come up with it; leave out --kvm") from None
-    print(f"manet vm: {KVM} does not work here, software emulation instead", file=sys.stderr)
-    mark.write_text(boot_id)
-    slow = Machine(machine.memory_mb, machine.cpus, kvm=False)
-    return _with_fallback(kernel, job, slow, cache, busybox, timeout_s)
 
 
 def require(
@@ -254,8 +258,8 @@ def megabytes(text: str) -> int:
 
 def available_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
     """MemAvailable of meminfo, in MB; sys.maxsize if the file does not say."""
-    found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
-    return int(found.group(1)) // 1024 if found else sys.maxsize
+    available = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
+    return int(available.group(1)) // 1024 if available else sys.maxsize
 
 
 @contextlib.contextmanager
@@ -271,13 +275,13 @@ def _qemu_argv(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox:
             *([] if kvm else ["--disable-kvm"]),
         ]  # fmt: skip
         search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-        made = subprocess.run(
+        prepared = subprocess.run(
             command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "PATH": search}
         )
-        lines = [line for line in made.stdout.splitlines() if "qemu-system" in line]
-        if made.returncode or not lines or not initramfs.exists():
-            words = (made.stderr.strip() or made.stdout.strip() or "no output").splitlines()[-1]
-            raise RunError(f"virtme-run: prepared no guest: {words[:300]}; ./setup.sh --guests fixes it")
+        lines = [line for line in prepared.stdout.splitlines() if "qemu-system" in line]
+        if prepared.returncode or not lines or not initramfs.exists():
+            message = (prepared.stderr.strip() or prepared.stdout.strip() or "no output").splitlines()[-1]
+            raise RunError(f"virtme-run: prepared no guest: {message[:300]}; ./setup.sh --guests fixes it")
         script = Path(folder) / "job"  # the guest sees it, as it sees all files
         script.write_text(job.script(interactive, time.time()))
         argv = _with_own_init(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
@@ -317,40 +321,40 @@ def _with_own_init(argv: list[str], kernel: Unpacked, job: Job, script: Path, bu
     for path in (kernel.folder, script, busybox, INIT):
         if len(str(path).split()) != 1:
             raise UsageError(f"{path}: a path with a space, which a kernel's command line cannot carry; move it")
-    kept: list[str] = []
+    changed: list[str] = []
     words = iter(argv)
     for word in words:
         if word in ("-chardev", "-serial"):
             next(words)
         elif word == "-device":
             value = next(words)
-            kept += [] if value.startswith(("virtserialport", "virtio-serial")) else [word, value]
+            changed += [] if value.startswith(("virtserialport", "virtio-serial")) else [word, value]
         elif word == "-append":
             dropped = ("virtme.exec=", "init=", "earlyprintk=", *(("quiet", "loglevel=") if SHOW_CONSOLE else ()))
             parts = [part for part in next(words).split(" ") if not part.startswith(dropped)]
             mode = "shell" if interactive else "run"
             own = [f"manet.modules={kernel.folder}", f"manet.mode={mode}", f"manet.job={script}", f"init={busybox}"]
             # After -- come init's own arguments.
-            kept += [word, " ".join([*parts, *own, "--", "sh", str(INIT), str(busybox), str(INIT)])]
+            changed += [word, " ".join([*parts, *own, "--", "sh", str(INIT), str(busybox), str(INIT)])]
         else:
-            kept.append(word)
-    kept += ["-device", "virtio-serial-pci,max_ports=8", "-device", "virtio-rng-pci"]
-    kept += _share_argv("manet.rootfs", Path("/"), readonly=True)
+            changed.append(word)
+    changed += ["-device", "virtio-serial-pci,max_ports=8", "-device", "virtio-rng-pci"]
+    changed += _share_argv("manet.rootfs", Path("/"), readonly=True)
     for number, (share, _place) in enumerate(job.exports()):
-        kept += _share_argv(f"manet.share{number}", share, readonly=False)
-    return kept
+        changed += _share_argv(f"manet.share{number}", share, readonly=False)
+    return changed
 
 
 def _without_ioeventfd(argv: list[str]) -> list[str]:
     """The arguments for virtual time: devices take requests at once, not when another thread of QEMU gets the host's CPU."""
-    made = []
+    changed = []
     for before, word in zip(["", *argv], argv, strict=False):
         if before == "-device" and word.startswith(("virtio-serial-pci", "virtio-9p-pci", "virtio-rng-pci")):
             word += ",ioeventfd=off"
         elif before == "-append":
             word = " ".join([*VIRTUAL_KERNEL, word])
-        made.append(word)
-    return made
+        changed.append(word)
+    return changed
 
 
 def _share_argv(tag: str, folder: Path, *, readonly: bool) -> list[str]:
@@ -362,27 +366,31 @@ def _share_argv(tag: str, folder: Path, *, readonly: bool) -> list[str]:
 class _Guest:
     """QEMU and the pipes to its ports. Leaving the `with` block kills it."""
 
-    def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, given: Input = "nothing", files: Sequence[int] = ()) -> None:
+    def __init__(
+        self, kernel: Unpacked, argv: list[str], kvm: bool, job_input: Input = "nothing", files: Sequence[int] = ()
+    ) -> None:
         """`files`: descriptors that QEMU gets, too."""
         self.kernel = kernel
         self.files = files
         self.argv = argv
         self.kvm = kvm
         self.boot_deadline_s = KVM_DEADLINE_S if kvm else BOOT_DEADLINE_S
-        self.given = given
+        self.job_input = job_input
         self.console = b""  # its end, for the message if the guest crashes
-        self.words = b""  # of the status port
+        self.status = b""  # read from the status port
         self.output: Output = _write_through
         self.cancel = threading.Event()
 
     def __enter__(self) -> "_Guest":
-        self.terminal = termios.tcgetattr(sys.stdin) if self.given == "terminal" else None
-        self.keys, feed = socket.socketpair() if self.given != "nothing" else (None, None)
-        pipes = {name: os.pipe() for name in PORTS if not (name == "console" and self.given == "terminal")}
+        self.terminal = termios.tcgetattr(sys.stdin) if self.job_input == "terminal" else None
+        self.keys: socket.socket | None = None
+        feed: socket.socket | None = None
+        if self.job_input != "nothing":
+            self.keys, feed = socket.socketpair()
+        pipes = {name: os.pipe() for name in PORTS if not (name == "console" and self.job_input == "terminal")}
         write_ends = {name: write for name, (_read, write) in pipes.items()}
-        self.ends: dict[str, BinaryIO] = {name: os.fdopen(read, "rb", buffering=0) for name, (read, _write) in pipes.items()}
-        if self.given == "terminal":
-            assert self.keys is not None
+        self.ends: dict[str, io.RawIOBase] = {name: os.fdopen(read, "rb", buffering=0) for name, (read, _write) in pipes.items()}
+        if self.job_input == "terminal" and self.keys is not None:
             self.ends["console"] = self.keys.makefile("rb", buffering=0)
         argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(write_ends, feed)]
         try:
@@ -407,7 +415,7 @@ class _Guest:
             argv += ["-chardev", f"file,id={name},path=/dev/fd/{descriptor}"]
         ports = [name for name in write_ends if name != "console"]
         if feed is not None:
-            name = "console" if self.given == "terminal" else "in"
+            name = "console" if self.job_input == "terminal" else "in"
             argv += ["-chardev", f"socket,id={name},fd={feed.fileno()}"]
             ports += [name] if name == "in" else []
         argv += ["-serial", "chardev:console"]
@@ -455,18 +463,18 @@ class _Guest:
                 selector.register(end, selectors.EVENT_READ, name)
             while selector.get_map():
                 for key, _events in selector.select(max(0.0, min(0.5, deadline - time.monotonic()))):
-                    self._read_port(key.data, selector, key.fileobj)
+                    self._read_port(key, selector)
                 if self.cancel.is_set():
                     raise Cancelled
-                if (status := self._status()) is not None:
+                if status := re.search(rb"^status (\d+)$", self.status, re.MULTILINE):
                     self.qemu.kill()  # what is left in the pipes is read below
                     self._read_rest(selector)
-                    return status
-                if not ready and self.words.startswith(b"ready"):
+                    return int(status.group(1))
+                if not ready and self.status.startswith(b"ready"):
                     ready = True
                     self._begin_input()
                     deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
-                elif not ready and any(words in self.console for words in KVM_FAILED):
+                elif not ready and any(message in self.console for message in KVM_FAILED):
                     raise KvmFailed
                 if time.monotonic() > deadline:
                     raise self._timeout_error(ready, timeout_s)
@@ -477,21 +485,22 @@ class _Guest:
                     raise self._crash_error(ready)
         raise self._crash_error(ready)
 
-    def _read_port(self, name: str, selector: selectors.BaseSelector, end: BinaryIO) -> None:
+    def _read_port(self, key: selectors.SelectorKey, selector: selectors.BaseSelector) -> None:
+        name: str = key.data
         try:
-            piece = os.read(end.fileno(), 65536)
+            piece = os.read(key.fd, 65536)
         except ConnectionResetError:  # QEMU has ended and had not read all of our input
             piece = b""
         if not piece:
-            selector.unregister(end)
+            selector.unregister(key.fileobj)
         elif name == "console":
             self.console = (self.console + piece)[-8000:]
-            if self.given == "terminal":
+            if self.job_input == "terminal":
                 self.output("out", piece)
             elif SHOW_CONSOLE:
                 os.write(2, piece)
         elif name == "status":
-            self.words += piece
+            self.status += piece
         else:
             self.output(name, piece)
 
@@ -499,11 +508,7 @@ class _Guest:
         self.qemu.wait()
         while selector.get_map():
             for key, _events in selector.select(1.0):
-                self._read_port(key.data, selector, key.fileobj)
-
-    def _status(self) -> int | None:
-        found = re.search(rb"^status (\d+)$", self.words, re.MULTILINE)
-        return int(found.group(1)) if found else None
+                self._read_port(key, selector)
 
     def _timeout_error(self, ready: bool, timeout_s: float | None) -> Exception:
         if ready:
@@ -515,7 +520,7 @@ class _Guest:
         )
 
     def _crash_error(self, ready: bool) -> Exception:
-        if not ready and any(words in self.console for words in KVM_FAILED):
+        if not ready and any(message in self.console for message in KVM_FAILED):
             return KvmFailed()
         when = "while the command ran" if ready else "before it was up"
         remedy = "; give it more --memory" if b"ut of memory" in self.console else ""

@@ -66,8 +66,7 @@ class Files:
         for place, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in left_out]
             self.add(place)
-            kept = [name for name in names if name not in left_out and not name.endswith(DOCUMENTS)]
-            files += [self.add(Path(place, name)) for name in kept]
+            files += [self.add(Path(place, name)) for name in names if name not in left_out and not name.endswith(DOCUMENTS)]
         for file in files:
             if file.suffix == ".py":
                 self.add_python(file)

@@ -101,35 +101,39 @@ class Cache:
     def get(self, kernel: Kernel, *, newest: bool = False) -> Unpacked:
         """The kernel, downloaded if it is not in the cache (with `newest`: if the archive has a newer one). Raises RunError."""
         with self._lock():
-            there = self.cached(kernel)
-            if there and not newest:
-                return there
+            unpacked = self.cached(kernel)
+            if unpacked and not newest:
+                return unpacked
             archive = self.open_archive(kernel.archive)
             package = archive.find(kernel.suite, kernel.package)
             folder = self._unpack(archive, package, _make_modules_dep)
             release = next(folder.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
             entry = {"folder": folder.name, "release": release, "package": package.name, "version": package.version}
-            self._write(kernel.name, entry)
+            new = self.folder / f".{kernel.name}.json.new"
+            new.write_text(json.dumps(entry, indent=1) + "\n")
+            new.rename(self.folder / f"{kernel.name}.json")
             return Unpacked(kernel.name, folder, release, package.name, package.version)
 
     def busybox(self, suite: str = "bookworm") -> Path:
         """A static busybox, which a guest's init script uses; downloaded if it is not in the cache. Raises RunError."""
         with self._lock():
-            there = sorted(self.folder.glob(f"{BUSYBOX}_*/**/bin/busybox"))
-            if not there:
+            programs = sorted(self.folder.glob(f"{BUSYBOX}_*/**/bin/busybox"))
+            if not programs:
                 archive = self.open_archive("debian")
                 folder = self._unpack(archive, archive.find(suite, BUSYBOX), lambda folder: None)
-                there = sorted(folder.glob("**/bin/busybox"))
-            if not there:
+                programs = sorted(folder.glob("**/bin/busybox"))
+            if not programs:
                 raise RunError(f"{BUSYBOX}: no bin/busybox in the package; remove {self.folder}/{BUSYBOX}_* and try again")
-            return there[-1]
+            return programs[-1]
 
     def _unpack(self, archive: Archive, package: Package, finish: Callable[[Path], None]) -> Path:
         """The folder of the package's files, which appears complete or not at all."""
         folder = self.folder / f"{package.name}_{package.version.replace(':', '%3a')}"
         if folder.is_dir():
             return folder
-        self._require_space()
+        free_mb = shutil.disk_usage(self.folder).free // 1_000_000
+        if free_mb < SPARE_MB:
+            raise RunError(f"{self.folder}: only {free_mb} MB are free, and a kernel needs {SPARE_MB} MB; free some")
         deb = self.folder / f"{folder.name}.deb"
         self.say(f"fetching {package.name} {package.version} ({package.size / 1e6:.0f} MB) from {archive.base}")
         archive.fetch(package, deb)
@@ -141,16 +145,6 @@ class Cache:
             inside.rename(folder)
         deb.unlink()
         return folder
-
-    def _write(self, name: str, entry: dict[str, str]) -> None:
-        new = self.folder / f".{name}.json.new"
-        new.write_text(json.dumps(entry, indent=1) + "\n")
-        new.rename(self.folder / f"{name}.json")
-
-    def _require_space(self) -> None:
-        free_mb = shutil.disk_usage(self.folder).free // 1_000_000
-        if free_mb < SPARE_MB:
-            raise RunError(f"{self.folder}: only {free_mb} MB are free, and a kernel needs {SPARE_MB} MB; free some")
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:

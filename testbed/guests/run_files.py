@@ -103,7 +103,7 @@ def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:
     for part in CHECKOUT:
         files.add_tree(ROOT / part, without=("tests",))
     binaries += _add_python(files)
-    for library in _libraries(binaries):
+    for library in libraries(binaries):
         files.add(library)
     _add_kernel(files, kernel)
     return files
@@ -111,19 +111,19 @@ def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:
 
 def search_path(programs: Sequence[str]) -> str:
     """PATH in a guest with the files of `of_run`: Debian's, and before it the folders of programs that are elsewhere."""
-    found = [shutil.which(program, path=guest.search_path()) for program in (*PROGRAMS, *programs) if "/" not in program]
+    paths = [shutil.which(program, path=guest.search_path()) for program in (*PROGRAMS, *programs) if "/" not in program]
     usual = guest.PATH.split(":")
-    return guest.search_path([folder for path in found if path and (folder := str(Path(path).parent)) not in usual])
+    return guest.search_path([folder for path in paths if path and (folder := str(Path(path).parent)) not in usual])
 
 
 def _add_program(files: Files, program: str | Path) -> Path:
     """Add a program, and the interpreter of a script. Returns the file to find libraries of."""
-    found = shutil.which(program, path=guest.search_path())
-    if found is None:
+    executable = shutil.which(program, path=guest.search_path())
+    if executable is None:
         raise RunError(
             f"{program}: not found, and a run in virtual time has it in memory; install it, or run ./setup.sh --guests"
         )
-    path = files.add(found)
+    path = files.add(executable)
     with path.open("rb") as file:
         head = file.readline(256)
     if head.startswith(b"#!"):
@@ -170,7 +170,7 @@ def _modules() -> list[str]:
     return modules
 
 
-def _libraries(binaries: Iterable[Path]) -> list[str]:
+def libraries(binaries: Iterable[str | Path]) -> list[str]:
     """The shared libraries of these files, by the dynamic linker's answer."""
     argv = ["ldd", *sorted({str(path) for path in binaries})]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -125,7 +125,7 @@ class _Progress:
         _print({"stage": stage, "fraction": fraction, "guest_s": time.monotonic(), "busy_s": up_s - idle_s})
 
 
-def _print(message: dict) -> None:
+def _print(message: dict[str, object]) -> None:
     print(json.dumps(message), flush=True)
 
 

@@ -9,19 +9,18 @@ A guest has one CPU, QEMU's thread; several run side by side if this machine has
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from mmap import mmap
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from record import manifest
 from record.run_file import RunFile
@@ -79,7 +78,7 @@ class Guests:
             output = _GuestOutput(progress)
             try:
                 error = self._boot(scenario, seed, directory, output, cancel)
-                ended = output.ended or {"status": "failed", "error": error}
+                ended: dict[str, Any] = output.ended or {"status": "failed", "error": error}
             except guest.Cancelled:
                 ended = {"status": "interrupted", "error": INTERRUPTED}
             except RunError as problem:
@@ -113,8 +112,8 @@ class Guests:
             command = [*inside, "--inputs", str(OUT), *program_files(scenario.routing)]
             job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
             status = guest.run_virtual(self.kernel, job, machine, self._busybox, output.take, cancel)
-        words = output.errors.decode(errors="replace").strip().splitlines() or ["no output"]
-        return f"guest {self.kernel.name}: the run ended with status {status} without a report: {words[-1][:300]}"
+        lines = output.errors.decode(errors="replace").strip().splitlines() or ["no output"]
+        return f"guest {self.kernel.name}: the run ended with status {status} without a report: {lines[-1][:300]}"
 
     @contextmanager
     def _archive(self, scenario: Scenario, directory: Path) -> Iterator[IO[bytes]]:
@@ -153,7 +152,7 @@ class Guests:
                 self._said.add(text)
                 self._say(text)
 
-    def _conclude(self, directory: Path, output: "_GuestOutput", ended: dict) -> None:
+    def _conclude(self, directory: Path, output: "_GuestOutput", ended: dict[str, Any]) -> None:
         (directory / "log").mkdir(exist_ok=True)
         (directory / "log" / "guest.log").write_bytes(output.errors)
         record = RunFile.open(directory / "run.json")
@@ -168,8 +167,8 @@ class _GuestOutput:
 
     def __init__(self, progress: Callable[[str, float | None], None]) -> None:
         self.errors = b""
-        self.ended: dict | None = None
-        self.record: dict = {}
+        self.ended: dict[str, Any] | None = None
+        self.record: dict[str, Any] = {}
         self.refused: str | None = None
         self.files = "host"
         self._progress = progress
@@ -186,19 +185,20 @@ class _GuestOutput:
         for line in lines:
             self._handle(json.loads(line))
 
-    def _handle(self, message: dict) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         match message:
-            case {"refused": words}:
-                self.refused = words
+            case {"refused": reason}:
+                self.refused = reason
             case {"ended": outcome, "record": record}:
                 self.ended, self.record = outcome, record
             case {"stage": stage, "guest_s": guest_s, "busy_s": busy_s, **rest}:
                 self._marks.setdefault(stage, (time.monotonic(), guest_s, busy_s))
                 self._progress(stage, rest.get("fraction"))
 
-    def clock(self) -> dict:
+    def clock(self) -> dict[str, object]:
         """`clock` of run.json: the guest's time, its CPU's work and this machine's time, in all and of the traffic."""
-        clock = {"kind": "virtual", "instruction_ns": guest.INSTRUCTION_NS, "wall_s": round(time.monotonic() - self._began, 3)}
+        whole_s = round(time.monotonic() - self._began, 3)
+        clock: dict[str, object] = {"kind": "virtual", "instruction_ns": guest.INSTRUCTION_NS, "wall_s": whole_s}
         for name, first, last in (("run", "begin", "end"), ("traffic", "traffic", "stop")):
             if first in self._marks and last in self._marks:
                 wall_s, guest_s, busy_s = (b - a for a, b in zip(self._marks[first], self._marks[last], strict=True))
@@ -209,9 +209,9 @@ class _GuestOutput:
         return clock
 
 
-def memory_mb(environment: Iterable[tuple[str, str]] | None = None) -> int:
+def memory_mb(environment: Mapping[str, str] = os.environ) -> int:
     """Memory of each guest in MB: MANET_GUEST_MEMORY (`4G`), else MEMORY_MB. Raises UsageError."""
-    text = dict(environment if environment is not None else os.environ.items()).get(MEMORY)
+    text = environment.get(MEMORY)
     if text is None:
         return MEMORY_MB
     try:
@@ -233,18 +233,11 @@ def program_files(routing: Routing) -> list[str]:
         programs.append(str(BUILT.daemon(routing.protocol)))
     if routing.DESCRIPTION is not None:
         programs += _program_paths(*routing.DESCRIPTION.required_programs())
-    libraries = {library for program in programs for library in _libraries(program)}
-    return [*programs, *sorted(libraries), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
+    return [*programs, *run_files.libraries(programs), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
 
 
 def _program_paths(*names: str) -> list[str]:
     return [path for name in names if (path := shutil.which(name, path=guest.search_path())) is not None]
-
-
-@cache
-def _libraries(program: str) -> tuple[str, ...]:
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    return tuple(re.findall(r"(/\S+) \(0x", done.stdout))
 
 
 @cache

@@ -189,12 +189,12 @@ def test_a_requirement_missing_in_the_guest_is_refused_with_its_message(guests, 
 
 @pytest.mark.parametrize(("text", "size_mb"), [("4G", 4096), ("3000", 3000), ("3000m", 3000)])
 def test_the_memory_of_guests_is_the_machines_own_affair(text, size_mb):
-    assert virtual_time.memory_mb({virtual_time.MEMORY: text}.items()) == size_mb
+    assert virtual_time.memory_mb({virtual_time.MEMORY: text}) == size_mb
 
 
 def test_an_invalid_size_is_refused_by_name():
     with pytest.raises(UsageError, match='MANET_GUEST_MEMORY: "much" is not a size'):
-        virtual_time.memory_mb({virtual_time.MEMORY: "much"}.items())
+        virtual_time.memory_mb({virtual_time.MEMORY: "much"})
 
 
 @pytest.mark.parametrize(("event", "is_start"), [(0x2, True), (0x1, False), (0x8000_0000, False)])
