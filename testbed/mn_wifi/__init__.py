@@ -16,7 +16,8 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import Any
 
 NAME = "mn_wifi"
 IN_A_RUN = "MANET_SCRIPT_RUN"  # set in the run that executes a script
@@ -65,7 +66,7 @@ def install() -> None:
 
 def hand_over() -> None:
     """Hand over to `./manet script` if this import is the first of the script that Python was started with."""
-    main = sys.modules.get("__main__")
+    main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
     if IN_A_RUN in os.environ or script is None or main.__spec__ is not None or _importer() is not main.__dict__:
         return
@@ -73,9 +74,9 @@ def hand_over() -> None:
     os.execv(MANET, [str(MANET), "script", script, *sys.argv[1:]])
 
 
-def _importer() -> dict | None:
+def _importer() -> dict[str, Any] | None:
     """The names of the module whose import statement this is."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and (frame.f_code.co_filename.startswith("<frozen") or frame.f_globals is globals()):
         frame = frame.f_back
     return None if frame is None else frame.f_globals

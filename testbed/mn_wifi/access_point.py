@@ -5,17 +5,13 @@ is sent back there, too (`in_port=1,actions=in_port,normal`). The bridge does th
 """
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import note, number, point
-from testbed.mn_wifi.interface import WirelessInterface
-from testbed.mn_wifi.node import MAX_RADIOS, Node, Station
+from testbed.mn_wifi.node import MAX_RADIOS, Node, ScriptNetwork, Station, WirelessInterface
 from testbed.stages import access_points
 from topologies.addresses import PREFIX_BITS
-
-if TYPE_CHECKING:
-    from testbed.mn_wifi.net import Mininet_wifi
 
 OPENFLOW = ("ovs-", "dpctl")
 ADD_FLOW = ["ovs-ofctl", "add-flow"]
@@ -25,17 +21,15 @@ NO_OPENFLOW = "access points are learning bridges here (bridge(8)), without Open
 
 class AccessPoint(Station):
     """An access point; its number follows those of all stations. It bridges, and has no address of its own, unless `ip` states
-    one. Of several radios each has a network, unless it joins a mesh."""
+    one. Each of several radios serves one network, unless it joins a mesh."""
 
-    def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
+    def __init__(self, net: ScriptNetwork, name: str, params: dict[str, Any]) -> None:
         Node.__init__(self, net, name, params)
         self.ip, self.ip6 = str(params.get("ip", "")), []
         wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
-        self.params["wlan"] = [
-            f"{name}-wlan{index + 1}" for index in range(wlans)
-        ]  # Mininet-WiFi counts an access point's from 1
+        self.params["wlan"] = [f"{name}-wlan{number}" for number in range(1, wlans + 1)]  # as Mininet-WiFi counts them
         self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
-        self._place = point(name, "position", params["position"]) if "position" in params else None
+        self.declared_position = point(name, "position", params["position"]) if "position" in params else None
         self.ssid = params["ssid"] = str(params.get("ssid", f"ssid-{name}"))
 
     @property
@@ -57,9 +51,9 @@ class AccessPoint(Station):
     def take_address(self) -> None:
         """The script's address, on the bridge or the only radio."""
         if self.ip:
-            device = access_points.BRIDGE if self.name in self.net.infrastructure.bridges() else self.host.radio.name
+            device = access_points.BRIDGE if self.name in self.net.bridges() else self.host.radio.name
             lines = [f"address replace {self.ip if '/' in self.ip else f'{self.ip}/{PREFIX_BITS}'} dev {device}"]
-            self.net.standing.configure({self.host: lines}, "own-address")
+            self.net.running.configure({self.host: lines}, "own-address")
 
     def cmd(self, *words: object, **more: object) -> str:
         """Like Mininet's. Of the commands for a switch only the rule that sends frames back is executed; others raise
@@ -77,18 +71,18 @@ class AccessPoint(Station):
             note(f"{call}: its stations reach each other without the rule; it has no effect", self.net.notes)
             return ""
         note(f"{call}: frames of every kind are sent back to the radio that they came from, by the bridge", self.net.notes)
-        access_points.send_back(self.net.standing.site, self.host)
+        access_points.send_back(self.net.running.site, self.host)
         return ""
 
 
 def sends_back(line: str, name: str) -> bool:
     """Whether a command adds the rule, to the switch `name`, that forwards what arrives by radio also to where it came from."""
     try:
-        words = shlex.split(line)
+        argv = shlex.split(line)
     except ValueError:
         return False
-    if words[:2] != ADD_FLOW or words[2:3] != [name] or len(words) != 4:
+    if argv[:2] != ADD_FLOW or argv[2:3] != [name] or len(argv) != 4:
         return False
-    matches, _, actions = words[3].partition("actions=")
-    wanted = {match for match in matches.split(",") if match and not match.startswith("priority=")}
-    return wanted <= OF_ALL_FRAMES and {action.removeprefix("output:") for action in actions.split(",")} == {"in_port", "normal"}
+    matches, _, actions = argv[3].partition("actions=")
+    chosen = {match for match in matches.split(",") if match and not match.startswith("priority=")}
+    return chosen <= OF_ALL_FRAMES and {action.removeprefix("output:") for action in actions.split(",")} == {"in_port", "normal"}

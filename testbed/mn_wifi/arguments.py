@@ -10,9 +10,9 @@ they are used.
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from mininet.log import output
 
@@ -21,6 +21,7 @@ from scenarios.owned import Node, problem
 from testbed.errors import UsageError, did_you_mean
 from topologies.layouts import MAX_COORDINATE_M
 
+Meaning = TypeVar("Meaning")
 MISSPELT = 0.8  # difflib's ratio from which a name is taken for a known one, misspelt: "rnage" for "range"
 # Arguments of nodes and links that Mininet-WiFi (2.7) or Mininet reads, so that they cannot be passed over.
 READ_THERE = frozenset({
@@ -42,7 +43,7 @@ class Unsupported:
     def __repr__(self) -> str:
         return self._name
 
-    def refuse(self, *_given: object, **_more: object) -> NoReturn:
+    def refuse(self, *_positional: object, **_named: object) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(f"{self._name}: {self._remedy}")
 
@@ -70,10 +71,10 @@ class Arguments:
     defaults: Mapping[str, object] = field(default_factory=dict)
     takes_all: bool = False
 
-    def check(self, given: Mapping[str, object], notes: set[str]) -> dict[str, object]:
-        """Return the accepted arguments. `notes` collects the notes that were printed. A value of None counts as not given, as in
-        Mininet. Raises UsageError."""
-        for name, value in given.items():
+    def check(self, arguments: Mapping[str, Any], notes: set[str]) -> dict[str, Any]:
+        """Return the accepted arguments, their values unchecked. `notes` collects the notes that were printed. A value of None
+        counts as not given, as in Mininet. Raises UsageError."""
+        for name, value in arguments.items():
             if name in self.accepted:
                 if isinstance(value, Unsupported):
                     value.refuse()
@@ -93,7 +94,7 @@ class Arguments:
                 note(text, notes, key=f"{self.call} {name}")
             else:
                 raise UsageError(f'{self.call}: unknown argument "{name}"; {self._remedy(name)}')
-        return {name: value for name, value in given.items() if name in self.accepted and value is not None}
+        return {name: value for name, value in arguments.items() if name in self.accepted and value is not None}
 
     def _misspelt(self, name: str) -> bool:
         return bool(difflib.get_close_matches(name, [*self.accepted, *self.noted], n=1, cutoff=MISSPELT))
@@ -114,38 +115,38 @@ def note(text: str, notes: set[str], key: str = "") -> None:
         output(f"*** note: {text}\n")
 
 
-def choice(call: str, name: str, value: object, known: Mapping[str, object], why: str = "") -> object:
+def choice(call: str, name: str, value: object, known: Mapping[Any, Meaning], why: str = "") -> Meaning:
     """The meaning, in `known`, of a value. Raises UsageError for another value."""
     if value not in known:
         raise UsageError(f"{call}: {name}={value!r}: {why or 'is not known'}; use one of {', '.join(map(repr, known))}")
-    return known[value]  # type: ignore[index]
+    return known[value]
 
 
 def number(call: str, name: str, value: object, minimum: float = float("-inf"), maximum: float = float("inf")) -> float:
     """The value as a finite number; as in Mininet-WiFi it may be text. Raises UsageError outside of `minimum` to `maximum`."""
-    found = _as_number(value)
-    if found is None or not math.isfinite(found):
+    finite = _as_number(value)
+    if finite is None or not math.isfinite(finite):
         raise UsageError(f"{call}: {name}={value!r}: is not a number")
-    if not minimum <= found <= maximum:
+    if not minimum <= finite <= maximum:
         raise UsageError(f"{call}: {name}={value!r}: is outside {minimum:g} to {maximum:g}")
-    return found
+    return finite
 
 
 def within(call: str, name: str, value: object, limits: Node) -> float:
     """The value as a number within its owner's limits. Raises UsageError with the words of a scenario's key."""
-    found = _as_number(value)
-    if wrong := problem(limits, value if found is None else found):
+    parsed = _as_number(value)
+    if wrong := problem(limits, value if parsed is None else parsed):
         raise UsageError(f"{call}: {name}={value!r}: {wrong}")
-    return float(found or 0.0)
+    return float(parsed or 0.0)
 
 
-def _as_number(value: object) -> float | None:
+def _as_number(value: Any) -> float | None:
     """A number, or its text; None for any other value."""
     try:
-        found = of_word(value.strip()) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        parsed = of_word(value.strip()) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return None if isinstance(found, str) else found
+    return None if isinstance(parsed, str) else parsed
 
 
 def point(call: str, name: str, value: object) -> tuple[float, float, float]:
@@ -157,7 +158,7 @@ def point(call: str, name: str, value: object) -> tuple[float, float, float]:
     return x, y, z
 
 
-def refuse_others(module: str, names: Mapping[str, str], otherwise: str):
+def refuse_others(module: str, names: Mapping[str, str], otherwise: str) -> Callable[[str], Unsupported]:
     """A `__getattr__` for a module: an unsupported name is Unsupported with the remedy of `names`, or `otherwise`."""
 
     def missing(name: str) -> Unsupported:

@@ -7,7 +7,7 @@ changes, which count a fraction of a second later.
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mininet.log import output
 
@@ -15,10 +15,8 @@ from mobility.trace import Leg, Position, Trace
 from testbed.errors import ManetError
 from testbed.mn_wifi.arguments import note, number, point
 from testbed.mn_wifi.movement import between, due, replayed
-
-if TYPE_CHECKING:
-    from testbed.mn_wifi.net import Mininet_wifi
-    from testbed.mn_wifi.node import Station
+from testbed.mn_wifi.net import Mininet_wifi
+from testbed.mn_wifi.node import Station
 
 LOOK_EVERY_S = 0.1
 CALL = "ReplayingMobility"
@@ -27,15 +25,15 @@ CALL = "ReplayingMobility"
 class Flight:
     """One station's list, as it was seen last, with the time of each place."""
 
-    def __init__(self, station: "Station") -> None:
+    def __init__(self, station: Station) -> None:
         self.station, self.gone, self.over = station, 0, False
         self.pace = number(station.name, "speed", station.params.get("speed", 1), 0.001, 1e4)
-        self._seen: list[list] = []
-        self.places: list = []
+        self._seen: list[list[Any]] = []
+        self.places: list[Any] = []
         self.due_s: list[float] = []
         self.read()
 
-    def _lists(self) -> list[list]:
+    def _lists(self) -> list[list[Any]]:
         """`p`, and `time` of a station that has it, as lists from which places can be removed."""
         own = self.station.__dict__
         names = [name for name in ("p", "time") if name in own] if "p" in own else []
@@ -56,7 +54,7 @@ class Flight:
         lists = self._lists()
         places, times = (lists[0], lists[1] if len(lists) > 1 else None) if lists else ([], None)
         self.due_s = due(self.station.name, len(places), times, self.pace, self.gone)
-        self._seen, self.places = [list(one) for one in lists], list(places)
+        self._seen, self.places = [list(each) for each in lists], list(places)
 
     def first_legs(self) -> list[Leg]:
         """The whole flight, from its time 0."""
@@ -82,15 +80,14 @@ class Flight:
 class Flights:
     """The flights of one ReplayingMobility, until the next movement or the end of the network."""
 
-    def __init__(self, net: "Mininet_wifi", stations: Sequence["Station"]) -> None:
+    def __init__(self, net: Mininet_wifi, stations: Sequence[Station]) -> None:
         self._notes, self._movement = net.notes, net.moving(CALL)
         self.flights = [Flight(station) for station in stations]
         self._movement.play(Trace(net.session.script.name, [leg for flight in self.flights for leg in flight.first_legs()]))
         self._number, self._stop = self._movement.played, threading.Event()
         self._thread = threading.Thread(target=self._run, name=CALL, daemon=True)
         self._thread.start()
-        standing: Any = net.standing
-        standing.stages.callback(self.stop)
+        net.running.stages.callback(self.stop)
 
     def stop(self) -> None:
         """End the thread."""

@@ -4,7 +4,7 @@ hostapd makes them (testbed/stages/access_points.py); the association control is
 Both need radios of mac80211_hwsim: net.py moves the script into a guest where the machine's kernel has none.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mininet.log import output
 
@@ -13,9 +13,9 @@ from testbed.host.access_points import require_programs
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
-from testbed.mn_wifi.interface import Bss, NotHere, WirelessInterface, WireLink
-from testbed.mn_wifi.node import Host, Node, Station
+from testbed.mn_wifi.node import Bss, Host, Node, NotHere, ScriptNetwork, Station, WirelessInterface, WireLink
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
+from testbed.mn_wifi.session import Standing
 from testbed.stages import access_points as stage
 from testbed.stages import four_address
 from testbed.stages.association import ASSOCIATED_WITHIN_S, Association, association_control
@@ -23,14 +23,9 @@ from testbed.stages.four_address import FourAddressLink
 from testbed.stages.joining import KINDS, join
 from topologies.addresses import PREFIX_BITS, ip_address
 
-if TYPE_CHECKING:
-    from testbed.mn_wifi.net import Mininet_wifi
-    from testbed.mn_wifi.session import Standing
-    from testbed.stages.routing import Network
-
 METHODS = {"ssf": None, "llf": None}
 HARDWARE = {"DI524": None, "TLWR740N": None, "WRT120N": None}  # all have 54 Mbit/s in mode g, 11 in b, and nothing else
-ENCRYPTIONS = {None: False, "": False, "wpa2": True}
+ENCRYPTIONS: dict[object, object] = {None: False, "": False, "wpa2": True}
 NO_CHANNELS = "several channels are those from 1 to 11 of mode g or b here; give all radios one channel, or choose among those"
 CABLE = "a cable of an access point is a veth pair, without rate or delay; leave it out"
 NO_OPENFLOW = "access points are learning bridges here, without OpenFlow; it has no effect"
@@ -106,10 +101,8 @@ class Controller:
 class Infrastructure:
     """The access points that a script declares and, from build() on, the running ones."""
 
-    def __init__(self, net: "Mininet_wifi") -> None:
+    def __init__(self, net: ScriptNetwork) -> None:
         self.net = net
-        self.points: list[AccessPoint] = []
-        self.cables: list[stage.Cable] = []
         self.four_address: list[tuple[WirelessInterface, WirelessInterface]] = []  # access point, its client
         self.first: dict[str, str] = {}
         self.error_probs: dict[tuple[str, str], float] = {}
@@ -127,14 +120,12 @@ class Infrastructure:
             choice(call, "model", params["model"], HARDWARE, "is not a hardware model of Mininet-WiFi's")
             note(f"{call}: model={params['model']!r}: its rate is that of mode; it has no effect", self.net.notes)
         point = AccessPoint(self.net, name, params)
-        ssids = (
-            str(point.ssid).split(",") if len(point.wintfs) > 1 and "," in str(point.ssid) else [point.ssid] * len(point.wintfs)
-        )
+        ssids = point.ssid.split(",") if len(point.wintfs) > 1 and "," in point.ssid else [point.ssid] * len(point.wintfs)
         if len(ssids) != len(point.wintfs):
             raise UsageError(f"addAccessPoint({name}): ssid={point.ssid!r}: is not one name for each of its radios; give as many")
         for radio, ssid in zip(point.wintfs.values(), ssids, strict=True):
             radio.bss = bss(f"addAccessPoint({name})", {**params, "ssid": ssid})
-        self.points.append(point)
+        self.net.aps.append(point)
         return point
 
     def make_master(self, radio: WirelessInterface, given: dict[str, Any]) -> None:
@@ -156,7 +147,7 @@ class Infrastructure:
     @property
     def used(self) -> bool:
         """Whether there is any access point."""
-        return bool(self.points) or any(radio.bss for station in self.net.stations for radio in station.wintfs.values())
+        return bool(self.net.aps) or any(radio.bss for station in self.net.stations for radio in station.wintfs.values())
 
     def takes(self, a: Node, b: Node | None) -> bool:
         """Whether a link of these two is an association or a cable."""
@@ -174,8 +165,8 @@ class Infrastructure:
         if isinstance(other, Station) and not _is_point(other):
             return self._begin_with(other, point, given)
         CABLE_ARGUMENTS.check(given, self.net.notes)
-        self.cables.append(stage.Cable(a.name, b.name))
-        return WireLink(len(self.cables) - 1, a, b, cable=True)
+        self.net.cables.append(stage.Cable(a.name, b.name))
+        return WireLink(len(self.net.cables) - 1, a, b, cable=True)
 
     def _link_of_four_addresses(self, point: Node, client: Node, given: dict[str, Any]) -> None:
         FOUR_ADDRESS.check(given, self.net.notes)
@@ -188,7 +179,7 @@ class Infrastructure:
 
     def _begin_with(self, station: Station, point: Node, given: dict[str, Any]) -> WirelessInterface:
         options = ASSOCIATION.check(given, self.net.notes)
-        free = [radio for radio in station.wintfs.values() if radio.radio not in {*self.first, *self.net._adhoc}]
+        free = [radio for radio in station.wintfs.values() if radio.radio not in {*self.first, *self.net.adhoc}]
         if not free:
             known = ", ".join(self.first.get(radio.radio, "a network") for radio in station.wintfs.values())
             raise UsageError(f"addLink({station}, {point}): {station} has {known} already; give it another radio (wlans)")
@@ -198,8 +189,8 @@ class Infrastructure:
             self._set_error_prob(station, point, options["error_prob"])
         return free[0]
 
-    def _set_error_prob(self, station: Node, point: Node, given: object) -> None:
-        probability = number("addLink", "error_prob", given, 0, 1)
+    def _set_error_prob(self, station: Node, point: Node, value: object) -> None:
+        probability = number("addLink", "error_prob", value, 0, 1)
         if not self.net.options["error_prob"]:
             raise UsageError(
                 f"addLink({station}, {point}): error_prob={probability:g}: is of wmediumd_mode=error_prob; {ERROR_RATE}"
@@ -208,33 +199,33 @@ class Infrastructure:
 
     # --- as a scenario --------------------------------------------------------------------------------------------
 
-    def linked(self, station: Node) -> AccessPoint | None:
-        """The access point, with a place of its own, that the script links to the station's first radio."""
-        radio = self.first.get(station.name)
-        points = (point for point in self.points if point._place is not None)
-        return next((point for point in points if radio in (one.radio for one in point.wintfs.values())), None)
+    def linked(self, station: Node) -> Station | None:
+        """The access point, with a position of its own, that the script links to the station's first radio."""
+        first = self.first.get(station.name)
+        points = (point for point in self.net.aps if point.declared_position is not None)
+        return next((point for point in points if any(radio.radio == first for radio in point.wintfs.values())), None)
 
     def error_rates(self) -> list[dict[str, Any]]:
         """The scenario's `links` of wmediumd_mode=error_prob: each frame of a link is lost with its probability, in both
         directions; pairs without a link receive nothing of each other, as by wmediumd's default."""
         ends = {**self.error_probs, **{(b, a): p for (a, b), p in self.error_probs.items()}}
-        found = [{"from": a, "to": b, "error_rate": p, "frames": "all"} for (a, b), p in ends.items()]
-        return [{"from": "*", "to": "*", "error_rate": 1.0, "frames": "all"}, *found]
+        links = [{"from": a, "to": b, "error_rate": p, "frames": "all"} for (a, b), p in ends.items()]
+        return [{"from": "*", "to": "*", "error_rate": 1.0, "frames": "all"}, *links]
 
     def hosts(self) -> list[Host]:
         """The hosts at cables of access points."""
-        ends = {end for cable in self.cables for end in (cable.a, cable.b)}
+        ends = {end for cable in self.net.cables for end in (cable.a, cable.b)}
         return [host for host in self.net.wired if host.name in ends]
 
     def host_address(self, host: Host) -> str:
         """The script's address of such a host, or one after those of stations and access points; with the prefix length."""
-        place = len(self.net.stations) + len(self.points) + 1 + self.hosts().index(host)
-        address = str(host.params.get("ip") or ip_address(place))
+        order = len(self.net.stations) + len(self.net.aps) + 1 + self.hosts().index(host)
+        address = str(host.params.get("ip") or ip_address(order))
         return address if "/" in address else f"{address}/{PREFIX_BITS}"
 
     def mode(self) -> str:
         """The mode of all radios: the access points', which stations follow. Raises UsageError if they differ."""
-        modes = {str(point.params.get("mode", self.net.options["mode"])) for point in self.points}
+        modes = {str(point.params.get("mode", self.net.options["mode"])) for point in self.net.aps}
         if len(modes) > 1:
             text = f"{', '.join(sorted(map(repr, modes)))}: all radios are of the same kind here; give all access points one mode"
             raise UsageError(f"mode: {text}")
@@ -249,8 +240,8 @@ class Infrastructure:
         default = self.net.options["channel"] or (36 if self.mode() == "a" else 1)
         if radio.bss is not None:
             wanted = radio.bss.channel or default
-        elif radio.radio in self.net._adhoc:
-            wanted = self.net._adhoc[radio.radio].get("channel", default)
+        elif radio.radio in self.net.adhoc:
+            wanted = self.net.adhoc[radio.radio].get("channel", default)
         else:
             of = {master.radio: master for master in self.masters()}
             master = of.get(self.first.get(radio.radio, "")) or next(iter(of.values()), None)
@@ -266,7 +257,7 @@ class Infrastructure:
         """The channel of a radio's frames: its own from 1 to 11 of 2.4 GHz; 1 if all radios share one that is not among them.
         Raises UsageError."""
         channel = self.channel_of(radio)
-        if self.net._mode() != "a" and channel in stage.CHANNELS:
+        if self.net.common_mode() != "a" and channel in stage.CHANNELS:
             return channel
         others = {self.channel_of(other) for other in self.net.radios()}
         if len(others) > 1:
@@ -279,22 +270,18 @@ class Infrastructure:
 
     def bridges(self) -> list[str]:
         """The access points that join radios and cables, or send back what an isolated radio receives."""
-        ends = {end for cable in self.cables for end in (cable.a, cable.b)}
+        ends = {end for cable in self.net.cables for end in (cable.a, cable.b)}
         ends |= {radio.node.name for link in self.four_address for radio in link}
-        return [p.name for p in self.points if p.name in ends or len(p.wintfs) > 1 or p.params.get("client_isolation")]
-
-    def _check_four_address(self) -> None:
-        """Raise UsageError for a link between two channels: a radio has one."""
-        for point, client in self.four_address:
-            if self.channel_of(point) != self.channel_of(client):
-                text = f"{point} has channel {self.channel_of(point)}, {client} {self.channel_of(client)}; give both one channel"
-                raise UsageError(f"addLink({point.node}, {client.node}): cls=_4address: {text}")
+        return [p.name for p in self.net.aps if p.name in ends or len(p.wintfs) > 1 or p.params.get("client_isolation")]
 
     def check(self) -> None:
         """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
         without a routing daemon, for that would run in all stations."""
-        self._check_four_address()
-        for station, options in self.net._adhoc.items():
+        for point, client in self.four_address:
+            if self.channel_of(point) != self.channel_of(client):
+                text = f"{point} has channel {self.channel_of(point)}, {client} {self.channel_of(client)}; give both one channel"
+                raise UsageError(f"addLink({point.node}, {client.node}): cls=_4address: {text}")
+        for station, options in self.net.adhoc.items():
             if options["cls"] not in KINDS:
                 text = f"{station} is beside access points, with which it shares the channel; use cls=adhoc"
                 raise UsageError(f"addLink: cls={options['cls']}: {text}")
@@ -332,27 +319,26 @@ class Infrastructure:
     def require(self) -> None:
         """Raise UsageError for a program that the access points need and this machine lacks."""
         if self.used:
-            secrets = [radio.bss.passphrase for radio in self.masters() if radio.bss]
             roams = any("bgscan_threshold" in station.params for station in self.net.stations)
-            require_programs(encrypted=roams or any(secret is not None for secret in secrets))
+            require_programs(encrypted=roams or any(radio.bss and radio.bss.passphrase is not None for radio in self.masters()))
 
     # --- running --------------------------------------------------------------------------------------------------
 
-    def up(self, standing: "Standing") -> None:
+    def up(self, standing: Standing) -> None:
         """Bring the access points up and associate the stations. Raises UsageError or RunError."""
         network = standing.network
         net, hosts = network.net, [stage.CabledHost(host.name, self.host_address(host)) for host in self.hosts()]
         points = [self._point(radio) for radio in self.masters()]
-        stage.forget_addresses(network.site, [net[point.name] for point in self.points])
-        standing.stages.enter_context(stage.access_points_up(network, points, self.cables, hosts, self.bridges()))
-        if self.net._adhoc:
-            self._join(network)
+        stage.forget_addresses(network.site, [net[point.name] for point in self.net.aps])
+        standing.stages.enter_context(stage.access_points_up(network, points, self.net.cables, hosts, self.bridges()))
+        if self.net.adhoc:
+            self._join(standing)
         by_name = {point.name: point for point in points}
         links_up = [FourAddressLink(by_name[a.radio], by_name[b.radio]) for a, b in self.four_address]
         four_address.connect(network, links_up)
-        for point in self.points:
+        for point in self.net.aps:
             point.take_address()
-        members = [r for r in self.net.radios() if r.bss is None and r.node not in self.points and r.radio not in self.net._adhoc]
+        members = [r for r in self.net.radios() if r.bss is None and r.node not in self.net.aps and r.radio not in self.net.adhoc]
         own = {r.radio: passphrase(f"addStation({r.node})", of_radio(r)) for r in members}
         association = standing.stages.enter_context(
             association_control(
@@ -363,8 +349,8 @@ class Infrastructure:
             )
         )  # fmt: skip
         for member in association.settle():
-            point = member.wanted or "any access point"
-            text = f"is not associated with {point} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
+            name = member.wanted or "any access point"
+            text = f"is not associated with {name} after {ASSOCIATED_WITHIN_S:g} s; is the passphrase the same?"
             output(f"*** {member.station.name}: {text}\n")
         association.follow()
         self.association = association
@@ -375,20 +361,21 @@ class Infrastructure:
         joined, channel = any(point is radio for point, _client in self.four_address), self.channel_on_air(radio)
         return stage.AccessPoint(radio.radio, bss.ssid, radio.mac, bss.passphrase, bss.isolated, channel, joined)
 
-    def _join(self, network: "Network") -> None:
+    def _join(self, standing: Standing) -> None:
         """Join radios to the ad hoc network or mesh; those of bridges become part of these."""
-        kind, name = self.net._common("cls"), str(self.net._common("ssid", "adhocNet"))
-        joined = [radio for radio in self.net.radios() if radio.radio in self.net._adhoc]
+        network = standing.network
+        kind, name = self.net.common_option("cls"), str(self.net.common_option("ssid", "adhocNet"))
+        joined = [radio for radio in self.net.radios() if radio.radio in self.net.adhoc]
         join(network, [network.net.radio(radio.radio) for radio in joined], kind, name, self.channel_on_air(joined[0]))
         bridged = [radio.radio for radio in joined if radio.node.name in self.bridges()]
         stage.bridge_radios(network.site, [network.net.radio(name) for name in bridged])
 
     def associated(self, radio: WirelessInterface) -> WirelessInterface | str | None:
         """The radio of the access point that a radio has, None without one; of a radio in another network its kind."""
-        if radio.radio in self.net._adhoc:
-            return self.net._adhoc[radio.radio]["cls"].removesuffix("Link")
-        wanted = {m.station.name: m.wanted for m in self.association.members} if self.association is not None else {}
-        return next((master for master in self.masters() if master.radio == wanted.get(radio.radio)), None)
+        if radio.radio in self.net.adhoc:
+            return str(self.net.adhoc[radio.radio]["cls"]).removesuffix("Link")
+        wanted = self._wanted().get(radio.radio)
+        return next((master for master in self.masters() if master.radio == wanted), None)
 
     def rssi(self, radio: WirelessInterface) -> float:
         """The power at which a radio receives its access point, on Mininet-WiFi's scale, dBm. Raises NotHere for a radio that
@@ -398,19 +385,25 @@ class Infrastructure:
             raise NotHere(f"{radio}.rssi: is of a radio with an access point; net.recordNodeParams() has the powers of all links")
         if self.association is None:
             return NO_RSSI_DBM
-        links = self.net.standing.network.medium.ask("links")["links"] if point is not None else []
+        if point is None:
+            return 0.0
+        links = self.net.running.network.medium.ask("links")["links"]
         power_dbm = next((link["power_dbm"] for link in links if (link["from"], link["to"]) == (point.radio, radio.radio)), None)
         return 0.0 if power_dbm is None else round(power_dbm - self.net.shift_db(), 2)
 
-    def point_of(self, station: Station) -> AccessPoint:
+    def point_of(self, station: Station) -> Station:
         """The access point of a station, or the nearest one while it has none."""
-        present = {} if self.association is None else {m.station.name: m.wanted for m in self.association.members}
-        return min(self.points, key=lambda point: (point.name != present.get(station.name), station.get_distance_to(point)))
+        present = self._wanted().get(station.name)
+        return min(self.net.aps, key=lambda point: (point.name != present, station.get_distance_to(point)))
+
+    def _wanted(self) -> dict[str, str | None]:
+        """The access point that the association control gives each radio; empty before build()."""
+        return {} if self.association is None else {member.station.name: member.wanted for member in self.association.members}
 
 
 def of_radio(radio: WirelessInterface) -> dict[str, Any]:
     """The station's arguments that state a value for each radio, separated by commas, for this one. Raises UsageError."""
-    found = {}
+    of_name = {}
     for name in ("passwd", "encrypt", "scan_freq"):
         value = radio.node.params.get(name)
         parts = str(value or "").split(",") if len(radio.node.wintfs) > 1 else [str(value or "")]
@@ -418,8 +411,8 @@ def of_radio(radio: WirelessInterface) -> dict[str, Any]:
             raise UsageError(
                 f"addStation({radio.node}): {name}={value!r}: is not one for each of its radios; give one, or as many"
             )
-        found[name] = parts[radio.id if len(parts) > 1 else 0]
-    return found
+        of_name[name] = parts[radio.id if len(parts) > 1 else 0]
+    return of_name
 
 
 def _is_point(node: Node) -> bool:

@@ -14,6 +14,7 @@ import traceback
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from mininet.log import lg
 
@@ -54,10 +55,12 @@ def run_script(
     require_for_runs(programs=programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
-    more = {"script": str(script), "words": arguments, "overrides": list(overrides), "may_move": may_move}
-    more["python_path"] = os.environ.get("PYTHONPATH", "")  # a run has none but this checkout
     with claimed(directory):
-        end = isolated_run(f"{__package__}.launch", seed, directory, _say, programs=programs, terminal=True, **more)
+        end = isolated_run(
+            f"{__package__}.launch", seed, directory, _say, programs=programs, terminal=True,
+            script=str(script), words=arguments, overrides=list(overrides), may_move=may_move,
+            python_path=os.environ.get("PYTHONPATH", ""),  # a run has none but this checkout
+        )  # fmt: skip
     if not end:
         return ScriptEnd(1, directory, KILLED)
     if end.get("moves_for"):
@@ -82,7 +85,7 @@ INSTALL = (
 )
 
 
-def inside(arguments: dict, report: Report) -> int:
+def inside(arguments: dict[str, Any], report: Report) -> int:
     """Called by testbed.runs.isolation."""
     script = Path(arguments["script"])
     session = begin(
@@ -112,7 +115,8 @@ def inside(arguments: dict, report: Report) -> int:
         return 0
     exit_status, error = _script_exit(problem, script, bool(session.built))
     if exit_status == 0 and error is None and session.void():
-        exit_status, error = 1, _void_message(session)
+        folders = " and ".join(folder.name for folder in session.void())
+        exit_status, error = 1, f"{script.name}: void ({folders}), so that its figures do not count; {VOID_REMEDY}"
     sys.stdout.flush()
     report.send(exit_status=exit_status, error=error, interrupted=isinstance(problem, KeyboardInterrupt | Interrupted))
     return exit_status
@@ -162,11 +166,6 @@ def _script_exit(problem: BaseException | None, script: Path, built: bool = True
     lines.stack = traceback.StackSummary.from_list(lines.stack[own[0] :] if own else lines.stack)
     print("".join(lines.format()), end="", file=sys.stderr, flush=True)
     return 1, None
-
-
-def _void_message(session: Session) -> str:
-    folders = " and ".join(directory.name for directory in session.void())
-    return f"{session.script.name}: void ({folders}), so that its figures do not count; {VOID_REMEDY}"
 
 
 def _script_line(problem: BaseException, script: Path) -> str:

@@ -12,11 +12,11 @@ from random import Random
 
 from mobility.edges import bounced, legs_along
 from mobility.models import MODELS
-from mobility.trace import Leg
+from mobility.trace import Leg, Position
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, number, point
+from topologies.layouts import Placed
 
-Place = tuple[float, float, float]
 HORIZON_S = 3600.0  # duration of a model's movement; afterwards stations rest
 UNKNOWN_MODEL = "is not supported (additional models: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
 
@@ -45,14 +45,14 @@ class Bounds:
         """Width and height in metres."""
         return self.max_x - self.min_x, self.max_y - self.min_y
 
-    def random_place(self, rng: Random) -> Place:
+    def random_position(self, rng: Random) -> Position:
         """A place drawn uniformly from the area."""
         x, y = (rng.random() * side for side in self.area)
         return self.min_x + x, self.min_y + y, 0.0
 
 
 @dataclass(frozen=True)
-class Model:
+class MobilityModel:
     """The arguments of setMobilityModel. Times and pauses in seconds, speeds in m/s."""
 
     model: str
@@ -63,7 +63,7 @@ class Model:
     velocity_mean: float = 1.0
     alpha: float = 0.99
     variance: float = 1.0
-    pointlist: tuple[Place, ...] = ()
+    pointlist: tuple[Position, ...] = ()
     g_velocity: float = 0.4
     aggregation: float = 0.1
 
@@ -72,22 +72,26 @@ class Model:
         if self.model == COHERENCE and not self.pointlist:
             raise UsageError("setMobilityModel: model='CRP' has no path; add pointlist=[(x, y, z), ...]")
 
-    def first_place(self, number: int, bounds: Bounds) -> Place:
+    @property
+    def end_s(self) -> float:
+        """The end of the movement."""
+        return self.start_s + HORIZON_S
+
+    def first_position(self, number: int, bounds: Bounds) -> Position:
         """The start of station `number`: anywhere in its area, or within a metre of the first point of the group's path."""
         rng = Random(f"mn_wifi place {self.seed} {number}")
         if self.model != COHERENCE:
-            return bounds.random_place(rng)
+            return bounds.random_position(rng)
         x, y, z = self.pointlist[0]
         return x + rng.random(), y + rng.random(), z
 
-    def legs(self, number: int, name: str, place: Place, bounds: Bounds) -> list[Leg]:
+    def legs(self, number: int, name: str, place: Position, bounds: Bounds) -> list[Leg]:
         """The movement of station `name`, number `number` from 1, from `place`. Raises UsageError."""
         draw = MODELS_BY_NAME[self.model]
         x, y, z = place
         if self.model != COHERENCE and not (bounds.min_x <= x <= bounds.max_x and bounds.min_y <= y <= bounds.max_y):
             raise UsageError(f"{name} at ({x:g}, {y:g}) m is outside its area; enlarge min_x to max_x, min_y to max_y")
-        begin = {"begin_s": self.start_s, "end_s": self.start_s + HORIZON_S, "seed": self.seed}
-        legs = draw(self, number, (name, x - bounds.min_x, y - bounds.min_y, z), bounds, begin)
+        legs = draw(self, number, Placed(name, x - bounds.min_x, y - bounds.min_y, z), bounds)
         return [
             Leg(leg.start_s, name, (leg.to[0] + bounds.min_x, leg.to[1] + bounds.min_y, leg.to[2]), leg.speed_mps)
             for leg in legs
@@ -109,36 +113,37 @@ class Model:
         return {"pause": high, "pauses": "fixed"} if low == high else {"pause": high / 2, "pauses": "uniform"}
 
 
-def _model_legs(name: str, number: int, here: tuple, bounds: Bounds, begin: dict, **options: object) -> list[Leg]:
+def _model_legs(name: str, model: MobilityModel, number: int, here: Placed, bounds: Bounds, **options: object) -> list[Leg]:
     """To get station n's draw, generate n stations and use the last."""
-    places = [(f"other{other}", *here[1:]) for other in range(1, number)]
-    legs = MODELS[name]([*places, here], bounds.area, **begin, **options)
-    return [leg for leg in legs if leg.station == here[0]]
+    placed = [*(here._replace(name=f"other{other}") for other in range(1, number)), here]
+    legs = MODELS[name](placed, bounds.area, begin_s=model.start_s, end_s=model.end_s, seed=model.seed, **options)
+    return [leg for leg in legs if leg.station == here.name]
 
 
-def _waypoint(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+def _waypoint(model: MobilityModel, number: int, here: Placed, bounds: Bounds) -> list[Leg]:
     mean = (bounds.min_v + bounds.max_v) / 2
     spread = (bounds.max_v - bounds.min_v) / (bounds.max_v + bounds.min_v)
-    return _model_legs("random-waypoint", number, here, bounds, begin, speed=mean, spread=spread, **model.pause())
+    return _model_legs("random-waypoint", model, number, here, bounds, speed=mean, spread=spread, **model.pause())
 
 
-def _walk(_model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+def _walk(model: MobilityModel, number: int, here: Placed, bounds: Bounds) -> list[Leg]:
     """Legs of one metre at 1 m/s: Mininet-WiFi's constantDistance and constantVelocity."""
-    return _model_legs("random-walk", number, here, bounds, begin, speed=1.0, spread=0.0, step=1.0)
+    return _model_legs("random-walk", model, number, here, bounds, speed=1.0, spread=0.0, step=1.0)
 
 
-def _gauss_markov(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+def _gauss_markov(model: MobilityModel, number: int, here: Placed, bounds: Bounds) -> list[Leg]:
     mean, noise = model.velocity_mean, model.variance  # a standard deviation, whatever its name
     options = {"deviation": min(2.0, noise / mean), "turn": noise, "memory": model.alpha}
-    return _model_legs("gauss-markov", number, here, bounds, begin, speed=mean, **options)
+    return _model_legs("gauss-markov", model, number, here, bounds, speed=mean, **options)
 
 
-def _direction(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+def _direction(model: MobilityModel, number: int, here: Placed, bounds: Bounds) -> list[Leg]:
     """Legs of a length uniform from 0 to the longer side, in uniform directions, reflected at the edges."""
     name, x, y, z = here
     rng = Random(f"random-direction {model.seed} {number}")
-    time_s, place, legs = begin["begin_s"], (x, y), []
-    while time_s < begin["end_s"]:
+    time_s, place = model.start_s, (x, y)
+    legs: list[Leg] = []
+    while time_s < model.end_s:
         angle, length_m = 2 * math.pi * rng.random(), max(1e-3, rng.random() * max(bounds.area))
         pieces, _ = bounced(place, (length_m * math.cos(angle), length_m * math.sin(angle)), bounds.area)
         more, time_s = legs_along(pieces, name, z, time_s, bounds.min_v + (bounds.max_v - bounds.min_v) * rng.random())
@@ -147,7 +152,7 @@ def _direction(model: Model, number: int, here: tuple, bounds: Bounds, begin: di
     return legs
 
 
-def _coherence(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+def _coherence(model: MobilityModel, number: int, here: Placed, bounds: Bounds) -> list[Leg]:
     """Mininet-WiFi's CRP (after Hong, Gerla, Pei and Chiang, MSWiM 1999): a group follows a given path at `g_velocity` m/s and
     stays at its end. Each second every station goes with it, one metre in a random direction, and `aggregation` metres towards
     the group's centre."""
@@ -156,14 +161,14 @@ def _coherence(model: Model, number: int, here: tuple, bounds: Bounds, begin: di
     path = [(px - bounds.min_x, py - bounds.min_y) for px, py, _ in model.pointlist]
     lengths = [math.dist(a, b) for a, b in pairwise(path)]
     legs, walked_m, centre = [], 0.0, path[0]
-    for step in range(int(begin["end_s"] - begin["begin_s"])):
+    for step in range(int(model.end_s - model.start_s)):
         walked_m += model.g_velocity
         moved = _along_path(path, lengths, walked_m)
         turn, home = 2 * math.pi * rng.random(), math.atan2(moved[1] - y, moved[0] - x)
         dx = math.cos(turn) + moved[0] - centre[0] + model.aggregation * math.cos(home)
         dy = math.sin(turn) + moved[1] - centre[1] + model.aggregation * math.sin(home)
         x, y, centre = x + dx, y + dy, moved
-        legs.append(Leg(begin["begin_s"] + step, name, (x, y, z), max(1e-3, math.hypot(dx, dy))))
+        legs.append(Leg(model.start_s + step, name, (x, y, z), max(1e-3, math.hypot(dx, dy))))
     return legs
 
 
@@ -191,8 +196,8 @@ class Course:
     name: str
     start_s: float | None = None
     stop_s: float | None = None
-    start: Place | None = None
-    stop: Place | None = None
+    start: Position | None = None
+    stop: Position | None = None
 
     def set_end(self, word: str, time: object, position: object) -> None:
         """Set the start or the stop: `word` is 'start' or 'stop', `time` in seconds. Raises UsageError."""
@@ -206,7 +211,7 @@ class Course:
         else:
             raise UsageError(f"{call}: is neither 'start' nor 'stop'; write one of the two")
 
-    def points(self, coord: Sequence[object] | None) -> list[Place]:
+    def points(self, coord: Sequence[object] | None) -> list[Position]:
         """All places of the path, from start to stop. Raises UsageError if one is missing."""
         if coord is not None:
             return [point(self.name, "coord", place) for place in coord]
@@ -245,7 +250,7 @@ class Timeline:
         return self.courses.setdefault(name, Course(name))
 
 
-def along(name: str, path: Sequence[Place], begin_s: float, end_s: float) -> list[Leg]:
+def along(name: str, path: Sequence[Position], begin_s: float, end_s: float) -> list[Leg]:
     """Legs from place to place at the one speed that reaches the last place at `end_s`."""
     lengths = [math.dist(a, b) for a, b in pairwise(path)]
     if sum(lengths) == 0:
@@ -277,7 +282,7 @@ def due(name: str, places: int, times: Sequence[object] | None, points_per_s: fl
     return at_s
 
 
-def between(name: str, path: Sequence[Place], at_s: Sequence[float]) -> list[Leg]:
+def between(name: str, path: Sequence[Position], at_s: Sequence[float]) -> list[Leg]:
     """Legs from each place of a path to the next, which is reached at its time (s)."""
     legs = []
     for (a, b), (begin_s, end_s) in zip(pairwise(path), pairwise(at_s), strict=True):

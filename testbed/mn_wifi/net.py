@@ -8,15 +8,15 @@ and build() runs its stages. Settings without a name in Mininet-WiFi are given a
 import json
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mininet.log import info, output
 
 from keys.quantities import MAX_SPEED_MPS
-from mobility.trace import Leg, Trace, TraceError
+from mobility.trace import Leg, Position, Trace, TraceError
 from record.events_file import SCRIPT
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
@@ -29,9 +29,8 @@ from testbed.mn_wifi import settings
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Unsupported, choice, note, number, point, refuse_others
 from testbed.mn_wifi.infrastructure import Controller, Infrastructure
-from testbed.mn_wifi.interface import WirelessInterface, WireLink
-from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline
-from testbed.mn_wifi.node import Host, Nat, Node, Station
+from testbed.mn_wifi.movement import Bounds, MobilityModel, Timeline
+from testbed.mn_wifi.node import Host, Nat, Node, Station, WirelessInterface, WireLink
 from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
@@ -61,21 +60,17 @@ class Mininet_wifi(Powers):
 
     def __init__(self, **given: object) -> None:
         self.session = current()
-        self.notes: set[str] = set()
+        self.notes = set()
         options = settings.NET.check(given, self.notes)
         self.options = settings.net_options(options)
         super().__init__()
-        self.stations: list[Station] = []
+        self.stations, self.aps, self.wired = [], [], []
+        self.wires, self.cables, self.links, self.adhoc = [], [], [], {}
         self.cars: list[Station] = []  # those of the stations that addCar declared
-        self.wired: list[Host] = []
-        self.links: list[WirelessInterface | WireLink] = []
         self.switches: list[Node] = []
         self.controllers: list[Controller] = []
-        self.standing: Standing | None = None
-        self._adhoc: dict[str, dict[str, Any]] = {}
-        self.wires: list[dict[str, Any]] = []
-        self._propagation: dict | None = None
-        self._model: Model | None = None
+        self.standing = None
+        self._model: MobilityModel | None = None
         self._bounds = Bounds()
         self._timeline = Timeline()
         self._picture: str | None = "map.png" if options.get("plot") else None
@@ -83,6 +78,8 @@ class Mininet_wifi(Powers):
         self._servers: list[SocketServer] = []
         self._records_params = False
         self.infrastructure = Infrastructure(self)
+        self.bridges = self.infrastructure.bridges
+        self.associated, self.rssi = self.infrastructure.associated, self.infrastructure.rssi
         self.infrastructure.control_by("Mininet_wifi", options)
 
     # --- declaring ------------------------------------------------------------------------------------------------
@@ -157,12 +154,13 @@ class Mininet_wifi(Powers):
             cls.refuse()
         if cls is links.mesh:
             self._need_kernel_radios("cls=mesh is IEEE 802.11s", settings.NO_MESH)
-        if b is None and cls in RADIO_LINKS:
+        link: WirelessInterface | WireLink
+        if b is None and isinstance(cls, type) and cls in RADIO_LINKS:
             link = self._join(a, cls, given)
         elif self.infrastructure.takes(a, b):
-            found = self.infrastructure.link(a, b, cls, given)
-            self.links += [found] if isinstance(found, WireLink) else []  # an association is none
-            return found
+            made = self.infrastructure.link(a, b, cls, given)
+            self.links += [made] if isinstance(made, WireLink) else []  # an association is none
+            return made
         elif b is not None and cls not in RADIO_LINKS:
             link = self._wire(a, b, given)
         else:
@@ -171,23 +169,24 @@ class Mininet_wifi(Powers):
             self.links.append(link)
         return link
 
-    def _join(self, station: Node, cls: type, given: dict) -> WirelessInterface:
+    def _join(self, station: Node, cls: type, given: dict[str, Any]) -> WirelessInterface:
         if not isinstance(station, Station):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         radio = station.interface("addLink", given.pop("intf", None))
         options = settings.its(given, self.notes) if cls is links.ITSLink else settings.ADHOC.check(given, self.notes)
-        if options.get("proto") == "batman_adv":
-            self._need_module(f"proto={options['proto']!r} is the kernel's", "batman_adv")
+        if options.get("proto") == "batman_adv" and not is_available("batman_adv"):
+            # where the script cannot move into a guest, the check before the run refuses it
+            self.session.need_kernel(f"proto={options['proto']!r} is the kernel's")
         if cls is links.mesh and "proto" in options:
             raise UsageError(
                 f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
             )
         station.params["wlan"][radio.id] = radio.name_of_kind("mp" if cls is links.mesh else "wlan")
-        self._adhoc[radio.radio] = {**options, "cls": cls.__name__}
+        self.adhoc[radio.radio] = {**options, "cls": cls.__name__}
         radio.bss = None  # it was an access point's
         return radio
 
-    def master_mode(self, radio: WirelessInterface, given: dict) -> None:
+    def make_master(self, radio: WirelessInterface, given: dict[str, Any]) -> None:
         """Make a station's radio an access point; before build(). Raises UsageError."""
         self._declaring("setMasterMode")
         self.infrastructure.make_master(radio, given)
@@ -207,20 +206,15 @@ class Mininet_wifi(Powers):
         """Stations get the radios of mac80211_hwsim, unless they have them or the user chose TAPs."""
         if self._kind_of_stations() == "hwsim":
             return
-        if "stations" in self.options["scenario"] or any(one.startswith("stations=") for one in self.session.overrides):
+        if "stations" in self.options["scenario"] or any(text.startswith("stations=") for text in self.session.overrides):
             raise UsageError(refusal)
         self.session.need_kernel_radios(what, refusal)
-
-    def _need_module(self, what: str, module: str) -> None:
-        """The script moves into a guest if this kernel lacks the module; where it cannot, the check before the run refuses it."""
-        if not is_available(module):
-            self.session.need_kernel(what)
 
     def _kind_of_stations(self) -> str:
         """`tap` or `hwsim`: the scenario's key, from the script or from --set."""
         return str(self._key("stations", "tap"))
 
-    def _wire(self, a: Node, b: Node, given: dict) -> WireLink:
+    def _wire(self, a: Node, b: Node, given: dict[str, Any]) -> WireLink:
         station, host = (a, b) if isinstance(a, Station) else (b, a)
         if not isinstance(station, Station) or not isinstance(host, Host):
             text = "a wire joins a station and a host; stations meet by radio, addLink(sta, cls=adhoc, ...)"
@@ -244,18 +238,20 @@ class Mininet_wifi(Powers):
         options = settings.MODEL.check(given, self.notes)
         self.infrastructure.control_by("setMobilityModel", options)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
-        times = {"start_s": options["time"]} if "time" in options else {}
         numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance", "g_velocity", "aggregation"} & options.keys()
-        found: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             key: number("setMobilityModel", key, options[key], 0, MAX_SPEED_MPS if "velocity" in key else math.inf)
             for key in numbers
         }
         if "model" not in options:
             raise UsageError("setMobilityModel: names no model; add model='RandomWayPoint'")
-        found |= {key: number("setMobilityModel", "time", value, 0, 1e5) for key, value in times.items()}
+        if "time" in options:
+            parameters["start_s"] = number("setMobilityModel", "time", options["time"], 0, 1e5)
         if "pointlist" in options:
-            found["pointlist"] = tuple(point("setMobilityModel", "pointlist", place) for place in options["pointlist"])
-        self._model = Model(str(options["model"]), **{**found, **({"seed": int(found["seed"])} if "seed" in found else {})})
+            parameters["pointlist"] = tuple(point("setMobilityModel", "pointlist", place) for place in options["pointlist"])
+        if "seed" in parameters:
+            parameters["seed"] = int(parameters["seed"])
+        self._model = MobilityModel(str(options["model"]), **parameters)
 
     def startMobility(self, **given: object) -> None:
         """Begin of the scripted movement: `time` (s), `mob_rep` (repetitions), `reverse`; before build()."""
@@ -297,9 +293,8 @@ class Mininet_wifi(Powers):
     configureWifiNodes = configureNodes
 
     def _bounded(self, bounds: Bounds, options: Mapping[str, object], call: str) -> Bounds:
-        known = {field.name for field in fields(Bounds)}
-        given = {key: value for key, value in options.items() if key in known}
-        return replace(bounds, **{key: number(call, key, value, *BOUNDS[key[-1]]) for key, value in given.items()})
+        names = [name for name in options if name in Bounds.__dataclass_fields__]
+        return replace(bounds, **{name: number(call, name, options[name], *BOUNDS[name[-1]]) for name in names})
 
     # --- as a scenario --------------------------------------------------------------------------------------------
 
@@ -322,17 +317,17 @@ class Mininet_wifi(Powers):
                 f"{self.stations[0]} in range, power or antenna; give all of them the same, or another model"
             )
         stated = list(raw.get("radios", ()))  # the scenario's own entries, which are made of its own keys
-        given = {entry.get("name") or entry.get("station") for entry in stated if isinstance(entry, dict)}
+        names = {entry.get("name") or entry.get("station") for entry in stated if isinstance(entry, dict)}
         entries = self._radio_entries(others)
-        merged = [*(entry for entry in entries if (entry.get("name") or entry["station"]) not in given), *stated]
-        found = {**raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
-        return scenario_of(replace(keys, values=found))
+        merged = [*(entry for entry in entries if (entry.get("name") or entry["station"]) not in names), *stated]
+        values = {**raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
+        return scenario_of(replace(keys, values=values))
 
     def _radio_entries(self, powers: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
         """The scenario's `radios`; `powers`: of the stations whose power or antenna differs from the first one's."""
         entries: list[dict[str, Any]] = []
         # of radios in the kernel that it joins to the network, iw shows the channel; 1 is its own
-        ours = self._kind_of_stations() == "hwsim" and self._key("net", "manet") == "manet" and self._mode() != "a"
+        ours = self._kind_of_stations() == "hwsim" and self._key("net", "manet") == "manet" and self.common_mode() != "a"
         shown = {*CHANNELS} - {1} if ours else set()
         for radio in self.radios():
             further = {"name": radio.radio} if radio.id else {}
@@ -355,13 +350,13 @@ class Mininet_wifi(Powers):
                 continue
             if not any(wire["host"] == host.name for wire in self.wires):
                 raise UsageError(f"{host.name}: has no wire; add net.addLink(station, {host.name})")
-        self._common("ssid", "adhocNet")
+        self.common_option("ssid", "adhocNet")
         for station in self._with_radios():
             self.radio_of(station).check()
-        routing, remark = protocol(self._common("proto"))
+        routing, remark = protocol(self.common_option("proto"))
         if remark:
             note(remark, self.notes)
-        mode = HWSIM_MODES.get(self._common("cls"))
+        mode = HWSIM_MODES.get(self.common_option("cls"))
         kernel_radios = {"hwsim": {"mode": mode}} if mode is not None and self._kind_of_stations() == "hwsim" else {}
         named = {} if self._key("net", "manet") == "mininet-wifi" else {"interface": "station-wlan0"}
         managed = {"stations": "hwsim", "hwsim": {"mode": "managed"}} if self.infrastructure.used else {}
@@ -373,7 +368,7 @@ class Mininet_wifi(Powers):
             **({"fading_db": self.options["fading_db"]} if self.options["fading_db"] else {}),
             **({"links": self.infrastructure.error_rates()} if self.options["error_prob"] else {}),
             "topology": "positions",
-            "positions": [{"name": station.name, "at": list(self._place(station))} for station in self._with_radios()],
+            "positions": [{"name": station.name, "at": list(self._start_of(station))} for station in self._with_radios()],
             "propagation": self._propagation or DEFAULT,
             "wires": self.wires,
             "flows": [],  # the script makes its own traffic
@@ -389,7 +384,7 @@ class Mininet_wifi(Powers):
         for station in self.stations:
             if len(station.wintfs) > 1:
                 raise UsageError(f"addStation({station}): wlans={len(station.wintfs)}: {settings.ONE_RADIO}")
-            if station.name not in self._adhoc:
+            if station.name not in self.adhoc:
                 raise UsageError(f"{station.name}: has no link; add net.addLink({station.name}, cls=adhoc, ssid='adhocNet')")
             for name in sorted(key for key in ("passwd", "encrypt") if station.params.get(key)):
                 raise UsageError(f"addStation: {name}={station.params[name]!r}: {settings.NO_ENCRYPTION}")
@@ -399,50 +394,40 @@ class Mininet_wifi(Powers):
         cabled = self.infrastructure.hosts()
         return [host for host in self.wired if host not in cabled]
 
-    def _with_radios(self) -> list[Station]:
-        """All nodes with a radio, in the order of their numbers: stations, then access points."""
-        return [*self.stations, *self.aps]
-
-    @property
-    def aps(self) -> list[AccessPoint]:
-        """The access points."""
-        return self.infrastructure.points
-
     def shift_db(self) -> float:
         """Difference of a signal here from that in Mininet-WiFi: reception ends at the profile's threshold, there at -91 dBm."""
         scenario = self.scenario()
         profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
         return 10 * math.log10(profile["receive_threshold_w"] * 1000) - THRESHOLD_DBM
 
-    def _common(self, name: str, otherwise: Any = None) -> Any:
+    def common_option(self, name: str, otherwise: Any = None) -> Any:
         """The value of an option that all radios must share. Raises UsageError if they differ."""
-        values = {station: options.get(name, otherwise) for station, options in self._adhoc.items()}
+        values = {station: options.get(name, otherwise) for station, options in self.adhoc.items()}
         if len(set(map(str, values.values()))) > 1:
-            (first, one), (second, other) = next(
+            (first, value), (second, other) = next(
                 ((a, x), (b, y)) for a, x in values.items() for b, y in values.items() if str(x) != str(y)
             )
-            text = f"{name}={one!r} of {first} and {name}={other!r} of {second}: {settings.COMMON[name]}"
+            text = f"{name}={value!r} of {first} and {name}={other!r} of {second}: {settings.COMMON[name]}"
             raise UsageError(f"addLink: {text}; give all of them the same")
         return next(iter(values.values()), otherwise)
 
-    def _place(self, station: Station) -> Place:
+    def _start_of(self, station: Station) -> Position:
         """The position of the station at the start, in metres."""
         course = self._timeline.courses.get(station.name)
-        replayed_first = getattr(station, "p", None)
-        if replayed_first:
-            return point(station.name, "p", replayed_first[0])
+        if replayed := getattr(station, "p", None):
+            return point(station.name, "p", replayed[0])
         if course is not None:
             return course.points(getattr(station, "coord", None))[0]
-        if station._place is not None:
-            return station._place
+        if station.declared_position is not None:
+            return station.declared_position
         if self._model is not None:
-            return self._model.first_place(station.order, self._bounds_of(station))
-        if self.infrastructure.used and all(other._place is None for other in self._with_radios()):
+            return self._model.first_position(station.order, self._bounds_of(station))
+        if self.infrastructure.used and all(other.declared_position is None for other in self._with_radios()):
             note("no node has a position: they stand side by side, 1 m apart", self.notes)
             return float(station.order), 0.0, 0.0
         if beside := self.infrastructure.linked(station):
             note(f"{station}: has no position; it stands {station.order} m beside {beside}", self.notes)
-            x, y, z = self._place(beside)
+            x, y, z = self._start_of(beside)
             return x + station.order, y, z
         raise UsageError(f"{station.name}: has no position; add position='x,y,z' to addStation, in metres")
 
@@ -458,11 +443,11 @@ class Mininet_wifi(Powers):
             course = self._timeline.courses.get(station.name)
             if course is not None:
                 own = course.legs(getattr(station, "coord", None), self._timeline)
-            elif self._model is not None and station._place is None and not hasattr(station, "p"):
-                own = self._model.legs(station.order, station.name, self._place(station), self._bounds_of(station))
+            elif self._model is not None and station.declared_position is None and not hasattr(station, "p"):
+                own = self._model.legs(station.order, station.name, self._start_of(station), self._bounds_of(station))
             else:
                 continue
-            legs += [Leg(0.0, station.name, self._place(station), 0.0), *own]
+            legs += [Leg(0.0, station.name, self._start_of(station), 0.0), *own]
         try:
             return Trace(self.session.script.name, legs) if legs else None
         except TraceError as problem:
@@ -525,9 +510,7 @@ class Mininet_wifi(Powers):
 
     def moving(self, call: str = "CLI") -> Movement:
         """The movement under way."""
-        self._up(call)
-        assert self.standing is not None
-        return self.standing.live.movement
+        return self._up(call).live.movement
 
     def check_addresses(self) -> None:
         """Raise UsageError for a script's own address that is used twice, or that a routing daemon or static ARP would not
@@ -537,8 +520,8 @@ class Mininet_wifi(Powers):
             twins = [station for station in self.stations if station.IP() == other.IP()]
             if len(twins) > 1:
                 raise UsageError(f"{twins[1].name}: ip={twins[1].ip!r}: {twins[0].name} has it, too; give each its own")
-        wanted = self._common("proto")
-        why = f"proto={wanted!r} knows stations" if wanted else "static ARP knows stations" * self.options["static_arp"]
+        proto = self.common_option("proto")
+        why = f"proto={proto!r} knows stations" if proto else "static ARP knows stations" * self.options["static_arp"]
         if changed and why:
             first = changed[0]
             text = f"{why} by their numbers: {first.name} is {ip_address(first.order)}"
@@ -546,14 +529,13 @@ class Mininet_wifi(Powers):
 
     def _name_devices(self) -> None:
         """Set the script's own addresses. Each radio is named `sta1-wlan0`; if `wlan0` is its name, that is added."""
-        assert self.standing is not None
         lines: dict[NamespaceHost, list[str]] = {}
         for station in self._with_radios():
             for radio, device in zip(station.wintfs.values(), station.host.wintfs.values(), strict=True):
                 station.host.nameToIntf[radio.name] = device
                 if device.name != radio.name:
                     lines.setdefault(station.host, []).append(f"link property add dev {device.name} altname {radio.name}")
-        self.standing.configure(lines, "names")
+        self.running.configure(lines, "names")
         for host in self._at_wires():
             host.take_address()
         for node in [*self._with_radios(), *self._at_wires()]:
@@ -565,8 +547,8 @@ class Mininet_wifi(Powers):
                 station.setIP6(address)
 
     def _draw(self) -> None:
-        assert self.standing is not None and self._picture is not None
-        hosts = {host.name: host.netns for host in self.standing.network.net.hosts}
+        assert self._picture is not None
+        hosts = {host.name: host.netns for host in self.running.network.net.hosts}
         live = Live(self.directory, hosts, title=self.session.script.name)
         self._updater = self._updater or Updater(live, self.directory / self._picture, PICTURE_EVERY_S)
         output(f"*** picture, drawn every {PICTURE_EVERY_S:g} s: {_relative(self.directory / self._picture)}\n")
@@ -583,13 +565,13 @@ class Mininet_wifi(Powers):
         links = self.standing.network.medium.ask("links")["links"]
         for station in self.stations:
             radio = station.wintfs[0]
-            found = {
+            parameters = {
                 "name": station.name, "ip": station.ip, "mac": radio.mac, "position": station.position, "wlan": [radio.name],
                 "mode": radio.mode, "channel": radio.channel, "range": radio.range, "txpower": radio.txpower,
                 "antennaGain": radio.antennaGain, "antennaHeight": radio.antennaHeight,
                 "rssi": {link["to"]: link["power_dbm"] for link in links if link["from"] == station.name},
             }  # fmt: skip
-            (self.directory / f"{station.name}.nodeParams").write_text(json.dumps(found, indent=1) + "\n")
+            (self.directory / f"{station.name}.nodeParams").write_text(json.dumps(parameters, indent=1) + "\n")
 
     def socketServer(self, **given: object) -> None:
         """Answer programs of the script over TCP at `ip` (127.0.0.1) and `port` (12345), until stop() (socket_server.py)."""
@@ -600,26 +582,23 @@ class Mininet_wifi(Powers):
 
     def event(self, **keys: object) -> None:
         """Carry out an event of a scenario now: `power="sta1", on=False`. Mininet-WiFi has no such call."""
-        self._up("event")
-        assert self.standing is not None
+        live = self._up("event").live
         try:
-            self.standing.live.do(keys, SCRIPT)
+            live.do(keys, SCRIPT)
         except UsageError as problem:
             raise UsageError(f"event: {problem}") from None
 
-    def counters(self) -> dict[str, dict]:
+    def counters(self) -> dict[str, dict[str, Any]]:
         """The medium's counters of each station up to now (counters.json of formats/air.md). Mininet-WiFi has no such call."""
-        self._up("counters")
-        assert self.standing is not None
-        return self.standing.network.medium.ask("counters")["stations"]
+        stations: dict[str, dict[str, Any]] = self._up("counters").network.medium.ask("counters")["stations"]
+        return stations
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
     @property
     def directory(self) -> Path:
         """The folder of the results."""
-        assert self.standing is not None
-        return self.standing.site.directory
+        return self.running.site.directory
 
     @property
     def hosts(self) -> list[Node]:
@@ -630,10 +609,6 @@ class Mininet_wifi(Powers):
     def nameToNode(self) -> dict[str, Node]:
         """Stations and hosts by name."""
         return {node.name: node for node in [*self.stations, *self.aps, *self.wired]}
-
-    def host_of(self, name: str) -> NamespaceHost | None:
-        """The running Mininet host of a node; None before build()."""
-        return None if self.standing is None else self.standing.network.net[name]
 
     def _node(self, node: Node | str) -> Node:
         name = str(node)
@@ -654,7 +629,7 @@ class Mininet_wifi(Powers):
     def __contains__(self, name: str) -> bool:
         return str(name) in self.nameToNode
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.nameToNode)
 
     def keys(self) -> list[str]:
@@ -679,7 +654,7 @@ class Mininet_wifi(Powers):
 
     def ping(self, hosts: list[Node] | None = None, timeout: object = None) -> float:
         """Ping between all pairs of `hosts` (default: all nodes); returns the share of lost packets in per cent."""
-        return self._up("ping").ping([node.host for node in hosts or [*self.stations, *self.wired]], timeout)
+        return self._up("ping").network.net.ping([node.host for node in hosts or [*self.stations, *self.wired]], timeout)
 
     def pingAll(self, timeout: object = None) -> float:
         """Ping between all pairs; returns the share of lost packets in per cent."""
@@ -689,17 +664,17 @@ class Mininet_wifi(Powers):
         """Ping between the first two nodes; returns the share of lost packets in per cent."""
         return self.ping([*self.stations, *self.wired][:2])
 
-    def pingFull(self, hosts: list[Node] | None = None, timeout: object = None) -> list[tuple[Node, Node, tuple]]:
+    def pingFull(self, hosts: list[Node] | None = None, timeout: object = None) -> list[tuple[Node, Node, tuple[float, ...]]]:
         """Ping between all pairs of `hosts` (default: all nodes); returns (source, destination, (sent, received, least, mean,
         largest round trip time, deviation)) of each pair, times in ms."""
-        found = self._up("pingFull").pingFull([node.host for node in hosts or self.values()], timeout)
-        return [(self._node(source.name), self._node(target.name), values) for source, target, values in found]
+        pings = self._up("pingFull").network.net.pingFull([node.host for node in hosts or self.values()], timeout)
+        return [(self._node(source.name), self._node(target.name), values) for source, target, values in pings]
 
-    def pingAllFull(self) -> list[tuple[Node, Node, tuple]]:
+    def pingAllFull(self) -> list[tuple[Node, Node, tuple[float, ...]]]:
         """pingFull() of all nodes."""
         return self.pingFull()
 
-    def pingPairFull(self) -> list[tuple[Node, Node, tuple]]:
+    def pingPairFull(self) -> list[tuple[Node, Node, tuple[float, ...]]]:
         """pingFull() of the first two nodes."""
         return self.pingFull(self.values()[:2])
 
@@ -722,20 +697,18 @@ class Mininet_wifi(Powers):
             choice("iperf", "fmt", options["fmt"], FORMATS)
         ends = [*self.stations, *self.wired]
         a, b = hosts or (ends[0], ends[-1])
-        self._up("iperf")
-        assert self.standing is not None
+        network = self._up("iperf").network
         udp = None if kind is None else settings.rate("iperf", "udpBw", kind)
         output(f"*** Iperf: testing {'TCP' if udp is None else 'UDP'} bandwidth between {a} and {b}\n")
-        network = self.standing.network
-        found = measure_with_route(network, a.host, b.host, udp, patience_s=patience_s(network), seconds=int(seconds))
-        result = found.as_iperf(options.get("fmt"))
+        throughput = measure_with_route(network, a.host, b.host, udp, patience_s=patience_s(network), seconds=int(seconds))
+        result = throughput.as_iperf(options.get("fmt"))
         output(f"*** Results: {result}\n")
         return result
 
-    def _up(self, call: str) -> Any:
+    def _up(self, call: str) -> Standing:
         if self.standing is None:
             raise UsageError(f"{call}: the network is not up; call net.build() before")
-        return self.standing.network.net
+        return self.standing
 
     def __getattr__(self, name: str) -> Any:
         """Raise NotACall, with the remedy, for the unsupported calls of Mininet-WiFi."""

@@ -1,23 +1,25 @@
-"""Stations and hosts as a script declares them. Once the network is up, each passes calls on to its running Mininet host."""
+"""Stations, hosts and their interfaces as a script declares them, and the network as they use it.
+
+Once the network is up, each node passes calls on to its running Mininet host.
+"""
 
 import difflib
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from record.events_file import SCRIPT
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others, within
-from testbed.mn_wifi.interface import NotHere, WirelessInterface, WireLink
+from testbed.mn_wifi.radio import Radio
+from testbed.mn_wifi.session import Session, Standing
 from testbed.mn_wifi.settings import LIMITS
+from testbed.stages.access_points import Cable
 from testbed.stages.addresses import routes_of_groups
-from testbed.stages.station import ipv6_sysctls
-from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, wire_ip
-
-if TYPE_CHECKING:
-    from testbed.mn_wifi.net import Mininet_wifi
-    from testbed.stages.station import NamespaceHost
-
+from testbed.stages.station import NamespaceHost, ipv6_sysctls
+from topologies.addresses import GATEWAY_END, INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address, wire_ip
 
 MAX_RADIOS = 8
 WIFI = {"adhoc": "wifiAdhoc", "mesh": "wifiMesh", "ITSLink": "wifiITS"}  # by the class of the radio's link
@@ -28,22 +30,242 @@ ATTRIBUTES_OF_HOSTS = (
 )  # fmt: skip
 
 
-def _known_of_hosts() -> set[str]:
-    """The attributes of a running host."""
-    from testbed.stages.station import NamespaceHost
+class ScriptNetwork:
+    """A script's network as its nodes use it; net.py completes it."""
 
-    return {*dir(NamespaceHost), *ATTRIBUTES_OF_HOSTS}
+    session: Session
+    notes: set[str]
+    options: dict[str, Any]
+    stations: "list[Station]"
+    aps: "list[Station]"
+    wired: "list[Host]"
+    wires: list[dict[str, Any]]
+    cables: list[Cable]
+    links: "list[WirelessInterface | WireLink]"
+    adhoc: dict[str, dict[str, Any]]  # by radio, the options of the ad hoc network or mesh that it joins
+    standing: Standing | None  # from build() to stop()
+
+    get: Callable[..., Any]
+    radios: "Callable[[], list[WirelessInterface]]"
+    number_of: "Callable[[WirelessInterface], int]"
+    option_of: Callable[..., Any]
+    common_option: Callable[..., Any]
+    common_mode: Callable[[], str]
+    radio_of: "Callable[[Station], Radio]"
+    power_of: "Callable[[Station], Radio]"
+    reach_of: "Callable[[Station], float]"
+    channel_of: "Callable[[WirelessInterface], int]"
+    shift_db: Callable[[], float]
+    change_radio: "Callable[[Station, str, str, float], None]"
+    check_addresses: Callable[[], None]
+    make_master: "Callable[[WirelessInterface, dict[str, Any]], None]"
+    plotGraph: Callable[..., None]
+    setInitialMediums: Callable[[object], None]
+    bridges: Callable[[], list[str]]
+    associated: "Callable[[WirelessInterface], WirelessInterface | str | None]"
+    rssi: "Callable[[WirelessInterface], float]"
+
+    @property
+    def running(self) -> Standing:
+        """The network that is up."""
+        assert self.standing is not None
+        return self.standing
+
+    def host_of(self, name: str) -> NamespaceHost | None:
+        """The running Mininet host of a node; None before build()."""
+        return None if self.standing is None else self.standing.network.net[name]
 
 
-def _remedy(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, [word for word in known if not word.startswith("_")], n=1, cutoff=0.8)
-    return f'is not supported; did you mean "{close[0]}"?' if close else "is not supported; docs/mininet-wifi.md lists what is"
+class NotHere(UsageError, AttributeError):
+    """An attribute that a node or an interface lacks, or lacks now. An AttributeError, so that hasattr() works."""
+
+
+@dataclass
+class Bss:
+    """The network of a radio that is an access point; `channel` None: the default one."""
+
+    ssid: str
+    passphrase: str | None = None
+    isolated: bool = False
+    channel: object = None
+
+
+class WirelessInterface:
+    """Radio number `id`, from 0, of a station: its name, addresses, network and power. It is the station's link, too: a radio has
+    no other end. `bss`: its network, if it is an access point."""
+
+    def __init__(self, station: "Station", number: int = 0) -> None:
+        self.node, self.id = station, number
+        self.bss: Bss | None = None
+        self.own_ip = ""  # of a further radio
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+    @property
+    def name(self) -> str:
+        """The name of the interface, also in the kernel: `sta1-wlan0`."""
+        return str(self.node.params["wlan"][self.id])
+
+    def name_of_kind(self, kind: str) -> str:
+        """Its name as `wlan` or as `mp`: in a mesh of 802.11s, where Mininet-WiFi gives the radio another interface."""
+        return re.sub(r"-(wlan|mp)(\d+)$", rf"-{kind}\2", self.name)
+
+    @property
+    def radio(self) -> str:
+        """Its name in the scenario and in the medium's logs: the station's of a first radio, else that of the interface."""
+        return self.node.name if self.id == 0 else self.name_of_kind("wlan")
+
+    @property
+    def mac(self) -> str:
+        """The MAC address."""
+        return mac_address(self.node.net.number_of(self))
+
+    @property
+    def address(self) -> str:
+        """The IPv4 address with its prefix length; empty if it has none."""
+        return self.own_ip if self.id else self.node.ip
+
+    @property
+    def ip(self) -> str:
+        """The IPv4 address."""
+        return self.address.partition("/")[0]
+
+    @property
+    def prefixLen(self) -> str:
+        """The prefix length of the IPv4 address, as text."""
+        return self.address.partition("/")[2]
+
+    @property
+    def ssid(self) -> str:
+        """The name of its network."""
+        return self.bss.ssid if self.bss is not None else str(self.node.net.option_of(self.node, "ssid", "adhocNet", self.radio))
+
+    @property
+    def mode(self) -> str:
+        """`a`, `b` or `g`."""
+        return self.node.net.radio_of(self.node).mode
+
+    @property
+    def channel(self) -> int:
+        """The number of the channel."""
+        return self.node.net.channel_of(self)
+
+    @property
+    def freq(self) -> float:
+        """The frequency of the channel, GHz."""
+        return replace(self.node.net.radio_of(self.node), channel=self.channel).frequency_hz() / 1e9
+
+    @property
+    def txpower(self) -> float:
+        """Transmit power, dBm: as stated, or the one that gives the stated range."""
+        return round(self.node.net.power_of(self.node).tx_power_dbm, 2)
+
+    @property
+    def antennaGain(self) -> float:
+        """Antenna gain, dBi."""
+        return self.node.net.power_of(self.node).gain_db
+
+    @property
+    def antennaHeight(self) -> float:
+        """Height of the antenna, m."""
+        return self.node.net.power_of(self.node).height_m
+
+    @property
+    def range(self) -> float:
+        """The distance, m, up to which a station with the same antenna receives this one."""
+        return round(self.node.net.reach_of(self.node), 2)
+
+    @property
+    def associatedTo(self) -> "WirelessInterface | str | None":
+        """The radio of its access point, None without one; of a radio in another network `adhoc`, `mesh` or `ITS`."""
+        return self.node.net.associated(self)
+
+    @property
+    def rssi(self) -> float:
+        """The power, dBm, at which it receives its access point, on Mininet-WiFi's scale; 0 without one, -60 before build()."""
+        return self.node.net.rssi(self)
+
+    def __getattr__(self, name: str) -> object:
+        """Raise NotHere, with the remedy, for an unsupported attribute."""
+        if name.startswith("__") or "node" not in self.__dict__:
+            raise AttributeError(name)
+        if isinstance(masked := getattr(type(self), name, None), property):  # its own AttributeError brought us here
+            return masked.fget(self)  # type: ignore[misc]
+        raise NotHere(f"{self}.{name}: is not supported; docs/mininet-wifi.md lists what is")
+
+    def IP(self) -> str:
+        """The IPv4 address."""
+        return self.ip
+
+    def MAC(self) -> str:
+        """The MAC address."""
+        return self.mac
+
+    def setRange(self, range: object) -> None:
+        """See the station's method."""
+        self.node.setRange(range)
+
+    def setTxPower(self, txpower: object) -> None:
+        """See the station's method."""
+        self.node.setTxPower(txpower)
+
+    def setAntennaGain(self, gain: object) -> None:
+        """See the station's method."""
+        self.node.setAntennaGain(gain)
+
+    def setAntennaHeight(self, height: object) -> None:
+        """See the station's method."""
+        self.node.setAntennaHeight(height)
+
+    def setMediumId(self, medium_id: object) -> None:
+        """See the station's method."""
+        self.node.setMediumId(medium_id)
+
+    def setMasterMode(self, **given: Any) -> None:
+        """See the station's method."""
+        self.node.setMasterMode(intf=self, **given)
+
+    def setIP(self, ip: str, **given: Any) -> None:
+        """See the station's method."""
+        self.node.setIP(ip, intf=self, **given)
+
+
+class WireEnd:
+    """One end of a wire or cable. `name` is Mininet-WiFi's; once the network is up, that of the interface, or one more of it."""
+
+    def __init__(self, node: "Node", link: "WireLink") -> None:
+        self.node, self.link = node, link
+
+    @property
+    def name(self) -> str:
+        """The name of the interface."""
+        ends = self.node.cable_ends() if self.link.cable else self.node.wire_ends()
+        return next(name for name, index in ends.items() if index == self.link.index)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WireLink:
+    """Wire or cable number `index`, from 0: what addLink(station, host), addLink(ap, ap) and addLink(ap, host) return."""
+
+    def __init__(self, index: int, one: "Node", other: "Node", *, cable: bool = False) -> None:
+        self.index, self.cable = index, cable
+        self.intf1, self.intf2 = WireEnd(one, self), WireEnd(other, self)
+
+    def __str__(self) -> str:
+        return f"{self.intf1}<->{self.intf2}"
+
+    __repr__ = __str__
 
 
 class Node:
     """The common part of stations and hosts. A script may set other attributes, as in Mininet-WiFi."""
 
-    def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
+    def __init__(self, net: ScriptNetwork, name: str, params: dict[str, Any]) -> None:
         self.net, self.name, self.params = net, name, params
         self.wire_ips: dict[str, str] = {}  # by the end of a wire or cable; set by build()
 
@@ -66,20 +288,22 @@ class Node:
         if isinstance(masked := getattr(type(self), name, None), property):  # its own AttributeError brought us here
             return masked.fget(self)  # type: ignore[misc]
         host = self.net.host_of(self.name)
-        known = _known_of_hosts() if host is None else dir(host)
+        known = {*dir(NamespaceHost), *ATTRIBUTES_OF_HOSTS} if host is None else {*dir(host)}
         if name not in known:
-            raise NotHere(f"{self.name}.{name}: {_remedy(name, {*known, *dir(self)})}")
+            close = difflib.get_close_matches(name, [a for a in known | {*dir(self)} if not a.startswith("_")], n=1, cutoff=0.8)
+            remedy = f'did you mean "{close[0]}"?' if close else None
+            raise NotHere(f"{self.name}.{name}: is not supported; {remedy or 'docs/mininet-wifi.md lists what is'}")
         if host is None:
             raise NotHere(f"{self.name}.{name}: not available before the network is up; move the line below net.build()")
         return getattr(host, name)
 
     @property
-    def host(self) -> "NamespaceHost":
+    def host(self) -> NamespaceHost:
         """The running host. Raises NotHere before the network is up."""
-        found = self.net.host_of(self.name)
-        if found is None:
+        host = self.net.host_of(self.name)
+        if host is None:
             raise NotHere(f"{self.name}: the network is not up; move the line below net.build()")
-        return found
+        return host
 
     def wire_ends(self) -> dict[str, int]:
         """The index of each wire of it by Mininet-WiFi's name of its end: ports are numbered, after the radios."""
@@ -89,7 +313,7 @@ class Node:
 
     def cable_ends(self) -> dict[str, int]:
         """The index of each cable of it by the name of its end (testbed/stages/access_points.py)."""
-        cables = [index for index, cable in enumerate(self.net.infrastructure.cables) if self.name in (cable.a, cable.b)]
+        cables = [index for index, cable in enumerate(self.net.cables) if self.name in (cable.a, cable.b)]
         return {f"{self.name}-eth{port}": cable for port, cable in enumerate(cables, start=int(isinstance(self, Station)))}
 
     def intfNames(self) -> list[str]:
@@ -98,8 +322,9 @@ class Node:
 
     def connections(self) -> list[tuple[str, str]]:
         """Each interface, with the other end of its wire or cable, or the kind of its radio's network."""
-        adhoc = self.net._adhoc
-        kinds = [WIFI.get(adhoc.get(radio.radio, {}).get("cls"), "wifi") for radio in getattr(self, "wintfs", {}).values()]
+        kinds = [
+            WIFI.get(self.net.adhoc.get(radio.radio, {}).get("cls", ""), "wifi") for radio in getattr(self, "wintfs", {}).values()
+        ]
         ends = [(link.intf1, link.intf2) for link in self.net.links if isinstance(link, WireLink)]
         return [
             *zip(self.params.get("wlan", ()), kinds, strict=True),
@@ -109,17 +334,17 @@ class Node:
     def name_wires(self) -> None:
         """Give the ends of its wires Mininet-WiFi's names, besides their own."""
         ends, host = self.wire_ends(), self.host
-        wires = self.net.standing.network.net.wires
+        wires = self.net.running.network.net.wires
         here = {name: wires[at] for name, at in ends.items()}
         devices = {name: wire.interface if wire.gateway is host else wire.host_interface for name, wire in here.items()}
         lines = [f"link property add dev {device} altname {name}" for name, device in devices.items()]
-        self.net.standing.configure({host: lines} if lines else {}, "names")
+        self.net.running.configure({host: lines} if lines else {}, "names")
         host.nameToIntf |= {name: host.nameToIntf[device] for name, device in devices.items()}
 
     def set_address(self, device: str, address: str) -> None:
         """Give a device that has no routes of the testbed an address, with the kernel's route to its network."""
         lines = [f"address flush dev {device} scope global to 0.0.0.0/0", f"address add {address} dev {device}"]
-        self.net.standing.configure({self.host: lines}, "own-address")
+        self.net.running.configure({self.host: lines}, "own-address")
         interface = self.host.nameToIntf[device]
         interface.ip, _, interface.prefixLen = address.partition("/")
 
@@ -127,12 +352,12 @@ class Node:
         """Give the end of a wire or a cable an address, now or in build(); False if `intf` is none of this node."""
         name = str(intf)
         if self.net.standing is None:
-            if found := name in {**self.cable_ends(), **self.wire_ends()}:
+            if is_end := name in {**self.cable_ends(), **self.wire_ends()}:
                 self.wire_ips[name] = address
-            return found
-        if found := name.startswith(("eth", f"{self.name}-eth")) and name in self.host.nameToIntf:
+            return is_end
+        if is_end := name.startswith(("eth", f"{self.name}-eth")) and name in self.host.nameToIntf:
             self.set_address(name, address)
-        return found
+        return is_end
 
     def terminate(self) -> None:
         """Not supported: nodes end with the network. Raises UsageError."""
@@ -156,7 +381,7 @@ class Host(Node):
         if text is None:
             return
         host = self.host
-        wire = next(wire for wire in self.net.standing.network.net.wires if wire.host is host)
+        wire = next(wire for wire in self.net.running.network.net.wires if wire.host is host)
         address, _, bits = str(text).partition("/")
         default = f"via {wire_ip(wire.number, GATEWAY_END)} dev {wire.host_interface}"
         lines = {
@@ -166,7 +391,7 @@ class Host(Node):
             ],
             wire.gateway: [f"route add {address}/32 dev {wire.interface} scope link"],
         }
-        self.net.standing.configure(lines, "own-address")
+        self.net.running.configure(lines, "own-address")
         host.defaultIntf().ip, host.defaultIntf().prefixLen = address, bits or str(PREFIX_BITS)
 
 
@@ -180,7 +405,7 @@ class Nat(Host):
 class Station(Node):
     """A station (addStation), number `order` from 1. `position`, in metres, is where it stands, or starts."""
 
-    def __init__(self, net: "Mininet_wifi", name: str, order: int, params: dict[str, Any]) -> None:
+    def __init__(self, net: ScriptNetwork, name: str, order: int, params: dict[str, Any]) -> None:
         super().__init__(net, name, params)
         self.order = order
         self.ip = str(params.get("ip") or f"{ip_address(order)}/{PREFIX_BITS}")
@@ -188,7 +413,7 @@ class Station(Node):
         wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
         self.params["wlan"] = [f"{name}-wlan{index}" for index in range(wlans)]
         self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
-        self._place = point(name, "position", params["position"]) if "position" in params else None
+        self.declared_position = point(name, "position", params["position"]) if "position" in params else None
 
     @property
     def position(self) -> tuple[float, float, float]:
@@ -197,9 +422,9 @@ class Station(Node):
         standing = self.net.standing
         if standing is not None:
             return tuple(standing.network.medium.ask("positions")["positions"][self.name])
-        if self._place is None:
+        if self.declared_position is None:
             raise NotHere(f"{self.name}.position: has none; add position='x,y,z' to addStation, in metres")
-        return self._place
+        return self.declared_position
 
     @position.setter
     def position(self, place: object) -> None:
@@ -215,7 +440,7 @@ class Station(Node):
                 standing.live.do({"move": self.name, "to": list(place)}, SCRIPT, {"to": "pos"})
             except UsageError as problem:
                 raise UsageError(f"{self.name}.setPosition: {problem}") from None
-        self._place = place
+        self.declared_position = place
 
     def get_distance_to(self, dst: "Station") -> float:
         """The distance to another station in metres, rounded to centimetres."""
@@ -266,7 +491,7 @@ class Station(Node):
     def setMasterMode(self, intf: object = None, ssid: str = "new-ssid", **given: object) -> None:
         """Make a radio an access point, before build(); the other arguments are those of infrastructure.MASTER. Raises
         UsageError."""
-        self.net.master_mode(self.interface("setMasterMode", intf), {"ssid": ssid, **given})
+        self.net.make_master(self.interface("setMasterMode", intf), {"ssid": ssid, **given})
 
     def setIP(self, ip: str, prefixLen: int = PREFIX_BITS, intf: object = None) -> None:
         """Replace the address of a radio, the first one by default, or of the end of a cable."""
@@ -295,7 +520,7 @@ class Station(Node):
         inside = " noprefixroute" if (address.split(".")[0], bits) == (NETWORK.split(".")[0], str(PREFIX_BITS)) else ""
         lines = [f"address flush dev {radio} scope global to 0.0.0.0/0", f"address add {self.ip} dev {radio}{inside}"]
         lines += [f"route replace {NETWORK}/{PREFIX_BITS} dev {radio} scope link", *routes_of_groups(radio)]
-        self.net.standing.configure({host: lines}, "own-address")
+        self.net.running.configure({host: lines}, "own-address")
         host.radio.ip, host.radio.prefixLen = address, bits
 
     def setIP6(self, ip: str, prefixLen: int = 64, intf: object = None) -> None:
@@ -309,7 +534,7 @@ class Station(Node):
         radio = host.radio.name
         sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(radio)}
         namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
-        self.net.standing.configure({host: [f"address replace {address} dev {radio} nodad"]}, "ip6")
+        self.net.running.configure({host: [f"address replace {address} dev {radio} nodad"]}, "ip6")
 
     def interface(self, call: str, intf: object) -> WirelessInterface:
         """The radio of this name, by default the first. Raises UsageError for another name."""

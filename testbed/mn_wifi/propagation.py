@@ -1,5 +1,7 @@
 """Mininet-WiFi's propagation models as models of the medium (formats/medium.md)."""
 
+from typing import Any
+
 from scenarios import owned
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, number
@@ -12,7 +14,12 @@ MODELS = {
     "logNormalShadowing": "shadowing",
     "twoRayGround": "two-ray",
 }
-ARGUMENTS = {"friis": set(), "logDistance": {"exp"}, "logNormalShadowing": {"exp", "variance"}, "twoRayGround": set()}
+ARGUMENTS: dict[str, set[str]] = {
+    "friis": set(),
+    "logDistance": {"exp"},
+    "logNormalShadowing": {"exp", "variance"},
+    "twoRayGround": set(),
+}
 MIN_EXP = 0.1
 REFUSED = {
     "sL": "a system loss only shifts the power; leave it out and give the stations a range",
@@ -23,21 +30,26 @@ REFUSED = {
 }
 
 
-def propagation(**given: object) -> dict:
+def propagation(**arguments: Any) -> dict[str, Any]:
     """The key `propagation` of a scenario, from the arguments of setPropagationModel. Raises UsageError."""
-    script_model = given.pop("model", "logDistance")
+    script_model = arguments.pop("model", "logDistance")
     model = choice(CALL, "model", script_model, MODELS, "is not supported")
-    for name, value in given.items():
-        if name in ARGUMENTS[str(script_model)]:
+    accepted = ARGUMENTS[script_model]
+    for name, value in arguments.items():
+        if name in accepted:
             continue
         if name in REFUSED:
             raise UsageError(f"{CALL}: {name}={value!r}: {REFUSED[name]}")
-        takes = ", ".join(sorted(ARGUMENTS[str(script_model)])) or "no further arguments"
+        takes = ", ".join(sorted(accepted)) or "no further arguments"
         raise UsageError(f'{CALL}: unknown argument "{name}"; model={script_model!r} takes {takes}')
-    made: dict = {"model": model}
-    if "exp" in ARGUMENTS[str(script_model)]:
-        made["exponent"] = number(CALL, "exp", given.get("exp", 3.0), MIN_EXP, owned.bounds("medium", "propagation.exponent")[1])
+    keys: dict[str, Any] = {"model": model}
+    if "exp" in accepted:
+        keys["exponent"] = number(
+            CALL, "exp", arguments.get("exp", 3.0), MIN_EXP, owned.bounds("medium", "propagation.exponent")[1]
+        )
     if model == "shadowing":
         # Mininet-WiFi calls it variance and uses it as the standard deviation
-        made["sigma_db"] = number(CALL, "variance", given.get("variance", 2.0), *owned.bounds("medium", "propagation.sigma_db"))
-    return made
+        keys["sigma_db"] = number(
+            CALL, "variance", arguments.get("variance", 2.0), *owned.bounds("medium", "propagation.sigma_db")
+        )
+    return keys

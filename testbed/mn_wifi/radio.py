@@ -11,6 +11,7 @@ import math
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from analysis.metrics.reception import reach
 from scenarios.radios import OF_A_STATION
@@ -51,18 +52,18 @@ class Radio:
             text = f"mode={self.mode!r} has channels {known[0]} to {known[-1]}"
             raise UsageError(f"channel={self.channel}: {text}; give one of those, or another mode")
 
-    def reach_m(self, name: str, propagation: dict, threshold_dbm: float = THRESHOLD_DBM) -> float:
+    def reach_m(self, name: str, propagation: dict[str, Any], threshold_dbm: float = THRESHOLD_DBM) -> float:
         """The range in metres: as stated, or where the power falls to `threshold_dbm` for a station with the profile `name`."""
         if self.range_m is not None:
             return self.range_m
         theirs = {"tx_power_w": _watts(self.tx_power_dbm), "receive_threshold_w": _watts(threshold_dbm)}
         return min(reach({**_profile(name), **self._antennas(), **theirs}, _median(propagation))["received_m"], MAX_REACH_M)
 
-    def _antennas(self) -> dict:
-        found = {"antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
-        return found if self.of_profile else {"frequency_hz": self.frequency_hz(), **found, "system_loss_db": 0.0}
+    def _antennas(self) -> dict[str, Any]:
+        antenna = {"antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
+        return antenna if self.of_profile else {"frequency_hz": self.frequency_hz(), **antenna, "system_loss_db": 0.0}
 
-    def overrides(self, name: str, propagation: dict) -> dict:
+    def overrides(self, name: str, propagation: dict[str, Any]) -> dict[str, Any]:
         """The key `radio_overrides` that gives the profile `name` this range under a propagation model. Models without transmit
         power (disc, matrix) have their own range."""
         if propagation["model"] in OWN_RANGE:
@@ -74,12 +75,12 @@ class Radio:
         of_one_watt = reach({**profile, **antennas, "tx_power_w": 1.0}, model, reach_m)["power_w"][0]
         return {**antennas, "tx_power_w": profile["receive_threshold_w"] / of_one_watt * ROUNDING}
 
-    def of_station(self, name: str, propagation: dict) -> dict[str, float]:
+    def of_station(self, name: str, propagation: dict[str, Any]) -> dict[str, float]:
         """The keys by which a station differs from the profile `name` (`radios` of formats/scenario.md)."""
-        made = self.overrides(name, propagation)
-        return {key: made[key] for key in OF_A_STATION if key in made}
+        overrides = self.overrides(name, propagation)
+        return {key: overrides[key] for key in OF_A_STATION if key in overrides}
 
-    def at_power(self, name: str, propagation: dict) -> "Radio":
+    def at_power(self, name: str, propagation: dict[str, Any]) -> "Radio":
         """This radio with the power that gives its range, instead of the range."""
         if self.range_m is None:
             return self
@@ -105,11 +106,11 @@ def _path(name: str) -> Path:
     return ROOT / "medium" / "radios" / f"{name}.toml"
 
 
-def _profile(name: str) -> dict:
+def _profile(name: str) -> dict[str, Any]:
     return tomllib.loads(_path(name).read_text())
 
 
-def _median(propagation: dict) -> dict:
+def _median(propagation: dict[str, Any]) -> dict[str, Any]:
     """The propagation model without the random draw of shadowing, which has no range of its own."""
     if propagation["model"] != "shadowing":
         return propagation

@@ -2,8 +2,9 @@
 
 import math
 from random import Random
+from typing import Any
 
-from mobility.trace import Leg, Trace
+from mobility.trace import Leg, Position, Trace
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, note, number, refuse_others
 from testbed.mn_wifi.flights import Flights
@@ -22,10 +23,10 @@ class ReplayingMobility:
     def __init__(self, net: Mininet_wifi, nodes: list[Station] | None = None) -> None:
         if net.standing is None:
             raise UsageError("ReplayingMobility: the network is not up; call net.build() before")
-        chosen = [*net.stations, *net.aps] if nodes is None else list(nodes)
-        if not any(hasattr(node, "p") for node in chosen):
+        flying = [*net.stations, *net.aps] if nodes is None else list(nodes)
+        if not any(hasattr(node, "p") for node in flying):
             note("ReplayingMobility: no station has places yet; sta.p = [(x, y, z), ...] counts from now on", net.notes)
-        Flights(net, chosen)
+        Flights(net, flying)
 
 
 class ReplayingBandwidth:
@@ -59,16 +60,16 @@ class ReplayingRSSI:
             note(f"{call}: {name}: nothing is printed; it has no effect", net.notes)
         legs: list[Leg] = []
         for station, at_s, rssi_dbm in recorded(call, net, "rssi"):
-            legs.append(Leg(at_s, station.name, _place(net, station, rssi_dbm), math.inf))
+            legs.append(Leg(at_s, station.name, _position_at(net, station, rssi_dbm), math.inf))
         still = [Leg(0.0, name, net[name].position, 0.0) for name in dict.fromkeys(leg.station for leg in legs)]
         net.moving(call).play(Trace(net.session.script.name, [*still, *legs]))
 
 
-def recorded(call: str, net: Mininet_wifi, *names: str) -> list[tuple]:
+def recorded(call: str, net: Mininet_wifi, *names: str) -> list[tuple[Any, ...]]:
     """(Station, time in s, values) of each record of the stations that have the lists `time` and `names`. Raises UsageError."""
     if net.standing is None:
         raise UsageError(f"{call}: the network is not up; call net.build() before")
-    found: list[tuple] = []
+    rows: list[tuple[Any, ...]] = []
     for station in net.stations:
         lists = {name: station.__dict__.get(name) for name in ("time", *names)}
         if all(lists[name] is None for name in names):  # `time` may be another replay's
@@ -78,19 +79,18 @@ def recorded(call: str, net: Mininet_wifi, *names: str) -> list[tuple]:
         for row in zip(*lists.values(), strict=True):
             lowest = {"time": 0.0, "bw": 0.0, "throughput": 0.0, "loss": 0.0, "latency": 0.0}
             values = [number(call, f"{station}.{n}", v, lowest.get(n, -200.0)) for n, v in zip(lists, row, strict=True)]
-            found.append((station, *values))
-    if not found:
+            rows.append((station, *values))
+    if not rows:
         raise UsageError(f"{call}: no station has a record; set {', '.join(f'sta.{name}' for name in ('time', *names))} first")
-    return found
+    return rows
 
 
 def _shape(call: str, net: Mininet_wifi, conditions: list[Condition], *, delay_s: float, linked: bool) -> None:
     note(f"{call}: netem limits what a station sends, above the medium's own rate, losses and delays", net.notes)
-    assert net.standing is not None
-    Shaping(call, net.standing, conditions, delay_s=delay_s, linked=linked)
+    Shaping(call, net.running, conditions, delay_s=delay_s, linked=linked)
 
 
-def _place(net: Mininet_wifi, station: Station, rssi_dbm: float) -> tuple[float, float, float]:
+def _position_at(net: Mininet_wifi, station: Station, rssi_dbm: float) -> Position:
     """A point at the distance from the station's access point at which it receives that with `rssi_dbm`."""
     point = net.infrastructure.point_of(station)
     distance_m = net.distance_of(point, station, rssi_dbm)

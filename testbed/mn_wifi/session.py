@@ -26,6 +26,7 @@ from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost
 
 EXPERIMENT = "script"
+Outcome = dict[str, str | None]  # status and error for run.json
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Standing:
         self.live.of_user |= {host.name for host in lines}  # first: the session's judgement looks meanwhile
         iproute.batches(lines, name, self.site.log)
 
-    def stop(self, outcome: dict) -> None:
+    def stop(self, outcome: Outcome) -> None:
         """Take the network down and write `outcome`, how the script ended, into run.json. Raises RunError if it fails."""
         try:
             self.stages.close()
@@ -137,7 +138,7 @@ class Session:
         """The directories of networks whose verdict is void."""
         return [directory for directory in self.built if verdict_of(directory) == "void"]
 
-    def down(self, outcome: dict | None = None) -> Standing | None:
+    def down(self, outcome: Outcome | None = None) -> Standing | None:
         """Take the network down, if one is up, and return it."""
         ended, self.standing = self.standing, None
         if ended is not None:
@@ -145,8 +146,8 @@ class Session:
         return ended
 
 
-def outcome_of(problem: BaseException | None) -> dict:
-    """Status and error for run.json of a script that ended by this exception, or by none."""
+def outcome_of(problem: BaseException | None) -> Outcome:
+    """The outcome of a script that ended by this exception, or by none."""
     if problem is None or (isinstance(problem, SystemExit) and problem.code in (0, None)):
         return {"status": "complete", "error": None}
     if isinstance(problem, SystemExit):

@@ -9,17 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mininet.log import output
 
 from testbed.errors import RunError
 from testbed.host import modules, namespace
+from testbed.mn_wifi.node import Station
+from testbed.mn_wifi.session import Standing
 from testbed.stages.association import has_link
-
-if TYPE_CHECKING:
-    from testbed.mn_wifi.node import Station
-    from testbed.mn_wifi.session import Standing
 
 FILE = "conditions.csv"
 CSV_HEADER = "time_s,station,rate_mbps,loss_percent,delay_ms"
@@ -31,23 +28,23 @@ class Condition:
     """From `at_s` on, s after the replay's beginning: Mbit/s (0: unlimited), loss in per cent, delay in ms."""
 
     at_s: float
-    station: "Station"
+    station: Station
     rate_mbps: float
     loss_percent: float = 0.0
     delay_ms: float = 0.0
 
-    def words(self) -> list[str]:
+    def netem(self) -> list[str]:
         """The arguments of netem."""
-        found = ["rate", f"{self.rate_mbps:.4f}mbit"] if self.rate_mbps else []
-        found += ["loss", f"{self.loss_percent:g}%"] if self.loss_percent else []
-        return found + (["delay", f"{self.delay_ms:g}ms"] if self.delay_ms else [])
+        argv = ["rate", f"{self.rate_mbps:.4f}mbit"] if self.rate_mbps else []
+        argv += ["loss", f"{self.loss_percent:g}%"] if self.loss_percent else []
+        return argv + (["delay", f"{self.delay_ms:g}ms"] if self.delay_ms else [])
 
 
 class Shaping:
     """A replay of conditions, from a thread until the network ends. `call` names it in errors; `linked`: a condition counts only
     for a station that has a link to an access point at its time. Raises UsageError for a kernel without netem."""
 
-    def __init__(self, call: str, standing: "Standing", conditions: Sequence[Condition], *, delay_s: float, linked: bool) -> None:
+    def __init__(self, call: str, standing: Standing, conditions: Sequence[Condition], *, delay_s: float, linked: bool) -> None:
         modules.load(MODULE, call)
         self._medium, self._log = standing.network.medium, standing.site.directory / FILE
         self._live = standing.live
@@ -78,7 +75,7 @@ class Shaping:
     def _set(self, condition: Condition) -> None:
         device, host = condition.station.host.radio.name, condition.station.host
         self._live.of_user.add(host.name)
-        argv = ["tc", "qdisc", "replace", "dev", device, "root", "handle", "2:", "netem", *condition.words()]
+        argv = ["tc", "qdisc", "replace", "dev", device, "root", "handle", "2:", "netem", *condition.netem()]
 
         def run() -> subprocess.CompletedProcess[str]:
             return subprocess.run(argv, capture_output=True, text=True, check=False)

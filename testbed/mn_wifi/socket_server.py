@@ -11,12 +11,9 @@ programs that the script itself starts reach it, and it ends with the network.
 import re
 import socket
 import threading
-from typing import TYPE_CHECKING
 
 from testbed.errors import ManetError, UsageError
-
-if TYPE_CHECKING:
-    from testbed.mn_wifi.net import Mininet_wifi
+from testbed.mn_wifi.node import ScriptNetwork
 
 MAX_BYTES = 1024
 ACCEPTED = "command accepted!"
@@ -32,7 +29,7 @@ DEADLINE_S = 10.0  # for the request of a client
 class SocketServer:
     """The server, in a thread of its own until `stop`. Raises UsageError if it cannot listen."""
 
-    def __init__(self, net: "Mininet_wifi", ip: str, port: int) -> None:
+    def __init__(self, net: ScriptNetwork, ip: str, port: int) -> None:
         self._net, self._stop = net, threading.Event()
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET
         self._listener = socket.socket(family, socket.SOCK_STREAM)
@@ -69,7 +66,7 @@ class SocketServer:
                     continue
 
 
-def answer(net: "Mininet_wifi", request: str) -> str:
+def answer(net: ScriptNetwork, request: str) -> str:
     """Carry out a request; returns its answer, or the error, as text."""
     try:
         verb, _, rest = request.partition(".")
@@ -84,11 +81,11 @@ def answer(net: "Mininet_wifi", request: str) -> str:
     return ACCEPTED
 
 
-def _set(net: "Mininet_wifi", name: str, call: str) -> str:
-    found = re.fullmatch(r"(\w+)\((.*?)(?:,\s*intf=([^,)]*))?\)", call)
-    if found is None:
+def _set(net: ScriptNetwork, name: str, call: str) -> str:
+    parts = re.fullmatch(r"(\w+)\((.*?)(?:,\s*intf=([^,)]*))?\)", call)
+    if parts is None:
         return "usage: set.node.method()"
-    method, value, intf = found.groups()
+    method, value, intf = parts.groups()
     if method not in SETTERS:
         return "unrecognized method!"
     options = {"intf": intf.strip("\"' ")} if intf else {}
@@ -96,7 +93,7 @@ def _set(net: "Mininet_wifi", name: str, call: str) -> str:
     return ACCEPTED
 
 
-def _get(net: "Mininet_wifi", name: str, what: str) -> str:
+def _get(net: ScriptNetwork, name: str, what: str) -> str:
     node = net.get(name)
     radio = re.fullmatch(r"wintfs\[0\]\.(\w+)", what)
     if radio is not None and radio.group(1) in OF_RADIO:

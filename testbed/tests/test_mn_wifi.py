@@ -20,7 +20,7 @@ from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server
 from testbed.mn_wifi.link import ITSLink, WirelessLink, adhoc, mesh, wmediumd
-from testbed.mn_wifi.movement import Bounds, Model
+from testbed.mn_wifi.movement import Bounds, MobilityModel
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
@@ -474,8 +474,8 @@ def test_a_path_over_several_places_has_one_speed():
 
 def test_a_group_with_a_path_follows_it_and_stays_together():
     """7 m of path in steps of 0.7 m a second: at its end after 10 s. A station goes 1 m a second at random, and 0.5 m home."""
-    model = Model("CRP", pointlist=((10, 10, 0), (13, 10, 0), (13, 14, 0)), g_velocity=0.7, aggregation=0.5, seed=3)
-    places = [model.first_place(number, Bounds()) for number in (1, 2)]
+    model = MobilityModel("CRP", pointlist=((10, 10, 0), (13, 10, 0), (13, 14, 0)), g_velocity=0.7, aggregation=0.5, seed=3)
+    places = [model.first_position(number, Bounds()) for number in (1, 2)]
     assert all(10 <= x <= 11 and 10 <= y <= 11 for x, y, _z in places) and places[0] != places[1]
     legs = model.legs(1, "sta1", places[0], Bounds())
     assert [leg.start_s for leg in legs[:3]] == [0, 1, 2]
@@ -483,13 +483,13 @@ def test_a_group_with_a_path_follows_it_and_stays_together():
     assert all(math.dist(a, b) <= 0.7 + 1 + 0.5 + 1e-9 for a, b in itertools.pairwise(ends))
     assert all(math.dist(end, (13, 14, 0)) < 10 for end in ends[100:]), "the group is at the end of its path"
     assert legs == model.legs(1, "sta1", places[0], Bounds())
-    refused(lambda: Model("CRP"), "CRP", "pointlist=")
+    refused(lambda: MobilityModel("CRP"), "CRP", "pointlist=")
 
 
 @pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME.keys() - {"CRP"}))
 def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
     bounds = Bounds(20, 60, 10, 40, 2, 4)
-    draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]
+    draw = [MobilityModel(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]
     assert draw[0] == draw[1] != draw[2]
     assert all(20 <= leg.to[0] <= 60 and 10 <= leg.to[1] <= 40 for leg in draw[0])
     assert min(leg.start_s for leg in draw[0]) >= 5
@@ -498,7 +498,7 @@ def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
 
 
 def test_two_stations_of_a_model_move_differently():
-    legs = [Model("RandomWalk").legs(number, "sta", (50, 50, 0), Bounds()) for number in (1, 2)]
+    legs = [MobilityModel("RandomWalk").legs(number, "sta", (50, 50, 0), Bounds()) for number in (1, 2)]
     assert [leg.to for leg in legs[0]] != [leg.to for leg in legs[1]]
 
 
@@ -523,9 +523,9 @@ def test_a_replay_is_at_each_place_at_its_time():
 
 
 def test_pauses_that_no_model_here_has_are_refused():
-    assert Model("RandomWayPoint", min_wt=0, max_wt=4).pause() == {"pause": 2, "pauses": "uniform"}
-    assert Model("RandomWayPoint", min_wt=3, max_wt=3).pause() == {"pause": 3, "pauses": "fixed"}
-    refused(lambda: Model("RandomWayPoint", min_wt=1, max_wt=5).pause(), "min_wt", "uniform from 0")
+    assert MobilityModel("RandomWayPoint", min_wt=0, max_wt=4).pause() == {"pause": 2, "pauses": "uniform"}
+    assert MobilityModel("RandomWayPoint", min_wt=3, max_wt=3).pause() == {"pause": 3, "pauses": "fixed"}
+    refused(lambda: MobilityModel("RandomWayPoint", min_wt=1, max_wt=5).pause(), "min_wt", "uniform from 0")
 
 
 def test_before_build_an_early_call_differs_from_an_unsupported_one():

@@ -62,7 +62,7 @@ def test_cables_join_access_points_and_hosts():
     net.addLink("ap1", h1)
     net.addLink(h2, "ap2")
     net.scenario()
-    assert [(cable.a, cable.b) for cable in net.infrastructure.cables] == [("ap1", "ap2"), ("ap1", "h1"), ("h2", "ap2")]
+    assert [(cable.a, cable.b) for cable in net.cables] == [("ap1", "ap2"), ("ap1", "h1"), ("h2", "ap2")]
     assert [str(link) for link in net.links] == ["ap1-eth1<->ap2-eth1", "ap1-eth2<->h1-eth0", "h2-eth0<->ap2-eth2"]
     assert net["ap1"].connections() == [("ap1-wlan1", "wifi"), ("ap1-eth1", "ap2-eth1"), ("ap1-eth2", "h1-eth0")]
     assert net["ap1"].intfNames() == ["ap1-wlan1", "ap1-eth1", "ap1-eth2"] and net["sta1"].connections() == [
@@ -175,7 +175,7 @@ def test_a_station_in_master_mode_is_an_access_point_with_an_address():
         net[f"ap{number}"].setMasterMode(intf=f"ap{number}-wlan0", ssid=f"ssid{number}", channel=5 * number - 4, mode="n2")
     net.addStation("sta1", ip="192.168.1.1/24", position="30,60,0")
     net.addLink("ap1", "ap2")
-    assert [(cable.a, cable.b) for cable in net.infrastructure.cables] == [("ap1", "ap2")]
+    assert [(cable.a, cable.b) for cable in net.cables] == [("ap1", "ap2")]
     assert [radio.radio for radio in net.infrastructure.masters()] == ["ap1", "ap2"] and net.infrastructure.bridges() == []
     assert frequencies(net) == {"ap1": 2412, "ap2": 2437, "sta1": 2412}
     assert any(note.startswith("ap1.setMasterMode: mode='n2'") for note in net.notes)
@@ -304,7 +304,7 @@ def test_error_probabilities_are_those_of_the_declared_links_and_no_others():
 def test_a_nat_is_a_host_at_an_access_points_cable():
     net = net_of()
     net.addNAT(linkTo="ap1").configDefault()
-    assert "nat0" in net and [str(cable.b) for cable in net.infrastructure.cables] == ["nat0"]
+    assert "nat0" in net and [str(cable.b) for cable in net.cables] == ["nat0"]
     assert any("no network outside" in note for note in net.notes)
     refused(lambda: net.addNAT("nat1", linkTo="sta1"), "linkTo='sta1'", "no access point")
 

@@ -29,9 +29,9 @@ def net_of() -> Mininet_wifi:
 
 
 def test_a_condition_is_netems_rate_loss_and_delay():
-    assert Condition(0, None, 36.0).words() == ["rate", "36.0000mbit"]
-    assert Condition(0, None, 1.5, 10, 20).words() == ["rate", "1.5000mbit", "loss", "10%", "delay", "20ms"]
-    assert Condition(0, None, 0.0).words() == [], "0 is no limit, as netem has it"
+    assert Condition(0, None, 36.0).netem() == ["rate", "36.0000mbit"]
+    assert Condition(0, None, 1.5, 10, 20).netem() == ["rate", "1.5000mbit", "loss", "10%", "delay", "20ms"]
+    assert Condition(0, None, 0.0).netem() == [], "0 is no limit, as netem has it"
 
 
 def test_records_are_lists_of_one_length_and_numbers():
