@@ -64,7 +64,7 @@ class Experiment:
              "scenario_sha256": scenario_sum(json.loads(c.scenario.to_json())), "identity": c.identity}
             for c in self.cells
         ]  # fmt: skip
-        text = {"format": EXPERIMENT_FORMAT, "name": self.name, "question": self.question, "source": self.source}
+        text: dict[str, Any] = {"format": EXPERIMENT_FORMAT, "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
         text |= {
             "expected": self.expected,

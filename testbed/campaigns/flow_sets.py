@@ -55,11 +55,15 @@ def _flows_of(
         raise declaration.document.refusal(named, text)
     if name in outer and named is not None:
         raise declaration.document.refusal(named, f'the flow set "{name}" contains itself: {" > ".join((*outer, name))}')
-    flows, parts = [], []
+    flows: list[dict[str, Any]] = []
+    parts: Parts = []
     for index, flow in enumerate(sets[name]):
-        at = ("flow_sets", name, index)
-        more, of_more = _flows_of(flow, at, declaration, (*at, SET), (*outer, name)) if SET in flow else ([flow], [{(): at}])
-        flows, parts = flows + more, parts + of_more
+        at: KeyPath = ("flow_sets", name, index)
+        if SET in flow:
+            more, of_more = _flows_of(flow, at, declaration, (*at, SET), (*outer, name))
+            flows, parts = flows + more, parts + of_more
+        else:
+            flows, parts = [*flows, flow], [*parts, {(): at}]
     own = {key: value for key, value in entry.items() if key != SET}
     own_places = {} if place is None else {(key,): (*place, key) for key in own}
     return [{**flow, **own} for flow in flows], [of_flow | own_places for of_flow in parts]

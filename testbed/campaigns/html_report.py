@@ -113,7 +113,7 @@ class HtmlReport:
             name=description["name"],
             question=description.get("question") or "",
             source=description.get("source") or "",
-            size={True: "quick", False: "full"}.get(description.get("quick"), ""),
+            size={True: "quick", False: "full", None: ""}.get(description.get("quick"), ""),
             problem=report.no_figure or "",
             verdict=verdict,
             verdict_line=line,

@@ -91,10 +91,21 @@ class Outcome:
 class Ended(Protocol):
     """A runner's result of a run (testbed.runs.run.RunResult)."""
 
-    status: str  # complete | failed | interrupted
-    verdict: str | None
-    error: str | None
-    host_late: bool
+    @property
+    def status(self) -> str:
+        """complete, failed or interrupted."""
+
+    @property
+    def verdict(self) -> str | None:
+        """None if the medium wrote none."""
+
+    @property
+    def error(self) -> str | None:
+        """One line with the remedy."""
+
+    @property
+    def host_late(self) -> bool:
+        """Whether that is the only reason of the failure."""
 
 
 # testbed.runs.run.run_scenario, or a stand-in for it in tests

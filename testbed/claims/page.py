@@ -16,10 +16,12 @@ from record.files import write_atomic
 from testbed.campaigns.library import names
 from testbed.claims import verdicts
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers
-from testbed.claims.source import PAGE, SOURCE, Answer, Asked, Between, Claim, Claims, Paper, read
+from testbed.claims.source import SOURCE, Answer, Asked, Between, Claim, Claims, Paper, read
 from testbed.claims.verdicts import CANNOT, DECIDED, UNDECIDED, Margin, Part, Verdict
 from testbed.errors import UsageError
+from testbed.programs import ROOT
 
+PAGE = ROOT / "docs" / "claims.md"
 PLACE = re.compile(r"\{(?P<name>[a-z0-9_]*)(?:\.(?P<form>[a-z]+))?(?:\|(?P<text>[^{}]*))?\}")
 MARKS = {ROWS: "", TABLES: "‡", NONE: "†"}
 KINDS = {ROWS: "from kept rows", TABLES: "from tables of means", NONE: "not recomputable"}

@@ -13,7 +13,7 @@ from record.files import read_text
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
-SOURCE, PAGE = ROOT / "docs" / "claims.toml", ROOT / "docs" / "claims.md"
+SOURCE = ROOT / "docs" / "claims.toml"
 Size = Literal["quick", "full"]
 Value = str | int | float
 

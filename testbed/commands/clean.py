@@ -10,7 +10,7 @@ EXAMPLES = """
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "clean", "remove what a killed run left behind; results stay", EXAMPLES)
     parser.add_argument("--all", action="store_true", help="also end runs under way")

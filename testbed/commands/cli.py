@@ -18,7 +18,7 @@ iperf3), and Mininet's own verbs; help lists all.
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "cli", "open a Mininet prompt on a scenario, with move, power, links", EXAMPLES)
     parser.add_argument(

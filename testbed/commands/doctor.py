@@ -5,13 +5,14 @@ import argparse
 from testbed.commands.options import add_verb
 
 ROUTING = "routing "  # as testbed/host/doctor.py begins the names of their checks
+ROUTING_HEADING = "routing protocols other than static and none (routing = NAME in a scenario)"
 EXAMPLES = """
   ./manet doctor         every check; status 1 if something needed is missing
   ./manet doctor --json  the same as JSON
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "doctor", "check what this machine can do and how to get what is missing", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as a JSON list")
@@ -30,7 +31,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([asdict(check) for check in checks], indent=1))
         return 1 if missing else 0
-    for heading, section in _sections(checks):
+    protocols = [check for check in checks if check.name.startswith(ROUTING)]
+    others = [check for check in checks if check not in protocols]
+    for heading, section in (("", others), (ROUTING_HEADING, protocols)):
         if heading:
             print(f"\n{heading}")
         width = max(len(check.name) for check in section)
@@ -40,10 +43,3 @@ def run(options: argparse.Namespace) -> int:
             print(hanging(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  ", f"{check.detail}{remedy}"))
     print(f"\n{len(missing)} things needed are missing" if missing else "\nnothing needed is missing")
     return 1 if missing else 0
-
-
-def _sections(checks: list) -> list[tuple[str, list]]:
-    """The machine, then the routing protocols."""
-    protocols = [check for check in checks if check.name.startswith(ROUTING)]
-    others = [check for check in checks if check not in protocols]
-    return [("", others), ("routing protocols other than static and none (routing = NAME in a scenario)", protocols)]

@@ -19,7 +19,7 @@ propagation, traffic, routing, tcp
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "list", "list experiments, scenarios, radios, models and TCPs by name", EXAMPLES)
     parser.add_argument("sections", metavar="SECTION", nargs="*", help="only these sections, with one line for each name")

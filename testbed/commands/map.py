@@ -26,7 +26,7 @@ The picture is explained in docs/map.md.
 RANGE_M = 250.0
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "map", "draw stations, ranges, links and paths of flows at one moment", EXAMPLES)
     parser.add_argument(

@@ -20,21 +20,21 @@ class Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=24, width=min(HELP_COLUMNS, shutil.get_terminal_size().columns))
 
 
-def add_verb(verbs: argparse._SubParsersAction, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+def add_verb(
+    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str, examples: str
+) -> argparse.ArgumentParser:
     """A parser for the verb, with `summary` as its help and the examples below it."""
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        name, help=summary, description=summary[0].upper() + summary[1:] + ".",
-        epilog="examples:\n" + examples.strip("\n"), formatter_class=Help,
-    )  # fmt: skip
+    parser = add_action(verbs, name, summary)
+    parser.epilog = "examples:\n" + examples.strip("\n")
     return parser
 
 
-def add_action(actions: argparse._SubParsersAction, name: str, summary: str) -> argparse.ArgumentParser:
+def add_action(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, summary: str
+) -> argparse.ArgumentParser:
     """An action of a verb (`manet VERB NAME`), with `summary` as its help."""
-    parser: argparse.ArgumentParser = actions.add_parser(
-        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=Help
-    )
-    return parser
+    description = f"{summary[0].upper()}{summary[1:]}."
+    return actions.add_parser(name, help=summary, description=description, formatter_class=Help)
 
 
 def positive(text: str) -> int:

@@ -17,7 +17,7 @@ The marks are explained in docs/story.md.
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "plot", "plot a TCP flow over time: window, packets, drops, stand-by", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")

@@ -22,7 +22,7 @@ EXAMPLES = """
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="a folder that `manet run` has made")

@@ -18,7 +18,7 @@ daemon's description print (docs/extend.md).
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "routes", "show routes, neighbours and counters of routing daemons", EXAMPLES)
     parser.add_argument("which", metavar="RUN|STATION", nargs="*", help="default: the run under way, every station")

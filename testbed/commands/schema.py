@@ -14,7 +14,7 @@ defaults if its first line names the schema:
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb and its argument."""
     parser = add_verb(verbs, "schema", "the JSON Schema of scenario and experiment files, for editors", EXAMPLES)
     parser.add_argument(

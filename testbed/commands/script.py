@@ -17,7 +17,7 @@ supported of Mininet-WiFi.
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "script", "execute an unmodified Mininet-WiFi script on this testbed", EXAMPLES)
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/script/NAME-TIME)")

@@ -51,7 +51,7 @@ KERNEL_SUMMARIES = {
 }
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "tcp", "list and explain the TCPs of scenarios; load one for all programs", EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="list|show|load|unload", required=True)
@@ -209,7 +209,7 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
     if known is not None and known.is_layer:
         lines.append(f"  around: {known.inner}, where nothing else is named")
     elif known is not None:
-        on = {True: "on", False: "off"}.get(known.sack, "as the profile has it")  # type: ignore[call-overload]
+        on = "as the profile has it" if known.sack is None else "on" if known.sack else "off"
         lines.append(f"  SACK: {on}" + (f"; the kernel's {known.kernel}" if known.kernel else ""))
     if row["why_not"]:
         lines.append(f"  not usable here: {row['why_not']}")

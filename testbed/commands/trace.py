@@ -26,7 +26,7 @@ MODEL_DEFAULTS = {"topology": "random", "nodes": 30, "area": [1500, 300], "warmu
 RANGE_M = 250.0
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "trace", "summarise a movement: speeds, links, hops, partitions; convert it", EXAMPLES)
     parser.add_argument(

@@ -25,7 +25,7 @@ the page, and who can reach it.
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "view", "show a run or a scenario in the browser", EXAMPLES)
     parser.add_argument(

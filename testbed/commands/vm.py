@@ -28,7 +28,7 @@ standard input if that is a pipe or a file.
 CPUS_HELP = "with 1, the clock of a software-emulated guest counts instructions, so that runs are on time (default: up to 2)"
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declare the verb and its options."""
     parser = add_verb(verbs, "vm", "run a command under another kernel, in a guest", EXAMPLES)
     parser.usage = (

@@ -86,7 +86,7 @@ def one(tmp_path, results, claim):
 
 def test_the_committed_page_is_what_the_command_writes():
     made = committed()
-    assert source.PAGE.read_text() == made.text(), "docs/claims.md is not of claims.toml and the rows; ./manet report --claims"
+    assert page.PAGE.read_text() == made.text(), "docs/claims.md is not of claims.toml and the rows; ./manet report --claims"
     assert made.sources.total() > 40
 
 
