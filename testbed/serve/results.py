@@ -14,7 +14,7 @@ from testbed.errors import ManetError, shortened
 from testbed.serve.job import Job
 from testbed.serve.queue import WrongState
 from testbed.view.open_runs import OpenRuns
-from testbed.view.recorded import Recorded
+from testbed.view.recorded import RecordedRun
 
 TABLES = {"runs": "table.csv", "summary": "summary.csv"}
 PICTURES = (".png", ".svg", ".pdf")
@@ -32,7 +32,7 @@ class Results:
     """The results of the jobs. Methods raise NotThere, WrongState, or an RecordError for files that cannot be read."""
 
     def __init__(self) -> None:
-        self._open: OpenRuns[Recorded] = OpenRuns(KEPT)
+        self._open: OpenRuns[RecordedRun] = OpenRuns(KEPT)
 
     def table(self, job: Job, name: str) -> Path:
         """The CSV file of a table of TABLES."""
@@ -90,14 +90,14 @@ class Results:
         """The story of a flow's segment, or of what was sent from `t` on for `span` seconds (formats/view.md)."""
         return self._run(job, cell, seed).story(flow, segment, t, span)
 
-    def _run(self, job: Job, cell: str, seed: int) -> Recorded:
+    def _run(self, job: Job, cell: str, seed: int) -> RecordedRun:
         directory = _ended(job).results / _cell(job, cell) / f"seed-{seed}"
         try:
             plain_file(directory / records.RUN, beneath=job.folder).close()
         except FileNotFoundError:
             text = f"cell {shortened(cell)}, seed {seed}: run {job.id} has no such run; its table lists them"
             raise NotThere(text) from None
-        return self._open.opened(directory, lambda: Recorded(directory))
+        return self._open.opened(directory, lambda: RecordedRun(directory))
 
 
 def _ended(job: Job) -> Job:

@@ -4,10 +4,10 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -19,6 +19,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from record.errors import RecordError
 from testbed.errors import ManetError, shortened
+from testbed.view.live import LiveRun
+from testbed.view.recorded import RecordedRun
+from testbed.view.viewed import Run, Runs, TimedRun, Viewed
 from testbed.web.answers import as_json, failed
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
 from testbed.web.query import Query
@@ -29,36 +32,14 @@ FILES = {str(path.relative_to(PAGE)): path for path in PAGE.rglob("*") if path.s
 DEFAULT_FRAMES = 20_000
 MAX_TIME_NS = 10**18  # of model time, 31 years: sums with it stay below 2^63
 MAX_NUMBER = (1 << 32) - 1  # of a packet, as in the columns
-
-
-class Runs(Protocol):
-    """The runs of a view. Methods raise ManetError or RecordError, one line each."""
-
-    @property
-    def title(self) -> str:
-        """The name of what is shown."""
-
-    @property
-    def control(self) -> bool:
-        """Whether the page may act."""
-
-    def viewed(self, name: str | None) -> Any:
-        """The run of this name; None: the only one, or the folder."""
-
-    def about(self, name: str | None) -> dict[str, Any]:
-        """What `/api/run` says beside what the run knows of itself: `control` and more."""
-
-    def listing(self) -> list[dict[str, Any]] | None:
-        """The runs to choose from; None for a single one."""
-
-    def act(self, name: str | None, wanted: object) -> dict[str, Any]:
-        """Carry out an action of the page."""
+Answer = dict[str, Any]
+Ask = Callable[[Viewed, Query], Answer | None]  # None: unknown in the run's state
 
 
 class View:
     """`site`: the runs by their names in the address (`run=`)."""
 
-    def __init__(self, site: "Runs") -> None:
+    def __init__(self, site: Runs) -> None:
         self._site = site
 
     def app(self, rules: Rules) -> Guard:
@@ -66,7 +47,7 @@ class View:
         routes = [
             Route("/", self._page), Route("/static/{name:path}", self._page), Route("/api/live", _no_http),
             WebSocketRoute("/api/live", self._live), Route("/api/control", self._control, methods=["POST"]),
-            *(Route(f"/api/{path}", self._answer(method, words)) for path, (method, words) in ANSWERS.items()),
+            *(Route(f"/api/{path}", self._answer(ask)) for path, ask in ANSWERS.items()),
             Route("/api/campaign", self._campaign), Route("/api/frames", self._frames),
         ]  # fmt: skip
         application = Starlette(
@@ -75,20 +56,20 @@ class View:
         application.add_middleware(GZipMiddleware, minimum_size=4096, compresslevel=1)
         return Guard(application, rules)
 
-    def _answer(self, method: str, words: Callable[[Query], tuple]) -> Callable:
+    def _answer(self, ask: Ask) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             query = Query(request)
             try:
                 name = query.text_if_given("run")
                 viewed = await run_in_threadpool(self._site.viewed, name)
-                if not hasattr(viewed, method):
-                    return refuse(404, f"{shortened(request.url.path)}: is not known before the run's end")
-                found = await run_in_threadpool(getattr(viewed, method), *words(query))
+                content = await run_in_threadpool(ask, viewed, query)
+                if content is None:
+                    return _too_early(request)
                 if request.url.path == "/api/run":
-                    found |= await run_in_threadpool(self._site.about, name)
+                    content |= await run_in_threadpool(self._site.about, name)
             except (ManetError, RecordError) as problem:
                 return refuse(400, str(problem))
-            return as_json(found)
+            return as_json(content)
 
         return answer
 
@@ -96,16 +77,17 @@ class View:
         query = Query(request)
         try:
             viewed = await run_in_threadpool(self._site.viewed, query.text_if_given("run"))
-            if not hasattr(viewed, "window"):
-                return refuse(404, "/api/frames: is not known before the run's end")
-            words = *_window(query), _count(query, "limit", DEFAULT_FRAMES)
-            packed, total = await run_in_threadpool(viewed.window, *words)
+            if not isinstance(viewed, TimedRun):
+                return _too_early(request)
+            window = *_window(query), _count(query, "limit", DEFAULT_FRAMES)
+            packed, total = await run_in_threadpool(lambda: viewed.window(*window))
         except (ManetError, RecordError) as problem:
             return refuse(400, str(problem))
         return Response(packed, media_type="application/octet-stream", headers={"x-total": str(total)})
 
     async def _campaign(self, _request: Request) -> Response:
-        return as_json({"runs": await run_in_threadpool(self._site.listing) or []})
+        runs = await run_in_threadpool(self._site.listing)
+        return as_json({"runs": runs or []})
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -118,7 +100,7 @@ class View:
         ended = "this run has ended; its answers are those of a recorded run"
         try:
             viewed = await run_in_threadpool(self._site.viewed, socket.query_params.get("run"))
-            if hasattr(viewed, "follow"):
+            if isinstance(viewed, LiveRun):
                 await viewed.follow(socket)
                 return
         except (ManetError, RecordError):  # it ended as the page came
@@ -130,8 +112,8 @@ class View:
         if not self._site.control:
             return refuse(403, "this view is read-only; start it with --control")
         try:
-            wanted = json.loads(await request.body())
-            done = await run_in_threadpool(self._site.act, request.query_params.get("run"), wanted)
+            action = json.loads(await request.body())
+            done = await run_in_threadpool(self._site.act, request.query_params.get("run"), action)
         except (ValueError, RecursionError):  # the latter: thousands of nested lists
             return refuse(400, "the body is no JSON object")
         except (ManetError, RecordError) as problem:
@@ -139,22 +121,33 @@ class View:
         return as_json(done)
 
 
-# the method of the viewed run, and its arguments
-ANSWERS: dict[str, tuple[str, Callable[[Query], tuple]]] = {
-    "run": ("about", lambda q: ()),
-    "movement": ("movement", lambda q: ()),
-    "overview": ("overview", lambda q: (*_window(q), _count(q, "bins", 500))),
-    "counts": ("counts", lambda q: ()),
-    "nav": ("nav", lambda q: _window(q)),
-    "frame/{row}": ("frame", lambda q: (q.in_path("row", 0, MAX_NUMBER),)),
-    "packet/{number}": ("packet", lambda q: (q.in_path("number", 0, MAX_NUMBER),)),
-    "station/{name}": ("station", lambda q: (q.path["name"], _time(q, "t"))),
-    "drops": ("drops", lambda q: (*_window(q), _count(q, "limit", 1000))),
-    "queues": ("queues", lambda q: (_time(q, "t"),)),
-    "lateness": ("lateness", lambda q: ()),
-    "routes": ("routes", lambda q: (_time(q, "t"),)),
-    "series": ("series", lambda q: (q.text("flow", "flow1"), *_window(q), _count(q, "points", 800))),
-    "story": ("story", lambda q: (
+def _of_run(ask: Callable[[Run, Query], Answer]) -> Ask:
+    return lambda viewed, query: ask(viewed, query) if isinstance(viewed, Run) else None
+
+
+def _of_timed(ask: Callable[[TimedRun, Query], Answer]) -> Ask:
+    return lambda viewed, query: ask(viewed, query) if isinstance(viewed, TimedRun) else None
+
+
+def _of_recorded(ask: Callable[[RecordedRun, Query], Answer]) -> Ask:
+    return lambda viewed, query: ask(viewed, query) if isinstance(viewed, RecordedRun) else None
+
+
+ANSWERS: dict[str, Ask] = {
+    "run": lambda viewed, q: viewed.about(),
+    "movement": _of_run(lambda run, q: run.movement()),
+    "overview": _of_timed(lambda run, q: run.overview(*_window(q), _count(q, "bins", 500))),
+    "counts": _of_timed(lambda run, q: run.counts()),
+    "nav": _of_timed(lambda run, q: run.nav(*_window(q))),
+    "frame/{row}": _of_recorded(lambda run, q: run.frame(q.in_path("row", 0, MAX_NUMBER))),
+    "packet/{number}": _of_recorded(lambda run, q: run.packet(q.in_path("number", 0, MAX_NUMBER))),
+    "station/{name}": _of_timed(lambda run, q: run.station(q.path["name"], _time(q, "t"))),
+    "drops": _of_timed(lambda run, q: run.drops(*_window(q), _count(q, "limit", 1000))),
+    "queues": _of_timed(lambda run, q: run.queues(_time(q, "t"))),
+    "lateness": _of_timed(lambda run, q: run.lateness()),
+    "routes": _of_run(lambda run, q: run.routes(_time(q, "t"))),
+    "series": _of_timed(lambda run, q: run.series(q.text("flow", "flow1"), *_window(q), _count(q, "points", 800))),
+    "story": _of_recorded(lambda run, q: run.story(
         q.text("flow", "flow1"), q.whole_if_given("segment", 0, MAX_NUMBER), q.seconds("t", 0.0, -1e9), q.seconds("span", 0.5)
     )),
 }  # fmt: skip
@@ -170,6 +163,10 @@ def _window(query: Query) -> tuple[int, int]:
 
 def _count(query: Query, name: str, otherwise: int) -> int:
     return query.whole(name, otherwise, 1, MAX_NUMBER)
+
+
+def _too_early(request: Request) -> Response:
+    return refuse(404, f"{shortened(request.url.path)}: is not known before the run's end")
 
 
 async def _no_http(_request: Request) -> Response:

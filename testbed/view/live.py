@@ -23,7 +23,7 @@ from testbed.runs.under_way import medium_of, under_way
 from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
 from testbed.view.lives import Waiting
-from testbed.view.recorded import Recorded, path_answer
+from testbed.view.recorded import RecordedRun, path_answer
 
 EVERY_S = 0.2  # of a state
 PATHS_EVERY_S = 2.0  # some processes of ip(8) each time
@@ -32,14 +32,14 @@ MAX_FRAMES = 4000  # in one message
 SEND_WITHIN_S = 5.0
 
 
-class UnderWay:
+class LiveRun:
     """A run under way in `directory`."""
 
     kind = "live"
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.record = Recorded(directory)  # of its files, those that are there from its start
+        self.record = RecordedRun(directory)  # of its files, those that are there from its start
 
     @property
     def is_running(self) -> bool:
@@ -48,7 +48,7 @@ class UnderWay:
 
     def about(self) -> dict[str, Any]:
         """`/api/run`, with the events and the flows until now."""
-        found = Recorded(self.directory).about_files(self.kind)
+        found = RecordedRun(self.directory).about_files(self.kind)
         medium = self.medium()
         try:
             status = medium.ask("status")
@@ -103,7 +103,7 @@ class UnderWay:
 class Feed:
     """The data sent to one page: the new rows of the air log since it came, and the state of the medium."""
 
-    def __init__(self, run: UnderWay) -> None:
+    def __init__(self, run: LiveRun) -> None:
         self._run = run
         self._medium: MediumControl | None = None
         self._offset = 0

@@ -16,11 +16,11 @@ from testbed.errors import UsageError, shortened
 from testbed.runs.child import RunChild
 from testbed.runs.under_way import actions_of, under_way
 from testbed.view.actions import Actions
-from testbed.view.folder import Folder
-from testbed.view.live import UnderWay
+from testbed.view.live import LiveRun
 from testbed.view.open_runs import OpenRuns
-from testbed.view.planned import Planned
-from testbed.view.recorded import Recorded
+from testbed.view.planned import PlannedRun
+from testbed.view.recorded import RecordedRun
+from testbed.view.viewed import Folder, Viewed
 
 MAX_SEED = 10_000  # of a scenario (seeds)
 NAME = re.compile(r"(?P<cell>.+)/seed-(?P<seed>[1-9][0-9]{0,4})")
@@ -40,7 +40,7 @@ class Plan:
     _child: RunChild | None = None
     _started: str | None = None
     _begun: bool = False  # whether the results in the folder are of this view
-    _shown: OpenRuns[UnderWay | Recorded] = field(default_factory=lambda: OpenRuns(KEPT))
+    _shown: OpenRuns[LiveRun | RecordedRun] = field(default_factory=lambda: OpenRuns(KEPT))
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _starter: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "start"))
 
@@ -63,7 +63,7 @@ class Plan:
             for cell in self.experiment.cells
         ]  # fmt: skip
 
-    def viewed(self, name: str | None) -> Folder | Planned | UnderWay | Recorded:
+    def viewed(self, name: str | None) -> Viewed:
         """The run of this name; without one that of the only cell with seed 1, or the cells. Raises UsageError."""
         if name is None and len(self.experiment.cells) > 1:
             return Folder(self.title)
@@ -73,10 +73,10 @@ class Plan:
             if not self._begun or not (run / records.RUN).exists():
                 return planned
             if under_way(run) is not None:
-                is_up = actions_of(run) is not None or isinstance(self._shown.kept(run), UnderWay)
-                return self._opened(UnderWay, run) if is_up else planned
+                is_up = actions_of(run) is not None or isinstance(self._shown.kept(run), LiveRun)
+                return self._opened(LiveRun, run) if is_up else planned
             has_ended = records.read(run / records.RUN).get("ended") is not None or self._child_ended
-            return self._opened(Recorded, run) if has_ended else planned
+            return self._opened(RecordedRun, run) if has_ended else planned
 
     def about(self, name: str | None) -> dict[str, Any]:
         """What `/api/run` adds of a run that can be started: `name`, `seed`, `startable`, `starting`, and `failure`, the last
@@ -120,7 +120,7 @@ class Plan:
     def _child_ended(self) -> bool:
         return self._child is None or self._child.poll() is not None
 
-    def _planned(self, name: str | None) -> tuple[str, Planned]:
+    def _planned(self, name: str | None) -> tuple[str, PlannedRun]:
         cells = {cell.name: cell for cell in self.experiment.cells}
         name = f"{self.experiment.cells[0].name}/seed-1" if name is None else name
         found = NAME.fullmatch(name)
@@ -128,9 +128,9 @@ class Plan:
             raise UsageError(f"run={name[:100]}: is no CELL/seed-N of {self.title}, N from 1 to {MAX_SEED}")
         cell, seed = cells[found["cell"]], int(found["seed"])
         title = "/".join([self.title, *([cell.name] if len(cells) > 1 else []), f"seed-{seed}"])
-        return name, Planned(title, cell.scenario, seed, self.folder / name)
+        return name, PlannedRun(title, cell.scenario, seed, self.folder / name)
 
-    def _opened(self, kind: type[UnderWay] | type[Recorded], run: Path) -> UnderWay | Recorded:
+    def _opened(self, kind: type[LiveRun] | type[RecordedRun], run: Path) -> LiveRun | RecordedRun:
         return self._shown.opened(run, lambda: kind(run), lambda found: isinstance(found, kind))
 
     def _start(self, name: str, seed: int) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from testbed.view.frames import DROPS, FATES, no_frames
 from testbed.view.motion import motion
 from topologies.addresses import ip_address
 
-NOTHING = {"sent": {}, "drops": {}}
+NOTHING: dict[str, dict[str, int]] = {"sent": {}, "drops": {}}
 
 
-class Planned:
+class PlannedRun:
     """The run of a scenario with one seed. Methods raise UsageError, one line each."""
 
     kind = "planned"
@@ -77,8 +77,8 @@ class Planned:
 
     def overview(self, begin_ns: int, end_ns: int, bins: int) -> dict[str, Any]:
         """`/api/overview`: nothing on the air."""
-        fates, drops = ({name: [] for name in names} for names in (FATES, DROPS))
-        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, "fates": fates, "drops": drops}
+        nothing: dict[str, Any] = {"fates": {name: [] for name in FATES}, "drops": {name: [] for name in DROPS}}
+        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **nothing}
 
     def nav(self, _begin_ns: int, _end_ns: int) -> dict[str, Any]:
         """`/api/nav`: nothing is reserved."""
@@ -96,7 +96,7 @@ class Planned:
         """`/api/queues`: nothing waits."""
         return {"t_ns": str(at_ns), "queues": {}}
 
-    def lateness(self) -> dict[str, list]:
+    def lateness(self) -> dict[str, Any]:
         """`/api/lateness`: nothing was late yet."""
         return {name: [] for name in ("t", "p50_us", "p99_us", "max_us", "stalled_ms", "verdict")}
 
@@ -118,13 +118,14 @@ class Planned:
     @cached_property
     def _trace(self) -> Trace:
         """The planned movement. A move of an event is a leg like others."""
-        made = trace_of(self.scenario, self.seed)
+        trace = trace_of(self.scenario, self.seed)
         moves = [
-            Leg(self.traffic_s + event.at, event.move, (*event.to, 0.0)[:3], event.speed or float("inf"))  # type: ignore[arg-type, misc]
+            Leg(self.traffic_s + event.at, event.move, (x, y, z[0] if z else 0.0), event.speed or float("inf"))
             for event in self.scenario.events
-            if event.move is not None and not isinstance(event.to, str) and event.to is not None
+            if event.move is not None and event.to is not None and not isinstance(event.to, str)
+            for x, y, *z in [event.to]
         ]
-        return Trace(made.name, sorted([*made.legs, *moves], key=lambda leg: leg.start_s), made.end_s)
+        return Trace(trace.name, sorted([*trace.legs, *moves], key=lambda leg: leg.start_s), trace.end_s)
 
     def _events(self) -> Iterator[dict[str, str]]:
         """The events in the form of events.csv."""

@@ -5,10 +5,11 @@ those of analysis/, so that the page shows what `manet story` and `manet map` pr
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,20 +32,36 @@ from testbed.view.frames import TX, Frames, read_frames
 from testbed.view.lives import Lives
 from testbed.view.motion import motion
 from testbed.view.nav import read_nav
-from testbed.view.once import Once
 from testbed.view.packets import packet_of
-from testbed.view.thinning import envelope
 
 MAX_ROWS_OF_A_PACKET = 2000
 MAX_DROPS = 1000
 MAX_BINS = 4000
 MAX_POINTS = 5000
 MAX_RATES = 100  # of a throughput
-LEAST_RATE_NS = 200_000_000  # the time over which a rate is taken; one ACK in 0.1 ms would look like 100 Mbit/s
+MIN_RATE_NS = 200_000_000  # the time over which a rate is taken; one ACK in 0.1 ms would look like 100 Mbit/s
 NEAR_ROWS = 40
+T = TypeVar("T")
+Series = dict[str, list[float | None]]  # "t" in s of model time, and "v"
 
 
-class Recorded:
+class Once(Generic[T]):
+    """A value that the first request makes, by `make`, and that is kept; if `make` raises, the next request tries again."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._values: list[T] = []
+
+    def __call__(self) -> T:
+        """The value. While one thread makes it, threads that need it wait, and no others."""
+        with self._lock:
+            if not self._values:
+                self._values.append(self._make())
+            return self._values[0]
+
+
+class RecordedRun:
     """A run directory. Methods raise RecordError or UsageError, one line each."""
 
     kind = "recorded"
@@ -218,13 +235,11 @@ class Recorded:
         found = self._lives().queues(at_ns, self.stations)
         return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in found.items()}}
 
-    def lateness(self) -> dict[str, list]:
+    def lateness(self) -> dict[str, Any]:
         """`/api/lateness`: the rows of lateness.csv as columns; times in s of model time."""
         rows = self.run.lateness
-        found: dict[str, list] = {"t": [int(row["t_ns"]) / 1e9 for row in rows]}
-        for name in ("p50_us", "p99_us", "max_us", "stalled_ms"):
-            found[name] = [float(row[name]) for row in rows]
-        return found | {"verdict": [row["verdict"] for row in rows]}
+        times = {"t": [int(row["t_ns"]) / 1e9 for row in rows], "verdict": [row["verdict"] for row in rows]}
+        return times | {name: [float(row[name]) for row in rows] for name in ("p50_us", "p99_us", "max_us", "stalled_ms")}
 
     def nav(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
         """`/api/nav`: the times in a window at which each station's NAV reserves the medium. The first one replays the run."""
@@ -286,7 +301,7 @@ class Recorded:
             return {"error": str(story)}
         epoch_ns = self.run.epoch_ns
 
-        def held(column: str, factor: float = 1.0) -> dict[str, list]:
+        def held(column: str, factor: float = 1.0) -> Series:
             """The values that the socket had; samples alone miss timeouts, at which no segment comes."""
             steps = held_from(story.rows, column)
             t = np.array([t_ns for t_ns, _ in steps], dtype=np.int64) - epoch_ns
@@ -306,7 +321,7 @@ class Recorded:
             "routes": self._route_changes(story),
         }  # fmt: skip
 
-    def _acknowledged(self, flow: Flow, story: Story, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
+    def _acknowledged(self, flow: Flow, story: Story, begin_ns: int, end_ns: int, points: int) -> Series:
         stairs = self._stairs(flow, story)
         middles, span_ns = _spans(begin_ns, end_ns, points)
         begin, end = ([stairs.before(round(t) + self.run.epoch_ns) for t in middles + way * span_ns / 2] for way in (-1, 1))
@@ -320,7 +335,7 @@ class Recorded:
                 self._acked[flow.name] = sender_view(packets, story.connection, isn).acked
             return self._acked[flow.name]
 
-    def _received(self, flow: Flow, begin_ns: int, end_ns: int, points: int) -> dict[str, list]:
+    def _received(self, flow: Flow, begin_ns: int, end_ns: int, points: int) -> Series:
         path = self.run.path / "datagrams" / f"{flow.name}.csv"
         middles, span_ns = _spans(begin_ns, end_ns, points)
         if not path.exists():
@@ -365,10 +380,10 @@ def path_answer(path: FlowPath) -> dict[str, Any]:
 def _spans(begin_ns: int, end_ns: int, points: int) -> tuple[np.ndarray, float]:
     """The middles of equal parts of a window, and the length (ns) over which a rate is taken around each."""
     edges = np.linspace(begin_ns, end_ns, min(points, MAX_RATES) + 1)
-    return (edges[:-1] + edges[1:]) / 2, max(edges[1] - edges[0], LEAST_RATE_NS)
+    return (edges[:-1] + edges[1:]) / 2, max(edges[1] - edges[0], MIN_RATE_NS)
 
 
-def _rates(middles: np.ndarray, span_ns: float, counts: np.ndarray) -> dict[str, list]:
+def _rates(middles: np.ndarray, span_ns: float, counts: np.ndarray) -> Series:
     """Bytes over a time around each middle as bit/s."""
     return {"t": (middles / 1e9).tolist(), "v": (8e9 * counts / span_ns).tolist()}
 
@@ -376,3 +391,15 @@ def _rates(middles: np.ndarray, span_ns: float, counts: np.ndarray) -> dict[str,
 def _check_window(begin_ns: int, end_ns: int) -> None:
     if not begin_ns < end_ns:
         raise UsageError(f"from={begin_ns}, to={end_ns}: is an empty time; give a later `to`")
+
+
+def envelope(t: np.ndarray, values: np.ndarray, points: int) -> Series:
+    """A line in at most about `points` values that looks the same: the smallest and the largest value of each part of the time
+    axis. NaN (a gap) becomes None."""
+    if len(t) > points:
+        parts = np.array_split(np.arange(len(t)), max(1, points // 2))
+        filled = np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
+        chosen = {int(part[filled[0][part].argmin()]) for part in parts} | {int(part[filled[1][part].argmax()]) for part in parts}
+        places = np.array(sorted(chosen))
+        t, values = t[places], values[places]
+    return {"t": t.tolist(), "v": [None if np.isnan(value) else float(value) for value in values]}

@@ -21,11 +21,11 @@ from testbed.runs.under_way import under_way
 from testbed.runs.verdict import verdict_of
 from testbed.view.actions import Actions
 from testbed.view.app import View
-from testbed.view.folder import Folder
-from testbed.view.live import UnderWay
+from testbed.view.live import LiveRun
 from testbed.view.open_runs import OpenRuns
 from testbed.view.plan import Plan
-from testbed.view.recorded import Recorded
+from testbed.view.recorded import RecordedRun
+from testbed.view.viewed import Folder, Runs, Viewed
 from testbed.web.guard import Rules
 from testbed.web.server import NICE, Listener
 
@@ -40,7 +40,7 @@ class Site:
     folder: Path
     runs: list[Path]
     actions: Actions | None = None
-    _open: OpenRuns[UnderWay | Recorded] = field(default_factory=lambda: OpenRuns(KEPT))
+    _open: OpenRuns[LiveRun | RecordedRun] = field(default_factory=lambda: OpenRuns(KEPT))
 
     @property
     def control(self) -> bool:
@@ -52,15 +52,19 @@ class Site:
         if len(self.runs) > 1:
             return
         found = self.viewed(None)
-        if isinstance(found, Recorded):
+        if isinstance(found, RecordedRun):
             threading.Thread(target=_read, args=(found,), daemon=True).start()
 
-    def viewed(self, name: str | None) -> Any:
+    def viewed(self, name: str | None) -> Viewed:
         """The run of this path; without one the only run, or the folder. Raises UsageError."""
         if name is None and len(self.runs) > 1:
             return Folder(self.title)
         directory = self._directory(name)
-        return self._open.opened(directory, lambda: _opened(directory), lambda run: isinstance(run, Recorded) or run.is_running)
+
+        def make() -> LiveRun | RecordedRun:
+            return LiveRun(directory) if under_way(directory) is not None else RecordedRun(directory)
+
+        return self._open.opened(directory, make, lambda run: not isinstance(run, LiveRun) or run.is_running)
 
     def _directory(self, name: str | None) -> Path:
         by_name = {self._name(run): run for run in self.runs}
@@ -104,16 +108,12 @@ class Site:
         }  # fmt: skip
 
 
-def _opened(directory: Path) -> UnderWay | Recorded:
-    return UnderWay(directory) if under_way(directory) is not None else Recorded(directory)
-
-
-def _read(run: Recorded) -> None:
+def _read(run: RecordedRun) -> None:
     with suppress(RecordError):  # the page's own question says so
         _ = run.frames
 
 
-def app_of(runs: Site | Plan, listener: Listener) -> ASGIApp:
+def app_of(runs: Runs, listener: Listener) -> ASGIApp:
     """The application. It gives way to everything else on this machine."""
     os.nice(NICE)
     methods = frozenset({"GET", "HEAD", "POST"}) if runs.control else frozenset({"GET", "HEAD"})

@@ -9,7 +9,7 @@ from testbed.errors import UsageError
 from testbed.runs.under_way import medium_of
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view.nav import _times
-from testbed.view.recorded import Recorded
+from testbed.view.recorded import RecordedRun
 from testbed.view.tests.serving import view
 
 STATIONS = {"hops": 4, "window": 8, "duration": 6, "tcp": "newreno", "routing": "static"}
@@ -26,7 +26,7 @@ def test_nav_of_the_record_is_that_of_the_medium_while_it_ran(tmp_path: Path):
     samples = [medium.ask("nav") for _ in range(SAMPLES)]
     medium.close()
     assert running.result().status == "complete"
-    recorded = Recorded(directory)
+    recorded = RecordedRun(directory)
     end_ns = recorded.end_ns
     times = recorded.nav(0, end_ns + 1)["stations"]
     seen = 0
@@ -53,10 +53,10 @@ def test_nav_is_unknown_without_the_log_of_inputs_or_with_another_air_log(tmp_pa
     air = directory / "air.csv"
     air.write_text(air.read_text().replace(",ack,", ",cts,", 1))
     with pytest.raises(UsageError, match=r"NAV is unknown: this version's replay differs from air.csv in line"):
-        Recorded(directory).nav(0, 10**9)
+        RecordedRun(directory).nav(0, 10**9)
     (directory / "inputs.jsonl").unlink()
     with pytest.raises(UsageError, match="has no log of inputs"):
-        Recorded(directory).nav(0, 10**9)
+        RecordedRun(directory).nav(0, 10**9)
     assert RunDirectory(directory).flows
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.view.once import Once
 from testbed.view.open_runs import OpenRuns
+from testbed.view.recorded import Once
 
 A, B, C = (Path(name) for name in "abc")
 THREADS = 8

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.captures.rundir import RunDirectory
 from testbed.tests.running import Background, chain, needs_runs
-from testbed.view.planned import Planned
+from testbed.view.planned import PlannedRun
 
 EVENTS: list[dict[str, object]] = [
     {"at": 0.5, "move": "sta2", "to": [200, 10], "speed": 5},
@@ -32,7 +32,7 @@ def _words(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:
 def test_planned_events_have_the_words_of_the_record(tmp_path: Path):
     wires = [{"station": "sta3", "host": "host1"}]
     scenario = chain(hops=2, duration=3, routing="aodv", wires=wires, events=EVENTS)
-    planned = Planned("chain", scenario, 1, tmp_path).about()["events"]
+    planned = PlannedRun("chain", scenario, 1, tmp_path).about()["events"]
     assert Background(scenario, tmp_path / "run").result().status == "complete"
     recorded = RunDirectory(tmp_path / "run").events
     assert len(recorded) == len(EVENTS)

@@ -26,8 +26,8 @@ from testbed.tests.running import Background, chain, needs_runs
 from testbed.view import recorded
 from testbed.view.actions import Actions
 from testbed.view.app import View
-from testbed.view.live import UnderWay
-from testbed.view.recorded import Recorded
+from testbed.view.live import LiveRun
+from testbed.view.recorded import RecordedRun
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
 from testbed.web.guard import Place, Rules
@@ -223,7 +223,7 @@ def test_a_folder_of_runs_lists_them_and_opens_each(run_dir):
     ("slow", "ask"), [("read_nav", lambda run: run.nav(0, 10**9)), ("read_story", lambda run: run.story_of("flow1"))]
 )
 def test_a_long_first_answer_delays_no_other(run_dir, monkeypatch, slow, ask):
-    run, begun, goes_on = Recorded(run_dir), threading.Event(), threading.Event()
+    run, begun, goes_on = RecordedRun(run_dir), threading.Event(), threading.Event()
     usual = getattr(recorded, slow)
 
     def held(*given):
@@ -267,7 +267,7 @@ def test_a_page_that_comes_as_the_run_ends_is_told_so(run_dir):
 
     place = Place("127.0.0.1", 8000, frozenset({"127.0.0.1"}))
     scope = {"type": "websocket", "path": "/api/live", "query_string": b"token=secret", "headers": [(b"host", b"127.0.0.1:8000")]}
-    was = SimpleNamespace(viewed=lambda _run: UnderWay(run_dir))  # what the page was told a moment before
+    was = SimpleNamespace(viewed=lambda _run: LiveRun(run_dir))  # what the page was told a moment before
     application = View(was).app(Rules(place, "secret"))
     asyncio.run(application(scope, receive, send))
     assert [message["type"] for message in sent] == ["websocket.accept", "websocket.close"]
