@@ -22,15 +22,15 @@ export function listen() {
     event.preventDefault();
     const number = (id) => (by(id).value === "" ? null : Number(by(id).value));
     const size = number("flow-bytes"), seconds = number("flow-seconds");
-    const wanted = { op: "flow", from: by("flow-from").value, to: by("flow-to").value, traffic: size === null ? "bulk" : "transfer" };
-    if (size !== null) wanted.size = size;
-    if (seconds !== null) wanted.seconds = seconds;
-    if (by("flow-tcp").value) wanted.tcp = by("flow-tcp").value;
+    const action = { op: "flow", from: by("flow-from").value, to: by("flow-to").value, traffic: size === null ? "bulk" : "transfer" };
+    if (size !== null) action.size = size;
+    if (seconds !== null) action.seconds = seconds;
+    if (by("flow-tcp").value) action.tcp = by("flow-tcp").value;
     by("flow-start").disabled = true;
     try {
-      const { flow } = await act(wanted);
+      const { flow } = await act(action);
       notice("");
-      speak(`${flow} from ${wanted.from} to ${wanted.to} started`);
+      speak(`${flow} from ${action.from} to ${action.to} started`);
     } catch (problem) {
       notice(problem.message);
     } finally {

@@ -65,9 +65,9 @@ export async function ask(path, words) {
   return (await answer(path, words)).json();
 }
 
-export async function act(wanted) {
+export async function act(action) {
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-  return (await answer("control", {}, { method: "POST", body: JSON.stringify(wanted), headers })).json();
+  return (await answer("control", {}, { method: "POST", body: JSON.stringify(action), headers })).json();
 }
 
 export async function frames(from, to, limit) {
@@ -85,13 +85,13 @@ const LAYOUT = [
 export function decode(buffer, total = null) {
   const head = new DataView(buffer);
   const count = head.getUint32(8, true);
-  const found = { count, thinned: (head.getUint32(12, true) & 1) === 1, total: total ?? count };
+  const columns = { count, thinned: (head.getUint32(12, true) & 1) === 1, total: total ?? count };
   let offset = 16;
   for (const [name, Kind] of LAYOUT) {
-    found[name] = new Kind(buffer, offset, count);
+    columns[name] = new Kind(buffer, offset, count);
     offset += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 8) * 8;
   }
-  found.t = Float64Array.from(found.t, Number);
-  found.end = found.t.map((t, at) => t + found.air[at]);
-  return found;
+  columns.t = Float64Array.from(columns.t, Number);
+  columns.end = columns.t.map((t, at) => t + columns.air[at]);
+  return columns;
 }

@@ -9,7 +9,7 @@ import uPlot from "./vendor/uPlot.esm.js";
 const place = document.getElementById("charts");
 const HEIGHT = 96, POINTS = 400, BINS = 240;
 const VALUES_EVERY_MS = 200;
-const LEAST_RATE_S = 0.1; // of frames: in shorter parts their number says more than a rate
+const MIN_RATE_S = 0.1; // of frames: in shorter parts their number says more than a rate
 let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
 let along = [0, 1]; // the time axis, s of the traffic
 const BAR_PX = 24; // a scroll bar that comes and goes is no other width
@@ -90,28 +90,28 @@ function extent() {
 }
 
 function draw(flows, series, air, late, begin, end, key) {
-  const wanted = [];
+  const specs = [];
   const ofFlows = (name) => flows.map((flow, at) => ({ name: flow.name, line: series[at]?.[name], ...lookOf(placeOfFlow(flow.name)) })).filter(({ line }) => line?.t?.length);
-  const add = (title, unit, lines, stepped = false) => lines.length && wanted.push({ title, unit, lines, stepped });
+  const add = (title, unit, lines, stepped = false) => lines.length && specs.push({ title, unit, lines, stepped });
   const rates = ofFlows("throughput"), fast = rates.some(({ line }) => line.v.some((value) => value > 2e6));
   add(fast ? "Throughput, Mbit/s" : "Throughput, kbit/s", fast ? 1e-6 : 1e-3, rates);
   add("cwnd, segments", 1, ofFlows("cwnd"), true);
   add("RTT / RTO (thin), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, thin: true }))]);
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
-  const part = (end - begin) / 1e9 / air.bins, isShort = part < LEAST_RATE_S;
+  const part = (end - begin) / 1e9 / air.bins, isShort = part < MIN_RATE_S;
   const perSecond = isShort ? 1 : 1 / part, of = isShort ? `in ${+(1e3 * part).toPrecision(2)} ms` : "1/s";
   const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
   add(`Lost frames, ${of}`, perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
   add(`Drops, ${of}`, perSecond, Object.entries(air.drops).filter(([, v]) => v.some(Boolean)).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
   const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
   if (late.t.length) add("Lateness, ms", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
-  if (late.t.length) Object.assign(wanted.at(-1), { verdicts: late, before: !state.live }); // a row of lateness.csv is the second before it
+  if (late.t.length) Object.assign(specs.at(-1), { verdicts: late, before: !state.live }); // a row of lateness.csv is the second before it
   reset();
   shown = key;
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
-  const figures = wanted.map(figureOf); // all of them first: they share the width
+  const figures = specs.map(figureOf); // all of them first: they share the width
   if (state.live) along = [(begin - zero()) / 1e9, (end - zero()) / 1e9];
-  charts = wanted.map((one, at) => chart(one, figures[at], marks));
+  charts = specs.map((one, at) => chart(one, figures[at], marks));
   queueMicrotask(keepHeight); // behind uPlot's own, which gives the charts their size
   valued = 0;
   showValues();

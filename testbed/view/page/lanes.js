@@ -3,7 +3,7 @@
 import { KEPT_NS } from "./live.js";
 import { reservations } from "./nav.js";
 import { change, dropsIn, firstAt, goTo, placeOf, state, windowOf, zero } from "./state.js";
-import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark, scaleOfText } from "./words.js";
+import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark, scaleOfText, seconds } from "./words.js";
 
 const canvas = document.getElementById("lanes"), scroller = document.getElementById("lanes-scroll"), chooser = document.getElementById("lanes-of");
 const pen = canvas.getContext("2d");
@@ -19,8 +19,8 @@ function chosen() {
   const every = state.about.stations.map((_, number) => number), name = ({ name }) => name;
   if (chooser.value === "routes") {
     const nodes = new Set(state.paths.filter((path) => state.flows.has(path.flow)).flatMap((path) => path.nodes));
-    const found = every.filter((number) => nodes.has(name(state.about.stations[number])));
-    return found.length ? found : every;
+    const members = every.filter((number) => nodes.has(name(state.about.stations[number])));
+    return members.length ? members : every;
   }
   if (chooser.value === "near" && state.station !== null) {
     const [x, y] = placeOf(state.station, state.now), range = state.about.sense_m ?? state.about.range_m ?? Infinity;
@@ -104,7 +104,7 @@ function drawEvents(begin, end, perNs) {
 }
 
 function eventText({ t_s, event, station, detail }) {
-  return `${((Number(t_s) * 1e9 - zero()) / 1e9).toFixed(2)} s: ${[event, station, detail].filter(Boolean).join(" ")}`;
+  return `${seconds(Number(t_s) * 1e9 - zero(), 2)}: ${[event, station, detail].filter(Boolean).join(" ")}`;
 }
 
 // The words of the events at a point of the canvas.
@@ -200,11 +200,11 @@ function drawFrames(frames, begin, end, perNs, lane, laneOf) {
 }
 
 function axisTicks(begin, end, perNs) {
-  const zero = state.about.traffic_ns ? Number(state.about.traffic_ns) : 0;
-  const wanted = (110 * scaleOfText()) / perNs, power = 10 ** Math.floor(Math.log10(wanted));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= wanted);
+  const start = zero();
+  const target = (110 * scaleOfText()) / perNs, power = 10 ** Math.floor(Math.log10(target));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= target);
   const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step)))), ticks = [];
-  for (let t = Math.ceil((begin - zero) / step) * step; t <= end - zero; t += step) ticks.push([LEFT + (t + zero - begin) * perNs, `${(t / 1e9).toFixed(digits)} s`]);
+  for (let t = Math.ceil((begin - start) / step) * step; t <= end - start; t += step) ticks.push([LEFT + (t + start - begin) * perNs, `${(t / 1e9).toFixed(digits)} s`]);
   return ticks;
 }
 

@@ -23,24 +23,24 @@ const MAX_STEP_FRAMES = 100000;
 // --- start ----------------------------------------------------------------------------------------------------------------------
 
 async function start() {
-  const wanted = link.read();
-  if (wanted.run !== null) choose(wanted.run);
+  const requested = link.read();
+  if (requested.run !== null) choose(requested.run);
   let about = await ask("run");
   if (about.kind === "campaign") return showFolder(about);
-  state.run = wanted.run;
-  await open(about, wanted);
-  const ignored = ignoredOf(about, wanted);
+  state.run = requested.run;
+  await open(about, requested);
+  const ignored = ignoredOf(about, requested);
   if (ignored.length) notice(`The address asks for what this run does not have, which is ignored: ${ignored.join(", ")}`);
 }
 
 // The words of a link that are no number, or name what the run does not have.
 function ignoredOf({ stations, flows }, { wrong, station, flows: chosen, flow, speed }) {
-  const isFlow = (name) => flows.some((one) => one.name === name), found = [...wrong];
-  if (station !== null && !stations.some((one) => one.name === station)) found.push(`station=${station}`);
-  for (const name of chosen ?? []) if (!isFlow(name)) found.push(`flows=${name}`);
-  if (flow !== null && !isFlow(flow)) found.push(`flow=${flow}`);
-  if (speed !== null && !SPEEDS.includes(speed)) found.push(`speed=${speed}`);
-  return found;
+  const isFlow = (name) => flows.some((one) => one.name === name), ignored = [...wrong];
+  if (station !== null && !stations.some((one) => one.name === station)) ignored.push(`station=${station}`);
+  for (const name of chosen ?? []) if (!isFlow(name)) ignored.push(`flows=${name}`);
+  if (flow !== null && !isFlow(flow)) ignored.push(`flow=${flow}`);
+  if (speed !== null && !SPEEDS.includes(speed)) ignored.push(`speed=${speed}`);
+  return ignored;
 }
 
 async function showFolder(about) {
@@ -51,7 +51,7 @@ async function showFolder(about) {
   by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ?? run.error ?? "none"))));
 }
 
-async function open(about, wanted = {}) {
+async function open(about, requested = {}) {
   forgetWindows();
   nav.forget();
   charts.forget();
@@ -61,12 +61,12 @@ async function open(about, wanted = {}) {
   by("run").hidden = by("keys").hidden = false;
   const begin = Number(about.begin_ns), end = Number(about.end_ns);
   Object.assign(state, { about, movement, live: null, paths: [], queues: {}, row: null, segment: null, station: null, playing: false });
-  const names = about.flows.map((flow) => flow.name), known = wanted.flows?.filter((name) => names.includes(name));
-  state.flows = new Set(known ?? names.slice(0, MAX_CHARTED));
-  if (SPEEDS.includes(wanted.speed)) state.speed = wanted.speed;
-  state.span = Math.min(wanted.span ? wanted.span * 1e9 : 2e9, about.running ? live.KEPT_NS : end - begin); // a run under way has only begun
-  state.now = wanted.t !== null && wanted.t !== undefined ? Math.min(end, Math.max(begin, wanted.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
-  if (wanted.station && about.stations.some((one) => one.name === wanted.station)) state.station = wanted.station;
+  const names = about.flows.map((flow) => flow.name), flows = requested.flows?.filter((name) => names.includes(name));
+  state.flows = new Set(flows ?? names.slice(0, MAX_CHARTED));
+  if (SPEEDS.includes(requested.speed)) state.speed = requested.speed;
+  state.span = Math.min(requested.span ? requested.span * 1e9 : 2e9, about.running ? live.KEPT_NS : end - begin); // a run under way has only begun
+  state.now = requested.t !== null && requested.t !== undefined ? Math.min(end, Math.max(begin, requested.t * 1e9 + zero())) : Math.min(end, Math.max(begin, zero()) + 1e9);
+  if (requested.station && about.stations.some((one) => one.name === requested.station)) state.station = requested.station;
   if (about.running) live.begin(reopen, renew);
   by("title").textContent = about.title;
   document.title = `${about.title} - manet view`;
@@ -77,12 +77,12 @@ async function open(about, wanted = {}) {
   actions.setUp();
   plan.setUp();
   legend();
-  if (wanted.map) map.show(wanted.map); else map.fit();
+  if (requested.map) map.show(requested.map); else map.fit();
   if (about.kind === "planned") by("counts").textContent = "not started";
   else if (!about.running) {
     ask("counts").then(showCounts, (problem) => notice(problem.message));
-    if (wanted.segment !== null && wanted.segment !== undefined) await panel.showStory(wanted.flow ?? "flow1", wanted.segment, { move: wanted.t === null });
-    if (wanted.frame !== null && wanted.frame !== undefined) await panel.showFrame(wanted.frame, { move: wanted.t === null });
+    if (requested.segment !== null && requested.segment !== undefined) await panel.showStory(requested.flow ?? "flow1", requested.segment, { move: requested.t === null });
+    if (requested.frame !== null && requested.frame !== undefined) await panel.showFrame(requested.frame, { move: requested.t === null });
   }
   change({});
 }
@@ -201,8 +201,8 @@ async function step(direction, fits) {
       span /= 8;
       continue;
     }
-    const found = pick(frames, direction, (at) => frames.row[at] !== row && (frames.t[at] - now) * direction > 0 && fits(frames, at));
-    if (found !== null) return void panel.showFrame(found);
+    const next = pick(frames, direction, (at) => frames.row[at] !== row && (frames.t[at] - now) * direction > 0 && fits(frames, at));
+    if (next !== null) return void panel.showFrame(next);
     from = direction > 0 ? high : low;
     span = Math.min(span * 2, 6e10);
   }

@@ -205,11 +205,11 @@ export function framesNow() {
   const back = lookBack();
   const frames = windowOf(state.now - Math.max(state.span / 2, back), state.now + state.span / 2);
   if (!frames) return [];
-  const found = [];
+  const visible = [];
   for (let at = firstAt(frames, state.now - back - 2e7); at < frames.count && frames.t[at] <= state.now; at += 1) {
-    if (frames.end[at] >= state.now - back) found.push([frames, at]);
+    if (frames.end[at] >= state.now - back) visible.push([frames, at]);
   }
-  return found;
+  return visible;
 }
 
 function drawFrames(names, places) {
@@ -320,8 +320,8 @@ function around([x, y]) {
 }
 
 function drawScale(width, height) {
-  const wanted = 110 / view.perMetre, power = 10 ** Math.floor(Math.log10(wanted));
-  const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= wanted) ?? power;
+  const target = 110 / view.perMetre, power = 10 ** Math.floor(Math.log10(target));
+  const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= target) ?? power;
   const length = metres * view.perMetre;
   pen.strokeStyle = colour("quiet");
   pen.fillStyle = colour("quiet");

@@ -4,7 +4,7 @@
 import { ask } from "./api.js";
 import { change, state } from "./state.js";
 
-const LENGTH_NS = 1e8, MOST_PARTS = 12, KEPT = 64;
+const LENGTH_NS = 1e8, MAX_PARTS = 12, KEPT = 64;
 const parts = new Map(); // by the number of the tenth of a second; null while it is asked
 let unknown = ""; // why there is no NAV
 
@@ -38,22 +38,22 @@ function part(number) {
 // For each station, by its place, the reserved times [from, until] that touch the window, as far as they are known; none in a window of
 // more than a second.
 export function reservations(_frames, begin, end) {
-  const found = state.about.stations.map(() => []);
+  const reserved = state.about.stations.map(() => []);
   const first = Math.floor(begin / LENGTH_NS), last = Math.floor(end / LENGTH_NS);
-  if (state.live || last - first >= MOST_PARTS) return found;
+  if (state.live || last - first >= MAX_PARTS) return reserved;
   for (let number = first; number <= last; number += 1) {
     const stations = part(number);
     state.about.stations.forEach(({ name }, place) => {
-      for (const [from, until] of stations?.[name] ?? []) if (from <= end && until >= begin && found[place].at(-1)?.[0] !== from) found[place].push([from, until]);
+      for (const [from, until] of stations?.[name] ?? []) if (from <= end && until >= begin && reserved[place].at(-1)?.[0] !== from) reserved[place].push([from, until]);
     });
   }
-  return found;
+  return reserved;
 }
 
 // Until when the station's medium is reserved now; null if it is not, or if that is unknown.
 export function reservedUntil(name, frames) {
   if (state.live) return state.live.nav[name] ? Number(state.live.nav[name]) : null;
-  const own = state.about.stations.findIndex((one) => one.name === name);
-  const here = reservations(frames, state.now, state.now)[own].filter(([from, until]) => from <= state.now && state.now < until);
+  const place = state.about.stations.findIndex((one) => one.name === name);
+  const here = reservations(frames, state.now, state.now)[place].filter(([from, until]) => from <= state.now && state.now < until);
   return here.length ? Math.max(...here.map(([, until]) => until)) : null;
 }

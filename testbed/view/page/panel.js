@@ -4,7 +4,7 @@ import { act, ask } from "./api.js";
 import { switched } from "./live.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
 import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
-import { BROADCAST, counted, element, FATES, FRAMES, kindOf, MEANING, rate } from "./words.js";
+import { BROADCAST, counted, element, FATES, FRAMES, kindOf, MEANING, rate, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const TABS = ["stations", "frames", "story", "verdict"];
@@ -105,24 +105,24 @@ async function showStation() {
   if (state.live) {
     rows.push(["queued or sending", counted(state.queues[name]?.packets ?? 0, "packet")]);
     const nav = reservedUntil(name, null);
-    rows.push(["NAV", nav === null ? "none" : `until ${((nav - zero()) / 1e9).toFixed(6)} s`]);
+    rows.push(["NAV", nav === null ? "none" : `until ${seconds(nav - zero())}`]);
     children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
     by("station").replaceChildren(...children);
     if (focused) by(focused)?.focus();
     return;
   }
   try {
-    const found = await ask(`station/${encodeURIComponent(name)}`, { t: Math.round(state.now) });
+    const station = await ask(`station/${encodeURIComponent(name)}`, { t: Math.round(state.now) });
     if (state.station !== name) return;
-    rows.push(["queued or sending", counted(found.queue.length, "packet")], ["sends now", found.sending ? `${found.sending.frame} to ${found.sending.peer}` : "nothing"]);
+    rows.push(["queued or sending", counted(station.queue.length, "packet")], ["sends now", station.sending ? `${station.sending.frame} to ${station.sending.peer}` : "nothing"]);
     const nav = reservedUntil(name, null);
-    rows.push(["NAV", nav !== null ? `until ${((nav - zero()) / 1e9).toFixed(6)} s` : whyUnknown() || "none"]);
-    const bar = element("meter", { min: 0, max: state.about.queue_packets ?? 50, value: found.queue.length, "aria-label": "packets queued" });
+    rows.push(["NAV", nav !== null ? `until ${seconds(nav - zero())}` : whyUnknown() || "none"]);
+    const bar = element("meter", { min: 0, max: state.about.queue_packets ?? 50, value: station.queue.length, "aria-label": "packets queued" });
     children.push(pairs(rows), bar);
-    if (found.queue.length) {
-      children.push(element("h3", {}, "Queue"), element("ul", {}, ...found.queue.slice(0, 12).map((one) => element("li", {}, `packet ${one.packet}, ${one.bytes} bytes to ${one.peer}, since ${((Number(one.since_ns) - zero()) / 1e9).toFixed(4)} s`))));
+    if (station.queue.length) {
+      children.push(element("h3", {}, "Queue"), element("ul", {}, ...station.queue.slice(0, 12).map((one) => element("li", {}, `packet ${one.packet}, ${one.bytes} bytes to ${one.peer}, since ${seconds(Number(one.since_ns) - zero(), 4)}`))));
     }
-    children.push(element("h3", {}, "Whole run"), pairs([...Object.entries(found.counts.sent).filter(([fate]) => fate).map(([fate, count]) => [`frames ${fate}`, count]), ...Object.entries(found.counts.drops).map(([why, count]) => [`drops ${why}`, count])]));
+    children.push(element("h3", {}, "Whole run"), pairs([...Object.entries(station.counts.sent).filter(([fate]) => fate).map(([fate, count]) => [`frames ${fate}`, count]), ...Object.entries(station.counts.drops).map(([why, count]) => [`drops ${why}`, count])]));
     by("station").replaceChildren(...children);
   } catch (problem) {
     notice(problem.message);
@@ -180,28 +180,28 @@ function showFrames() {
 export async function showFrame(row, { move = true } = {}) {
   if (state.live) return;
   try {
-    const found = await ask(`frame/${row}`);
-    if (move) goTo((Number(found.t_ns) + Number(found.end_ns)) / 2);
+    const frame = await ask(`frame/${row}`);
+    if (move) goTo((Number(frame.t_ns) + Number(frame.end_ns)) / 2);
     change({ row });
     open("frames");
-    const fate = found.fate ? MEANING[found.fate] ?? found.fate : "";
+    const fate = frame.fate ? MEANING[frame.fate] ?? frame.fate : "";
     const parts = [
-      element("h3", {}, `${found.event === "drop" ? "Drop of " : ""}${found.frame.toUpperCase()} ${found.station} → ${found.peer ?? "?"}`),
+      element("h3", {}, `${frame.event === "drop" ? "Drop of " : ""}${frame.frame.toUpperCase()} ${frame.station} → ${frame.peer ?? "?"}`),
       pairs([
-        ["fate", found.event === "tx" ? fate || "none" : `${found.event}${fate && `: ${fate}`}`], ["start", `${((Number(found.t_ns) - zero()) / 1e9).toFixed(9)} s`],
-        ["on the air", found.airtime_ns ? `${(found.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", found.attempt], ["backoff", found.backoff_slots === null ? null : `${found.backoff_slots} slots`],
-        ["bytes", found.bytes], ["power", found.power_dbm === null ? null : `${found.power_dbm} dBm at ${found.peer}`], ["received by", found.receivers === null ? null : counted(found.receivers, "station")],
-        ["packet", found.packet || null], ["row of air.csv", found.row], ["in the capture", found.pcap ? `${found.pcap.file}, packet ${found.pcap.packet}` : null], ["comment", found.pcap?.comment ?? null],
+        ["fate", frame.event === "tx" ? fate || "none" : `${frame.event}${fate && `: ${fate}`}`], ["start", seconds(Number(frame.t_ns) - zero(), 9)],
+        ["on the air", frame.airtime_ns ? `${(frame.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", frame.attempt], ["backoff", frame.backoff_slots === null ? null : `${frame.backoff_slots} slots`],
+        ["bytes", frame.bytes], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
+        ["packet", frame.packet || null], ["row of air.csv", frame.row], ["in the capture", frame.pcap ? `${frame.pcap.file}, packet ${frame.pcap.packet}` : null], ["comment", frame.pcap?.comment ?? null],
       ]),
     ];
-    if (found.overlaps.length) {
-      parts.push(element("h3", {}, "On the air at the same time"), element("ul", {}, ...found.overlaps.map((other) => element("li", {}, element("button", { type: "button", onclick: () => showFrame(other.row) }, `${other.frame} ${other.station} → ${other.peer ?? "?"}: ${other.fate ?? "broadcast"}`)))));
+    if (frame.overlaps.length) {
+      parts.push(element("h3", {}, "On the air at the same time"), element("ul", {}, ...frame.overlaps.map((other) => element("li", {}, element("button", { type: "button", onclick: () => showFrame(other.row) }, `${other.frame} ${other.station} → ${other.peer ?? "?"}: ${other.fate ?? "broadcast"}`)))));
     }
-    if (found.packet) parts.push(element("p", {}, element("button", { type: "button", onclick: () => showPacket(found.packet) }, `Story of packet ${found.packet}`)));
-    if (found.pcap?.hex) parts.push(details("Bytes", dump(found.pcap.hex)));
-    if (found.pcap?.fields.length) parts.push(details("Fields (tshark)", found.pcap.fields.join("\n")));
+    if (frame.packet) parts.push(element("p", {}, element("button", { type: "button", onclick: () => showPacket(frame.packet) }, `Story of packet ${frame.packet}`)));
+    if (frame.pcap?.hex) parts.push(details("Bytes", dump(frame.pcap.hex)));
+    if (frame.pcap?.fields.length) parts.push(details("Fields (tshark)", frame.pcap.fields.join("\n")));
     by("frame").replaceChildren(...parts);
-    speak(`${found.frame} from ${found.station} to ${found.peer}, ${fate}`);
+    speak(`${frame.frame} from ${frame.station} to ${frame.peer}, ${fate}`);
   } catch (problem) {
     notice(problem.message);
   }
@@ -223,11 +223,11 @@ function dump(hex) {
 
 async function showPacket(number) {
   try {
-    const found = await ask(`packet/${number}`);
-    const rows = found.rows.map((row) => element("li", {}, element("button", { type: "button", onclick: () => showFrame(row.row) }, `${((Number(row.t_ns) - zero()) / 1e9).toFixed(6)} s ${row.event} ${row.frame} ${row.station}${row.peer ? ` → ${row.peer}` : ""} ${row.fate ?? ""}`)));
+    const packet = await ask(`packet/${number}`);
+    const rows = packet.rows.map((row) => element("li", {}, element("button", { type: "button", onclick: () => showFrame(row.row) }, `${seconds(Number(row.t_ns) - zero())} ${row.event} ${row.frame} ${row.station}${row.peer ? ` → ${row.peer}` : ""} ${row.fate ?? ""}`)));
     by("frame").append(element("h3", {}, `Packet ${number}`), element("ol", {}, ...rows));
-    if (found.segment) {
-      const { flow, segment, ack } = found.segment;
+    if (packet.segment) {
+      const { flow, segment, ack } = packet.segment;
       by("frame").append(element("button", { type: "button", onclick: () => showStory(flow, segment) }, `${ack ? "ACK of segment" : "Segment"} ${segment} of ${flow}: its story`));
     }
   } catch (problem) {
@@ -254,9 +254,9 @@ async function showSentNow(flow) {
 async function fill(words) {
   open("story");
   try {
-    const found = await ask("story", words);
-    by("story-title").textContent = found.title;
-    const rows = found.lines.slice(1).map((line) => {
+    const story = await ask("story", words);
+    by("story-title").textContent = story.title;
+    const rows = story.lines.slice(1).map((line) => {
       const [, event, time, node, packet, words] = /^(\S+)\s+(-?[\d.]+)\s+(\S+)\s+(-|(?:\S+ \d+|SYN|FIN))\s*(.*)$/.exec(line) ?? [];
       if (!time) return element("tr", {}, element("td", { colspan: 5 }, line));
       const t = Number(time) * 1e9 + zero(), lost = event === "dropped" || /: (collision|hidden|weak|busy|error|nav)/.test(words);

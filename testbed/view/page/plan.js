@@ -27,11 +27,11 @@ async function follow() {
     await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
     if (state.about !== about) return;
     try {
-      const found = await ask("run");
-      if (found.kind === "planned" && found.starting) continue;
-      await open(found);
-      notice(found.failure ?? "");
-      if (found.running) speak("The run is under way.");
+      const answer = await ask("run");
+      if (answer.kind === "planned" && answer.starting) continue;
+      await open(answer);
+      notice(answer.failure ?? "");
+      if (answer.running) speak("The run is under way.");
       return;
     } catch (problem) {
       notice(problem.message);

@@ -65,10 +65,10 @@ export function windowOf(begin, end) {
   if (state.live) return state.live.frames;
   const level = Math.ceil(Math.log2(Math.max(end - begin, 2 ** 20)));
   const length = 2 ** level, first = Math.floor(begin / length) * length, key = `${level}/${first}`;
-  const found = windows.get(key);
-  if (found) {
+  const kept = windows.get(key);
+  if (kept) {
     windows.delete(key);
-    windows.set(key, found);
+    windows.set(key, kept);
   } else if (!asked.has(key)) {
     asked.add(key);
     fetchFrames(first, first + 2 * length, LIMIT)
@@ -80,7 +80,7 @@ export function windowOf(begin, end) {
       .catch((problem) => notice(problem.message))
       .finally(() => asked.delete(key));
   }
-  return found ?? null;
+  return kept ?? null;
 }
 
 export function forgetWindows() {
@@ -132,9 +132,9 @@ export async function refreshPaths() {
   if (at === pathsAt) return;
   pathsBusy = true;
   try {
-    const found = await ask("routes", { t: Math.round(state.now) });
+    const { paths } = await ask("routes", { t: Math.round(state.now) });
     pathsAt = at;
-    change({ paths: found.paths });
+    change({ paths });
   } catch (problem) {
     notice(problem.message);
   } finally {
@@ -173,22 +173,22 @@ export function conditionOf(name) {
 
 // The ends of wires that an event has stalled.
 function stalledWires() {
-  const found = new Set();
+  const stalled = new Set();
   for (const { t_s, event, station, detail } of state.about.events ?? []) {
     if (event !== "wire" || Number(t_s) * 1e9 > state.now) continue;
-    for (const end of station.split(" ")) found[detail === "stalled" ? "add" : "delete"](end);
+    for (const end of station.split(" ")) stalled[detail === "stalled" ? "add" : "delete"](end);
   }
-  return found;
+  return stalled;
 }
 
 // The links that events have broken by now (error rate 1), as linkName has them.
 export function brokenLinks() {
-  const found = new Set();
+  const broken = new Set();
   for (const { t_s, event, station, detail } of state.about.events ?? []) {
     if (event !== "link" || Number(t_s) * 1e9 > state.now) continue;
-    found[Number(detail.split(" ")[1]) >= 1 ? "add" : "delete"](linkName(...station.split(" ")));
+    broken[Number(detail.split(" ")[1]) >= 1 ? "add" : "delete"](linkName(...station.split(" ")));
   }
-  return found;
+  return broken;
 }
 
 export function linkName(one, other) {

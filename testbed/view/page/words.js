@@ -54,12 +54,12 @@ export function mark(pen, kind, x, y, size) {
 const PATTERNS = {
   collision: [[0, 0, 6, 6], [0, 6, 6, 0]], hidden: [[0, 6, 6, 0]], weak: [[3, 0, 3, 6]], error: [[0, 3, 6, 3]], busy: [[0, 0, 6, 6]], nav: [[3, 0, 3, 6], [0, 3, 6, 3]],
 };
-const made = new Map();
+const patterns = new Map();
 export function fillOf(pen, kind) {
   const tone = colour(kind), lines = PATTERNS[kind];
   if (!lines) return tone;
   const key = `${kind}/${tone}`;
-  if (!made.has(key)) {
+  if (!patterns.has(key)) {
     const tile = document.createElement("canvas"), ink = tile.getContext("2d");
     tile.width = tile.height = 6;
     ink.fillStyle = tone;
@@ -67,9 +67,9 @@ export function fillOf(pen, kind) {
     ink.strokeStyle = colour("panel");
     ink.lineWidth = 1.2;
     for (const [x0, y0, x1, y1] of lines) ink.beginPath(), ink.moveTo(x0, y0), ink.lineTo(x1, y1), ink.stroke();
-    made.set(key, pen.createPattern(tile, "repeat"));
+    patterns.set(key, pen.createPattern(tile, "repeat"));
   }
-  return made.get(key);
+  return patterns.get(key);
 }
 
 // `1 packet`, `2 packets`.
@@ -86,11 +86,11 @@ export function rate(bps) {
 }
 
 export function element(name, words = {}, ...children) {
-  const made = document.createElement(name);
+  const node = document.createElement(name);
   for (const [key, value] of Object.entries(words)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined) made.setAttribute(key, value);
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined) node.setAttribute(key, value);
   }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
