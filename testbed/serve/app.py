@@ -71,7 +71,7 @@ class Api:
 
     def app(self, listener: Listener) -> Guard:
         """The application behind its guard."""
-        rules = Rules(listener.place, listener.token, lambda path: path in OPEN_PATHS, methods=None)
+        rules = Rules(listener.address, listener.token, lambda path: path in OPEN_PATHS, methods=None)
         return Guard(self.fastapi(), rules)
 
     def fastapi(self) -> FastAPI:
@@ -135,8 +135,8 @@ class Api:
         @router.get("/events", response_class=Response, responses=content({EVENTS: words.SENT}) | errors(429))
         async def watch(request: Request, job: JobOf, after: words.After = None, last_id: words.LastID = "") -> Response:
             """The events of a run as they happen, up to its end (server-sent events); `data` is a JSON object."""
-            known = int(last_id) if ID.fullmatch(last_id) else 0  # a client sends it after a lost connection (WHATWG HTML, 9.2.4)
-            return self._watched(job, known if after is None else after, request.method == "HEAD")
+            seen = int(last_id) if ID.fullmatch(last_id) else 0  # a client sends it after a lost connection (WHATWG HTML, 9.2.4)
+            return self._watched(job, seen if after is None else after, request.method == "HEAD")
 
         @router.get(
             "/tables/{table}",

@@ -189,10 +189,10 @@ class Seconds(GroupedMetadata):
         yield BeforeValidator(lambda given: seconds_of(self.name, given, 0.0))
 
 
-def _form(given: Any) -> Any:
-    if given not in ("json", "csv"):
-        raise Wrong(f"format={shortened(given)}: is not known; use json or csv")
-    return given
+def _form(word: Any) -> Any:
+    if word not in ("json", "csv"):
+        raise Wrong(f"format={shortened(word)}: is not known; use json or csv")
+    return word
 
 
 Number = Annotated[
@@ -227,10 +227,10 @@ Span = Annotated[float, Seconds("span"), Query(description="s, at most 10.")]
 
 def require_known_words(request: Request) -> None:
     """Raises Wrong for a word after `?` that the address does not take, and for one that is given twice."""
-    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    allowed = {field.alias for field in request.scope["route"].dependant.query_params}
     for name, _ in request.query_params.multi_items():
-        if name not in {*known, "token"}:
-            raise Wrong(f"{shortened(name)}=: unknown word; {'use ' + ', '.join(sorted(known)) if known else 'leave it out'}")
+        if name not in {*allowed, "token"}:
+            raise Wrong(f"{shortened(name)}=: unknown word; {'use ' + ', '.join(sorted(allowed)) if allowed else 'leave it out'}")
         if len(request.query_params.getlist(name)) > 1:
             raise Wrong(f"{name}=: is given twice; give it once")
 
@@ -240,10 +240,10 @@ def require_known_words(request: Request) -> None:
 
 def errors(*statuses: int) -> dict[int | str, Json]:
     """The descriptions of an operation's errors."""
-    made: dict[int | str, Json] = {status: {"model": Error, "description": ERRORS[status]} for status in statuses}
-    if 429 in made:
-        made[429]["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "s."}}
-    return made
+    descriptions: dict[int | str, Json] = {status: {"model": Error, "description": ERRORS[status]} for status in statuses}
+    if 429 in descriptions:
+        descriptions[429]["headers"] = {"Retry-After": {"schema": {"type": "integer", "minimum": 0}, "description": "s."}}
+    return descriptions
 
 
 def content(kinds: dict[str, Json]) -> dict[int | str, Json]:
@@ -260,8 +260,8 @@ def document(app: FastAPI) -> Json:
     """The interface as OpenAPI 3.1. The keys of a scenario and of a request come from the classes that check them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # HEAD is an operation of the same name as GET; it is left out below
-        made = get_openapi(title=app.title, version=app.version, description=INFO, routes=app.routes)
-    for path, item in made["paths"].items():
+        openapi = get_openapi(title=app.title, version=app.version, description=INFO, routes=app.routes)
+    for path, item in openapi["paths"].items():
         item.pop("head", None)
         for operation in item.values():
             operation["security"] = [] if path in ("/", "/api/openapi.json") else [{"token": []}]
@@ -270,19 +270,19 @@ def document(app: FastAPI) -> Json:
             answers = operation["responses"].items()  # FastAPI's own refusal of a wrong word is none here: `Whole` and others
             operation["responses"] = {status: answer for status, answer in answers if "HTTPValidationError" not in str(answer)}
     keys, definitions = scenario_keys()
-    schemas = made["components"]["schemas"]
+    schemas = openapi["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    made["components"]["schemas"] = _relocated(schemas | definitions | {"Scenario": keys} | _requests())
-    made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    return made
+    openapi["components"]["schemas"] = _relocated(schemas | definitions | {"Scenario": keys} | _requests())
+    openapi["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return openapi
 
 
 def _requests() -> Json:
-    made = {model.__name__: plain(model.model_json_schema()) for model in (ScenarioRequest, ExperimentRequest)}
-    made["ScenarioRequest"]["properties"]["scenario"] = {"$ref": f"{HERE}Scenario"}
-    made["ExperimentRequest"]["properties"]["experiment"]["enum"] = names()
-    return {**made, "RunRequest": {"oneOf": [{"$ref": HERE + name} for name in made]}}
+    schemas = {model.__name__: plain(model.model_json_schema()) for model in (ScenarioRequest, ExperimentRequest)}
+    schemas["ScenarioRequest"]["properties"]["scenario"] = {"$ref": f"{HERE}Scenario"}
+    schemas["ExperimentRequest"]["properties"]["experiment"]["enum"] = names()
+    return {**schemas, "RunRequest": {"oneOf": [{"$ref": HERE + name} for name in schemas]}}
 
 
 def _relocated(node: Any) -> Any:
@@ -291,7 +291,7 @@ def _relocated(node: Any) -> Any:
         return [_relocated(part) for part in node]
     if not isinstance(node, dict):
         return node
-    made = {key: _relocated(value) for key, value in node.items()}
+    relocated = {key: _relocated(value) for key, value in node.items()}
     if isinstance(reference := node.get("$ref"), str):
-        made["$ref"] = reference.replace(LOCAL, HERE)
-    return made
+        relocated["$ref"] = reference.replace(LOCAL, HERE)
+    return relocated

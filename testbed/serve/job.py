@@ -5,7 +5,7 @@ import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -16,7 +16,6 @@ FORMAT = "manet-job/1"
 RECORD = "job.json"
 ID = re.compile(r"[1-9][0-9]{0,8}")
 State = Literal["queued", "running", "complete", "failed", "stopped", "interrupted"]
-STATES: tuple[State, ...] = get_args(State)
 OPEN: tuple[State, ...] = ("queued", "running")
 
 

@@ -242,7 +242,7 @@ class Queue:
 
 def _recorded(folder: Path) -> list[Job]:
     """The jobs in the folder; a line for each that cannot be read, which is left out and left alone."""
-    found = []
+    jobs = []
     for path in sorted(folder.iterdir()):
         try:
             job = Job.load(path)
@@ -250,8 +250,8 @@ def _recorded(folder: Path) -> list[Job]:
             print(f"manet serve: {problem}; left out: correct the file, or move the folder away", file=sys.stderr, flush=True)
             continue
         if job is not None:
-            found.append(job)
-    return found
+            jobs.append(job)
+    return jobs
 
 
 def _words(problem: Exception) -> str:

@@ -148,13 +148,13 @@ def _setting(key: str, value: Any) -> str:
 
 def _short(request: ScenarioRequest | ExperimentRequest) -> tuple[str, ...]:
     """The settings of `profile` and `clock`."""
-    given = {"profile": request.profile, "clock": request.clock}
-    return tuple(f"{key}={value}" for key, value in given.items() if value is not None)
+    settings = {"profile": request.profile, "clock": request.clock}
+    return tuple(f"{key}={value}" for key, value in settings.items() if value is not None)
 
 
 def _words(settings: tuple[str, ...], request: ScenarioRequest | ExperimentRequest) -> list[str]:
-    words = [word for setting in settings for word in ("--set", setting)]
-    return words + (["--seeds", str(request.seeds)] if request.seeds is not None else [])
+    options = [word for setting in settings for word in ("--set", setting)]
+    return options + (["--seeds", str(request.seeds)] if request.seeds is not None else [])
 
 
 def _runs(experiment: Experiment) -> int:

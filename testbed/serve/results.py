@@ -65,10 +65,10 @@ class Results:
 
     def files(self, job: Job) -> list[dict[str, Any]]:
         """Path and size of each file, relative to the results."""
-        found = [{"path": name, "bytes": size} for name, size in _walk(_ended(job).results)]
-        if len(found) > MAX_FILES:
-            raise WrongState(f"run {job.id}: has {len(found)} files, above {MAX_FILES}; read them in {job.results}")
-        return sorted(found, key=lambda entry: str(entry["path"]))
+        entries = [{"path": name, "bytes": size} for name, size in _walk(_ended(job).results)]
+        if len(entries) > MAX_FILES:
+            raise WrongState(f"run {job.id}: has {len(entries)} files, above {MAX_FILES}; read them in {job.results}")
+        return sorted(entries, key=lambda entry: str(entry["path"]))
 
     def file(self, job: Job, name: str) -> Path:
         """The file of exactly this name in the list: a name that leads elsewhere is in no list."""
@@ -126,8 +126,8 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
         for name in names:
             path = Path(parent) / name
             try:
-                found = path.lstat()
+                status = path.lstat()
             except OSError:
                 continue
-            if stat.S_ISREG(found.st_mode):
-                yield str(path.relative_to(folder)), found.st_size
+            if stat.S_ISREG(status.st_mode):
+                yield str(path.relative_to(folder)), status.st_size

@@ -29,8 +29,8 @@ class Actions:
         ours = [name for name, entry in table().items() if not entry.is_layer and not parse(name).asks_for_hops]
         return {"nodes": list(dict.fromkeys(nodes)), "tcps": [*ours, *(name for name in available() if name not in table())]}
 
-    def do(self, wanted: object) -> dict[str, Any]:
+    def do(self, action: object) -> dict[str, Any]:
         """Have the run carry out `{"op": ...}`. Raises UsageError, RunError with the run's message if it refuses."""
-        if not isinstance(wanted, dict) or not isinstance(wanted.get("op"), str):
+        if not isinstance(action, dict) or not isinstance(action.get("op"), str):
             raise UsageError("op: give an object with the name of an action; formats/view.md lists them")
-        return act_on(self._directory, wanted)
+        return act_on(self._directory, action)

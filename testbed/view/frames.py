@@ -70,8 +70,8 @@ class Frames:
         starts = self.rows["t_ns"][self.sent]
         first = np.searchsorted(starts, begin_ns - self.longest_ns, side="left")
         last = np.searchsorted(starts, end_ns, side="right")
-        found = self.sent[first:last]
-        return found[self.rows["t_ns"][found] + self.rows["airtime_ns"][found] >= begin_ns]
+        rows = self.sent[first:last]
+        return rows[self.rows["t_ns"][rows] + self.rows["airtime_ns"][rows] >= begin_ns]
 
     @property
     def longest_ns(self) -> int:
@@ -80,10 +80,10 @@ class Frames:
 
     def thinned(self, begin_ns: int, end_ns: int, limit: int) -> tuple[np.ndarray, int]:
         """As between(), at most `limit` of them, every second, third, ..., and how many there are in all."""
-        found = self.between(begin_ns, end_ns)
-        if len(found) <= limit:
-            return found, len(found)
-        return found[:: -(-len(found) // limit)], len(found)
+        rows = self.between(begin_ns, end_ns)
+        if len(rows) <= limit:
+            return rows, len(rows)
+        return rows[:: -(-len(rows) // limit)], len(rows)
 
     def packed(self, chosen: np.ndarray, *, thinned: bool = False) -> bytes:
         """The chosen rows as formats/view.md lays them out: a head, then columns, each at a multiple of 8 bytes."""
@@ -152,14 +152,14 @@ class Frames:
     def drops(self, begin_ns: int, end_ns: int, limit: int) -> list[int]:
         """The first rows of dropped packets with begin <= t < end, in order of time."""
         t = self.rows["t_ns"]
-        found = np.flatnonzero((self.rows["event"] == DROP) & (t >= begin_ns) & (t < end_ns))
-        chosen: list[int] = found[np.argsort(t[found], kind="stable")][:limit].tolist()
+        rows = np.flatnonzero((self.rows["event"] == DROP) & (t >= begin_ns) & (t < end_ns))
+        chosen: list[int] = rows[np.argsort(t[rows], kind="stable")][:limit].tolist()
         return chosen
 
     def of_packet(self, packet: int) -> np.ndarray:
         """The rows of a packet, in order of time."""
-        found = np.flatnonzero(self.rows["packet"] == packet)
-        return found[np.argsort(self.rows["t_ns"][found], kind="stable")]
+        rows = np.flatnonzero(self.rows["packet"] == packet)
+        return rows[np.argsort(self.rows["t_ns"][rows], kind="stable")]
 
     def as_text(self, row: int) -> dict[str, object]:
         """A row with the words of the log; None for an empty field."""

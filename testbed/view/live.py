@@ -48,13 +48,13 @@ class LiveRun:
 
     def about(self) -> dict[str, Any]:
         """`/api/run`, with the events and the flows until now."""
-        found = RecordedRun(self.directory).about_files(self.kind)
+        files = RecordedRun(self.directory).about_files(self.kind)
         medium = self.medium()
         try:
             status = medium.ask("status")
         finally:
             medium.close()
-        return found | {"running": True, "end_ns": str(status["model_ns"]), "verdict": {"verdict": status["verdict"]}}
+        return files | {"running": True, "end_ns": str(status["model_ns"]), "verdict": {"verdict": status["verdict"]}}
 
     def movement(self) -> dict[str, Any]:
         """`/api/movement`: the planned movement; states have the real positions."""
@@ -62,8 +62,8 @@ class LiveRun:
 
     def routes(self, _at_ns: int) -> dict[str, Any]:
         """`/api/routes`: the paths of the flows now, as `manet map` and `manet routes` find them, and who is off."""
-        found = live_map(self.directory)
-        snapshot = found.snapshot() if found is not None else None
+        network = live_map(self.directory)
+        snapshot = network.snapshot() if network is not None else None
         return {
             "t_ns": None,
             "off": sorted(snapshot.off) if snapshot is not None else [],

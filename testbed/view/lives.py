@@ -95,10 +95,10 @@ class Waiting:
 
     def queues(self, at_ns: int) -> dict[str, Queue]:
         """The queue of each station that has a packet."""
-        found: dict[str, Queue] = {}
+        queues: dict[str, Queue] = {}
         for number, since_ns in self._packets.values():
             name = self._names[number]
             silent = max(since_ns, self._sent_ns.get(number, 0)) <= at_ns - STALLED_NS
-            before = found.get(name, Queue(0, False))
-            found[name] = Queue(before.packets + 1, before.stalled or silent)
-        return found
+            before = queues.get(name, Queue(0, False))
+            queues[name] = Queue(before.packets + 1, before.stalled or silent)
+        return queues

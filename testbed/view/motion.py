@@ -5,10 +5,10 @@ import math
 from mobility.trace import Trace
 
 
-def motion(made: Trace, name: str) -> list[list[float]]:
+def motion(trace: Trace, name: str) -> list[list[float]]:
     """The station's legs as rows [t_ns, x, y, vx, vy], with a row for each arrival."""
     rows: list[list[float]] = []
-    courses = made.courses(name)
+    courses = trace.courses(name)
     for place, course in enumerate(courses):
         next_ns = courses[place + 1].start_ns if place + 1 < len(courses) else math.inf
         moves = course.speed_mps > 0 and not math.isinf(course.speed_mps) and course.origin != course.to

@@ -27,20 +27,20 @@ class Nav:
 
     def between(self, begin_ns: int, end_ns: int) -> dict[str, list[tuple[int, int]]]:
         """The reserved times that overlap a window, at most MAX_TIMES of each station."""
-        found = {}
+        reserved = {}
         for name, times in self.times.items():
             first = bisect_right(times, begin_ns, key=itemgetter(1))
-            found[name] = times[first : bisect_right(times, end_ns, lo=first, key=itemgetter(0))][:MAX_TIMES]
-        return found
+            reserved[name] = times[first : bisect_right(times, end_ns, lo=first, key=itemgetter(0))][:MAX_TIMES]
+        return reserved
 
 
 def read_nav(directory: Path, stations: tuple[str, ...]) -> Nav:
     """The NAV of the run in `directory`. Raises UsageError without a log of inputs, or if the replay gives another air log."""
     with tempfile.TemporaryDirectory(prefix="manet-nav-") as folder:
         path = Path(folder) / "nav.csv"
-        found = replay(directory, nav=path)
-        if found.line is not None:
-            raise UsageError(f"{directory}: NAV is unknown: this version's replay differs from air.csv in line {found.line}")
+        comparison = replay(directory, nav=path)
+        if comparison.line is not None:
+            raise UsageError(f"{directory}: NAV is unknown: this version's replay differs from air.csv in line {comparison.line}")
         rows = pl.read_csv(path, schema=SCHEMA)
     changes: dict[str, list[tuple[int, int]]] = {name: [] for name in stations}
     for at_ns, station, until_ns in rows.iter_rows():

@@ -20,13 +20,13 @@ class OpenRuns(Generic[T]):
     def opened(self, directory: Path, make: Callable[[], T], is_current: Callable[[T], bool] = lambda _run: True) -> T:
         """The run in `directory`: the kept one if it is current, else a new one by `make`, which reads no large file."""
         with self._lock:
-            found = self._runs.pop(directory, None)
-            if found is None or not is_current(found):
-                found = make()
-            self._runs[directory] = found
+            run = self._runs.pop(directory, None)
+            if run is None or not is_current(run):
+                run = make()
+            self._runs[directory] = run
             while len(self._runs) > self._most:
                 self._runs.popitem(last=False)
-            return found
+            return run
 
     def kept(self, directory: Path) -> T | None:
         """The kept run in `directory`, if there is one."""

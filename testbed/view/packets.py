@@ -23,16 +23,16 @@ def packet_of(path: Path, number: int) -> dict[str, Any] | None:
     """Packet `number`, from 1, as `{"file", "packet", "comment", "hex", "fields"}`; None without the file or the packet."""
     try:
         head, offsets = _index(str(path), path.stat().st_size)
-        found = _block(path, offsets, number)
+        block = _block(path, offsets, number)
     except OSError:
         return None
-    if found is None:
+    if block is None:
         return None
-    body = found[8:-4]
+    body = block[8:-4]
     captured = struct.unpack_from("<I", body, 12)[0]
     return {
         "file": path.name, "packet": number, "comment": pcapng.comment(body[20 + pcapng.padded(captured) :]),
-        "hex": body[20 : 20 + captured].hex(), "fields": _fields(head + found),
+        "hex": body[20 : 20 + captured].hex(), "fields": _fields(head + block),
     }  # fmt: skip
 
 

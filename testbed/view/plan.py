@@ -31,10 +31,10 @@ KEPT = 3  # runs whose files stay in memory
 
 @dataclass
 class Plan:
-    """`words`: the name, file and options of `manet run`; `folder`: of the results."""
+    """`command`: the name, file and options of `manet run`; `folder`: of the results."""
 
     experiment: Experiment
-    words: list[str]
+    command: list[str]
     folder: Path
     control: bool
     _child: RunChild | None = None
@@ -84,28 +84,29 @@ class Plan:
         if name is None and len(self.experiment.cells) > 1:
             return {}
         name, planned = self._planned(name)
-        own = self._child is not None and name == self._started
-        ended = self._child.poll() if self._child is not None and own else None
+        child = self._child if name == self._started else None
+        ended = child.poll() if child is not None else None
         failed = ended not in (None, 0) and not (self.folder / name / records.RUN).exists()
         actions = Actions(self.folder / name)
         possible = self.control and self._begun and actions.are_possible
         return {
-            "control": possible, "name": name, "seed": planned.seed, "startable": self.control, "starting": own and ended is None,
-            "failure": " ".join(self._child.last_lines(2)) if self._child is not None and failed else None,
+            "control": possible, "name": name, "seed": planned.seed, "startable": self.control,
+            "starting": child is not None and ended is None,
+            "failure": " ".join(child.last_lines(2)) if child is not None and failed else None,
             **(actions.choices() if possible and actions_of(self.folder / name) is not None else {}),
         }  # fmt: skip
 
-    def act(self, name: str | None, wanted: object) -> dict[str, Any]:
+    def act(self, name: str | None, action: object) -> dict[str, Any]:
         """Start or stop a run, or act on the one under way. Raises UsageError, RunError."""
         name, planned = self._planned(name)
-        op = wanted.get("op") if isinstance(wanted, dict) else None
-        if isinstance(wanted, dict) and op in ("start", "stop") and (more := [key for key in wanted if key != "op"]):
+        op = action.get("op") if isinstance(action, dict) else None
+        if isinstance(action, dict) and op in ("start", "stop") and (more := [key for key in action if key != "op"]):
             raise UsageError(f"{shortened(more[0])}: is no key of an action {op}, which has none")
         if op == "start":
             return self._start(name, planned.seed)
         if op == "stop":
             return self._stop(name)
-        return Actions(self.folder / name).do(wanted)
+        return Actions(self.folder / name).do(action)
 
     def read_ahead(self) -> None:
         """Do nothing: no data exist yet."""
@@ -123,10 +124,10 @@ class Plan:
     def _planned(self, name: str | None) -> tuple[str, PlannedRun]:
         cells = {cell.name: cell for cell in self.experiment.cells}
         name = f"{self.experiment.cells[0].name}/seed-1" if name is None else name
-        found = NAME.fullmatch(name)
-        if found is None or found["cell"] not in cells or not 1 <= int(found["seed"]) <= MAX_SEED:
+        match = NAME.fullmatch(name)
+        if match is None or match["cell"] not in cells or not 1 <= int(match["seed"]) <= MAX_SEED:
             raise UsageError(f"run={name[:100]}: is no CELL/seed-N of {self.title}, N from 1 to {MAX_SEED}")
-        cell, seed = cells[found["cell"]], int(found["seed"])
+        cell, seed = cells[match["cell"]], int(match["seed"])
         title = "/".join([self.title, *([cell.name] if len(cells) > 1 else []), f"seed-{seed}"])
         return name, PlannedRun(title, cell.scenario, seed, self.folder / name)
 
@@ -139,8 +140,8 @@ class Plan:
                 raise UsageError(f"{self._started} is under way; stop it, or wait for its end")
             self._check_free(name)
             seeds = max(seed, self.experiment.seeds)
-            words = [*self.words, "--seeds", str(seeds), "--only", name, "--out", str(self.folder), "--resume"]
-            self._child, self._started, self._begun = self._child_of(words), name, True
+            command = [*self.command, "--seeds", str(seeds), "--only", name, "--out", str(self.folder), "--resume"]
+            self._child, self._started, self._begun = self._child_of(command), name, True
         return {"started": name, "directory": str(self.folder / name)}
 
     def _check_free(self, name: str) -> None:
@@ -156,9 +157,9 @@ class Plan:
         if (self.folder / name).exists():
             raise UsageError(f"{self.folder / name}: holds a run already; take another seed")
 
-    def _child_of(self, words: list[str]) -> RunChild:
+    def _child_of(self, command: list[str]) -> RunChild:
         try:
-            return self._starter.submit(RunChild, words, self.folder / LOG).result()
+            return self._starter.submit(RunChild, command, self.folder / LOG).result()
         except OSError as problem:
             raise self._no_folder(problem) from None
 

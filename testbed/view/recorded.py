@@ -137,12 +137,12 @@ class RecordedRun:
 
     def movement(self) -> dict[str, Any]:
         """`/api/movement`: for each station rows [t_ns, x, y, vx, vy], in m and m/s, each valid to the next; and switches."""
-        made = self.run.trace
+        trace = self.run.trace
         stations = {}
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
-            known = made is not None and name in made.stations()
-            stations[name] = motion(made, name) if known and made else [[0, x, y, 0.0, 0.0]]
+            moves = trace is not None and name in trace.stations()
+            stations[name] = motion(trace, name) if moves and trace else [[0, x, y, 0.0, 0.0]]
         switches = [
             [round(float(row["t_s"]) * 1e9), row["station"], row["detail"] == "on"]
             for row in self.run.events
@@ -173,15 +173,15 @@ class RecordedRun:
         frames = self.frames
         if not 0 <= row < frames.count:
             raise UsageError(f"frame {row}: the air log has the rows 0 to {frames.count - 1}")
-        found = frames.as_text(row)
+        answer = frames.as_text(row)
         begin_ns = int(frames.rows["t_ns"][row])
         end_ns = begin_ns + int(frames.rows["airtime_ns"][row])
         near = [int(at) for at in frames.between(begin_ns, end_ns) if at != row][:NEAR_ROWS]
-        found |= {"end_ns": str(end_ns), "overlaps": [frames.as_text(at) for at in near]}
+        answer |= {"end_ns": str(end_ns), "overlaps": [frames.as_text(at) for at in near]}
         if frames.rows["event"][row] == TX:
             number = int(np.count_nonzero(frames.rows["event"][: row + 1] == TX))
-            found["pcap"] = packet_of(self.run.path / "air.pcapng", number)
-        return found
+            answer["pcap"] = packet_of(self.run.path / "air.pcapng", number)
+        return answer
 
     def drops(self, begin_ns: int, end_ns: int, limit: int) -> dict[str, Any]:
         """`/api/drops`: the first dropped packets of a window, as rows of the air log."""
@@ -218,7 +218,7 @@ class RecordedRun:
         frames, number = self.frames, self.stations.index(name)
         waiting = self._lives().at(number, at_ns)
         begun = frames.between(at_ns, at_ns)
-        own = [int(row) for row in begun if frames.rows["station"][row] == number]
+        sending = [int(row) for row in begun if frames.rows["station"][row] == number]
         return {
             "name": name,
             "on": name not in off_at(self.run, at_ns / 1e9),
@@ -226,14 +226,14 @@ class RecordedRun:
                 {"packet": packet, "since_ns": str(since_ns), "bytes": size, "peer": frames.name_of(peer)}
                 for packet, since_ns, size, peer in waiting
             ],
-            "sending": frames.as_text(own[0]) if own else None,
+            "sending": frames.as_text(sending[0]) if sending else None,
             "counts": {kind: table[name] for kind, table in self._counted().items()},
         }
 
     def queues(self, at_ns: int) -> dict[str, Any]:
         """`/api/queues`: packets at each station at an instant, waiting or being sent, and whether it is stalled."""
-        found = self._lives().queues(at_ns, self.stations)
-        return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in found.items()}}
+        queues = self._lives().queues(at_ns, self.stations)
+        return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in queues.items()}}
 
     def lateness(self) -> dict[str, Any]:
         """`/api/lateness`: the rows of lateness.csv as columns; times in s of model time."""
@@ -350,15 +350,15 @@ class RecordedRun:
 
     def _route_changes(self, story: Story) -> list[float]:
         """The times (s) at which a data segment took another path than the last one that arrived."""
-        found, last = [], None
+        changes, last = [], None
         for sent in story.data:
             if not sent.journey.received:
                 continue
             nodes = tuple(dict.fromkeys(step.node for step in sent.journey.steps))
             if last is not None and nodes != last:
-                found.append((sent.journey.sent_ns - self.run.epoch_ns) / 1e9)
+                changes.append((sent.journey.sent_ns - self.run.epoch_ns) / 1e9)
             last = nodes
-        return found
+        return changes
 
     def routes(self, at_ns: int) -> dict[str, Any]:
         """`/api/routes`: the paths of all flows at an instant, as `manet map` has them."""

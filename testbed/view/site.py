@@ -51,9 +51,9 @@ class Site:
         """Begin to read the air log of a recorded run, while the browser opens the page."""
         if len(self.runs) > 1:
             return
-        found = self.viewed(None)
-        if isinstance(found, RecordedRun):
-            threading.Thread(target=_read, args=(found,), daemon=True).start()
+        viewed = self.viewed(None)
+        if isinstance(viewed, RecordedRun):
+            threading.Thread(target=_read, args=(viewed,), daemon=True).start()
 
     def viewed(self, name: str | None) -> Viewed:
         """The run of this path; without one the only run, or the folder. Raises UsageError."""
@@ -84,11 +84,11 @@ class Site:
         """The runs of a folder."""
         return [self._entry(run) for run in self.runs] if len(self.runs) > 1 else None
 
-    def act(self, name: str | None, wanted: object) -> dict[str, Any]:
+    def act(self, name: str | None, action: object) -> dict[str, Any]:
         """Have the run carry out an action. Raises UsageError, also for the name of another run, and RunError."""
         assert self.actions is not None
         self._directory(name)
-        return self.actions.do(wanted)
+        return self.actions.do(action)
 
     def close(self) -> None:
         """Do nothing: nothing has to end."""
@@ -117,26 +117,26 @@ def app_of(runs: Runs, listener: Listener) -> ASGIApp:
     """The application. It gives way to everything else on this machine."""
     os.nice(NICE)
     methods = frozenset({"GET", "HEAD", "POST"}) if runs.control else frozenset({"GET", "HEAD"})
-    rules = Rules(listener.place, listener.token, lambda path: path == "/" or path.startswith("/static/"), methods)
+    rules = Rules(listener.address, listener.token, lambda path: path == "/" or path.startswith("/static/"), methods)
     return View(runs).app(rules)
 
 
-def plan_of(name: str, request: Request, words: Sequence[str], folder: Path, *, control: bool) -> Plan:
-    """The runs of an experiment or a scenario, by name or file, which `manet run WORDS` would put into `folder`. Raises
+def plan_of(name: str, request: Request, command: Sequence[str], folder: Path, *, control: bool) -> Plan:
+    """The runs of an experiment or a scenario, by name or file, which `manet run COMMAND` would put into `folder`. Raises
     UsageError."""
-    return Plan(load(find(name), request), list(words), folder, control)
+    return Plan(load(find(name), request), list(command), folder, control)
 
 
-def site_of(what: str | None, *, control: bool = False) -> Site:
+def site_of(path: str | None, *, control: bool = False) -> Site:
     """The site of a run's directory, of a folder of runs, or (None) of the run under way. Raises UsageError."""
-    if what is None:
+    if path is None:
         state = under_way(None)
         assert state is not None
         folder = Path(state.directory)
     else:
-        folder = Path(what).resolve()
+        folder = Path(path).resolve()
         if not folder.is_dir():
-            raise UsageError(f"{what}: there is no such folder; name a run's, results/NAME/CELL/seed-N, or a folder of runs")
+            raise UsageError(f"{path}: there is no such folder; name a run's, results/NAME/CELL/seed-N, or a folder of runs")
     runs = [folder] if (folder / records.RUN).exists() else sorted(folders_of_runs(folder))
     if not runs:
         raise UsageError(f"{folder}: no run in it (no run.json); name the directory of a run, results/NAME/CELL/seed-N")

@@ -34,7 +34,7 @@ CLOSED = 1008  # RFC 6455, 7.4.1: the message violates a policy
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """The server's address: `host` as it listens, and the names by which it may be addressed."""
 
     host: str
@@ -59,7 +59,7 @@ class Rules:
     """`is_open`: paths without a token (files of the page, which hold no data). `methods`: those that it takes;
     None: the application refuses the others itself."""
 
-    place: Place
+    address: Address
     token: str
     is_open: Callable[[str], bool] = lambda _path: False
     methods: frozenset[str] | None = frozenset({"GET", "HEAD"})
@@ -68,7 +68,7 @@ class Rules:
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Status and one line for a request that must not pass; None: it may."""
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-        if not self.place.is_ours(headers.get("host", "")):
+        if not self.address.is_ours(headers.get("host", "")):
             return 421, f"Host {headers.get('host', '')[:100]!r} is not this server; use the address that it printed"
         origin = headers.get("origin")
         if origin is not None and not self._is_own(origin):
@@ -84,7 +84,7 @@ class Rules:
 
     def _is_own(self, origin: str) -> bool:
         scheme, _, rest = origin.partition("://")
-        return scheme == "http" and self.place.is_ours(rest)
+        return scheme == "http" and self.address.is_ours(rest)
 
 
 class Guard:
@@ -150,8 +150,8 @@ def _with(headers: Mapping[str, str], send: Send) -> Send:
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = {key.lower() for key, _ in message.get("headers", [])}
-            message = {**message, "headers": [*message.get("headers", []), *(pair for pair in extra if pair[0] not in given)]}
+            present = {key.lower() for key, _ in message.get("headers", [])}
+            message = {**message, "headers": [*message.get("headers", []), *(pair for pair in extra if pair[0] not in present)]}
         await send(message)
 
     return sending

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from testbed.errors import UsageError
 from testbed.web.connection import PatientWebSocket, PromptConnection
-from testbed.web.guard import Place
+from testbed.web.guard import Address
 
 LOOPBACK = "127.0.0.1"
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -28,20 +28,20 @@ class Listener:
     """A bound socket and the token of its server."""
 
     socket: socket.socket
-    place: Place
+    address: Address
     token: str
 
     @property
     def url(self) -> str:
         """The address without the token, `http://127.0.0.1:8000`; with this machine's name if it listens on all addresses."""
-        host = socket.gethostname().lower() if self.place.is_any else self.place.host
+        host = socket.gethostname().lower() if self.address.is_any else self.address.host
         host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.place.port}"
+        return f"http://{host}:{self.address.port}"
 
     @property
     def is_local(self) -> bool:
         """Whether only this machine reaches it."""
-        return self.place.host in LOOPBACK_NAMES
+        return self.address.host in LOOPBACK_NAMES
 
 
 def listen(text: str | None = None) -> Listener:
@@ -54,7 +54,7 @@ def listen(text: str | None = None) -> Listener:
         remedy = "give an address of this machine and a free port, or leave --listen out"
         raise UsageError(f"--listen {text or LOOPBACK}: {problem.strerror}; {remedy}") from None
     names = LOOPBACK_NAMES if host in LOOPBACK_NAMES else (host, socket.gethostname().lower())
-    return Listener(bound, Place(host, bound.getsockname()[1], frozenset(names)), secrets.token_urlsafe(24))
+    return Listener(bound, Address(host, bound.getsockname()[1], frozenset(names)), secrets.token_urlsafe(24))
 
 
 def serve(

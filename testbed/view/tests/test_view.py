@@ -30,7 +30,7 @@ from testbed.view.live import LiveRun
 from testbed.view.recorded import RecordedRun
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
-from testbed.web.guard import Place, Rules
+from testbed.web.guard import Address, Rules
 
 pytestmark = [pytest.mark.root, needs_runs]
 
@@ -265,10 +265,10 @@ def test_a_page_that_comes_as_the_run_ends_is_told_so(run_dir):
     async def send(message: dict) -> None:
         sent.append(message)
 
-    place = Place("127.0.0.1", 8000, frozenset({"127.0.0.1"}))
+    address = Address("127.0.0.1", 8000, frozenset({"127.0.0.1"}))
     scope = {"type": "websocket", "path": "/api/live", "query_string": b"token=secret", "headers": [(b"host", b"127.0.0.1:8000")]}
     was = SimpleNamespace(viewed=lambda _run: LiveRun(run_dir))  # what the page was told a moment before
-    application = View(was).app(Rules(place, "secret"))
+    application = View(was).app(Rules(address, "secret"))
     asyncio.run(application(scope, receive, send))
     assert [message["type"] for message in sent] == ["websocket.accept", "websocket.close"]
     assert sent[-1]["code"] == 1000

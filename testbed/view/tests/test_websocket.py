@@ -31,8 +31,8 @@ async def live(page):
 
 listener = listen()
 application = Starlette(routes=[WebSocketRoute("/api/live", live)])
-guarded = Guard(application, Rules(listener.place, listener.token))
-serve(listener, guarded, lambda: print(listener.place.port, listener.token, flush=True))
+guarded = Guard(application, Rules(listener.address, listener.token))
+serve(listener, guarded, lambda: print(listener.address.port, listener.token, flush=True))
 """
 DEADLINE_S = 30
 HELLO = b"\x81\x05hello"

@@ -11,11 +11,11 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Scope
 
 from testbed.errors import UsageError
-from testbed.web.guard import POLICY, Guard, Place, Rules
+from testbed.web.guard import POLICY, Address, Guard, Rules
 from testbed.web.server import LOOPBACK_NAMES, listen
 
-PLACE = Place("127.0.0.1", 8000, frozenset(LOOPBACK_NAMES))
-RULES = Rules(PLACE, "secret", lambda path: path == "/")
+ADDRESS = Address("127.0.0.1", 8000, frozenset(LOOPBACK_NAMES))
+RULES = Rules(ADDRESS, "secret", lambda path: path == "/")
 
 
 def asked(path: str = "/api", method: str = "GET", query: str = "", body: bytes = b"", **headers: str) -> tuple[int, dict, bytes]:
@@ -113,7 +113,7 @@ def test_a_server_listens_on_loopback_unless_it_is_told_otherwise():
         assert listener.is_local and listener.url.startswith("http://127.0.0.1:") and len(listener.token) >= 24
         listener.socket.listen()
         with pytest.raises(UsageError, match="and a free port"):
-            listen(str(listener.place.port))
+            listen(str(listener.address.port))
     finally:
         listener.socket.close()
     for wrong in ("x:1", "127.0.0.1", "127.0.0.1:70000", "example.org:80"):
@@ -138,5 +138,5 @@ def test_an_address_that_others_can_open_is_printed(address):
     listener = listen(address)
     listener.socket.close()
     host = listener.url.removeprefix("http://")
-    assert host == f"{socket.gethostname().lower()}:{listener.place.port}"
-    assert not listener.is_local and listener.place.is_ours(host)
+    assert host == f"{socket.gethostname().lower()}:{listener.address.port}"
+    assert not listener.is_local and listener.address.is_ours(host)
