@@ -36,9 +36,9 @@ def text(page: Path, numbers: Numbers) -> str:
 def write() -> str:
     """Write the page if its tables changed; returns the number of its rows, in words."""
     numbers = Numbers()
-    made = text(PAGE, numbers)
-    if made != read_text(PAGE):
-        write_atomic(PAGE, made)
+    content = text(PAGE, numbers)
+    if content != read_text(PAGE):
+        write_atomic(PAGE, content)
     return f"{len(numbers.load(NAME, SIZE).counted({}))} kept rows of {NAME}"
 
 
@@ -46,41 +46,41 @@ def tables(numbers: Numbers) -> str:
     """The tables by the kept rows."""
     sized = numbers.load(NAME, SIZE)
     variants = list(dict.fromkeys(str(cell[VARIANT]) for cell in sized.cells))
-    found = eras.shares(variants, sized.runs, sized.answers)
-    if not found.pairs:
+    shares = eras.shares(variants, sized.runs, sized.answers)
+    if not shares.pairs:
         return NO_ROWS
-    counted = sorted({pair.seeds for pair in found.pairs.values()})
+    counted = sorted({pair.seeds for pair in shares.pairs.values()})
     seeds = f"{counted[0]}" if len(counted) == 1 else f"{counted[0]} to {counted[-1]}"
     head = f"kbit/s, over {seeds} pairs of runs; {LEGEND}."
-    return "\n\n".join([head, _ways(found), _gains(found), _answers(sized, found.speeds)])
+    return "\n\n".join([head, _ways(shares), _gains(shares), _answers(sized, shares.speeds)])
 
 
-def _ways(found: Shares) -> str:
-    columns = [(way, speed) for way in found.ways for speed in found.speeds]
-    longest = max(found.ways, key=lambda way: len(way.path))
-    turned = dict.fromkeys(eras.station(variant) for way in found.ways for variant in way.turned)
-    lines = [_line(FIRST, (_level(found, way.path[0], speed) for way, speed in columns))]
+def _ways(shares: Shares) -> str:
+    columns = [(way, speed) for way in shares.ways for speed in shares.speeds]
+    longest = max(shares.ways, key=lambda way: len(way.path))
+    turned = dict.fromkeys(eras.station(variant) for way in shares.ways for variant in way.turned)
+    lines = [_line(FIRST, (_level(shares, way.path[0], speed) for way, speed in columns))]
     for variant in longest.path[1:]:
         steps = [(speed, _of(way.steps, eras.station(variant))) for way, speed in columns]
-        lines.append(_line(eras.name(variant), (_share(found, *step) for step in steps)))
-    lines.append(_line(LAST, (_level(found, way.path[-1], speed) for way, speed in columns)))
-    lines.append(_line("**the whole way**", (_share(found, speed, way.whole) for way, speed in columns)))
+        lines.append(_line(eras.name(variant), (_share(shares, *step) for step in steps)))
+    lines.append(_line(LAST, (_level(shares, way.path[-1], speed) for way, speed in columns)))
+    lines.append(_line("**the whole way**", (_share(shares, speed, way.whole) for way, speed in columns)))
     for station in turned:
         steps = [(speed, _of(way.of_turned, station)) for way, speed in columns]
-        lines.append(_line(f"{FIRST}, but {eras.SWITCHES.get(station, station)}", (_share(found, *step) for step in steps)))
+        lines.append(_line(f"{FIRST}, but {eras.SWITCHES.get(station, station)}", (_share(shares, *step) for step in steps)))
     return _table(["switch", *(f"{TCPS.get(way.tcp, way.tcp)}, {speed} m/s" for way, speed in columns)], lines)
 
 
-def _gains(found: Shares) -> str:
-    lines = [_line(eras.name(gain[0]), (_share(found, speed, gain) for speed in found.speeds)) for gain in found.gains]
-    return _table([f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at", *(f"{speed} m/s" for speed in found.speeds)], lines)
+def _gains(shares: Shares) -> str:
+    lines = [_line(eras.name(gain[0]), (_share(shares, speed, gain) for speed in shares.speeds)) for gain in shares.gains]
+    return _table([f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at", *(f"{speed} m/s" for speed in shares.speeds)], lines)
 
 
 def _answers(sized: Sized, speeds: list[str]) -> str:
-    asked = dict.fromkeys(each.asked.question.question for each in sized.answers)
+    questions = dict.fromkeys(each.asked.question.question for each in sized.answers)
     by_place = {(each.asked.question.question, str(each.asked.where["speed"])): each for each in sized.answers}
     lines = []
-    for question in asked:
+    for question in questions:
         cells = []
         for speed in speeds:
             each = by_place[question, speed]
@@ -94,18 +94,18 @@ def _of(steps: list[tuple[str, str]], station: str) -> tuple[str, str] | None:
     return next((step for step in steps if eras.station(step[0]) == station), None)
 
 
-def _share(found: Shares, speed: str, compared: tuple[str, str] | None) -> str:
+def _share(shares: Shares, speed: str, compared: tuple[str, str] | None) -> str:
     if compared is None:
         return ""
-    pair = found.pairs.get((speed, *compared))
+    pair = shares.pairs.get((speed, *compared))
     if pair is None:
         return "no runs"
     mark = EMPHASIS[pair.answer.outcome]
     return f"{mark}{eras.in_words(pair)}{mark}"
 
 
-def _level(found: Shares, variant: str, speed: str) -> str:
-    spread = found.means[speed, variant]
+def _level(shares: Shares, variant: str, speed: str) -> str:
+    spread = shares.means[speed, variant]
     return "no runs" if spread["mean"] is None else eras.level_in_words(spread)
 
 

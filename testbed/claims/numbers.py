@@ -22,7 +22,7 @@ from testbed.campaigns import kept
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
-from testbed.claims.source import Asked, Level, Mean, Number, Pair, Place, Size
+from testbed.claims.source import Asked, Level, Mean, Number, Pair, Selection, Size
 from testbed.errors import UsageError
 
 ROWS, TABLES, NONE = "rows", "tables", "none"  # sources of a number
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
+class NumberText:
     """The texts of a number by form ("" is the usual one), and its source."""
 
     forms: Mapping[str, str]
@@ -61,12 +61,12 @@ class Numbers:
     def __post_init__(self) -> None:
         self.load = cache(self._load)
 
-    def sized(self, place: Place) -> Sized:
-        """The experiment of a place."""
-        return self.load(place.experiment, place.size)
+    def sized(self, selection: Selection) -> Sized:
+        """The experiment of a selection."""
+        return self.load(selection.experiment, selection.size)
 
-    def find(self, number: Number) -> Found | None:
-        """The texts of a number; None without rows and table. UsageError for a place that the experiment has not."""
+    def find(self, number: Number) -> NumberText | None:
+        """The texts of a number; None without rows and table. UsageError for cells that the experiment lacks."""
         return self._mean(number) if isinstance(number, Mean) else self._pair(number)
 
     def _load(self, name: str, size: Size) -> Sized:
@@ -81,27 +81,27 @@ class Numbers:
         answers = answers_of(json.loads(experiment.to_json()), runs)
         return Sized(tuple(experiment.axes), tuple(values.values()), runs, answers)
 
-    def _mean(self, number: Mean) -> Found | None:
+    def _mean(self, number: Mean) -> NumberText | None:
         self.require_cell(number, number.where)
-        found = mean_and_interval([run[number.mean] for run in self.sized(number).counted(number.where)])
+        spread = mean_and_interval([run[number.mean] for run in self.sized(number).counted(number.where)])
         source = ROWS
-        if not found["n"]:
+        if not spread["n"]:
             row = self.mean_of_table(number, number.where, number.mean)
             if row is None:
                 return None
-            found, source = {name: _number(row[name]) for name in ("mean", "ci95", "n")}, TABLES
-        usual = _text(number, found["mean"])
-        interval = f" ±{_text(number, found['ci95'])}" if found["ci95"] is not None else ""
-        return Found({"": usual, "interval": f"{usual}{interval}", "runs": f"{found['n']:.0f}"}, source)
+            spread, source = {name: float(row[name]) if row[name] else None for name in ("mean", "ci95", "n")}, TABLES
+        usual = _text(number, spread["mean"])
+        interval = f" ±{_text(number, spread['ci95'])}" if spread["ci95"] is not None else ""
+        return NumberText({"": usual, "interval": f"{usual}{interval}", "runs": f"{spread['n']:.0f}"}, source)
 
-    def _pair(self, number: Pair) -> Found | None:
+    def _pair(self, number: Pair) -> NumberText | None:
         sized = self.sized(number)
         for value in (number.compared, number.base):
             self.require_cell(number, {**number.where, number.key: value})
         runs = sized.counted(number.where)
-        asked = pairs(runs, sized.axes, number.key, str(number.base), (number.pair,), (str(number.compared),), sized.answers)
-        if asked and asked[0].answer.low is not None:
-            pair, source = asked[0], ROWS
+        answered = pairs(runs, sized.axes, number.key, str(number.base), (number.pair,), (str(number.compared),), sized.answers)
+        if answered and answered[0].answer.low is not None:
+            pair, source = answered[0], ROWS
             difference, low, high, percent, seeds = pair.difference, pair.answer.low, pair.answer.high, pair.percent, pair.seeds
         else:
             row = self.pair_of_table(number, sized.axes, number.key, number.compared, number.base, number.pair, number.table)
@@ -110,21 +110,22 @@ class Numbers:
             difference, low, high = row
             percent, seeds, source = None, 0, TABLES
         usual = f"{_text(number, difference, '+')} [{_text(number, low, '+')}, {_text(number, high, '+')}]"
-        return Found({"": usual, "percent": "" if percent is None else f"{percent:+.0f} %", "pairs": f"{seeds}"}, source)
+        return NumberText({"": usual, "percent": "" if percent is None else f"{percent:+.0f} %", "pairs": f"{seeds}"}, source)
 
-    def mean_of_table(self, place: Mean | Level | Asked, where: Row, metric: str) -> dict[str, str] | None:
-        """The row of a cell and metric in the place's committed table, if it names one."""
-        if not place.table:
+    def mean_of_table(self, chosen: Mean | Level | Asked, where: Row, metric: str) -> dict[str, str] | None:
+        """The row of a cell and metric in the committed table that the selection names, if any."""
+        if not chosen.table:
             return None
-        return next((row for row in self._rows(place.experiment, place.table, {**where, "metric": metric}) if row["mean"]), None)
+        rows = self._rows(chosen.experiment, chosen.table, {**where, "metric": metric})
+        return next((row for row in rows if row["mean"]), None)
 
     def pair_of_table(
-        self, place: Place, axes: tuple[str, ...], key: str, compared: Any, base: Any, metric: str, table: str
+        self, chosen: Selection, axes: tuple[str, ...], key: str, compared: Any, base: Any, metric: str, table: str
     ) -> tuple[float, float, float] | None:
         """A difference of the committed table, with the ends of its interval; None without an interval."""
         keys = [name for name in (*axes, VARIANT) if name != key]
-        where = " ".join(str(plain(place.where[name])) for name in keys if place.where.get(name) not in (None, ""))
-        for row in self._rows(place.experiment, table, {"where": where, "compared": compared, "with": base, "metric": metric}):
+        where = " ".join(str(plain(chosen.where[name])) for name in keys if chosen.where.get(name) not in (None, ""))
+        for row in self._rows(chosen.experiment, table, {"where": where, "compared": compared, "with": base, "metric": metric}):
             difference = float(row["difference"])
             if row.get("ci95"):  # of before intervals had two ends
                 return difference, difference - float(row["ci95"]), difference + float(row["ci95"])
@@ -132,20 +133,20 @@ class Numbers:
                 return difference, float(row["low"]), float(row["high"])
         return None
 
-    def _rows(self, experiment: str, table: str, wanted: Row) -> Iterator[dict[str, str]]:
+    def _rows(self, experiment: str, table: str, values: Row) -> Iterator[dict[str, str]]:
         """The rows of a committed table that have these values."""
         path = self.folder / experiment / table
         if path.exists():
             with plain_text(path) as file:
                 for row in csv.DictReader(file):
-                    if all(same_value(row.get(key, ""), plain(value)) for key, value in wanted.items()):
+                    if all(same_value(row.get(key, ""), plain(value)) for key, value in values.items()):
                         yield row
 
-    def require_cell(self, place: Place, where: Row) -> None:
+    def require_cell(self, selection: Selection, where: Row) -> None:
         """UsageError unless these values are of one cell."""
-        found = [cell for cell in self.sized(place).cells if agrees(cell, where)]
-        if len(found) != 1:
-            text = f"claims.toml: {place.experiment} ({place.size}) has {len(found)} cells where {dict(where)}; name one"
+        cells = [cell for cell in self.sized(selection).cells if agrees(cell, where)]
+        if len(cells) != 1:
+            text = f"claims.toml: {selection.experiment} ({selection.size}) has {len(cells)} cells where {dict(where)}; name one"
             raise UsageError(text)
 
 
@@ -158,7 +159,3 @@ def _text(number: Number, value: float | None, sign: str = "") -> str:
     if value is None or number.digits is None:
         return rounded(None if value is None else number.scale * value, sign)
     return f"{number.scale * value:{sign}.{number.digits}f}"
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None

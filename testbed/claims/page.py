@@ -44,37 +44,37 @@ class Page:
     def text(self) -> str:
         """The page. UsageError for a number that is not defined, has no such form, or is not shown."""
         self.sources.clear()
-        found = [[verdicts.verdict(claim, self.numbers) for claim in paper.claims] for paper in self.claims.papers]
-        tables = [self._table(paper, each) for paper, each in zip(self.claims.papers, found, strict=True) if each]
-        parts = [f"# {self.claims.title}", self.claims.head.strip(), NOTE, self._summary(found), *tables]
-        parts += [_margins(part.margin for each in found for verdict in each for part in verdict.parts), f"{self.line()}."]
+        judged = [[verdicts.verdict(claim, self.numbers) for claim in paper.claims] for paper in self.claims.papers]
+        tables = [self._table(paper, each) for paper, each in zip(self.claims.papers, judged, strict=True) if each]
+        parts = [f"# {self.claims.title}", self.claims.head.strip(), NOTE, self._summary(judged), *tables]
+        parts += [_margins(part.margin for each in judged for verdict in each for part in verdict.parts), f"{self.line()}."]
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def line(self) -> str:
         """The numbers by source, in words."""
-        counted = (f"{self.sources[kind]} {words}" for kind, words in KINDS.items())
+        counted = (f"{self.sources[kind]} {label}" for kind, label in KINDS.items())
         return f"{self.sources.total()} numbers: {', '.join(counted)}"
 
-    def _summary(self, found: Sequence[Sequence[Verdict]]) -> str:
+    def _summary(self, judged: Sequence[Sequence[Verdict]]) -> str:
         """The table of all claims: how many of each paper are decided."""
         by_paper = [
             (paper.short, [verdict for claim, verdict in zip(paper.claims, each, strict=True) if not claim.ours])
-            for paper, each in zip(self.claims.papers, found, strict=True)
+            for paper, each in zip(self.claims.papers, judged, strict=True)
         ]
         papers = [verdict for _, each in by_paper for verdict in each]
         ours = [
-            verdict for paper, each in zip(self.claims.papers, found, strict=True)
+            verdict for paper, each in zip(self.claims.papers, judged, strict=True)
             for claim, verdict in zip(paper.claims, each, strict=True) if claim.ours
         ]  # fmt: skip
         rows = [*by_paper, ("all papers", papers), (OURS, ours)]
         head = "| | claims | decided | yes | in part | no | undecided | pairs that would decide | cannot be |"
         return "\n".join([head, "|---|---|---|---|---|---|---|---|---|", *(_counts(name, each) for name, each in rows if each)])
 
-    def _table(self, paper: Paper, found: Sequence[Verdict]) -> str:
+    def _table(self, paper: Paper, judged: Sequence[Verdict]) -> str:
         rows = [
             f"| {paper.short} {number} | {claim.claim} ({claim.of}{'; ours' if claim.ours else ''}) | {verdict.holds} "
             f"| {self._measured(claim, verdict)} | {claim.differs} |"
-            for number, (claim, verdict) in enumerate(zip(paper.claims, found, strict=True), 1)
+            for number, (claim, verdict) in enumerate(zip(paper.claims, judged, strict=True), 1)
         ]
         table = "\n".join(["| | claim | holds? | measured | what differs |", "|---|---|---|---|---|", *rows])
         return "\n\n".join(filter(None, [f"## {paper.heading}", paper.before.strip(), table, paper.after.strip()]))
@@ -100,15 +100,15 @@ class Page:
         return f"{label}{part.text}{MARKS[part.source] if part.source != NONE else ''}{verdict}"
 
     def _note(self, claim: Claim) -> str:
-        found = {name: self.numbers.find(number) for name, number in claim.numbers.items()}
+        numbers = {name: self.numbers.find(number) for name, number in claim.numbers.items()}
         marked = set[tuple[str, str]]()
 
-        def words(match: re.Match[str]) -> str:
+        def replacement(match: re.Match[str]) -> str:
             name, form = match["name"], match["form"] or ""
-            if name and name not in found:
+            if name and name not in numbers:
                 raise UsageError(f'claims.toml, "{claim.claim}": there is no number "{name}"; define it in its numbers')
-            known = found.get(name)
-            text, source = (known.forms.get(form), known.source) if known is not None else (match["text"], NONE)
+            formatted = numbers.get(name)
+            text, source = (formatted.forms.get(form), formatted.source) if formatted is not None else (match["text"], NONE)
             if not text:
                 raise UsageError(f'claims.toml, "{claim.claim}": {match[0]} has no value; give a text that stands for it')
             self.sources[source] += 1
@@ -116,24 +116,24 @@ class Page:
             marked.add((name, source))
             return text + mark
 
-        made = PLACE.sub(words, claim.note)
-        unused = sorted(found.keys() - {match["name"] for match in PLACE.finditer(claim.note)})
+        note = PLACE.sub(replacement, claim.note)
+        unused = sorted(numbers.keys() - {match["name"] for match in PLACE.finditer(claim.note)})
         if unused:
             raise UsageError(f'claims.toml, "{claim.claim}": does not show its number "{unused[0]}"; leave it out')
-        return made
+        return note
 
 
-def _counts(name: str, found: Sequence[Verdict]) -> str:
-    states = Counter(verdict.state for verdict in found)
-    holds = Counter(verdict.holds for verdict in found if verdict.state == DECIDED)
-    opened = [verdict for verdict in found if verdict.state == UNDECIDED]
+def _counts(name: str, judged: Sequence[Verdict]) -> str:
+    states = Counter(verdict.state for verdict in judged)
+    holds = Counter(verdict.holds for verdict in judged if verdict.state == DECIDED)
+    opened = [verdict for verdict in judged if verdict.state == UNDECIDED]
     needed = sorted(verdict.needed for verdict in opened if verdict.needed)
     unknown = len(opened) - len(needed)
-    words = [f"{needed[0]} to {needed[-1]}" if len(needed) > 1 else f"{needed[0]}"] if needed else []
-    words += [f"{unknown} not known yet"] if unknown else []
+    opened_text = [f"{needed[0]} to {needed[-1]}" if len(needed) > 1 else f"{needed[0]}"] if needed else []
+    opened_text += [f"{unknown} not known yet"] if unknown else []
     part = holds["in part"] + holds["not everywhere"]
-    cells = [len(found), states[DECIDED], holds["yes"], part, states[DECIDED] - holds["yes"] - part, states[UNDECIDED]]
-    return f"| {name} | {' | '.join(map(str, cells))} | {'; '.join(words)} | {states[CANNOT]} |"
+    cells = [len(judged), states[DECIDED], holds["yes"], part, states[DECIDED] - holds["yes"] - part, states[UNDECIDED]]
+    return f"| {name} | {' | '.join(map(str, cells))} | {'; '.join(opened_text)} | {states[CANNOT]} |"
 
 
 def _experiments(answer: Answer) -> list[str]:
@@ -149,9 +149,9 @@ def _page_of(experiment: str) -> str:
 
 def _margins(margins: Iterable[Margin | None]) -> str:
     """The differences that matter, each with its reason and the experiments that ask with it."""
-    known = sorted({margin for margin in margins if margin is not None})
+    distinct = sorted({margin for margin in margins if margin is not None})
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for margin in known:
+    for margin in distinct:
         groups.setdefault((margin.metric, margin.text, margin.reason), []).append(margin.experiment)
     if not groups:
         return ""
@@ -159,8 +159,8 @@ def _margins(margins: Iterable[Margin | None]) -> str:
         f"| `{metric}` | {text} | {', '.join(dict.fromkeys(names))} | {reason} |"
         for (metric, text, reason), names in sorted(groups.items())
     ]
-    words = 'A difference below its margin does not matter: the answer is then "no difference that matters".'
-    return "\n".join(["## Margins", "", words, "", "| metric | margin | experiments | reason |", "|---|---|---|---|", *rows])
+    lead = 'A difference below its margin does not matter: the answer is then "no difference that matters".'
+    return "\n".join(["## Margins", "", lead, "", "| metric | margin | experiments | reason |", "|---|---|---|---|", *rows])
 
 
 def make(source: Path = SOURCE, numbers: Numbers | None = None) -> Page:

@@ -18,7 +18,7 @@ Size = Literal["quick", "full"]
 Value = str | int | float
 
 
-class Place(BaseModel):
+class Selection(BaseModel):
     """Cells of an experiment: those where the axes and the variant have these values."""
 
     model_config = STRICT
@@ -27,7 +27,7 @@ class Place(BaseModel):
     size: Size = "quick"
 
 
-class Asked(Place):
+class Asked(Selection):
     """The answers to a question of the experiment, in each place where it is asked. Without kept rows they follow from the
     differences of the committed `table`, if it is named: it must be of the same scenario."""
 
@@ -36,7 +36,7 @@ class Asked(Place):
     table: str | None = None
 
 
-class Level(Place):
+class Level(Selection):
     """The mean of a metric in a cell lies from `least` to `most`: by kept rows, else by the committed `table`."""
 
     mean: str
@@ -52,14 +52,14 @@ class Between(BaseModel):
     model_config = STRICT
     metric: str
     claim: Literal["more", "less", "same"]
-    compared: Place
-    base: Annotated[Place, Field(alias="with")]
+    compared: Selection
+    base: Annotated[Selection, Field(alias="with")]
     matters: Annotated[float, Field(gt=0)]
     reason: str
     label: str = ""
 
 
-class Some(Place):
+class Some(Selection):
     """In some run the metric is above or below a value, or in none (`never`). With `compared` and `with`, values of `key`: the
     difference of the two cells of a seed."""
 
@@ -73,7 +73,7 @@ class Some(Place):
     label: str = ""
 
 
-class Mean(Place):
+class Mean(Selection):
     """A number of the page: the mean of a metric in a cell, by its kept rows, else of the committed `table`. It is shown times
     `scale`, with `digits` behind the point, or with three digits in all."""
 
@@ -83,7 +83,7 @@ class Mean(Place):
     digits: int | None = None
 
 
-class Pair(Place):
+class Pair(Selection):
     """A number of the page: the mean difference of a metric (`pair`) between two values of an axis or the variant (`key`), seed
     by seed, by kept rows, else of the committed `table`."""
 

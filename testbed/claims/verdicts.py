@@ -19,7 +19,7 @@ from analysis.tables.results import METRICS
 from record.files import read_text
 from testbed.campaigns.library import find
 from testbed.claims.numbers import NONE, ROWS, TABLES, Numbers, agrees
-from testbed.claims.source import Answer, Asked, Between, Claim, Level, Place, Some
+from testbed.claims.source import Answer, Asked, Between, Claim, Level, Selection, Some
 from testbed.errors import UsageError
 
 YES, NO, SAME, OPEN = "holds", "does not hold", "no difference that matters", "undecided"
@@ -77,12 +77,12 @@ def verdict(claim: Claim, numbers: Numbers) -> Verdict:
 
 def _together(verdicts: Sequence[str]) -> tuple[str, str]:
     """A claim holds if all its parts do, and fails with the first that does not."""
-    known = set(verdicts)
-    if known == {YES}:
+    kinds = set(verdicts)
+    if kinds == {YES}:
         return DECIDED, "yes"
-    if OPEN in known:
-        return (DECIDED, "not everywhere") if known & {NO, SAME} else (UNDECIDED, UNDECIDED)
-    return DECIDED, "in part" if YES in known else SAME if known == {SAME} else "no"
+    if OPEN in kinds:
+        return (DECIDED, "not everywhere") if kinds & {NO, SAME} else (UNDECIDED, UNDECIDED)
+    return DECIDED, "in part" if YES in kinds else SAME if kinds == {SAME} else "no"
 
 
 def _parts(answer: Answer, numbers: Numbers) -> Iterable[Part]:
@@ -95,23 +95,23 @@ def _parts(answer: Answer, numbers: Numbers) -> Iterable[Part]:
 
 def _asked(answer: Asked, numbers: Numbers) -> Iterable[Part]:
     sized = numbers.sized(answer)
-    found = [
+    answered = [
         each for each in sized.answers
         if each.asked.question.question == answer.question and agrees(each.asked.where, answer.where)
     ]  # fmt: skip
-    if not found:
+    if not answered:
         text = f'claims.toml: {answer.experiment} ({answer.size}) asks no "{answer.question}" where {answer.where}; correct it'
         raise UsageError(text)
     reason = reason_of(answer.experiment, answer.question)
-    for each in found:
+    for each in answered:
         margin = _margin(answer.experiment, each.asked.question.metric, each.asked.question.matters, reason)
-        label = " ".join(filter(None, [answer.label, _difference(each, found)]))
+        label = " ".join(filter(None, [answer.label, _difference(each, answered)]))
         yield _of_rows(each, label, margin) or _of_table(answer, each, numbers, label, margin)
 
 
-def _difference(each: Answered, found: Sequence[Answered]) -> str:
+def _difference(each: Answered, answered: Sequence[Answered]) -> str:
     """What distinguishes the place of an answer from those of the others."""
-    places = [other.asked.where for other in found]
+    places = [other.asked.where for other in answered]
     keys = [key for key, value in each.asked.where.items() if any(place.get(key) != value for place in places)]
     return ", ".join(_value(key, each.asked.where[key]) for key in keys)
 
@@ -122,24 +122,24 @@ def _value(key: str, value: Any) -> str:
 
 
 def _of_rows(each: Answered, label: str, margin: Margin) -> Part | None:
-    found, metric = each.answer, each.asked.question.metric
-    if found.mean is None or each.means is None:
+    result, metric = each.answer, each.asked.question.metric
+    if result.mean is None or each.means is None:
         return None
-    percent = f" ({100 * found.mean / each.means[1]:+.0f} %)" if each.means[1] and METRICS[metric][0] != "%" else ""
-    text = f"{_interval(metric, found.mean, found.low, found.high)}{percent}, {found.pairs} pairs"
-    if found.needed:
-        text += f"; some {found.needed} would decide"
-    return Part(each.verdict, text, ROWS, label, found.needed, margin)
+    percent = f" ({100 * result.mean / each.means[1]:+.0f} %)" if each.means[1] and METRICS[metric][0] != "%" else ""
+    text = f"{_interval(metric, result.mean, result.low, result.high)}{percent}, {result.pairs} pairs"
+    if result.needed:
+        text += f"; some {result.needed} would decide"
+    return Part(each.verdict, text, ROWS, label, result.needed, margin)
 
 
 def _of_table(answer: Asked, each: Answered, numbers: Numbers, label: str, margin: Margin) -> Part:
     question, axes = each.asked.question, numbers.sized(answer).axes
-    place = answer.model_copy(update={"where": each.asked.where})
+    chosen = answer.model_copy(update={"where": each.asked.where})
     row = None
     if answer.table is not None and isinstance(each.asked.base, float):
         row = _beside(numbers.mean_of_table(answer, each.asked.compared, question.metric), each.asked.base)
     elif answer.table is not None:
-        row = numbers.pair_of_table(place, axes, question.key, question.compared, question.base, question.metric, answer.table)
+        row = numbers.pair_of_table(chosen, axes, question.key, question.compared, question.base, question.metric, answer.table)
     if row is None or row[1] == row[2]:  # no spread in a few runs says nothing about the next one
         return Part(OPEN, NO_ROWS, NONE, label, margin=margin)
     outcome = outcome_of(question.matters, question.edge, row[1], row[2])
@@ -159,10 +159,10 @@ def _in_words(claim: str, outcome: Outcome) -> str:
     return str(outcome) if holds is None else YES if holds else NO
 
 
-def _by_seed(numbers: Numbers, place: Place, where: Mapping[str, Any], metric: str) -> dict[int, float]:
+def _by_seed(numbers: Numbers, selection: Selection, where: Mapping[str, Any], metric: str) -> dict[int, float]:
     """The metric of the runs that count in a cell."""
-    numbers.require_cell(place, where)
-    return {run["seed"]: run[metric] for run in numbers.sized(place).counted(where) if run[metric] is not None}
+    numbers.require_cell(selection, where)
+    return {run["seed"]: run[metric] for run in numbers.sized(selection).counted(where) if run[metric] is not None}
 
 
 def _both(compared: Mapping[int, float], base: Mapping[int, float]) -> list[tuple[float, float]]:
@@ -173,9 +173,9 @@ def _both(compared: Mapping[int, float], base: Mapping[int, float]) -> list[tupl
 def _level(level: Level, numbers: Numbers) -> Part:
     values, few = list(_by_seed(numbers, level, level.where, level.mean).values()), False
     if len(values) > 1:
-        found = comparison(values, (0.0, max(values)))  # a run can carry nothing
-        mean, low, high, source, count = found.mean, found.low, found.high, ROWS, len(values)
-        few = found.method == Method.FEW
+        result = comparison(values, (0.0, max(values)))  # a run can carry nothing
+        mean, low, high, source, count = result.mean, result.low, result.high, ROWS, len(values)
+        few = result.method == Method.FEW
     elif (row := numbers.mean_of_table(level, level.where, level.mean)) and row["ci95"] and float(row["ci95"]):
         mean, count, source = float(row["mean"]), int(float(row["n"])), TABLES
         low, high = mean - float(row["ci95"]), mean + float(row["ci95"])
@@ -200,21 +200,21 @@ def _between(between: Between, numbers: Numbers) -> Part:
     pairs = len(both)
     if pairs < 2:
         return Part(OPEN, NO_ROWS, NONE, between.label, margin=margin)
-    found = answer(Rule(between.matters, pairs, edge=edge), (pairs,), [one - other for one, other in both], collapses(both))
-    assert found.mean is not None and found.low is not None and found.high is not None
+    result = answer(Rule(between.matters, pairs, edge=edge), (pairs,), [value - other for value, other in both], collapses(both))
+    assert result.mean is not None and result.low is not None and result.high is not None
     mean = sum(other for _, other in both) / pairs
-    percent = f" ({100 * found.mean / mean:+.0f} %)" if mean else ""
-    text = f"{_interval(between.metric, found.mean, found.low, found.high)}{percent}, {pairs} pairs"
-    return Part(_in_words(between.claim, found.outcome), text, ROWS, between.label, margin=margin)
+    percent = f" ({100 * result.mean / mean:+.0f} %)" if mean else ""
+    text = f"{_interval(between.metric, result.mean, result.low, result.high)}{percent}, {pairs} pairs"
+    return Part(_in_words(between.claim, result.outcome), text, ROWS, between.label, margin=margin)
 
 
 def _some(some: Some, numbers: Numbers) -> Part:
     if some.compared is None:
-        values, what = list(_by_seed(numbers, some, some.where, some.some).values()), "runs"
+        values, noun = list(_by_seed(numbers, some, some.where, some.some).values()), "runs"
     else:
         places = [{**some.where, some.key: value} for value in (some.compared, some.base)]
         both = _both(*(_by_seed(numbers, some, where, some.some) for where in places))
-        values, what = [one - other for one, other in both], "pairs"
+        values, noun = [a - b for a, b in both], "pairs"
     if not values:
         return Part(OPEN, NO_ROWS, NONE, some.label)
     cases = [
@@ -223,7 +223,7 @@ def _some(some: Some, numbers: Numbers) -> Part:
     ]  # fmt: skip
     edge = f"above {in_unit(some.some, some.above)}" if some.above is not None else f"below {in_unit(some.some, some.below)}"
     reach = f"from {_in(some.some, min(values))} to {in_unit(some.some, max(values))}"
-    text = f"{edge} in {len(cases)} of {len(values)} {what} ({reach})"
+    text = f"{edge} in {len(cases)} of {len(values)} {noun} ({reach})"
     if cases:
         return Part(NO if some.never else YES, text, ROWS, some.label)
     enough = len(values) >= SOME_RUNS
