@@ -9,13 +9,13 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from analysis.store.files import PENDING, merge
 from record.files import atomic_file, plain_file, read_object
 from record.manifest import entry_of
 from testbed.bundles import crate
-from testbed.bundles.contents import DESCRIPTIONS, Contents, contents_of
+from testbed.bundles.contents import DESCRIPTIONS, contents_of
 from testbed.errors import UsageError
 
 MANIFEST, FORMAT = "bundle.json", "manet-bundle/1"
@@ -43,7 +43,9 @@ def write(directory: Path, out: Path, captures: bool, license_url: str | None = 
             if (folder / PENDING).is_dir():
                 merge(folder)
         contents = contents_of(directory, captures)
-        contents.members["README.txt"] = _readme(directory, contents).encode()
+        resume = str(next(filter(None, (read_object(directory / name).get("resume") for name in DESCRIPTIONS)), ""))
+        readme = README.format(name=contents.name, resume=resume.removesuffix(" --resume"))
+        contents.members["README.txt"] = readme.encode()
         with atomic_file(out, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             files = {name: _add(archive, name, member) for name, member in sorted(contents.members.items())}
             files[crate.NAME] = _add(archive, crate.NAME, crate.metadata(contents, files, license_url))
@@ -52,7 +54,10 @@ def write(directory: Path, out: Path, captures: bool, license_url: str | None = 
                 "name": contents.name,
                 "captures": captures,
                 "files": dict(sorted(files.items())),
-                "left_out": {name: _left_out(path, why) for name, (path, why) in sorted(contents.left_out.items())},
+                "left_out": {
+                    name: ({} if path.is_symlink() else entry_of(path)) | {"reason": why}
+                    for name, (path, why) in sorted(contents.left_out.items())
+                },
             }
             _add(archive, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return manifest
@@ -64,25 +69,12 @@ def _add(archive: zipfile.ZipFile, name: str, member: Path | bytes) -> dict[str,
     info.external_attr, info.create_system, info.compress_type = MODE, 3, zipfile.ZIP_DEFLATED
     info.file_size = len(member) if isinstance(member, bytes) else member.stat().st_size
     digest, size = hashlib.sha256(), 0
-    with _opened(member) as source, archive.open(info, "w") as target:
+    with io.BytesIO(member) if isinstance(member, bytes) else plain_file(member) as source, archive.open(info, "w") as target:
         while chunk := source.read(CHUNK):
             digest.update(chunk)
             size += len(chunk)
             target.write(chunk)
     return {"bytes": size, "sha256": digest.hexdigest()}
-
-
-def _opened(member: Path | bytes) -> IO[bytes]:
-    return io.BytesIO(member) if isinstance(member, bytes) else plain_file(member)
-
-
-def _left_out(path: Path, why: str) -> dict[str, Any]:
-    return {"reason": why} if path.is_symlink() else entry_of(path) | {"reason": why}
-
-
-def _readme(directory: Path, contents: Contents) -> str:
-    resume = next((found for name in DESCRIPTIONS if (found := read_object(directory / name).get("resume"))), "")
-    return README.format(name=contents.name, resume=str(resume).removesuffix(" --resume"))
 
 
 @contextmanager

@@ -41,23 +41,23 @@ def contents_of(directory: Path, captures: bool) -> Contents:
     """All files that belong in the bundle of a folder of results, or of a campaign's folder. UsageError for another folder."""
     if not any((directory / name).is_file() for name in DESCRIPTIONS):
         raise UsageError(f"{directory}: holds neither experiment.json nor campaign.json; give a folder that `manet run` has made")
-    found = Contents(directory.resolve().name or "results")
+    contents = Contents(directory.resolve().name or "results")
     for path in sorted(directory.rglob("*")):
-        _place(found, directory, path, captures)
+        _place(contents, directory, path, captures)
     experiments = [read_object(path) for path in _experiments(directory)]
-    found.questions = [str(one["question"]) for one in experiments if one.get("question")]
-    found.provenance = provenance(
-        [records.read(path) for path in found.members.values() if isinstance(path, Path) and path.name == records.RUN]
+    contents.questions = [str(experiment["question"]) for experiment in experiments if experiment.get("question")]
+    contents.provenance = provenance(
+        [records.read(path) for path in contents.members.values() if isinstance(path, Path) and path.name == records.RUN]
     )
-    commit = _only(found.provenance["commits"])
-    for name in [*LOCKS, *(file for one in experiments for file in _definition(one))]:
+    commit = _only(contents.provenance["commits"])
+    for name in [*LOCKS, *(file for experiment in experiments for file in _definition(experiment))]:
         content = _at(commit, name)
         if content is not None:
-            found.members[f"checkout/{name}"] = content
+            contents.members[f"checkout/{name}"] = content
     for path in _experiments(directory):
-        found.members |= {name: text.encode() for name, text in _own_definition(path)}
-    found.members["provenance.json"] = (json.dumps(found.provenance, indent=1, sort_keys=True) + "\n").encode()
-    return found
+        contents.members |= {name: text.encode() for name, text in _own_definition(path)}
+    contents.members["provenance.json"] = (json.dumps(contents.provenance, indent=1, sort_keys=True) + "\n").encode()
+    return contents
 
 
 def provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -76,26 +76,26 @@ def provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "hosts": _distinct((run.get("host") or {}).get("name") for run in runs),
         "seeds": sorted({run["seed"] for run in runs if isinstance(run.get("seed"), int)}),
         "tcp": _distinct(tcp for run in runs for tcp in (run.get("tcp") or {}).values()),
-        "versions": {name: sorted(found) for name, found in sorted(versions.items())},
+        "versions": {name: sorted(texts) for name, texts in sorted(versions.items())},
     }
 
 
-def _place(found: Contents, directory: Path, path: Path, captures: bool) -> None:
+def _place(contents: Contents, directory: Path, path: Path, captures: bool) -> None:
     """Sort one path below the folder into the bundle, or out of it."""
-    name = f"results/{found.name}/{path.relative_to(directory)}"
+    name = f"results/{contents.name}/{path.relative_to(directory)}"
     hidden = any(part.startswith(".") for part in path.relative_to(directory).parts)
     if path.is_symlink():
-        found.left_out[name] = (path, "a symbolic link")
+        contents.left_out[name] = (path, "a symbolic link")
     elif not name.isprintable():
         raise UsageError(f"{path!r}: has characters in its name that an archive cannot hold; rename it")
     elif not path.is_file() or hidden or path.suffix == UNFINISHED:
         return
     elif not captures and (path.parent.name == CAPTURES or path.suffix in CAPTURED):
-        found.left_out[name] = (path, "a capture; --captures includes it")
+        contents.left_out[name] = (path, "a capture; --captures includes it")
     else:
-        found.members[name] = path
+        contents.members[name] = path
         if path.name == "run.json":
-            found.runs.append(str(Path(name).parent))
+            contents.runs.append(str(Path(name).parent))
 
 
 def _experiments(directory: Path) -> list[Path]:
@@ -119,8 +119,8 @@ def _is_inside(name: str) -> bool:
 
 def _definition(experiment: dict[str, Any]) -> Iterator[str]:
     """The experiment's file and those that it is based on, as paths in the checkout; none for a file elsewhere."""
-    words = words_of(experiment.get("resume"))
-    name = words[2] if words[1:2] == ["run"] and len(words) > 2 else str(experiment.get("name"))
+    command = words_of(experiment.get("resume"))
+    name = command[2] if command[1:2] == ["run"] and len(command) > 2 else str(experiment.get("name"))
     try:
         path = library.find(name).resolve()
     except UsageError:

@@ -60,10 +60,10 @@ def verify(path: Path) -> Verified:
         with plain_file(path, links=True) as file:
             _check_directory(file)
             with zipfile.ZipFile(file) as archive:
-                found = _verified(archive, os.fstat(file.fileno()).st_size)
-                if not found.unsafe and (why := _stray(file, archive.infolist())) is not None:
-                    found.unsafe.append(why)
-                return found
+                verified = _verified(archive, os.fstat(file.fileno()).st_size)
+                if not verified.unsafe and (why := _stray(file, archive.infolist())) is not None:
+                    verified.unsafe.append(why)
+                return verified
     except PlaceError as problem:
         raise UsageError(f"{path}: is {problem.kind} and no plain file; {REMEDY}") from None
     except (*BROKEN, OSError, MemoryError) as problem:
@@ -82,17 +82,17 @@ def _verified(archive: zipfile.ZipFile, archive_bytes: int) -> Verified:
     content = _read_manifest(archive)
     files = _files_of(content)
     by_name: dict[str, zipfile.ZipInfo] = {}
-    found = Verified(files=len(files), seal=hashlib.sha256(content).hexdigest())
+    state = Verified(files=len(files), seal=hashlib.sha256(content).hexdigest())
     for member in members:
         if (why := _danger(member)) is not None:
-            found.unsafe.append(f"{_plain(member.filename)}: {why}")
+            state.unsafe.append(f"{_plain(member.filename)}: {why}")
         elif member.filename in by_name:
-            found.unsafe.append(f"{_plain(member.filename)}: is there twice")
+            state.unsafe.append(f"{_plain(member.filename)}: is there twice")
         by_name.setdefault(member.filename, member)
-    found.missing = sorted(_plain(name) for name in files.keys() - by_name.keys())
-    found.added = sorted(_plain(name) for name in by_name.keys() - files.keys() - {MANIFEST})
-    found.changed = [_plain(name) for name in sorted(files) if name in by_name and not _same(archive, by_name[name], files[name])]
-    return found
+    state.missing = sorted(_plain(name) for name in files.keys() - by_name.keys())
+    state.added = sorted(_plain(name) for name in by_name.keys() - files.keys() - {MANIFEST})
+    state.changed = [_plain(name) for name in sorted(files) if name in by_name and not _same(archive, by_name[name], files[name])]
+    return state
 
 
 def _check_directory(file: Any) -> None:
@@ -188,17 +188,17 @@ def _stray(file: BinaryIO, members: list[zipfile.ZipInfo]) -> str | None:
     end = _Behind(offset)
     with zipfile.ZipFile(end, "w") as archive:
         archive.filelist.extend(same)
-    wanted = end.getvalue()
+    expected = end.getvalue()
     file.seek(offset)
-    return None if file.read(len(wanted) + 1) == wanted else "the archive: other bytes behind its last member"
+    return None if file.read(len(expected) + 1) == expected else "the archive: other bytes behind its last member"
 
 
 def _as_written(member: zipfile.ZipInfo, offset: int) -> zipfile.ZipInfo:
-    made = zipfile.ZipInfo(member.filename, member.date_time)
-    made.create_system, made.header_offset = 3, offset
+    info = zipfile.ZipInfo(member.filename, member.date_time)
+    info.create_system, info.header_offset = 3, offset
     for name in ("external_attr", "compress_type", "CRC", "compress_size", "file_size"):
-        setattr(made, name, getattr(member, name))
-    return made
+        setattr(info, name, getattr(member, name))
+    return info
 
 
 class _Behind(io.BytesIO):
