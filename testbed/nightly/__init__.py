@@ -1,5 +1,4 @@
 """`manet nightly`: what a night's automation measures, one module per part, each with `figures(...) -> Part`.
 
-figure.py is what a part gives back, night.py makes the rows of a night and judges them, machine.py names the machine, junit.py
-writes JUnit XML.
+figure.py is what a part gives back, night.py makes the rows of a night and judges them, junit.py writes JUnit XML.
 """

@@ -20,13 +20,13 @@ MANET = (sys.executable, "-P", "-m", "testbed")
 def figures(history: Path, night: str, names: Sequence[str], more: Sequence[str] = ()) -> Part:
     """Run the campaign into the night's folder; `more`: further words for `manet campaign`."""
     out = history / night / "campaign"
-    words = ["--quick", "--captures", "first", "--out", str(out), *more]  # with all captures, months of nights fill a disk
-    done = subprocess.run([*MANET, "campaign", *names, *words], cwd=ROOT, stdout=sys.stderr, check=False)
+    options = ["--quick", "--captures", "first", "--out", str(out), *more]  # with all captures, months of nights fill a disk
+    done = subprocess.run([*MANET, "campaign", *names, *options], cwd=ROOT, stdout=sys.stderr, check=False)
     part = of_folder(out, history, "campaign")
     if done.returncode != 0:
         verdicts = records.read(out / records.CAMPAIGN).get("verdicts") or {}
-        said = ", ".join(f"{number} {kind}" for kind, number in verdicts.items() if number)
-        part.failures.append(f"campaign: `manet campaign {' '.join(names)} --quick` ended with {done.returncode}: {said or out}")
+        tally = ", ".join(f"{number} {kind}" for kind, number in verdicts.items() if number)
+        part.failures.append(f"campaign: `manet campaign {' '.join(names)} --quick` ended with {done.returncode}: {tally or out}")
     return part
 
 
@@ -38,9 +38,9 @@ def of_folder(out: Path, history: Path, part: str, kernel: str | None = None) ->
             if row["counts"] and row[METRIC] is not None:
                 run = str((store / row["run_dir"]).relative_to(history))
                 values[f"{part}/{row['experiment']}/{row['cell']}/{METRIC}"].append((row[METRIC], run))
-    return Part([_figure(metric, found, kernel) for metric, found in values.items()])
+    return Part([_figure(metric, repetitions, kernel) for metric, repetitions in values.items()])
 
 
-def _figure(metric: str, found: list[tuple[float, str]], kernel: str | None) -> Figure:
-    numbers, runs = zip(*found, strict=True)
+def _figure(metric: str, repetitions: list[tuple[float, str]], kernel: str | None) -> Figure:
+    numbers, runs = zip(*repetitions, strict=True)
     return Figure(metric, UNIT, numbers, RELEVANT, runs=runs, kernel=kernel)

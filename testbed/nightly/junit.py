@@ -19,7 +19,7 @@ def write(night: Night, path: Path) -> None:
         suite = TestSuite(name)
         suite.timestamp = night.date.isoformat(timespec="seconds")
         suite.add_property("commits", night.commits)
-        for verdict in (one for one in night.verdicts if one.series.part == name):
+        for verdict in (each for each in night.verdicts if each.series.part == name):
             suite.add_testcase(_case(verdict.series.metric, name, _results(verdict)))
         for failure in part.failures:
             suite.add_testcase(_case(failure.partition(":")[0], f"{name}.failures", [Error(failure, "failed")]))

@@ -21,8 +21,8 @@ def figures(history: Path, night: str) -> Part:
     part = Part()
     for name, unpacked in there.items():
         out = history / night / "kernels" / name
-        words = ["--set", f"duration={DURATION_S}", "--clock", "virtual", "--kernel", name, "--out", str(out)]
-        done = subprocess.run([*MANET, "run", SCENARIO, *words], cwd=ROOT, stdout=sys.stderr, check=False)
+        options = ["--set", f"duration={DURATION_S}", "--clock", "virtual", "--kernel", name, "--out", str(out)]
+        done = subprocess.run([*MANET, "run", SCENARIO, *options], cwd=ROOT, stdout=sys.stderr, check=False)
         if done.returncode != 0:
             part.failures.append(
                 f"kernels/{name}: `manet run {SCENARIO} --clock virtual --kernel {name}` ended with {done.returncode}"

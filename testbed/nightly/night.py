@@ -1,5 +1,7 @@
 """A night: its parts run one after the other, its rows in the history, its figures judged against earlier nights."""
 
+import hashlib
+import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,8 +14,9 @@ from analysis.nights.change import Verdict, judge
 from record.errors import RecordError
 from testbed.errors import ManetError
 from testbed.nightly.figure import Part
-from testbed.nightly.machine import machine
 from testbed.runs import metadata
+
+MACHINE_ID, PROCESSORS = Path("/etc/machine-id"), Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,17 @@ def _part(name: str, job: Callable[[], Part]) -> Part:
         return job()
     except (ManetError, RecordError, OSError) as problem:
         return Part(failures=[f"{name}: {problem}"])
+
+
+def machine() -> str:
+    """Twelve hexadecimal digits of a hash of the machine's id (else its name), its processor's model and its number of cores.
+    Only nights of the same machine are compared."""
+    try:
+        name = MACHINE_ID.read_text().strip()
+    except OSError:
+        name = ""
+    models = [line for line in PROCESSORS.read_text().splitlines() if line.startswith("model name")]
+    return hashlib.sha256("\n".join([name or platform.node(), *models]).encode()).hexdigest()[:12]
 
 
 def _head(name: str, date: datetime, before: list[dict[str, Any]]) -> dict[str, Any]:

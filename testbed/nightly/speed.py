@@ -70,7 +70,7 @@ def figures(history: Path, repetitions: int = REPETITIONS, medium: Path = BUILT.
 
 def _pairs(path: Path, medium: Path, reference: Path) -> list[tuple[float, float]]:
     """Processor times in s of medium and reference, by turns."""
-    found = []
+    times = []
     for number in range(PAIRS):
         if number % 2:
             ours = _cpu_s(medium, path)
@@ -78,22 +78,22 @@ def _pairs(path: Path, medium: Path, reference: Path) -> list[tuple[float, float
         else:
             theirs = _cpu_s(reference, path)
             ours = _cpu_s(medium, path)
-        found.append((ours, theirs))
-    return found
+        times.append((ours, theirs))
+    return times
 
 
 def _reference(history: Path, medium: Path, paths: Iterable[Path]) -> Path:
     """The reference program, replaced if it cannot run these workloads."""
-    kept = history / REFERENCE
+    reference = history / REFERENCE
     try:
         for path in paths:
-            _cpu_s(kept, path)
+            _cpu_s(reference, path)
     except (OSError, RunError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_name(f".{kept.name}.{os.getpid()}")
+        reference.parent.mkdir(parents=True, exist_ok=True)
+        part = reference.with_name(f".{reference.name}.{os.getpid()}")
         shutil.copy2(medium, part)
-        part.replace(kept)
-    return kept
+        part.replace(reference)
+    return reference
 
 
 def _copied(program: Path, place: Path) -> Path:
@@ -109,8 +109,8 @@ def _written(path: Path, layout: Layout) -> Path:
 
 def _cpu_s(program: Path, path: Path) -> float:
     """Processor time in s of one simulation, user and system. RunError if it fails."""
-    with tempfile.TemporaryFile() as words:
-        process = subprocess.Popen([str(program), "sim", str(path)], stdout=subprocess.DEVNULL, stderr=words)
+    with tempfile.TemporaryFile() as stderr:
+        process = subprocess.Popen([str(program), "sim", str(path)], stdout=subprocess.DEVNULL, stderr=stderr)
         watchdog = threading.Timer(TIMEOUT_S, process.kill)
         watchdog.start()
         try:
@@ -118,8 +118,8 @@ def _cpu_s(program: Path, path: Path) -> float:
         finally:
             watchdog.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-        words.seek(0)
-        said = words.read().decode(errors="replace").strip().splitlines()
+        stderr.seek(0)
+        lines = stderr.read().decode(errors="replace").strip().splitlines()
     if process.returncode != 0:
-        raise RunError(f"{program.name} sim: exit {process.returncode}: {(said or ['no message'])[-1]}; rebuild with ./setup.sh")
+        raise RunError(f"{program.name} sim: exit {process.returncode}: {(lines or ['no message'])[-1]}; rebuild with ./setup.sh")
     return used.ru_utime + used.ru_stime

@@ -11,22 +11,21 @@ SHORT = 10  # digits of a commit in a line
 
 def lines(night: Night) -> list[str]:
     """The printed report."""
-    found = []
+    report = []
     for name, part in night.parts.items():
-        watched = [one for one in night.verdicts if one.series.part == name]
-        young = sum(one.p is None for one in watched)
-        said = f"skipped: {part.skipped}" if part.skipped else f"{len(watched)} figures watched"
+        watched = [verdict for verdict in night.verdicts if verdict.series.part == name]
+        young = sum(verdict.p is None for verdict in watched)
+        watched_text = f"skipped: {part.skipped}" if part.skipped else f"{len(watched)} figures watched"
         wait = f", {young} with too few earlier nights ({MIN_NIGHTS} needed, exact ones 1)" if young else ""
-        found.append(f"{name:<11}{said}{wait}")
-        if smallest := [
-            (one.smallest, one.series.metric) for one in watched if one.smallest is not None and not one.series.exact
-        ]:
-            share, metric = max(smallest)
-            found.append(f"{'':<11}nine nights in ten find a change of {share:.1%} (the least certain figure: {metric})")
-    found += [f"failed     {failure}" for failure in night.failures]
-    found += [f"changed    {alarm_line(verdict)}" for verdict in night.alarms]
+        report.append(f"{name:<11}{watched_text}{wait}")
+        changes = [(v.smallest, v.series.metric) for v in watched if v.smallest is not None and not v.series.exact]
+        if changes:
+            share, metric = max(changes)
+            report.append(f"{'':<11}nine nights in ten find a change of {share:.1%} (the least certain figure: {metric})")
+    report += [f"failed     {failure}" for failure in night.failures]
+    report += [f"changed    {alarm_line(verdict)}" for verdict in night.alarms]
     state = f"{len(night.alarms)} changed, {len(night.failures)} failed" if night.alarms or night.failures else "no change"
-    return [*found, f"night      {night.name}, {shortened_range(night.commits)}: {state}"]
+    return [*report, f"night      {night.name}, {shortened_range(night.commits)}: {state}"]
 
 
 def alarm_line(verdict: Verdict) -> str:
@@ -50,7 +49,7 @@ def untested_reason(verdict: Verdict) -> str | None:
 
 def shortened_range(commits: str) -> str:
     """`old..new` with short commits; a + stays."""
-    return "..".join(one[:SHORT] + ("+" if one.endswith("+") else "") for one in commits.split(".."))
+    return "..".join(commit[:SHORT] + ("+" if commit.endswith("+") else "") for commit in commits.split(".."))
 
 
 def as_json(night: Night) -> dict[str, Any]:
@@ -60,11 +59,12 @@ def as_json(night: Night) -> dict[str, Any]:
         "parts": {name: {"skipped": part.skipped or None, "failures": part.failures} for name, part in night.parts.items()},
         "figures": [
             {
-                "part": one.series.part, "metric": one.series.metric, "unit": one.series.unit, "old": one.old, "new": one.new,
-                "change": _finite(one.change), "p": one.p, "nights": one.nights, "alarm": one.alarm, "commits": one.commits,
-                "smallest": _finite(one.smallest), "runs": list(one.series.tonight.runs),
+                "part": verdict.series.part, "metric": verdict.series.metric, "unit": verdict.series.unit, "old": verdict.old,
+                "new": verdict.new, "change": _finite(verdict.change), "p": verdict.p, "nights": verdict.nights,
+                "alarm": verdict.alarm, "commits": verdict.commits, "smallest": _finite(verdict.smallest),
+                "runs": list(verdict.series.tonight.runs),
             }
-            for one in night.verdicts
+            for verdict in night.verdicts
         ],
     }  # fmt: skip
 
