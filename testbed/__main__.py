@@ -61,21 +61,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line (default: sys.argv) and return the exit status."""
     if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
         importlib.import_module("testbed.commands.completion").answer(parser())
-    given = sys.argv[1:] if arguments is None else arguments
-    if not given or given == ["help"]:
-        given = ["--help"]
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words == ["help"]:
+        words = ["--help"]
     with output.guarded():
-        return _run(given)
+        return _run(words)
 
 
-def _run(given: list[str]) -> int:
-    verb = given[0]
+def _run(words: list[str]) -> int:
+    verb = words[0]
     try:
         try:
             _take_signals()
             if not verb.startswith("-") and verb not in VERBS and (close := did_you_mean(verb, VERBS)):
                 Parser(prog="manet").error(f"argument VERB: invalid choice: {verb!r}; {close}")
-            options, rest = parser().parse_known_args(given)
+            options, rest = parser().parse_known_args(words)
             if rest and verb != "test":  # `test` passes unknown arguments to pytest
                 Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
             options.rest = rest
@@ -102,9 +102,9 @@ def _meant(verb: str, rest: list[str]) -> str:
     """`; did you mean "--quick"?` for the first word that resembles an option of the verb."""
     top = argparse.ArgumentParser()
     importlib.import_module(f"testbed.commands.{verb}").add(verbs := top.add_subparsers())
-    known = verbs.choices[verb]._option_string_actions
-    found = (did_you_mean(word.partition("=")[0], known) for word in rest if word.startswith("-"))
-    return next((f"; {close}" for close in found if close), "")
+    options = verbs.choices[verb]._option_string_actions
+    hints = (did_you_mean(word.partition("=")[0], options) for word in rest if word.startswith("-"))
+    return next((f"; {close}" for close in hints if close), "")
 
 
 def _status_of(problem: Exception) -> int | None:

@@ -120,12 +120,12 @@ def routing() -> list[Entry]:
         return docstring_of(file) if file.exists() else inspect.getdoc(PROTOCOLS[name]) or ""
 
     def options(table: dict[str, Any]) -> str:
-        given = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items() if key != "protocol")
-        return f"{table['protocol']} with {given}"
+        values = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items() if key != "protocol")
+        return f"{table['protocol']} with {values}"
 
     described = {name: first_sentence(text(name)) for name in PROTOCOLS} | {name: options(PRESETS[name]) for name in PRESETS}
-    own = own_descriptions().items()
-    described |= {name: str(each) if isinstance(each, UsageError) else first_sentence(each.about) for name, each in own}
+    descriptions = own_descriptions().items()
+    described |= {name: str(each) if isinstance(each, UsageError) else first_sentence(each.about) for name, each in descriptions}
     return [Entry(name, described[name]) for name in sorted(described)]
 
 
@@ -133,7 +133,7 @@ def tcps() -> list[Entry]:
     """The TCPs of kernel-tcp/names; `manet tcp list` adds what this kernel has."""
     from scenarios.tcp_names import table
 
-    return [Entry(name, known.summary) for name, known in table().items()]
+    return [Entry(name, tcp.summary) for name, tcp in table().items()]
 
 
 SECTIONS = (

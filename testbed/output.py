@@ -28,7 +28,7 @@ class OutputError(RunError):
 
 def plain(text: str) -> str:
     """The text with each character that a terminal would obey, or cannot show, as its number."""
-    return OBEYED.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] < "\u0100" else f"\\u{ord(found[0]):04x}", text)
+    return OBEYED.sub(lambda match: f"\\x{ord(match[0]):02x}" if match[0] < "\u0100" else f"\\u{ord(match[0]):04x}", text)
 
 
 def exact(stream: TextIO) -> TextIO:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from record import manifest
 
-RULES = ("all", "first", "none")  # keep those of all runs, of each cell's seed 1, of no run
 LARGE = ("captures/", "air.csv", "air.pcapng", "inputs.jsonl")  # names or folders of the files that may go
 
 
 def apply(rule: str, run: Path, seed: int) -> int:
-    """Delete what `rule` does not keep of a measured run; returns the bytes. A run that is not measured keeps all."""
+    """Delete what `rule` does not keep of a measured run; returns the bytes. A run that is not measured keeps all. Rules keep the
+    files of all runs (`all`), of each cell's seed 1 (`first`), of no run (`none`)."""
     if rule == "all" or (rule == "first" and seed == 1):
         return 0
     return drop(run)

@@ -16,7 +16,7 @@ from scenarios.identity import identity
 from scenarios.keys import Keys
 from scenarios.overrides import Change
 from scenarios.scenario import Scenario
-from testbed.campaigns.declaration import Declaration, Variant
+from testbed.campaigns.declaration import Variant
 from testbed.campaigns.flow_sets import KEY as FLOWS
 from testbed.campaigns.flow_sets import with_flows
 from testbed.campaigns.sweep import Axis, Sweep
@@ -84,19 +84,15 @@ def _draft(sweep: Sweep, keys: Keys, variant: Variant | None, values: list[tuple
 
 def _changes(sweep: Sweep, variant: Variant | None, values: list[tuple[Axis, int]]) -> Iterator[Change]:
     """The keys that a cell replaces in the common ones."""
+    name = sweep.declaration.document.name
     if variant is not None:
-        yield from _changes_of(variant, sweep.declaration)
+        number = sweep.declaration.tables.variants.index(variant)
+        for key, value in variant.set.items():
+            yield Change(key, value, f"{name}: variant {variant.name}", ("variants", number, "set", key))
     for axis, index in values:
         place = None if axis.place is None else (*axis.place, index)
-        yield Change(axis.key, axis.values[index], f"{sweep.declaration.document.name}: axis {axis.key}", place)
+        yield Change(axis.key, axis.values[index], f"{name}: axis {axis.key}", place)
     yield from sweep.settings
-
-
-def _changes_of(variant: Variant, declaration: Declaration) -> Iterator[Change]:
-    number = declaration.tables.variants.index(variant)
-    for key, value in variant.set.items():
-        place = ("variants", number, "set", key)
-        yield Change(key, value, f"{declaration.document.name}: variant {variant.name}", place)
 
 
 def _unique_text(value: Any, values: list[Any]) -> str:

@@ -61,7 +61,8 @@ class Declaration:
         declaration = cls(document, validated(Tables, document.tables, document.refusal))
         declaration._check_variants()
         declaration._check_expectations()
-        declaration._check_shown()
+        for index, name in enumerate(declaration.tables.shown):
+            declaration._check_metric(("shown", index), name)
         declaration._check_questions()
         return declaration
 
@@ -77,18 +78,12 @@ class Declaration:
             seen.add(name)
 
     def _check_expectations(self) -> None:
-        known = {variant.name for variant in self.tables.variants}
+        variants = {variant.name for variant in self.tables.variants}
         for index, check in enumerate(self.tables.expect.checks):
-            unknown = next((name for name in check.variants or () if name not in known), None)
+            unknown = next((name for name in check.variants or () if name not in variants), None)
             if unknown is not None:
-                text = f'there is no variant "{unknown}"; the variants are {", ".join(sorted(known))}'
+                text = f'there is no variant "{unknown}"; the variants are {", ".join(sorted(variants))}'
                 raise self.document.refusal(("expect", "checks", index, "variants"), text)
-
-    def _check_shown(self) -> None:
-        if not self.tables.shown:
-            return
-        for index, name in enumerate(self.tables.shown):
-            self._check_metric(("shown", index), name)
 
     def _check_metric(self, path: KeyPath, name: str) -> None:
         from analysis.tables.results import METRICS  # imports SciPy, which most experiments do not need here
@@ -114,14 +109,14 @@ class Declaration:
             places += [(("where", key), key, value) for key, value in question.where.items()]
             for place, key, value in places:
                 if value not in values.get(key, ()):
-                    known = ", ".join(map(str, values[key])) if values.get(key) else "none"
-                    text = f'the experiment has no {key} "{shortened(str(value))}"; there are: {known}'
+                    existing = ", ".join(map(str, values[key])) if values.get(key) else "none"
+                    text = f'the experiment has no {key} "{shortened(str(value))}"; there are: {existing}'
                     raise self.document.refusal((*path, *place), text)
 
     def _values(self) -> dict[str, list[Any]]:
         """The values of each axis at any size, and the names of the variants."""
-        values: dict[str, list[Any]] = {key: list(given) for key, given in self.tables.axes.items()}
+        values: dict[str, list[Any]] = {key: list(axis_values) for key, axis_values in self.tables.axes.items()}
         for size in (self.tables.full, self.tables.quick):
-            for key, given in (size.get("axes") or {}).items():
-                values.setdefault(key, []).extend(given)
+            for key, axis_values in (size.get("axes") or {}).items():
+                values.setdefault(key, []).extend(axis_values)
         return values | {VARIANT: [variant.name for variant in self.tables.variants]}

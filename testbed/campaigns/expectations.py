@@ -56,7 +56,7 @@ def compare(
 ) -> list[Comparison]:
     """`summary` has the rows of summary.csv (analysis.tables.results.Results); `profiles` is each variant's TCP profile, for
     experiments without the axis `profile`. An expectation is compared with runs of its own profile only."""
-    return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
+    return [_compare(check, [row for row in summary if _profile(row, profiles) == check.profile], axes) for check in expected]
 
 
 def _profile(row: Mapping[str, Any], profiles: Mapping[str, str]) -> str:

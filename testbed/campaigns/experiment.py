@@ -78,8 +78,8 @@ class Experiment:
         }
         text |= {"expect": self.expect.model_dump(mode="json")}
         if self.questions:
-            asked = [question.model_dump(mode="json", by_alias=True, exclude_none=True) for question in self.questions]
-            text |= {"questions": asked, "looks": list(self.looks)}
+            questions = [question.model_dump(mode="json", by_alias=True, exclude_none=True) for question in self.questions]
+            text |= {"questions": questions, "looks": list(self.looks)}
         if self.definition:
             text |= {"definition": [{"name": name, "text": content} for name, content in self.definition]}
         return json.dumps(text, indent=1) + "\n"
@@ -93,7 +93,10 @@ def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
 def of_document(document: Document, request: Request = FULL_SIZE) -> Experiment:
     """The checked experiment or scenario of a document, which need not be a file; UsageError names the key of the first error."""
     if not document.is_experiment:
-        return _single(document, request)
+        keys = Keys.of_file(document)
+        if request.variants:
+            raise UsageError(f"--variant {request.variants[0]}: {document.name} has no variants; leave it out")
+        return of_keys(keys.set(request.overrides), request.seeds, request.quick)
     sweep = Sweep.of(Declaration.of(document), request)
     cells = tuple(Cell(draft.name, draft.variant, draft.axes, _scenario(draft.keys), draft.keys) for draft in drafts_of(sweep))
     return _experiment(sweep, cells, request)
@@ -120,14 +123,6 @@ def of_keys(keys: Keys, seeds: int | None = None, quick: bool = False) -> Experi
         axes={}, variants=(), seeds=_seeds(document, 1, seeds or scenario.seeds),
         cells=(Cell(ONLY_CELL, "", {}, scenario, keys),), expect=Expected(), definition=_own_files(document),
     )  # fmt: skip
-
-
-def _single(document: Document, request: Request) -> Experiment:
-    """A scenario file: one cell."""
-    keys = Keys.of_file(document)
-    if request.variants:
-        raise UsageError(f"--variant {request.variants[0]}: {document.name} has no variants; leave it out")
-    return of_keys(keys.set(request.overrides), request.seeds, request.quick)
 
 
 def _own_files(document: Document) -> tuple[tuple[str, str], ...]:

@@ -43,8 +43,8 @@ def of_experiment() -> Json:
     """The schema of an experiment file (JSON Schema, draft 2020-12)."""
     keys, definitions = scenario_keys()
     keys["properties"]["flows"] = _with_flow_sets(keys["properties"]["flows"])
-    made, size = plain(Tables.model_json_schema()), plain(Size.model_json_schema())
-    definitions |= made.pop("$defs") | {"scenario": keys}
+    schema, size = plain(Tables.model_json_schema()), plain(Size.model_json_schema())
+    definitions |= schema.pop("$defs") | {"scenario": keys}
     size["properties"] = {**keys["properties"], **size["properties"], "axes": AXES}
     # what one file says at full and quick size: a size's own keys and any of the scenario's
     definitions["size"] = {
@@ -60,9 +60,9 @@ def of_experiment() -> Json:
     }
     head = {"$schema": DIALECT, "$id": "manet/experiment", "title": "An experiment (formats/scenario.md)"}
     definitions = {name: _described(table, name) for name, table in definitions.items()}
-    tables = _described({"properties": {**made["properties"], **tables}}, "")["properties"]
-    needed = [{"required": made.pop("required")}, {"required": ["base"]}]
-    return {**head, **made, "anyOf": needed, "properties": tables, "$defs": definitions}
+    tables = _described({"properties": {**schema["properties"], **tables}}, "")["properties"]
+    needed = [{"required": schema.pop("required")}, {"required": ["base"]}]
+    return {**head, **schema, "anyOf": needed, "properties": tables, "$defs": definitions}
 
 
 def _described(table: Json, name: str) -> Json:

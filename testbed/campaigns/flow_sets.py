@@ -64,9 +64,9 @@ def _flows_of(
             flows, parts = flows + more, parts + of_more
         else:
             flows, parts = [*flows, flow], [*parts, {(): at}]
-    own = {key: value for key, value in entry.items() if key != SET}
-    own_places = {} if place is None else {(key,): (*place, key) for key in own}
-    return [{**flow, **own} for flow in flows], [of_flow | own_places for of_flow in parts]
+    overrides = {key: value for key, value in entry.items() if key != SET}
+    own_places = {} if place is None else {(key,): (*place, key) for key in overrides}
+    return [{**flow, **overrides} for flow in flows], [of_flow | own_places for of_flow in parts]
 
 
 def _numbered(parts: Parts) -> dict[KeyPath, KeyPath]:

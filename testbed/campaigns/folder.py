@@ -15,7 +15,7 @@ SAME = ("experiments", "size", "scenarios")
 
 
 @dataclass
-class Folder:
+class CampaignFolder:
     """The folder while its lock is held. Workers of this machine end their runs when it is free (testbed/workers)."""
 
     directory: Path
@@ -23,7 +23,7 @@ class Folder:
 
     @classmethod
     @contextmanager
-    def claimed(cls, directory: Path) -> "Iterator[Folder]":
+    def claimed(cls, directory: Path) -> "Iterator[CampaignFolder]":
         """Hold the folder until the block ends. UsageError if another campaign does."""
         in_use = "another campaign is under way there; wait for it, or give another folder with --out"
         folder = cls(directory, lock(directory, in_use))

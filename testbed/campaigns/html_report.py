@@ -1,6 +1,9 @@
 """The page of a campaign or of one experiment: each folder's report (report.py) as parts of a page (analysis/reports)."""
 
+import json
+import shlex
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +12,6 @@ from record import records
 from record.doubt import doubt
 from record.errors import RecordError
 from testbed.campaigns import missing
-from testbed.campaigns.again import cell_commands
 from testbed.campaigns.report import Report
 from testbed.campaigns.time_limit import Cut
 from testbed.columns import hanging
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 FORMAT = "manet-page/1"
 LEFT_OUT, MISSING = "left out", "missing"
 FOREST = "Each difference (mark) with its interval (line), numbered as in the table below; filled: decided, open: undecided."
+PART_OPTIONS = ("--variant", "--out")  # replaced by the cell's
+# unknown to `manet run`
+CAMPAIGN_OPTIONS = ("--max-pairs", "--batch", "--cluster", "--snakemake", "--captures", "--disk", "--time")
+CAMPAIGN_FLAGS = ("--asked", "--fresh")
+VALUE_OPTIONS = ("--set", "--seeds", "--jobs", "--profile", "--clock", "--kernel")
 
 
 class HtmlReport:
@@ -73,12 +80,12 @@ class HtmlReport:
         """The experiments' folders, in the campaign's order, then by name."""
         if (self.directory / records.EXPERIMENT).exists():
             return [self.directory]
-        found = sorted(path.parent for path in self.directory.glob(f"*/{records.EXPERIMENT}"))
-        if not found:
+        folders = sorted(path.parent for path in self.directory.glob(f"*/{records.EXPERIMENT}"))
+        if not folders:
             text = "holds no experiment.json, nor folders with one; give a folder that `manet run` or `manet campaign` has made"
             raise UsageError(f"{shortened(str(self.directory))}: {text}")
         listed = records.read(self.directory / records.CAMPAIGN).get("experiments") or []
-        return sorted(found, key=lambda folder: listed.index(folder.name) if folder.name in listed else len(listed))
+        return sorted(folders, key=lambda folder: listed.index(folder.name) if folder.name in listed else len(listed))
 
     def _part(self, folder: Path, analyse_again: bool) -> "ExperimentPart":
         """An experiment on the page; one whose folder cannot be read is there with the reason."""
@@ -87,7 +94,7 @@ class HtmlReport:
         try:
             report = Report(folder)
             report.make(analyse_again)
-            part = self._made(report)
+            part = self._part_of(report)
         except (RecordError, ManetError) as problem:
             name = folder.resolve().name
             self.problems[name] = str(problem)
@@ -95,7 +102,7 @@ class HtmlReport:
         self.reports.append(report)
         return part
 
-    def _made(self, report: Report) -> "ExperimentPart":
+    def _part_of(self, report: Report) -> "ExperimentPart":
         from analysis.reports.answers import read_answers
         from analysis.reports.content import Check, ExperimentPart
         from analysis.reports.forest import draw
@@ -107,7 +114,7 @@ class HtmlReport:
         answers = read_answers(report.directory).timed(self._pace())
         drawn = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
         verdict, _, line = report.verdict_line().partition(" ")
-        words = {True: "pass", False: "FAIL", None: "none"}
+        marks = {True: "pass", False: "FAIL", None: "none"}
         return ExperimentPart(
             anchor=anchor,
             name=description["name"],
@@ -120,10 +127,13 @@ class HtmlReport:
             endings=_endings(report),
             answers=answers,
             forest=self._figure(drawn[0], f"{anchor}-answers", FOREST) if drawn else None,
-            figures=self._figures(report, anchor),
+            figures=tuple(
+                self._figure(svg, f"{anchor}-{number}", report.caption)
+                for number, svg in enumerate((path for path in report.figures if path.suffix == ".svg"), start=1)
+            ),
             tables=number_tables(report.results),
             outcome=report.outcome,
-            checks=tuple(Check(words[one.ok], one.text, one.detail) for one in report.comparisons),
+            checks=tuple(Check(marks[comparison.ok], comparison.text, comparison.detail) for comparison in report.comparisons),
             doubtful=tuple(_doubtful(report)),
             remarks=(
                 *([report.kept_text()] if report.kept else []),
@@ -134,11 +144,6 @@ class HtmlReport:
             made_by="" if report.missing or report.has_bad_runs else missing.made_by(report.directory, description),
             commands=tuple(cell_commands(report.directory, description)),
         )
-
-    def _figures(self, report: Report, anchor: str) -> "tuple[Figure, ...]":
-        caption = report.caption
-        svgs = [path for path in report.figures if path.suffix == ".svg"]
-        return tuple(self._figure(svg, f"{anchor}-{number}", caption) for number, svg in enumerate(svgs, start=1))
 
     def _figure(self, svg: Path, anchor: str, caption: str) -> "Figure":
         from analysis.reports.content import Figure
@@ -167,9 +172,9 @@ class HtmlReport:
 
 def _with_folders(parts: "list[ExperimentPart]", folders: list[Path]) -> "list[ExperimentPart]":
     """The parts; those of one experiment, such as its two sizes, with their folders after the name."""
-    known = Counter(part.name for part in parts)
+    counts = Counter(part.name for part in parts)
     return [
-        replace(part, name=f"{part.name} ({folder.name})") if known[part.name] > 1 else part
+        replace(part, name=f"{part.name} ({folder.name})") if counts[part.name] > 1 else part
         for part, folder in zip(parts, folders, strict=True)
     ]
 
@@ -205,7 +210,7 @@ def _pace(campaign: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     entries = {
         "began": time_text(campaign.get("began") or ""),
         "ended": time_text(campaign.get("ended") or "has not ended"),
-        "time limit": _cut(campaign.get("time_limit")),
+        "time limit": Cut(**campaign["time_limit"]).line() if campaign.get("time_limit") else None,
         "wall time": f"{wall_s:.0f} s for {emulated_s:.0f} s on the air ({pace})" if pace else "",
         "runs side by side": _jobs(campaign.get("batches") or []),
         "cluster": campaign.get("cluster"),
@@ -227,15 +232,11 @@ def _jobs(batches: list[dict[str, Any]]) -> str:
     return "" if not jobs else str(jobs[0]) if jobs[0] == jobs[-1] else f"{jobs[0]} to {jobs[-1]}"
 
 
-def _cut(found: dict[str, Any] | None) -> str | None:
-    return Cut(**found).line() if found else None
-
-
 def _rounds(campaign: dict[str, Any]) -> "NumberTable | None":
     from analysis.reports.content import NumberTable
 
     headings, keys = ("round", "batches", "runs", "wall s", "emulated s"), ("round", "batches", "runs", "wall_s", "emulated_s")
-    rows = tuple(tuple(_plain(one.get(key)) for key in keys) for one in campaign.get("rounds") or [])
+    rows = tuple(tuple(_plain(each.get(key)) for key in keys) for each in campaign.get("rounds") or [])
     caption = "Rounds: batches of paired runs, each round followed by a look at the data"
     return NumberTable(caption, headings, 1, rows) if rows else None
 
@@ -252,7 +253,55 @@ def _doubtful(report: Report) -> "list[NamedRun]":
     rows = report.results.rows if report.results else []
     named = [(row["run_dir"], ending(row)) for row in rows if ending(row) != "valid"]
     reasons = {run: doubt(report.directory / run) or "its files give no reason" for run, _ in named}
-    found = [NamedRun(run, kind, reasons[run].removeprefix(f"{kind}: ")) for run, kind in named]
-    found += [NamedRun(run, LEFT_OUT, reason) for run, reason in report.found.left_out.items()]
+    doubtful = [NamedRun(run, kind, reasons[run].removeprefix(f"{kind}: ")) for run, kind in named]
+    doubtful += [NamedRun(run, LEFT_OUT, reason) for run, reason in report.found.left_out.items()]
     never = [cell_seed for cell_seed, begun in report.missing.items() if not begun]
-    return found + [NamedRun(f"{cell}/seed-{seed}", MISSING, "was never run, or not to its end") for cell, seed in never]
+    return doubtful + [NamedRun(f"{cell}/seed-{seed}", MISSING, "was never run, or not to its end") for cell, seed in never]
+
+
+def cell_commands(directory: Path, description: dict[str, Any]) -> "Iterator[Command]":
+    """The command that runs each cell again, from the recorded one, into a folder of its own beside the results."""
+    from analysis.reports.content import Command
+
+    recorded = missing.recorded_words(directory, description)
+    of_campaign = recorded[1:2] == ["campaign"]
+    if of_campaign:
+        recorded = _run_of_campaign(recorded, description["name"])
+    base = _without_cells(recorded, set(description.get("axes", {})))
+    beside = f"{directory.parent}-{directory.name}" if of_campaign else str(directory)
+    for cell in description["cells"]:
+        command = list(base)
+        for key, value in cell["axes"].items():
+            command += ["--set", f"{key}=[{json.dumps(value)}]"]
+        command += ["--variant", cell["variant"]] if cell["variant"] else []
+        command += ["--out", f"{beside}-{cell['name']}"]
+        yield Command(cell["name"], shlex.join(command))
+
+
+def _without_cells(command: list[str], axes: set[str]) -> list[str]:
+    """The command without --resume and without the options that select cells and folder."""
+    remaining, rest = [], iter(command)
+    for word in rest:
+        value = next(rest, "") if word in (*PART_OPTIONS, "--set") else ""
+        if word in PART_OPTIONS or word == "--resume" or (word == "--set" and value.partition("=")[0].strip() in axes):
+            continue
+        remaining += [word, value] if word == "--set" else [word]
+    return remaining
+
+
+def _run_of_campaign(command: list[str], experiment: str) -> list[str]:
+    """`manet run` of one experiment with the settings of a campaign."""
+    names, options, rest = list[str](), list[str](), iter(command[2:])
+    for word in rest:
+        option, _, value = word.partition("=")
+        if not word.startswith("-"):
+            names.append(word)
+        elif option in CAMPAIGN_FLAGS:
+            continue
+        elif option in CAMPAIGN_OPTIONS:
+            if not value:
+                next(rest, None)
+        else:
+            options += [word, next(rest, "")] if word in VALUE_OPTIONS else [word]
+    files = [name for name in names if name.endswith(".toml") and Path(name).stem == experiment]
+    return [command[0], "run", *(files or [experiment]), *options]

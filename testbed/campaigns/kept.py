@@ -40,7 +40,7 @@ def file_of(experiment: str, folder: Path = FOLDER) -> Path:
 
 
 @dataclass(frozen=True)
-class Found:
+class SortedRows:
     """The rows of an experiment. `rows` count as done. `others`: how many do not, by the reason. `not_valid`: those of them whose
     verdict is not valid."""
 
@@ -50,54 +50,54 @@ class Found:
 
     def line(self, experiment: str) -> str:
         """One line about the rows; empty without any."""
-        words = [f"{len(self.rows)} kept {'row counts' if len(self.rows) == 1 else 'rows count'} as done"] if self.rows else []
-        words += [f"{count} {reason}" for reason, count in sorted(self.others.items())]
-        return f"{experiment}: {'; '.join(words)} (docs/results/{experiment}/runs.csv)" if words else ""
+        parts = [f"{len(self.rows)} kept {'row counts' if len(self.rows) == 1 else 'rows count'} as done"] if self.rows else []
+        parts += [f"{count} {reason}" for reason, count in sorted(self.others.items())]
+        return f"{experiment}: {'; '.join(parts)} (docs/results/{experiment}/runs.csv)" if parts else ""
 
 
-def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> Found:
+def rows_that_count(experiment: Experiment, rows: "Iterable[KeptRow]") -> SortedRows:
     """The rows of the experiment's scenarios with a valid verdict and all metrics that its questions need."""
-    known, asked = {cell.identity for cell in experiment.cells}, {question.metric for question in experiment.questions}
+    identities, needed = {cell.identity for cell in experiment.cells}, {question.metric for question in experiment.questions}
     counted, not_valid, others = [], [], Counter[str]()
     for row in rows:
-        if row.scenario not in known:
+        if row.scenario not in identities:
             others["of another scenario or size (count for nothing)"] += 1
         elif row.verdict != "valid":
             others["not valid (run again)"] += 1
             not_valid.append(row)
-        elif not asked <= row.metrics.keys():
+        elif not needed <= row.metrics.keys():
             others["without a metric of the questions (run again)"] += 1
         else:
             counted.append(row)
-    return Found(counted, others, not_valid)
+    return SortedRows(counted, others, not_valid)
 
 
-def rows_of(experiment: Experiment, folder: Path = FOLDER) -> Found:
+def rows_of(experiment: Experiment, folder: Path = FOLDER) -> SortedRows:
     """The rows of the experiment that count as done: those of its own file, and those that other experiments have of the same
     scenarios and seeds."""
     from analysis.tables.kept_rows import FILE, VARIANT, merged
     from analysis.tables.results import plain
 
-    own = file_of(experiment.name, folder)
-    found = rows_that_count(experiment, _read(own))
-    elsewhere = [row for path in sorted(folder.glob(f"*/{FILE}")) if path != own for row in _read(path)]
+    file = file_of(experiment.name, folder)
+    own = rows_that_count(experiment, _read(file))
+    elsewhere = [row for path in sorted(folder.glob(f"*/{FILE}")) if path != file for row in _read(path)]
     cells = {
         cell.identity: {VARIANT: cell.variant or ""} | {axis: str(plain(cell.axes.get(axis))) for axis in experiment.axes}
         for cell in experiment.cells
     }
-    shared, has = rows_that_count(experiment, elsewhere), {row.key for row in found.rows}
-    counted = merged(found.rows, [replace(row, cell=cells[row.scenario]) for row in shared.rows if row.key not in has])
+    shared, has = rows_that_count(experiment, elsewhere), {row.key for row in own.rows}
+    counted = merged(own.rows, [replace(row, cell=cells[row.scenario]) for row in shared.rows if row.key not in has])
     done = {row.key for row in counted}
-    not_valid = merged(row for row in [*found.not_valid, *shared.not_valid] if row.key not in done)
-    return Found(counted, found.others, not_valid)
+    not_valid = merged(row for row in [*own.not_valid, *shared.not_valid] if row.key not in done)
+    return SortedRows(counted, own.others, not_valid)
 
 
 def _read(path: Path) -> "tuple[KeptRow, ...]":
     """The rows of a file. Each experiment looks into the files of all others, so a file is read again only if it changed."""
     if not path.exists():
         return ()
-    found = path.stat()
-    return _read_at(path, (found.st_mtime_ns, found.st_size))
+    status = path.stat()
+    return _read_at(path, (status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=256)
@@ -107,15 +107,15 @@ def _read_at(path: Path, _state: tuple[int, int]) -> "tuple[KeptRow, ...]":
     return tuple(read(path))
 
 
-def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> Found:
+def lay_out(experiment: Experiment, directory: Path, folder: Path = FOLDER) -> SortedRows:
     """Copy the rows that count into the experiment's folder of results; rows of an earlier call stay."""
     from analysis.tables.kept_rows import KEPT, merged, read, write
 
-    found = rows_of(experiment, folder)
+    kept_rows = rows_of(experiment, folder)
     before = rows_that_count(experiment, read(directory / KEPT))
-    if found.rows or before.rows:
-        write(directory / KEPT, merged(before.rows, found.rows))
-    return found
+    if kept_rows.rows or before.rows:
+        write(directory / KEPT, merged(before.rows, kept_rows.rows))
+    return kept_rows
 
 
 def keep(directory: Path, description: Mapping[str, Any], runs: Runs, folder: Path = FOLDER) -> tuple[Path, int, int]:
@@ -144,14 +144,14 @@ def metrics_of(description: Mapping[str, Any], runs: Runs) -> list[str]:
     some run has; without any, those of the whole."""
     from analysis.tables.results import METRICS, SHOWN
 
-    asked = {question["metric"] for question in description.get("questions", ())} | set(description.get("shown", ()))
-    asked |= {check["metric"] for check in (description.get("expect") or {}).get("checks", ())}
-    asked |= {name for name in COMMON for run in runs if run[name] is not None}
+    named = {question["metric"] for question in description.get("questions", ())} | set(description.get("shown", ()))
+    named |= {check["metric"] for check in (description.get("expect") or {}).get("checks", ())}
+    named |= {name for name in COMMON for run in runs if run[name] is not None}
     figure = description.get("figure")
     drawn = _metrics_in(figure) if figure else frozenset(SHOWN)
     measured = {name for run in runs for name in (*drawn, *SHOWN) if run[name] is not None}
-    found = asked | (drawn & measured)
-    return [name for name in METRICS if name in (found or set(SHOWN) & measured)]
+    chosen = named | (drawn & measured)
+    return [name for name in METRICS if name in (chosen or set(SHOWN) & measured)]
 
 
 @cache

@@ -29,19 +29,19 @@ def find(name: str, others: Iterable[str] = ()) -> Path:
         for named in (*_files_of(name), Path(name)):
             if named.is_file():
                 return named
-    known = [*others, *names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))]
+    candidates = [*others, *names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))]
     if "/" in name or name.endswith(".toml"):
-        raise UsageError(f"{shortened(name)}: there is no such file{_nearest_file(Path(name), known)}")
+        raise UsageError(f"{shortened(name)}: there is no such file{_nearest_file(Path(name), candidates)}")
     text = f"{shortened(name)}: there is no experiment or file of this name"
-    close = did_you_mean(name, known)
-    raise UsageError(f"{text}; {close}" if close else f"{text}; there are {', '.join(known)}")
+    close = did_you_mean(name, candidates)
+    raise UsageError(f"{text}; {close}" if close else f"{text}; there are {', '.join(candidates)}")
 
 
 def _files_of(name: str) -> tuple[Path, Path]:
     return FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"
 
 
-def _nearest_file(path: Path, known: list[str]) -> str:
+def _nearest_file(path: Path, candidates: list[str]) -> str:
     """The remedy for a missing file: a similar name in its folder, or of `known` if it has no folder, if there is one."""
     try:
         if not path.parent.is_dir():
@@ -50,7 +50,7 @@ def _nearest_file(path: Path, known: list[str]) -> str:
             return " that could be read as TOML; give the path of a plain file"
         close = did_you_mean(path.name, [file.name for file in path.parent.iterdir() if file.is_file()])
         if close is None and path.name == str(path):
-            close = did_you_mean(path.stem, known)
+            close = did_you_mean(path.stem, candidates)
     except OSError:  # a name too long for a file, or a folder that may not be read
         close = None
     return f"; {close}" if close else "; give the path of a TOML file"

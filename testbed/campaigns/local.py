@@ -37,8 +37,8 @@ def workflow(directory: Path, release: Callable[[], None]) -> Callable[[Path], N
 
 def command(batch: Path, done: Path, directory: Path) -> list[str]:
     """The command line of the worker of a batch."""
-    words = ["batch", str(batch.resolve()), "--out", str(done.resolve()), "--driver", str(directory.resolve())]
-    return [sys.executable, "-P", "-m", "testbed", *words]
+    arguments = ["batch", str(batch.resolve()), "--out", str(done.resolve()), "--driver", str(directory.resolve())]
+    return [sys.executable, "-P", "-m", "testbed", *arguments]
 
 
 @contextmanager

@@ -24,16 +24,16 @@ def measure_runs(runs: Iterable[Path]) -> dict[Path, str]:
     """Analyse the runs; returns the error of each that could not be analysed. DiskFullError if there is no room."""
     runs = list(runs)
     if len(runs) <= IN_PROCESS:
-        found = {run: _measure(run) for run in runs}
+        errors = {run: _measure(run) for run in runs}
     else:
         waiting: SimpleQueue[Path] = SimpleQueue()
         for run in runs:
             waiting.put(run)
-        found, processes = {}, min(len(runs), usable_cores())
+        errors, processes = {}, min(len(runs), usable_cores())
         with ThreadPoolExecutor(processes) as pool:
             for part in [pool.submit(_in_a_process, waiting) for _ in range(processes)]:
-                found |= part.result()
-    return {run: error for run, error in found.items() if error}
+                errors |= part.result()
+    return {run: error for run, error in errors.items() if error}
 
 
 def is_measured(run: Path) -> bool:
@@ -50,7 +50,7 @@ def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
     """Let one process measure runs until none is waiting."""
     from record.errors import DiskFullError
 
-    found: dict[Path, str] = {}
+    errors: dict[Path, str] = {}
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
     argv = [sys.executable, "-P", "-m", "testbed.campaigns.measuring"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -63,14 +63,14 @@ def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
                     process.stdin.flush()
                 answer = process.stdout.readline()
                 if not answer:
-                    found[run] = f"{run}: the process that measured it ended; see the lines above"
+                    errors[run] = f"{run}: the process that measured it ended; see the lines above"
                     break
-                found[run] = json.loads(answer)["error"]
+                errors[run] = json.loads(answer)["error"]
                 if json.loads(answer)["disk_full"]:
                     raise DiskFullError(Path(json.loads(answer)["disk_full"]))
         with suppress(BrokenPipeError):
             process.stdin.close()
-    return found
+    return errors
 
 
 def _measure(run: Path) -> str:

@@ -12,9 +12,9 @@ INTERRUPTED = "interrupted"
 NAMED_GROUPS = 8  # cells that the line names
 
 
-def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns) -> dict[tuple[str, int], bool]:
+def missing_runs(directory: Path, description: dict[str, Any], found_runs: FoundRuns) -> dict[tuple[str, int], bool]:
     """Cell and seed of each run of experiment.json that has not ended; True for an interrupted one."""
-    left_out, runs = {directory / name for name in found.left_out}, set(found.runs)
+    left_out, runs = {directory / name for name in found_runs.left_out}, set(found_runs.runs)
     missing = {}
     for cell in description["cells"]:
         for seed in range(1, description.get("seeds", 0) + 1):

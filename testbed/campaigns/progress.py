@@ -59,7 +59,8 @@ class Progress:
             self.done += 1
             self._stages.pop(name, None)
             self.remaining.finished(name, self._now())
-            self._say(f"[{self.done}/{self.total}] {name}: {outcome}{self._left()}")
+            left = f", about {duration_text(self.seconds_left())} left" if self.done < self.total else ""
+            self._say(f"[{self.done}/{self.total}] {name}: {outcome}{left}")
 
     def will_repeat(self, work: Work) -> None:
         """The run is void and will be rerun after all others: one more unit of work."""
@@ -107,9 +108,6 @@ class Progress:
     def seconds_left(self) -> float:
         """Estimated time until the last run ends, s."""
         return self.remaining.seconds_left(self._now())
-
-    def _left(self) -> str:
-        return f", about {duration_text(self.seconds_left())} left" if self.done < self.total else ""
 
     def _say(self, line: str) -> None:
         if self.quiet:

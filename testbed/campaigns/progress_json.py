@@ -78,5 +78,5 @@ def event_of(line: str) -> dict[str, Any] | None:
     if not isinstance(message, dict) or not isinstance(message.get("event"), str):
         return None
     keys = KEYS.get(message["event"])
-    known = keys is not None and message.keys() == {"event", *keys} and isinstance(message.get("run", ""), str)
-    return message if known else None
+    is_known = keys is not None and message.keys() == {"event", *keys} and isinstance(message.get("run", ""), str)
+    return message if is_known else None

@@ -37,8 +37,8 @@ def answer_lines(answers: Sequence["Answered"], name: str) -> list[str]:
     without = sum(not answer.answer.pairs for answer in answers)
     lines = [answer.line() for answer in answers if answer.answer.pairs]
     if without:
-        what = "question has" if without == 1 else "questions have"
-        lines.append(f"{without} {what} too few seeds; `./manet campaign {name}` runs as many as an answer needs")
+        subject = "question has" if without == 1 else "questions have"
+        lines.append(f"{without} {subject} too few seeds; `./manet campaign {name}` runs as many as an answer needs")
     return lines
 
 
@@ -114,10 +114,10 @@ class Report:
         from analysis.decisions.answers import answers_of, write_answers
         from analysis.tables.results import joined
 
-        found = answers_of(self.description, joined(runs, self.kept))
-        if found:
-            write_answers(self.directory, self.description["name"], found)
-        return found
+        answers = answers_of(self.description, joined(runs, self.kept))
+        if answers:
+            write_answers(self.directory, self.description["name"], answers)
+        return answers
 
     def _draw(self, summary: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
         """Draw the figure that the experiment names; without a name the general one, if there are several cells. Without a run
@@ -223,9 +223,9 @@ class Report:
             print(f"expected  {comparison.line()}")
         for line in answer_lines(self.answers, self.description["name"]):
             print(hanging("answer    ", line))
-        kept = " (as it was: no run is left to make it of)" if self.kept_tables else ""
-        print(f"table     {self.directory / 'table.csv'}{kept}")
-        print(f"summary   {self.directory / 'summary.csv'}{kept}")
+        unchanged = " (as it was: no run is left to make it of)" if self.kept_tables else ""
+        print(f"table     {self.directory / 'table.csv'}{unchanged}")
+        print(f"summary   {self.directory / 'summary.csv'}{unchanged}")
         for path in self.figures:
             print(f"figure    {path}")
         if self.no_figure:

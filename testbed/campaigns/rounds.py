@@ -60,11 +60,11 @@ class Member:
     def wanted(self) -> list[Task]:
         """The runs that the size and the open questions want and that have not ended, all cells at one seed before the next."""
         answers = self.answers()
-        asked = {tuple(cell.items()) for answer in answers for cell in answer.asked.cells}
+        compared = {tuple(cell.items()) for answer in answers for cell in answer.asked.cells}
         more = cells_wanted(answers)
         seeds = {
             cell.name: max(self.experiment.seeds, more.get(self._key(cell), 0))
-            if not self.asked_only or self._key(cell) in asked else 0
+            if not self.asked_only or self._key(cell) in compared else 0
             for cell in self.experiment.cells
         }  # fmt: skip
         tasks = [

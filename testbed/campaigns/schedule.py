@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from analysis.store.files import append
 from record import manifest
@@ -28,7 +29,6 @@ from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
 from testbed.campaigns.safe_load import SafeLoad
 from testbed.campaigns.side_by_side import usable_cores
-from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError, UsageError
 
 RERUN_DIVISORS = (4, math.inf)  # of the parallel runs, at each rerun of a void run; the last is alone
@@ -36,6 +36,7 @@ RETRIES = len(RERUN_DIVISORS)
 FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
+STARTED = ("captures", "traffic")  # stages of a run (testbed.runs.run) whose stations, medium and routing daemons have started
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,9 @@ class Schedule:
                 for outcome in voids:
                     self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs in parallel")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
-            self._forget_not_started()
+            # as after an interruption, there is no void run that was put aside and not rerun
+            left = {task.directory for task in self.not_started}
+            self.outcomes = [outcome for outcome in self.outcomes if outcome.task.directory not in left]
             self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
         order = {task.directory: number for number, task in enumerate(tasks)}
         return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
@@ -227,11 +230,6 @@ class Schedule:
         self.progress.withdraw([self.name_of(task) for task in waiting], "time limit: the runs under way are the last")
         self.not_started += waiting
         waiting.clear()
-
-    def _forget_not_started(self) -> None:
-        """Drop the outcome of each void run that was put aside and not rerun: as after an interruption, there is no such run."""
-        left = {task.directory for task in self.not_started}
-        self.outcomes = [outcome for outcome in self.outcomes if outcome.task.directory not in left]
 
     def _fewer(self, jobs: int) -> int:
         """The number of parallel runs, halved if the first two runs are void."""
@@ -296,6 +294,29 @@ class Schedule:
 
     def _work(self, task: Task) -> Work:
         return Work.of(self.name_of(task), task.cell.scenario)
+
+
+class Start:
+    """A place among the starting runs: a run holds it from its first process until its network is up (`release`), or the block
+    ends. `stop` ends the wait for a place."""
+
+    def __init__(self, places: threading.Semaphore, stop: threading.Event) -> None:
+        self._places, self._stop = places, stop
+        self._held = False
+
+    def __enter__(self) -> Self:
+        while not self._held and not self._stop.is_set():
+            self._held = self._places.acquire(timeout=POLL_S)
+        return self
+
+    def release(self) -> None:
+        """Release the place; a second call does nothing."""
+        if self._held:
+            self._held = False
+            self._places.release()
+
+    def __exit__(self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None) -> None:
+        self.release()
 
 
 @contextmanager

@@ -118,8 +118,8 @@ class Queue:
             lines = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
         except FileNotFoundError:
             raise UsageError("squeue: not found; start the campaign where Slurm's commands are, or leave out --cluster") from None
-        found = (line.split(maxsplit=2) for line in lines)
-        return {number: state for number, state, name in found if name.startswith(self.name)}
+        rows = (line.split(maxsplit=2) for line in lines)
+        return {number: state for number, state, name in rows if name.startswith(self.name)}
 
 
 def _run(argv: list[str], directory: Path, release: Callable[[], None], queue: Queue, limit: TimeLimit) -> None:

@@ -74,12 +74,12 @@ class Sweep:
         """The sweep that the request selects from the declaration; UsageError names the invalid key or argument."""
         name = "quick" if request.quick else "full"
         table = getattr(declaration.tables, name)
-        own = {key: value for key, value in table.items() if key in Size.model_fields}
-        size = validated(Size, own, lambda path, text: declaration.document.refusal((name, *path), text))
+        size_table = {key: value for key, value in table.items() if key in Size.model_fields}
+        size = validated(Size, size_table, lambda path, text: declaration.document.refusal((name, *path), text))
         axes = _axes(declaration, name, size, request.overrides)
         keys = {axis.key for axis in axes}
         settings = tuple(Change.of_setting(setting) for setting in request.overrides if _key_of(setting) not in keys)
-        size_keys = {key: value for key, value in table.items() if key not in own}
+        size_keys = {key: value for key, value in table.items() if key not in size_table}
         variants = _variants(declaration, name, size, request.variants)
         seeds = request.seeds or _seeds_set(request.overrides) or size.seeds
         sweep = cls(declaration, name, size_keys, axes, variants, settings, seeds)
@@ -125,22 +125,22 @@ def _key_of(setting: str) -> str:
 
 
 def _variants(declaration: Declaration, name: str, size: Size, requested: Sequence[str]) -> tuple[Variant | None, ...]:
-    known = {variant.name: variant for variant in declaration.tables.variants}
+    variants = {variant.name: variant for variant in declaration.tables.variants}
     for each in size.variants or ():
-        if each not in known:
-            text = f'there is no variant "{each}"; the variants are {", ".join(known)}'
+        if each not in variants:
+            text = f'there is no variant "{each}"; the variants are {", ".join(variants)}'
             raise declaration.document.refusal((name, "variants"), text)
     for each in requested:
-        if each not in known:
-            has = f"the variants are {', '.join(known)}" if known else "it has none"
+        if each not in variants:
+            has = f"the variants are {', '.join(variants)}" if variants else "it has none"
             raise UsageError(f"--variant {each}: {declaration.document.name} has no such variant; {has}")
-    return tuple(known[each] for each in requested or size.variants or tuple(known)) or (None,)
+    return tuple(variants[each] for each in requested or size.variants or tuple(variants)) or (None,)
 
 
 def _seeds_set(settings: Sequence[str]) -> int | None:
     """`--set seeds=5` means the number of seeds, as everywhere."""
-    given = [setting.partition("=")[2] for setting in settings if _key_of(setting) == "seeds"]
-    value = as_whole(parse_value(given[-1].strip())) if given else None
+    seeds = [setting.partition("=")[2] for setting in settings if _key_of(setting) == "seeds"]
+    value = as_whole(parse_value(seeds[-1].strip())) if seeds else None
     return value if isinstance(value, int) else None
 
 
@@ -148,10 +148,10 @@ def _double(values: list[Any]) -> Any:
     """The first value that was in the list before; None without one."""
     seen = set()
     for value in values:
-        known = json.dumps(value, sort_keys=True, default=str) if isinstance(value, list | dict) else value
-        if known in seen:
+        key = json.dumps(value, sort_keys=True, default=str) if isinstance(value, list | dict) else value
+        if key in seen:
             return value
-        seen.add(known)
+        seen.add(key)
     return None
 
 

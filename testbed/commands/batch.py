@@ -13,7 +13,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "batch", "carry out one batch of a campaign (`manet campaign` calls it)", EXAMPLES)
     parser.add_argument("batch", metavar="FILE", type=Path, help="a batch that `manet campaign` has written")
     parser.add_argument("--out", metavar="FILE", type=new_file, required=True, help="written when the batch has ended")

@@ -17,7 +17,6 @@ NAMED = 10  # at most so many names of a kind
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "bundle", "put results and their origin into one archive, or check one", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", nargs="?", type=folder, help="folder of results, or of a campaign")
     parser.add_argument("--out", metavar="FILE", type=new_file, help="the archive (default: DIR.zip)")
@@ -81,16 +80,16 @@ def _verify(path: Path, as_json: bool) -> int:
 
     from testbed.bundles.verify import verify
 
-    found = verify(path)
+    verified = verify(path)
     if as_json:
-        print(json.dumps(asdict(found) | {"ok": found.ok}, indent=1))
-        return 0 if found.ok else 1
+        print(json.dumps(asdict(verified) | {"ok": verified.ok}, indent=1))
+        return 0 if verified.ok else 1
     for kind in ("unsafe", "changed", "missing", "added"):
-        names = getattr(found, kind)
+        names = getattr(verified, kind)
         for name in names[:NAMED]:
             print(f"{kind:<9} {name}")
         if len(names) > NAMED:
             print(f"{kind:<9} and {len(names) - NAMED} more")
-    print(f"seal      {found.seal}")
-    print(f"verdict   {'as bundled' if found.ok else 'not as bundled'}: {found.files} files in its manifest")
-    return 0 if found.ok else 1
+    print(f"seal      {verified.seal}")
+    print(f"verdict   {'as bundled' if verified.ok else 'not as bundled'}: {verified.files} files in its manifest")
+    return 0 if verified.ok else 1

@@ -28,7 +28,6 @@ The same command goes on after an end in the middle (docs/campaigns.md).
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "campaign", "run experiments until their questions are decided", EXAMPLES)
     parser.add_argument(
         "names", metavar="PAPER|NAME|FILE", nargs="+", help=f"a paper ({', '.join(PAPERS)}, or {ALL}), an experiment, a TOML file"
@@ -46,8 +45,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     parser.add_argument("--asked", action="store_true", help="only the cells that a question compares")
     parser.add_argument(
-        "--jobs", metavar="N|auto", type=_jobs, help="parallel runs of each worker (default: auto, measured while they run)"
-    )
+        "--jobs", metavar="N|auto", type=lambda text: None if text == "auto" else positive(text),
+        help="parallel runs of each worker (default: auto, measured while they run)",
+    )  # fmt: skip
     parser.add_argument(
         "--batch",
         metavar="MINUTES",
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     from record.files import read_object
     from testbed.campaigns import captures, local, snakemake
     from testbed.campaigns.batch import Batch
-    from testbed.campaigns.folder import Folder
+    from testbed.campaigns.folder import CampaignFolder
     from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.rounds import Rounds, now, write_record
     from testbed.campaigns.side_by_side import default_jobs
@@ -95,14 +95,14 @@ def run(options: argparse.Namespace) -> int:
     limit = TimeLimit(time.time() + options.time)
     members = members_of(options)
     directory = members[0].directory.parent
-    words = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
+    arguments = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
     name = name_of(options.names)
-    with Folder.claimed(directory) as claim:
+    with CampaignFolder.claimed(directory) as claim:
         before = read_object(directory / records.CAMPAIGN)
         if records.wrong_value(records.CAMPAIGN, before) is not None:
             before = {}  # edited: as one that is damaged
         head: dict[str, Any] = {
-            "name": name, "resume": shlex.join(["./manet", *words]), "size": "quick" if options.quick else "full",
+            "name": name, "resume": shlex.join(["./manet", *arguments]), "size": "quick" if options.quick else "full",
             "experiments": [member.experiment.name for member in members], "began": before.get("began") or now(),
             "cluster": options.cluster, "scenarios": hash_of_scenarios(members), "time_limit": None,
         }  # fmt: skip
@@ -166,7 +166,7 @@ def members_of(options: argparse.Namespace) -> "list[Member]":
     chosen: list[str] = []
     for name in options.names:
         papers = PAPERS if name == ALL else (name,) if name in PAPERS else ()
-        chosen += [known for paper in papers for known in names() if known.startswith(f"{paper}-")] if papers else [name]
+        chosen += [listed for paper in papers for listed in names() if listed.startswith(f"{paper}-")] if papers else [name]
     quick = "-quick" if options.quick else ""
     directory = options.out or results_folder() / f"campaign-{name_of(options.names)}{quick}"
     request = Request(options.quick, overrides(options), (), options.seeds)
@@ -193,7 +193,7 @@ def lay_out_members(members: "list[Member]", command: str, jobs: int | None, wit
     first if they are missing)."""
     from record.files import write_atomic
     from testbed.campaigns import kept
-    from testbed.curves.lay_out import curves_of, lay_out
+    from testbed.curves.curve import curves_of, lay_out
     from testbed.curves.measure import measured_now
 
     for member in members:
@@ -236,7 +236,3 @@ def print_summary(directory: "Path", record: dict[str, Any]) -> None:
 def say(text: str) -> None:
     """A line on standard error, where the progress is."""
     print(f"manet campaign: {text}", file=sys.stderr, flush=True)
-
-
-def _jobs(text: str) -> int | None:
-    return None if text == "auto" else positive(text)

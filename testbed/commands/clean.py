@@ -11,7 +11,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "clean", "remove what a killed run left behind; results stay", EXAMPLES)
     parser.add_argument("--all", action="store_true", help="also end runs under way")
     parser.add_argument("--json", action="store_true", help="print what was removed as one JSON object")

@@ -19,7 +19,6 @@ iperf3), and Mininet's own verbs; help lists all.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "cli", "open a Mininet prompt on a scenario, with move, power, links", EXAMPLES)
     parser.add_argument(
         "experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="an experiment or a scenario (default: chain5)"
@@ -70,7 +69,7 @@ def _in_guest(options: argparse.Namespace, directory: Path, why: str) -> int:
     """Open the prompt in a guest, for a reason that may end with a remedy."""
     from testbed.guests.commands import moved
 
-    words = ["--seed", str(options.seed), *set_words(overrides(options))]
-    words += [word for name in options.variant for word in ("--variant", name)]
-    words += ["--allow-internet"] if options.allow_internet else []
-    return moved("cli", directory.resolve(), [*words, options.experiment], what="the prompt opens", why=why.partition("; ")[0])
+    command = ["--seed", str(options.seed), *set_words(overrides(options))]
+    command += [word for name in options.variant for word in ("--variant", name)]
+    command += ["--allow-internet"] if options.allow_internet else []
+    return moved("cli", directory.resolve(), [*command, options.experiment], what="the prompt opens", why=why.partition("; ")[0])

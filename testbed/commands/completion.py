@@ -39,8 +39,8 @@ def names(prefix: str, **_: Any) -> list[str]:
     from testbed.commands.campaign import ALL, PAPERS
 
     ready_made = (path.stem for path in library.FOLDER.glob("scenarios/*.toml"))
-    known = [*library.names(), *ready_made, *PAPERS, ALL]
-    return [name for name in known if name.startswith(prefix)] + list(FilesCompleter()(prefix))
+    candidates = [*library.names(), *ready_made, *PAPERS, ALL]
+    return [name for name in candidates if name.startswith(prefix)] + list(FilesCompleter()(prefix))
 
 
 def settings(prefix: str, **_: Any) -> list[str]:
@@ -48,9 +48,9 @@ def settings(prefix: str, **_: Any) -> list[str]:
     from scenarios.json_schema import scenario_keys
 
     keys, definitions = scenario_keys()
-    found = dict(_keys("", keys, definitions))
-    key, given, _value = prefix.partition("=")
-    return [f"{key}={word}" for word in found.get(key, ())] if given else [f"{key}=" for key in found]
+    values = dict(_keys("", keys, definitions))
+    key, separator, _value = prefix.partition("=")
+    return [f"{key}={word}" for word in values.get(key, ())] if separator else [f"{key}=" for key in values]
 
 
 def _keys(before: str, node: dict[str, Any], definitions: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -17,7 +17,6 @@ suspect or void is repeated alone, and then left out.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "curve", "show or measure the chain curves behind expected throughput", EXAMPLES)
     parser.add_argument("action", choices=("show", "measure"), help="print the curves, or measure the missing ones")
     parser.add_argument("experiment", metavar="NAME|FILE", help="an experiment by name or file")

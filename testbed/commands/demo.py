@@ -12,7 +12,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "demo", "measure TCP over 1 to 8 hops: a table and a figure in minutes", EXAMPLES)
     add_campaign(parser)
 

@@ -13,7 +13,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "doctor", "check what this machine can do and how to get what is missing", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as a JSON list")
 

@@ -26,7 +26,6 @@ SUFFIXES = {"csv": ".csv", "flent": ".flent.gz", "perfetto": ".pftrace", "pcapng
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "export", "write results in a format of another tool", EXAMPLES)
     parser.add_argument("source", metavar="DIR|RUN", type=folder, help="folder of results, or directory of a run")
     parser.add_argument("--format", choices=tuple(SUFFIXES), required=True, help="csv, flent, perfetto or pcapng")

@@ -20,7 +20,6 @@ propagation, traffic, routing, tcp
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "list", "list experiments, scenarios, radios, models and TCPs by name", EXAMPLES)
     parser.add_argument("sections", metavar="SECTION", nargs="*", help="only these sections, with one line for each name")
     parser.add_argument("--json", action="store_true", help="print names and lines as one JSON object")

@@ -27,7 +27,6 @@ RANGE_M = 250.0
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "map", "draw stations, ranges, links and paths of flows at one moment", EXAMPLES)
     parser.add_argument(
         "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
     from testbed.runs.live_map import live
 
-    path = _found(options.what) if options.what else None
+    path = _path_of(options.what) if options.what else None
     if options.range_m is not None and not (path is not None and path.is_file()):
         raise UsageError(
             f"--range {options.range_m:g}: applies to movement files only, a run uses its radio's range; omit --range"
@@ -72,18 +71,18 @@ def run(options: argparse.Namespace) -> int:
     if options.every_s is not None or options.path:
         raise UsageError(f"{path}: not under way; --every and --path need a run that is")
     assert path is not None
-    return _show(_past(path, options), options.out or _default(path))
+    return _show(_past(path, options), options.out or (Path() if path.is_file() else path) / "map.png")
 
 
-def _found(what: str) -> Path:
+def _path_of(what: str) -> Path:
     """The file, or the directory of the run (or the only run in a folder). Raises UsageError."""
     from record.found_runs import find_run
     from testbed.errors import UsageError
 
     path = Path(what)
     if not path.exists():
-        wanted = "a run's folder, results/NAME/CELL/seed-N, or a movement file, mobility/patterns/p06.tcl"
-        raise UsageError(f"{what}: there is no such folder or file; name {wanted}")
+        expected = "a run's folder, results/NAME/CELL/seed-N, or a movement file, mobility/patterns/p06.tcl"
+        raise UsageError(f"{what}: there is no such folder or file; name {expected}")
     return path if path.is_file() else find_run(path)
 
 
@@ -128,10 +127,6 @@ def _past(path: Path, options: argparse.Namespace) -> "Snapshot":
         return past_snapshot.of_movement(files.read(path), at_s, options.range_m or RANGE_M)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
-
-
-def _default(path: Path) -> Path:
-    return Path("map.png") if path.is_file() else path / "map.png"
 
 
 def _show(snapshot: "Snapshot", file: Path) -> int:

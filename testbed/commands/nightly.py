@@ -24,7 +24,6 @@ Exit status: 0 no change, 1 a change beyond noise or a failed part, 2 usage.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "nightly", "measure a night's figures and compare them with earlier nights", EXAMPLES)
     parser.add_argument("--history", metavar="DIR", type=folder, help="folder of the history (default: results/nightly)")
     parser.add_argument(
@@ -87,9 +86,9 @@ def _accept(history: Path, metrics: list[str]) -> int:
     from analysis.nights import table
     from testbed.errors import UsageError
 
-    known = set(table.read(history)["metric"].to_pylist())
+    recorded = set(table.read(history)["metric"].to_pylist())
     for metric in metrics:
-        if metric not in known:
+        if metric not in recorded:
             raise UsageError(f"--accept {metric}: no such metric in {history / table.NAME}; an alarm's line begins with its name")
     changed = table.accept(history, metrics)
     print(f"accepted  {', '.join(metrics)}: {changed} rows are a new baseline")

@@ -148,8 +148,8 @@ def set_words(settings: Sequence[str]) -> list[str]:
 
 def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
     """The place that an error about `key` names: the last `--set` of it, else `otherwise`."""
-    given = [setting for setting in settings if setting.partition("=")[0].strip() == key]
-    return f"--set {given[-1]}" if given else otherwise
+    last = [setting for setting in settings if setting.partition("=")[0].strip() == key]
+    return f"--set {last[-1]}" if last else otherwise
 
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:

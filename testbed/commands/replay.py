@@ -18,7 +18,6 @@ differs, because neither a host's load nor its kernel follows from a seed.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "replay", "feed a recorded run's frames to the medium; compare the air logs", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
@@ -31,23 +30,25 @@ def run(options: argparse.Namespace) -> int:
 
     from testbed.runs.recorded import Recorded
     from testbed.runs.replayed import AIR_LOG, replay
+    from testbed.runs.verdict import reasons_of
 
     recorded = Recorded.read(options.run)
-    found = replay(recorded.directory)
-    equal, notes = found.line is None, []
+    comparison = replay(recorded.directory)
+    equal, notes = comparison.line is None, []
     if not equal:
-        notes = [*recorded.differences(), *_rows_missing(recorded.directory)]
+        missing = [reason for reason in reasons_of(recorded.directory) if "rows are missing" in reason]
+        notes = [*recorded.differences(), *missing]
     if options.json:
         answer = {"format": "manet-replay/1", "directory": str(recorded.directory), "equal": equal}
-        print(json.dumps(answer | asdict(found) | {"notes": notes}, indent=1))
+        print(json.dumps(answer | asdict(comparison) | {"notes": notes}, indent=1))
         return 0 if equal else 1
     air = recorded.directory / AIR_LOG
     if equal:
-        print(f"equal     {air}: {found.lines} lines, byte for byte")
+        print(f"equal     {air}: {comparison.lines} lines, byte for byte")
         return 0
-    print(f"differs   {air}: line {found.line}")
-    print(f"recorded  {_line(found.recorded)}")
-    print(f"replayed  {_line(found.replayed)}")
+    print(f"differs   {air}: line {comparison.line}")
+    print(f"recorded  {_line(comparison.recorded)}")
+    print(f"replayed  {_line(comparison.replayed)}")
     for note in notes:
         print(f"note      {note}")
     return 1
@@ -55,10 +56,3 @@ def run(options: argparse.Namespace) -> int:
 
 def _line(text: str | None) -> str:
     return "(the log has ended)" if text is None else text
-
-
-def _rows_missing(directory: Path) -> list[str]:
-    """The reasons of the verdict that report missing rows."""
-    from testbed.runs.verdict import reasons_of
-
-    return [reason for reason in reasons_of(directory) if "rows are missing" in reason]

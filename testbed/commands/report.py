@@ -23,7 +23,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="a folder that `manet run` has made")
     parser.add_argument("--again", action="store_true", help="also measure the captures again")
@@ -51,8 +50,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _page(options) if options.html else _report(options)
     except DiskFullError as problem:
-        words = ["./manet", "report", *(["--html"] if options.html else []), str(options.directory)]
-        raise DiskFullError(problem.path, shlex.join(words)) from None
+        command = ["./manet", "report", *(["--html"] if options.html else []), str(options.directory)]
+        raise DiskFullError(problem.path, shlex.join(command)) from None
 
 
 def _claims(options: argparse.Namespace) -> int:

@@ -19,7 +19,6 @@ daemon's description print (docs/extend.md).
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "routes", "show routes, neighbours and counters of routing daemons", EXAMPLES)
     parser.add_argument("which", metavar="RUN|STATION", nargs="*", help="default: the run under way, every station")
     parser.add_argument("--json", action="store_true", help="print one JSON object (formats/routing.md, status)")
@@ -35,20 +34,20 @@ def run(options: argparse.Namespace) -> int:
     from testbed.runs.routes import known_routes
     from testbed.stages.status import lines
 
-    words = list(options.which)
-    directory = Path(words.pop(0)) if words and ("/" in words[0] or Path(words[0]).is_dir()) else None
-    station = words.pop(0) if words else None
-    if words:
-        raise UsageError(f'"{words[0]}" is one word too many; give the directory of a run, a station, or both in this order')
-    known = known_routes(directory, station)
-    for name, problem in known.silent.items():
+    arguments = list(options.which)
+    directory = Path(arguments.pop(0)) if arguments and ("/" in arguments[0] or Path(arguments[0]).is_dir()) else None
+    station = arguments.pop(0) if arguments else None
+    if arguments:
+        raise UsageError(f'"{arguments[0]}" is one word too many; give the directory of a run, a station, or both in this order')
+    routes = known_routes(directory, station)
+    for name, problem in routes.silent.items():
         print(f"manet routes: {name}: {problem}", file=sys.stderr)
-    failed = 1 if known.silent else 0
+    failed = 1 if routes.silent else 0
     if options.json:
-        print(json.dumps(known.as_json(), indent=1))
+        print(json.dumps(routes.as_json(), indent=1))
         return failed
-    if known.when != "now":
-        print(f"{known.directory}: at the {known.when} of the traffic")
-    for name, status in known.stations.items():
+    if routes.when != "now":
+        print(f"{routes.directory}: at the {routes.when} of the traffic")
+    for name, status in routes.stations.items():
         print("\n".join(folded(line) for line in lines(name, status)))
     return failed

@@ -38,7 +38,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "run", "run an experiment, a scenario file, or a recorded run again", EXAMPLES)
     parser.add_argument(
         "experiment", metavar="NAME|FILE|RUN", help="an experiment (./manet list), a TOML file, or a run's directory"
@@ -81,11 +80,11 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from record.doubt import doubt
     from testbed.workers.execution import Conditions, execute
 
-    given = vars(options)
+    chosen = vars(options)
     conditions = Conditions(
-        options.jobs, given.get("kernel"), given.get("allow_internet", False), options.resume,
-        place_of("tcp", given.get("overrides", ()), experiment.name), resume_command(experiment, directory, options),
-        only=given.get("only"),
+        options.jobs, chosen.get("kernel"), chosen.get("allow_internet", False), options.resume,
+        place_of("tcp", chosen.get("overrides", ()), experiment.name), resume_command(experiment, directory, options),
+        only=chosen.get("only"),
     )  # fmt: skip
     executed = execute(experiment, directory, conditions, progress_of(options), say)
     outcomes, report = executed.outcomes, executed.report
@@ -123,14 +122,14 @@ def resume_command(experiment: "Experiment", directory: Path, options: argparse.
     """The command that continues this campaign."""
     import shlex
 
-    given = vars(options)
-    words = ["./manet", "run", given.get("experiment", experiment.name), *(["--quick"] if experiment.quick else [])]
-    lists = {"--set": given.get("overrides", ()), "--variant": given.get("variant", ())}
-    words += [word for option, values in lists.items() for value in values for word in (option, value)]
-    words += ["--allow-internet"] if given.get("allow_internet") else []
-    singles = {f"--{name}": given.get(name) for name in ("seeds", "profile", "clock", "kernel")}
-    words += [str(word) for option, value in singles.items() if value is not None for word in (option, value)]
-    return shlex.join([*words, "--out", str(directory), "--resume"])
+    chosen = vars(options)
+    command = ["./manet", "run", chosen.get("experiment", experiment.name), *(["--quick"] if experiment.quick else [])]
+    lists = {"--set": chosen.get("overrides", ()), "--variant": chosen.get("variant", ())}
+    command += [word for option, values in lists.items() for value in values for word in (option, value)]
+    command += ["--allow-internet"] if chosen.get("allow_internet") else []
+    singles = {f"--{name}": chosen.get(name) for name in ("seeds", "profile", "clock", "kernel")}
+    command += [str(word) for option, value in singles.items() if value is not None for word in (option, value)]
+    return shlex.join([*command, "--out", str(directory), "--resume"])
 
 
 def repeat(options: argparse.Namespace) -> int:
@@ -145,11 +144,11 @@ def repeat(options: argparse.Namespace) -> int:
     from testbed.runs.recorded import Recorded
     from testbed.workers.runner import runner_for
 
-    given = {
+    refused = {
         "--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
         "--variant": options.variant, "--seeds": options.seeds, "--only": options.only, "--resume": options.resume,
     }  # fmt: skip
-    stray = next((option for option, value in given.items() if value), None)
+    stray = next((option for option, value in refused.items() if value), None)
     if stray is not None:
         raise UsageError(
             f"{stray}: {options.experiment} is a recorded run, repeated as it was; leave it out, or name its experiment"

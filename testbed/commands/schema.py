@@ -15,7 +15,6 @@ defaults if its first line names the schema:
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the verb and its argument."""
     parser = add_verb(verbs, "schema", "the JSON Schema of scenario and experiment files, for editors", EXAMPLES)
     parser.add_argument(
         "of", nargs="?", choices=("scenario", "experiment"), default="scenario", help="kind of file (default: scenario)"

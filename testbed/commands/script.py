@@ -18,7 +18,6 @@ supported of Mininet-WiFi.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "script", "execute an unmodified Mininet-WiFi script on this testbed", EXAMPLES)
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/script/NAME-TIME)")
     add_overrides(parser)
@@ -41,8 +40,8 @@ def run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     if end.moves_for is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        words = ["--seed", str(options.seed), *set_words(overrides(options)), str(options.script), *options.words]
-        return moved("script", end.directory, words, what="the script begins anew", why=end.moves_for)
+        arguments = ["--seed", str(options.seed), *set_words(overrides(options)), str(options.script), *options.words]
+        return moved("script", end.directory, arguments, what="the script begins anew", why=end.moves_for)
     if end.interrupted:
         raise KeyboardInterrupt
     if end.error is not None:

@@ -1,7 +1,6 @@
 """`manet serve`: runs over HTTP: start, watch, stop, results (docs/serve.md)."""
 
 import argparse
-from pathlib import Path
 
 from testbed.commands.options import add_verb, folder, results_folder
 
@@ -19,7 +18,6 @@ it. docs/serve.md shows how to use it, and who can reach it.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "serve", "start, watch and stop runs over HTTP, and read their results", EXAMPLES)
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", type=folder, help="folder of runs, which is created (default: results/serve)"
@@ -35,6 +33,5 @@ def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from testbed.serve.service import serve_folder
 
-    given: Path | None = options.folder
-    serve_folder(given or results_folder() / "serve", options.listen)
+    serve_folder(options.folder or results_folder() / "serve", options.listen)
     return 0

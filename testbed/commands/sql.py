@@ -39,7 +39,6 @@ UNLIMITED = 100_000  # characters of a line in a file or pipe
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "sql", "query the runs of experiments with SQL", EXAMPLES)
     parser.add_argument("query", metavar="QUERY", help="a query in DuckDB's SQL")
     parser.add_argument("folders", metavar="FOLDER", nargs="*", type=folder,
@@ -73,34 +72,34 @@ def _changed(folders: list[Path]) -> int:
     """Name the runs whose files differ from what was measured; 1 if there are any."""
     from analysis.store.stale import changed_runs
 
-    found = [(place, name, why) for place in folders for name, why in changed_runs(place).items()]
-    for place, name, why in found[:NAMED_RUNS]:
+    changed = [(place, name, why) for place in folders for name, why in changed_runs(place).items()]
+    for place, name, why in changed[:NAMED_RUNS]:
         text = f"{place / name}: {why}; its row is of before: `./manet report {place}`"
         print(f"manet sql: {text}", file=sys.stderr)
-    if len(found) > NAMED_RUNS:
-        print(f"manet sql: and {len(found) - NAMED_RUNS} more runs", file=sys.stderr)
-    return 1 if found else 0
+    if len(changed) > NAMED_RUNS:
+        print(f"manet sql: and {len(changed) - NAMED_RUNS} more runs", file=sys.stderr)
+    return 1 if changed else 0
 
 
-def _stores(given: list[Path]) -> tuple[list[Path], list[Path]]:
+def _stores(folders: list[Path]) -> tuple[list[Path], list[Path]]:
     """The folders with a store, and those with a history of nights, each once whatever paths lead to it; UsageError for a named
     folder without one."""
     from analysis.nights.table import histories_below
     from analysis.store.files import stores_below
     from testbed.errors import UsageError
 
-    found: dict[Path, Path] = {}
+    stores: dict[Path, Path] = {}
     histories: dict[Path, Path] = {}
-    for place in given or [results_folder()]:
+    for place in folders or [results_folder()]:
         below = stores_below(place)
         nights = histories_below(place)
         if not below and not nights:
             raise UsageError(f"{place}: {NO_STORE}")
         for path in below:
-            found.setdefault(path.resolve(), path)
+            stores.setdefault(path.resolve(), path)
         for path in nights:
             histories.setdefault(path.resolve(), path)
-    return list(found.values()), list(histories.values())
+    return list(stores.values()), list(histories.values())
 
 
 def _rows(table: "pa.Table") -> Iterator[tuple[Any, ...]]:

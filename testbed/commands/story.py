@@ -20,7 +20,6 @@ Times count from the start of the traffic, as in the scenario's events and in
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "story", "tell what happened to each segment of a TCP flow, and why", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
     parser.add_argument("--flow", metavar="N", type=positive, default=1, help="number of the flow (default: 1)")

@@ -52,7 +52,6 @@ KERNEL_SUMMARIES = {
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "tcp", "list and explain the TCPs of scenarios; load one for all programs", EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="list|show|load|unload", required=True)
     listing = add_action(actions, "list", "list all names, and whether this machine can use them")
@@ -127,7 +126,7 @@ def entries() -> list[dict[str, Any]]:
 
     missing = missing_struct_ops() or None
     loaded = {row["name"] for row in _loaded()}
-    rows = [_entry(known, missing if parse(name).wants_struct_ops else None) for name, known in table().items()]
+    rows = [_entry(listed, missing if parse(name).wants_struct_ops else None) for name, listed in table().items()]
     for name in available():
         if name == "reno" or name in loaded:
             continue  # newreno; algorithms of this testbed
@@ -139,9 +138,9 @@ def entries() -> list[dict[str, Any]]:
     return rows
 
 
-def _entry(known: "Name", why_not: str | None) -> dict[str, Any]:
-    parameters = [_parameter(parameter) for parameter in known.parameters.values()]
-    entry: dict[str, Any] = {"name": known.name, "kind": known.kind, "summary": known.summary, "source": known.source}
+def _entry(listed: "Name", why_not: str | None) -> dict[str, Any]:
+    parameters = [_parameter(parameter) for parameter in listed.parameters.values()]
+    entry: dict[str, Any] = {"name": listed.name, "kind": listed.kind, "summary": listed.summary, "source": listed.source}
     return entry | {"parameters": parameters, "why_not": why_not}
 
 
@@ -150,13 +149,13 @@ def _loaded_entry(row: dict[str, Any]) -> dict[str, Any]:
     from scenarios.tcp_names import table
 
     algorithm = row.get("algorithm") or "an object"
-    known = table().get(algorithm)
+    listed = table().get(algorithm)
     values = row.get("parameters", {})
     bare = {"type": None, "unit": None, "default": None, "allowed": None, "text": ""}
-    described = {parameter["name"]: parameter for parameter in (_entry(known, None)["parameters"] if known else [])}
+    described = {parameter["name"]: parameter for parameter in (_entry(listed, None)["parameters"] if listed else [])}
     parameters = [{"name": key, **bare, **described.get(key, {}), "loaded": f"{value:g}"} for key, value in values.items()]
-    summary = f"{algorithm}: {known.summary}" if known else f"{algorithm}, an object of your own"
-    source = known.source if known else None
+    summary = f"{algorithm}: {listed.summary}" if listed else f"{algorithm}, an object of your own"
+    source = listed.source if listed else None
     return {
         "name": row["name"], "kind": "loaded", "summary": summary, "source": source, "parameters": parameters, "why_not": None,
     }  # fmt: skip
@@ -184,9 +183,9 @@ def _show(text: str, as_json: bool) -> int:
     missing = missing_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
     if missing:
         raise UsageError(missing)
-    known = [*entries(), *(_loaded_entry(row) for row in _loaded() if row["name"] not in table())]
-    found = [row for row in known if row["name"] in {part.name for part in (*tcp.layers, tcp.inner)}]
-    named = [row for row in found if row["name"] == text.strip()] or found
+    rows = [*entries(), *(_loaded_entry(row) for row in _loaded() if row["name"] not in table())]
+    named_rows = [row for row in rows if row["name"] in {part.name for part in (*tcp.layers, tcp.inner)}]
+    named = [row for row in named_rows if row["name"] == text.strip()] or named_rows
     if as_json:
         spelled = {"spelled": tcp.spelled, "in_full": tcp.in_full, "settings": tcp.settings()}
         print(json.dumps({"format": FORMAT, "names": named, **spelled}, indent=1))
@@ -199,18 +198,18 @@ def _show(text: str, as_json: bool) -> int:
     return 0
 
 
-def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
+def _described(row: dict[str, Any], listed: "Name | None") -> list[str]:
     """The description of one name, as lines."""
     kinds = {"kernel": "congestion control of this kernel", "algorithm": "algorithm", "layer": "layer"}
     kind = kinds.get(row["kind"], "loaded for every program of this machine")
     lines = [f"{row['name']}: {kind}", f"  {row['summary']}"]
     if row["source"]:
         lines.append(f"  source: {row['source']}")
-    if known is not None and known.is_layer:
-        lines.append(f"  around: {known.inner}, where nothing else is named")
-    elif known is not None:
-        on = "as the profile has it" if known.sack is None else "on" if known.sack else "off"
-        lines.append(f"  SACK: {on}" + (f"; the kernel's {known.kernel}" if known.kernel else ""))
+    if listed is not None and listed.is_layer:
+        lines.append(f"  around: {listed.inner}, where nothing else is named")
+    elif listed is not None:
+        on = "as the profile has it" if listed.sack is None else "on" if listed.sack else "off"
+        lines.append(f"  SACK: {on}" + (f"; the kernel's {listed.kernel}" if listed.kernel else ""))
     if row["why_not"]:
         lines.append(f"  not usable here: {row['why_not']}")
     for p in row["parameters"]:
@@ -237,7 +236,7 @@ def _load(name: str, parameters: list[str], as_name: str | None, operations: str
         tcp = parse(f"{name}({', '.join(parameters)})")
         parameters = [f"{key}={value}" for key, value in tcp.parameters.items()]
     elif not name.endswith(OBJECT):
-        algorithms = ", ".join(name for name, known in table().items() if not (known.is_layer or known.kernel))
+        algorithms = ", ".join(name for name, listed in table().items() if not (listed.is_layer or listed.kernel))
         raise UsageError(
             f"{quoted(name)} is not an algorithm of this testbed; use one of {algorithms}, or your own object (FILE{OBJECT})"
         )
@@ -250,12 +249,12 @@ def _check_loadable(name: str) -> None:
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
 
-    known = table().get(name)
-    if known is not None and known.is_layer:
-        text = f'"{name}" is a layer, which works within a run only, on its connections; write tcp = "{name}({known.inner})"'
+    listed = table().get(name)
+    if listed is not None and listed.is_layer:
+        text = f'"{name}" is a layer, which works within a run only, on its connections; write tcp = "{name}({listed.inner})"'
         raise UsageError(f"{text} in a scenario")
-    if known is not None and known.kernel:
-        raise UsageError(f'"{name}" is the kernel\'s own {known.kernel}, which is there without being loaded')
+    if listed is not None and listed.kernel:
+        raise UsageError(f'"{name}" is the kernel\'s own {listed.kernel}, which is there without being loaded')
 
 
 def _loader(*arguments: str) -> int:

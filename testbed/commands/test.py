@@ -100,7 +100,6 @@ class Counts:
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
         "manet test [-h] [--quick] [--rootless] [--interop] [--nightly]\n"
@@ -248,12 +247,12 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
         return Counts(skipped=1, reasons=[f"all tests in guests ({', '.join(names)}): {reason}"])
     if tests.side_by_side(names):
         with ThreadPoolExecutor(len(names)) as pool:
-            found = list(pool.map(lambda name: run_guest(name, arguments, f"{name:<5}| "), names))
+            results = list(pool.map(lambda name: run_guest(name, arguments, f"{name:<5}| "), names))
     else:
-        found = [run_guest(name, arguments) for name in names]
+        results = [run_guest(name, arguments) for name in names]
     left_out = [f"all guests: {line}" for line in tests.left_out(arguments)]
     total = Counts(skipped=len(left_out), reasons=left_out)
-    for counts in found:
+    for counts in results:
         total.add(counts)
     return total
 
@@ -317,7 +316,7 @@ def count_junit(path: Path) -> Counts:
             reasons[f"{os.path.relpath(where, ROOT) if where and module else where}: {why}"] += 1
         else:
             counts.passed += 1
-    counts.slowest = sorted((one for one in counts.slowest if one[0] >= MIN_SLOW_S), reverse=True)[:SLOWEST]
+    counts.slowest = sorted((test for test in counts.slowest if test[0] >= MIN_SLOW_S), reverse=True)[:SLOWEST]
     counts.reasons = [f"[{number}] {reason}" for reason, number in reasons.items()]
     return counts
 

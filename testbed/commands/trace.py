@@ -27,7 +27,6 @@ RANGE_M = 250.0
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "trace", "summarise a movement: speeds, links, hops, partitions; convert it", EXAMPLES)
     parser.add_argument(
         "what", metavar="FILE|RUN|MODEL", help="a movement file, a run's folder, a scenario (.toml), or a mobility model"
@@ -58,14 +57,14 @@ def run(options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
 
     try:
-        made, window_s, ends, remark = _movement(options)
-        links = connectivity.links(made, options.range_m, *window_s)
+        trace, window_s, ends, remark = _movement(options)
+        links = connectivity.links(trace, options.range_m, *window_s)
         ends = tuple(options.hops or ends or (links.stations[0], links.stations[-1]))
         profile = links.hops(*ends) if ends[0] != ends[1] or options.hops else None
-        answer = _answer(made, links, profile, options.range_m)
-        answer["remark"], answer["notes"] = remark or None, list(made.notes)
+        answer = _answer(trace, links, profile, options.range_m)
+        answer["remark"], answer["notes"] = remark or None, list(trace.notes)
         if options.convert:
-            for path, text in files.texts(made, options.convert).items():
+            for path, text in files.texts(trace, options.convert).items():
                 write_atomic(path, text)
             answer["written"] = [str(options.convert)]
     except TraceError as problem:
@@ -101,15 +100,15 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
         raise UsageError(
             f'"{options.what}" is neither a model nor a file; give one of {", ".join(MODEL_NAMES)} or a file\'s path'
         )
-    elif found := recorded(path):
-        return found[0], (0.0, None), None, found[1]
+    elif of_run := recorded(path):
+        return of_run[0], (0.0, None), None, of_run[1]
     elif path.is_dir():
         raise UsageError(f"{path}: is not the folder of a run that has ended; give the path of a movement file")
     else:
         return files.read(path), (0.0, None), None, ""
     begin_s = scenario.traffic_at or 0.0
-    made = trace_of(scenario, options.seed)
-    return made, (begin_s, begin_s + scenario.traffic_seconds()), _first_flow(scenario), ""
+    trace = trace_of(scenario, options.seed)
+    return trace, (begin_s, begin_s + scenario.traffic_seconds()), _first_flow(scenario), ""
 
 
 def _scenario_of(model: str, settings: list[str]) -> "Scenario":
@@ -131,21 +130,21 @@ def _first_flow(scenario: "Scenario") -> tuple[str, str] | None:
     return (flow.source, flow.target) if {flow.source, flow.target} <= stations else None
 
 
-def _answer(made: "Trace", links: "Links", profile: "Profile | None", range_m: float) -> dict[str, Any]:
+def _answer(trace: "Trace", links: "Links", profile: "Profile | None", range_m: float) -> dict[str, Any]:
     from statistics import median
 
     from mobility.connectivity import disagreeing
     from mobility.files.ns2 import god_lines
     from mobility.summary import summary
 
-    found = summary(made, links.begin_s, links.end_s)
-    gods = god_lines(made)
+    speeds = summary(trace, links.begin_s, links.end_s)
+    gods = god_lines(trace)
     lasting = [contact.end_s - contact.begin_s for contact in links.contacts]
     answer: dict[str, Any] = {
-        "name": made.name, "stations": found.stations, "begin_s": found.begin_s, "end_s": found.end_s,
-        "stated_end_s": made.end_s, "stated_mean_mps": made.mean_mps,
-        "speeds_mps": {"least": found.slowest_mps, "most": found.fastest_mps, "mean_over_time": found.mean_mps},
-        "moving_share": found.moving_share, "jumps": found.jumps, "area_m": found.area,
+        "name": trace.name, "stations": speeds.stations, "begin_s": speeds.begin_s, "end_s": speeds.end_s,
+        "stated_end_s": trace.end_s, "stated_mean_mps": trace.mean_mps,
+        "speeds_mps": {"least": speeds.slowest_mps, "most": speeds.fastest_mps, "mean_over_time": speeds.mean_mps},
+        "moving_share": speeds.moving_share, "jumps": speeds.jumps, "area_m": speeds.area,
         "range_m": range_m, "link_changes": links.changes, "median_contact_s": median(lasting) if lasting else None,
         "network": {"partitioned_share": links.partitioned_share(), "mean_hops": _number(links.mean_hops())},
         "god_lines": {"lines": len(gods), "disagreeing": len(disagreeing(links, gods))},

@@ -14,7 +14,6 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "validate", "check the medium against closed forms, Bianchi and ns-2.35", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as JSON")
     parser.add_argument("--only", metavar="PATTERN", help="checks whose name matches (shell pattern) or contains it")

@@ -26,7 +26,6 @@ the page, and who can reach it.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "view", "show a run or a scenario in the browser", EXAMPLES)
     parser.add_argument(
         "what", metavar="RUN|NAME|FILE", nargs="?",
@@ -74,15 +73,15 @@ def _runs_of(options: argparse.Namespace) -> "Site | Plan":
     from testbed.errors import UsageError
     from testbed.view.site import plan_of, site_of
 
-    given = {"--quick": options.quick, "--out": options.out, "--set": options.overrides, "--profile": options.profile}
-    name, stray = options.what, next((option for option, value in given.items() if value), None)
+    of_plan = {"--quick": options.quick, "--out": options.out, "--set": options.overrides, "--profile": options.profile}
+    name, stray = options.what, next((option for option, value in of_plan.items() if value), None)
     if name is None or is_folder(name):
         if stray is not None:
             raise UsageError(f"{stray}: is for an experiment or a scenario that has not been run; name it, or leave this out")
         return site_of(name, control=options.control)
     request = Request(options.quick, overrides(options))
-    words = [name, *(["--quick"] if options.quick else [])]
-    words += [word for value in options.overrides for word in ("--set", value)]
-    words += ["--profile", options.profile] if options.profile else []
+    command = [name, *(["--quick"] if options.quick else [])]
+    command += [word for value in options.overrides for word in ("--set", value)]
+    command += ["--profile", options.profile] if options.profile else []
     results = options.out or results_folder() / (Path(name).stem + ("-quick" if options.quick else ""))
-    return plan_of(name, request, words, results.resolve(), control=options.control)
+    return plan_of(name, request, command, results.resolve(), control=options.control)

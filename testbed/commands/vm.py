@@ -29,7 +29,6 @@ CPUS_HELP = "with 1, the clock of a software-emulated guest counts instructions,
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declare the verb and its options."""
     parser = add_verb(verbs, "vm", "run a command under another kernel, in a guest", EXAMPLES)
     parser.usage = (
         "manet vm [options] -- COMMAND...\n       manet vm [options] shell [-- COMMAND...]\n"
@@ -62,27 +61,23 @@ def run(options: argparse.Namespace) -> int:
     """Run the command in a guest; the exit status is the command's."""
     if options.rest and options.rest[0].startswith("-") and options.rest[0] != "--":
         raise UsageError(f"unrecognized arguments: {' '.join(options.rest)}; the command's own options come after --")
-    words = [*options.command, *options.rest]
-    if words[:1] == ["--"]:
-        words = words[1:]
-    if not words:
+    command = [*options.command, *options.rest]
+    if command[:1] == ["--"]:
+        command = command[1:]
+    if not command:
         raise UsageError('which command? for example "manet vm -- doctor", "manet vm shell", "manet vm list"')
-    if words[0] == "list":
-        _no_more("list", words[1:])
+    if command[0] == "list":
+        if command[1:]:
+            raise UsageError(f'list: takes no arguments; a command comes after --: "manet vm -- list {command[1]}"')
         return show_list()
-    if words[0] == "fetch":
-        return fetch(words[1:])
-    if words[0] == "shell":
-        rest = words[2:] if words[1:2] == ["--"] else words[1:]
+    if command[0] == "fetch":
+        return fetch(command[1:])
+    if command[0] == "shell":
+        rest = command[2:] if command[1:2] == ["--"] else command[1:]
         return in_guest(options, rest)
     from testbed.guests import commands
 
-    return in_guest(options, commands.argv(words))
-
-
-def _no_more(word: str, rest: list[str]) -> None:
-    if rest:
-        raise UsageError(f'{word}: takes no arguments; a command comes after --: "manet vm -- {word} {rest[0]}"')
+    return in_guest(options, commands.argv(command))
 
 
 def show_list() -> int:

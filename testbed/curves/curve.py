@@ -9,16 +9,20 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from record.files import write_atomic
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
+from testbed.campaigns.experiment import Experiment
 from testbed.programs import ROOT
 
 FORMAT = "manet-curve/1"
+NAME = "curve.json"  # in a cell of a folder of results
 MAX_HOPS = 8  # a longer path is expected to carry as much as eight hops: the curve is flat there
 SEEDS = 3
 WARMUP_S = 5.0
@@ -92,6 +96,26 @@ def store(curve: Curve, values: dict[int, float], measured: dict[str, Any]) -> d
     new.write_text(json.dumps(document, indent=1) + "\n")
     new.rename(curve.path)
     return document
+
+
+def curves_of(experiment: Experiment, measured: Callable[[Curve], dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The curve of each cell by the cell's name; `measured` is called once for each that is not in the cache."""
+    by_name: dict[str, dict[str, Any]] = {}
+    by_cell: dict[str, dict[str, Any]] = {}
+    for cell in experiment.cells:
+        curve = curve_of(cell.scenario)
+        if curve.name not in by_name:
+            by_name[curve.name] = read(curve) or measured(curve)
+        by_cell[cell.name] = by_name[curve.name]
+    return by_cell
+
+
+def lay_out(curves: dict[str, dict[str, Any]], directory: Path) -> None:
+    """Write each cell's curve into the folder of results, which is then complete in itself."""
+    for cell, curve in curves.items():
+        folder = directory / cell
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / NAME, json.dumps(curve, indent=1) + "\n")
 
 
 def cache_folder() -> Path:

@@ -73,10 +73,10 @@ def _doubtful(curve: Curve, outcomes: list[Outcome]) -> list[str]:
         raise RunError(f"chain curve {curve.name}: {failed.task.name}: {failed.text()}; run again on a quieter machine")
     runs = [outcome.task.directory for outcome in outcomes]
     measure_runs(run for run in runs if not is_measured(run))
-    found = {run: verdict for run in runs if (verdict := read_verdict(run)) != "valid"}
-    for run in found:
+    verdicts = {run: verdict for run in runs if (verdict := read_verdict(run)) != "valid"}
+    for run in verdicts:
         move_aside(run)
-    return list(found.values())
+    return list(verdicts.values())
 
 
 def chains(curve: Curve) -> Experiment:

@@ -12,7 +12,7 @@ from analysis.tests.test_tables import make_run
 from record import manifest
 from record.errors import RunFileError
 from testbed import __main__ as manet
-from testbed.campaigns import again, html_report
+from testbed.campaigns import html_report
 from testbed.campaigns.html_report import HtmlReport
 from testbed.errors import UsageError
 
@@ -208,7 +208,7 @@ def test_the_command_prints_the_page_and_answers_programs(tmp_path, capsys):
 def test_a_cell_is_run_again_with_the_campaigns_settings_and_its_own_axes(tmp_path):
     folder = make_experiment(tmp_path / "r", "hv-fig1")
     description = json.loads((folder / "experiment.json").read_text())
-    first, second = again.cell_commands(folder, description)
+    first, second = html_report.cell_commands(folder, description)
     start = "./manet run hv-fig1 --quick --set duration=5 --set"
     assert (first.of, first.line) == ("ns2-hops1", f"{start} 'hops=[1]' --variant ns2 --out {folder}-ns2-hops1")
     assert second.line == f"{start} 'hops=[2]' --variant ns2 --out {folder}-ns2-hops2"
@@ -221,7 +221,7 @@ def test_a_cell_of_a_campaign_is_run_again_by_manet_run_outside_its_folder(tmp_p
     options = "--max-pairs 4 --set duration=5 --time 2h --fresh --captures none"
     description["resume"] = f"./manet campaign hv rt --quick {options} --out {folder.parent}"
     path.write_text(json.dumps(description))
-    first, _ = again.cell_commands(folder, description)
+    first, _ = html_report.cell_commands(folder, description)
     expected = "./manet run hv-fig1 --quick --set duration=5 --set 'hops=[1]' --variant ns2"
     assert first.line == f"{expected} --out {tmp_path / 'c'}-hv-fig1-ns2-hops1"
 

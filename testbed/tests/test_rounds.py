@@ -9,7 +9,7 @@ import pytest
 
 from testbed.campaigns.batch import Batch
 from testbed.campaigns.experiment import load
-from testbed.campaigns.folder import Folder
+from testbed.campaigns.folder import CampaignFolder
 from testbed.campaigns.request import Request
 from testbed.campaigns.rounds import DONE, Member, Rounds, batches_in, write_record
 from testbed.campaigns.time_limit import Cut, TimeLimit
@@ -182,8 +182,8 @@ def test_the_record_adds_up_rounds_batches_and_verdicts(rounds):
 
 def test_one_campaign_holds_a_folder_and_only_its_own(tmp_path):
     out = tmp_path / "out"
-    with Folder.claimed(out) as folder:
-        with pytest.raises(UsageError, match="another campaign is under way"), Folder.claimed(out):
+    with CampaignFolder.claimed(out) as folder:
+        with pytest.raises(UsageError, match="another campaign is under way"), CampaignFolder.claimed(out):
             pass
         folder.require_same({}, {"experiments": ["e"], "size": "quick"})
         with pytest.raises(UsageError, match="other experiments"):
@@ -192,13 +192,13 @@ def test_one_campaign_holds_a_folder_and_only_its_own(tmp_path):
         with pytest.raises(UsageError, match="other scenarios"):
             folder.require_same(begun, begun | {"scenarios": "b"})
         folder.require_same({"experiments": ["e"], "size": "quick"}, begun)  # of a version that wrote no hash
-    with Folder.claimed(out):
+    with CampaignFolder.claimed(out):
         pass
     (out / "notes.txt").write_text("mine")
-    with Folder.claimed(out) as folder, pytest.raises(UsageError, match="holds other files"):
+    with CampaignFolder.claimed(out) as folder, pytest.raises(UsageError, match="holds other files"):
         folder.require_same({}, {"experiments": ["e"], "size": "quick"})
     (out / "batches").mkdir()  # of a campaign whose campaign.json is damaged
-    with Folder.claimed(out) as folder:
+    with CampaignFolder.claimed(out) as folder:
         folder.require_same({}, {"experiments": ["e"], "size": "quick"})
 
 

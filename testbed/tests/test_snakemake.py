@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from testbed.campaigns import snakemake
-from testbed.campaigns.folder import BATCHES, Folder
+from testbed.campaigns.folder import BATCHES, CampaignFolder
 from testbed.campaigns.snakemake import command
 from testbed.commands import campaign as verb
 from testbed.errors import UsageError
@@ -34,7 +34,7 @@ def ended(tmp_path: Path, interrupted: bool) -> subprocess.CompletedProcess[str]
     out, (began, end, worker) = tmp_path / "out", (tmp_path / name for name in ("began", "end", "worker"))
     folder = out / BATCHES / "round-1"
     worker.write_text(WORKER.format(tmp_path))
-    with Folder.claimed(out) as campaign, (tmp_path / "stderr").open("w+") as stderr:
+    with CampaignFolder.claimed(out) as campaign, (tmp_path / "stderr").open("w+") as stderr:
         folder.mkdir(parents=True)
         (folder / "batch-1.json").write_text("{}")
         argv = [f"python=sh {worker}" if word.startswith("python=") else word for word in command(folder, out, HERE, 1, "jobs")]

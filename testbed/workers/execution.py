@@ -12,7 +12,7 @@ from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
 from testbed.campaigns.schedule import Outcome, Pace, Runner
 from testbed.campaigns.side_by_side import default_jobs
-from testbed.curves.lay_out import curves_of, lay_out
+from testbed.curves.curve import curves_of, lay_out
 from testbed.curves.measure import measured_now
 from testbed.errors import KeyRefused
 from testbed.workers.runner import Say, runner_for
