@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mininet.link import Intf
 from mininet.log import output
@@ -31,6 +31,7 @@ from scenarios.wires import Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace, station_pids
 from testbed.host.processes import SLOWER, exit_text
+from testbed.stages.running_container import RunningContainer
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
@@ -46,9 +47,6 @@ from topologies.addresses import (
     wire_ip6,
     wire_mac,
 )
-
-if TYPE_CHECKING:
-    from testbed.stages.containers import RunningContainer
 
 PROMPT = chr(127)  # Mininet's sentinel, by which node.monitor() recognises the end of a command
 SHELL_DEADLINE_S = 30.0 * SLOWER
@@ -86,7 +84,7 @@ class NamespaceHost(Host):
     """A shell in its own network namespace. The namespace lasts as long as the host: if the shell ends earlier, the next
     command gets a new one."""
 
-    container: "RunningContainer | None" = None  # the root file system that the user's programs see; None: the machine's
+    container: RunningContainer | None = None  # the root file system that the user's programs see; None: the machine's
     _shell_is_inside = False
     on_command: Callable[[str, list[str]], None] | None = None  # called with its name and the words of each command of a user's
     home: int | None = None  # a process whose network namespace the host uses instead of its own

@@ -13,7 +13,7 @@ from scenarios.scenario import Scenario
 from testbed.host import cgroup, user_namespace
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
-from testbed.stages.containers import ENVIRONMENT
+from testbed.stages.running_container import ENVIRONMENT
 from testbed.stages.site import Site
 from testbed.tests.rootfs import made_of
 from testbed.tests.running import chain, driven, needs_runs, prompt, state_of, until_stage, wait_until
