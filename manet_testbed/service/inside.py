@@ -18,7 +18,7 @@ from manet_testbed import messages
 from record.events_file import MESH
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import STOP_DEADLINE_S
-from testbed.runs.isolation import Report
+from testbed.runs.init import ReportPipe
 from testbed.runs.live_network import LiveNetwork, judged_session, session_running
 from testbed.runs.run import Interrupted, report_outcome, site_of
 from testbed.stages import iproute
@@ -28,14 +28,14 @@ from testbed.stages.station import NamespaceHost
 Answer = tuple[dict[str, Any], Sequence[int]]
 
 
-def inside(arguments: dict[str, Any], report: Report) -> int:
-    """Called by testbed.runs.isolation."""
+def inside(arguments: dict[str, Any], report: ReportPipe) -> int:
+    """Called by testbed.runs.init."""
     site, directory = site_of(arguments), Path(arguments["directory"])
     with socket.socket(fileno=arguments["requests"]) as connection:
         return report_outcome(directory, report, lambda: _stand(site, connection, report))
 
 
-def _stand(site: Site, connection: socket.socket, report: Report) -> None:
+def _stand(site: Site, connection: socket.socket, report: ReportPipe) -> None:
     with session_running(site, lambda stage, fraction=None: report.send(stage=stage, fraction=fraction), MESH) as live:
         requests = Requests(live)
         with judged_session(live):

@@ -23,7 +23,7 @@ from testbed.errors import ManetError, UsageError
 from testbed.host.requirements import require_for_runs
 from testbed.mn_wifi.session import NeedsGuest, Session, begin, outcome_of
 from testbed.programs import BUILT, ROOT, Programs
-from testbed.runs.isolation import Report
+from testbed.runs.init import ReportPipe
 from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
 from testbed.runs.verdict import VOID_REMEDY
 
@@ -85,8 +85,8 @@ INSTALL = (
 )
 
 
-def inside(arguments: dict[str, Any], report: Report) -> int:
-    """Called by testbed.runs.isolation."""
+def inside(arguments: dict[str, Any], report: ReportPipe) -> int:
+    """Called by testbed.runs.init."""
     script = Path(arguments["script"])
     session = begin(
         Session(

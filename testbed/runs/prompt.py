@@ -39,7 +39,7 @@ from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.completion import Completion
 from testbed.runs.event_verbs import EventVerbs
-from testbed.runs.isolation import Report
+from testbed.runs.init import ReportPipe
 from testbed.runs.live_map import Live
 from testbed.runs.live_network import LiveNetwork, judged_session, session_running
 from testbed.runs.map_verb import MapVerb
@@ -113,12 +113,12 @@ def _say(stage: str, fraction: float | None) -> None:
     print(f"manet: {stage}", file=sys.stderr, flush=True)
 
 
-def inside(arguments: dict, report: Report) -> int:
-    """The part of `open_prompt` in the run's namespaces; called by testbed.runs.isolation."""
+def inside(arguments: dict, report: ReportPipe) -> int:
+    """The part of `open_prompt` in the run's namespaces; called by testbed.runs.init."""
     return report_outcome(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
 
 
-def _prompt(site: Site, report: Report) -> None:
+def _prompt(site: Site, report: ReportPipe) -> None:
     # `manet` has a Ctrl-C of the start too and lets go: one cause to end is enough. No SIG_IGN, which commands would inherit.
     pressed = threading.Event()
     signal.signal(signal.SIGINT, lambda _number, _frame: pressed.set())
@@ -132,7 +132,7 @@ def _prompt(site: Site, report: Report) -> None:
         raise
 
 
-def _serve(site: Site, report: Report) -> None:
+def _serve(site: Site, report: ReportPipe) -> None:
     with session_running(site, lambda stage: report.send(stage=stage), PROMPT) as live:
         network = live.network
         here = Path.cwd()

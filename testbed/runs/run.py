@@ -29,7 +29,8 @@ from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
-from testbed.runs.isolation import Isolated, Report
+from testbed.runs.init import ReportPipe
+from testbed.runs.isolation import Isolated
 from testbed.runs.outputs import RESERVE_BYTES, ROOM
 from testbed.runs.verdict import TrafficStart, verdict_of
 from testbed.stages.site import Site
@@ -213,12 +214,12 @@ class Interrupted(BaseException):
     """`manet` interrupted the run, or the process received a signal."""
 
 
-def inside(arguments: dict, report: Report) -> int:
-    """Called by testbed.runs.isolation."""
+def inside(arguments: dict, report: ReportPipe) -> int:
+    """Called by testbed.runs.init."""
     return report_outcome(Path(arguments["directory"]), report, lambda: _stages(site_of(arguments), report))
 
 
-def report_outcome(directory: Path, report: Report, work: Callable[[], None]) -> int:
+def report_outcome(directory: Path, report: ReportPipe, work: Callable[[], None]) -> int:
     """Do the work and report its outcome, also after any error or signal except SIGKILL; returns the exit status."""
     outcome = {"status": "complete", "error": None}
     try:
@@ -276,7 +277,7 @@ def site_of(arguments: dict) -> Site:
     )
 
 
-def _stages(site: Site, report: Report) -> None:
+def _stages(site: Site, report: ReportPipe) -> None:
     """The network, its scenario's traffic, and the end."""
     from testbed.runs.live_network import network_running
     from testbed.stages import traffic

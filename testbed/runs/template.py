@@ -28,6 +28,7 @@ from pathlib import Path
 from testbed.errors import RunError
 from testbed.host.namespace import unshare_run
 from testbed.programs import ROOT
+from testbed.runs import init
 
 MODULES = ("testbed.runs.run", "testbed.runs.live_network", "testbed.stages.added_flows")  # they import the others
 REPLY_BYTES = 64
@@ -65,7 +66,7 @@ class Template:
         self._process: subprocess.Popen[bytes] | None = None
 
     def fork(self, arguments: list[str], log: int, passed: list[int]) -> Keeper:
-        """The keeper of a run with these arguments of testbed.runs.isolation. It has the descriptors `passed`, with the same
+        """The keeper of a run with these arguments of testbed.runs.init. It has the descriptors `passed`, with the same
         numbers, and writes to `log`. Safe from any thread."""
         request = {"arguments": arguments, "passed": passed, "environment": dict(os.environ), "folder": _folder()}
         with self._lock, os.fdopen(os.memfd_create("request"), "wb") as file:  # an environment can exceed a message
@@ -138,7 +139,7 @@ TEMPLATE = Template()
 
 def main() -> int:
     """Fork a keeper for each request, until `manet` ends. Returns in the template and in the processes of each run."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # until isolation.main unblocks them
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # until init.main unblocks them
     for module in MODULES:
         importlib.import_module(module)
     gc.freeze()  # a collection in a run would copy the pages of all modules
@@ -170,8 +171,6 @@ def _reap() -> None:
 
 def _keep(request_file: int, log: int, *passed: int) -> int:
     """The keeper: fork the run's pid 1 into new namespaces, wait for it, and return its exit status."""
-    from testbed.runs import isolation
-
     os.lseek(request_file, 0, os.SEEK_SET)
     with os.fdopen(request_file, "rb") as file:
         request = json.load(file)
@@ -182,11 +181,11 @@ def _keep(request_file: int, log: int, *passed: int) -> int:
     os.environ.clear()
     os.environ.update(request["environment"], PYTHONPATH=str(ROOT))
     _renumber(passed, request["passed"])
-    init = unshare_run()
-    if init == 0:
-        return isolation.main(request["arguments"])
+    pid_1 = unshare_run()
+    if pid_1 == 0:
+        return init.main(request["arguments"])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as unshare(1)
-    status = os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
+    status = os.waitstatus_to_exitcode(os.waitpid(pid_1, 0)[1])
     return 128 - status if status < 0 else status
 
 
