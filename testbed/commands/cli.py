@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.request import Request
     from testbed.errors import RunError, UsageError
     from testbed.guests.commands import may_move
-    from testbed.host.radios import require_radios
+    from testbed.host.requirements import require_radios
     from testbed.runs.preflight import check_tcps
     from testbed.runs.prompt import default_directory, open_prompt
 

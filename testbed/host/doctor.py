@@ -18,14 +18,13 @@ from pathlib import Path
 from scenarios.daemon_description import Description
 from scenarios.daemon_file import own_descriptions
 from testbed.errors import UsageError
-from testbed.host import cgroup, mininet_wifi, modules, privileges, protocols
-from testbed.host.requirements import BTF, IPV6, IPV6_REMEDY, TOOLS, TUN
+from testbed.host import cgroup, mininet_wifi, modules, protocols
+from testbed.host.requirements import BTF, HWSIM, IPV6, IPV6_REMEDY, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 from traffic import kinds
 
 # programs for analysis and development, in addition to those that a run needs
 MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2", "skopeo": "skopeo", "umoci": "umoci"}
-HWSIM = "mac80211_hwsim"
 ROUTING = "routing "  # prefix of the names of routing protocols' checks
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001
@@ -35,6 +34,12 @@ SLEEP_S = 0.001
 CORE_SHARE_PER_RUN = 0.12
 BUSY_SHARE = 0.7
 LATE_TIMER_US = 5000  # p95 above this: the medium's own rule for `suspect` (docs/verdict.md)
+PROC_SELF = Path("/proc/self")
+CAPABILITIES = {  # number of the capability, use; CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON
+    "CAP_SYS_ADMIN": (21, "namespaces, eBPF"), "CAP_NET_ADMIN": (12, "interfaces, routes"), "CAP_NET_RAW": (13, "captures"),
+}  # fmt: skip
+ALL_IDS = ["0", "0", "4294967295"]  # uid_map of the machine's own user namespace
+FILTERED = "2"  # Seccomp: of /proc/self/status (proc(5))
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Check:
 
 def doctor(
     *, tun: Path = TUN, btf: Path = BTF, path: str | None = None, programs: Programs = BUILT, user: int | None = None,
-    proc: Path = privileges.SELF,
+    proc: Path = PROC_SELF,
 ) -> list[Check]:  # fmt: skip
     """Run all checks, in the order in which they are printed. The arguments replace devices, PATH, programs, user id and
     /proc/self in tests."""
@@ -80,15 +85,37 @@ def _root(user: int) -> Check:
 
 
 def _privileges(proc: Path) -> Check:
-    missing = privileges.missing_privilege(proc)
+    missing = _missing_privilege(proc)
     return Check("privileges", missing is None, *(missing or ("root of the machine", "")))
+
+
+def _missing_privilege(proc: Path) -> tuple[str, str] | None:
+    """The missing privilege and the remedy; None for root of the machine with the capabilities of a run.
+
+    User 0 of a user namespace, or of a container without capabilities, has fewer than root of the machine (user_namespaces(7),
+    capabilities(7)); to such a user the kernel answers as one that lacks a feature would."""
+    status = dict(line.partition(":")[::2] for line in (proc / "status").read_text().splitlines())
+    effective = int(status["CapEff"], 16)
+    lacking = [f"{name} ({use})" for name, (number, use) in CAPABILITIES.items() if not effective >> number & 1]
+    if lacking:
+        flags = " ".join(f"--cap-add {name.split()[0].removeprefix('CAP_')}" for name in lacking)
+        return f"without {', '.join(lacking)}", f"run it as root; start a container with --privileged, or {flags}"
+    if (proc / "uid_map").read_text().split() != ALL_IDS:
+        remedy = "run it as root of the machine; start a container as root and with --privileged, not rootless"
+        return "root of a user namespace alone, to which the kernel gives no eBPF", remedy
+    return None
+
+
+def _is_filtered(proc: Path) -> bool:
+    """Whether system calls are filtered (seccomp(2)), as a container's profile does."""
+    return any(line.split() == ["Seccomp:", FILTERED] for line in (proc / "status").read_text().splitlines())
 
 
 def _remedy(proc: Path, otherwise: str) -> str:
     """The remedy for what the kernel refused: a missing privilege looks like a missing feature."""
-    if (missing := privileges.missing_privilege(proc)) is not None:
+    if (missing := _missing_privilege(proc)) is not None:
         return f"{missing[0]}; see privileges"
-    if privileges.is_filtered(proc):
+    if _is_filtered(proc):
         return f"{otherwise}; a filter of system calls may refuse it: --security-opt seccomp=unconfined of a container"
     return otherwise
 

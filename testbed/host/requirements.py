@@ -1,4 +1,4 @@
-"""The requirements of a run, checked before it starts; `manet doctor` shows all of them.
+"""The requirements of runs, checked before they start; `manet doctor` shows those of every run.
 
 The paths are arguments, so that a test can describe a machine that lacks them.
 """
@@ -9,13 +9,18 @@ import shutil
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.host import cgroup
+from testbed.host import cgroup, modules
 from testbed.programs import BUILT, Programs
 
 TUN = Path("/dev/net/tun")
 BTF = Path("/sys/kernel/btf/vmlinux")
 IPV6 = Path("/proc/sys/net/ipv6")  # there if the kernel has IPv6, which only some scenarios need
 IPV6_REMEDY = "boot without ipv6.disable=1, or take a kernel with CONFIG_IPV6"
+HWSIM = "mac80211_hwsim"  # the kernel module of radios of `stations = "hwsim"`
+FORWARDS = Path("/proc/sys/net/ipv4/ip_forward")
+# programs of access points and their stations, and the Debian packages that have them
+ACCESS_POINT_PACKAGES = {"hostapd": "hostapd", "iw": "iw", "wpa_supplicant": "wpasupplicant"}
+SEARCHED = "/usr/local/sbin:/usr/sbin:/sbin"  # not in every user's PATH
 # program: the Debian package that has it
 TOOLS = {
     "mnexec": "mininet",
@@ -60,3 +65,30 @@ def require_for_runs(
     for binary, what in ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader")):
         if not binary.exists():
             raise UsageError(f"{binary}: {what} is not built; run ./setup.sh")
+
+
+def require_radios(stations: str) -> None:
+    """Raise UsageError if this machine cannot run the `stations` of a scenario (`tap` or `hwsim`). hwsim needs its kernel
+    module, which is loaded here, without radios, unless it is loaded already; those of TAP need nothing more."""
+    if stations == "hwsim":
+        modules.load(HWSIM, 'stations = "hwsim"', options=("radios=0",))
+
+
+def require_access_points(*, encrypted: bool, path: str | None = None) -> None:
+    """Raise UsageError for the first program of access points that is missing. `encrypted`: stations need wpa_supplicant. `path`
+    replaces PATH in tests."""
+    for program in ["hostapd", "wpa_supplicant" if encrypted else "iw"]:
+        if shutil.which(program, path=path) is None and shutil.which(program, path=SEARCHED if path is None else path) is None:
+            package = ACCESS_POINT_PACKAGES[program]
+            raise UsageError(f"access points: {program}: not found; apt-get install {package} (./setup.sh --guests)")
+
+
+def require_uplink(*, allowed: bool) -> None:
+    """UsageError if the user did not allow `nat = true` of a wire, the real network (`allowed`), or this machine does not forward
+    packets. The testbed does not switch forwarding on: it concerns the whole machine, and nothing would switch it off after
+    `kill -9`."""
+    if not allowed:
+        text = "processes of the run would reach this machine's networks and the Internet; "
+        raise UsageError(text + "add --allow-internet if that is wanted (docs/internet.md), or leave the key out")
+    if FORWARDS.read_text().strip() != "1":
+        raise UsageError("this machine does not forward packets; sysctl -w net.ipv4.ip_forward=1")

@@ -9,7 +9,7 @@ from typing import Any
 from mininet.log import output
 
 from testbed.errors import UsageError
-from testbed.host.access_points import require_programs
+from testbed.host.requirements import require_access_points
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
@@ -320,7 +320,7 @@ class Infrastructure:
         """Raise UsageError for a program that the access points need and this machine lacks."""
         if self.used:
             roams = any("bgscan_threshold" in station.params for station in self.net.stations)
-            require_programs(encrypted=roams or any(radio.bss and radio.bss.passphrase is not None for radio in self.masters()))
+            require_access_points(encrypted=roams or any(radio.bss and radio.bss.passphrase is not None for radio in self.masters()))
 
     # --- running --------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from record.events_file import SCRIPT
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
-from testbed.host.radios import require_radios
+from testbed.host.requirements import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.runs import preflight
 from testbed.runs.ids import own_cgroup

@@ -20,9 +20,7 @@ from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.images import unpacked
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
-from testbed.host.radios import require_radios
-from testbed.host.requirements import IPV6, IPV6_REMEDY
-from testbed.host.uplink import require_uplink
+from testbed.host.requirements import IPV6, IPV6_REMEDY, require_radios, require_uplink
 from testbed.programs import BUILT, Programs
 from testbed.runs import start_links
 from testbed.runs.questions import refusal

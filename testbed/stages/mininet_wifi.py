@@ -18,7 +18,7 @@ from testbed.errors import RunError
 from testbed.host import modules, namespace
 from testbed.host.mininet_wifi import python
 from testbed.host.processes import Child, Processes
-from testbed.host.radios import MODULE
+from testbed.host.requirements import HWSIM
 from testbed.stages.medium import RADIOS
 from testbed.stages.site import Site
 from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
@@ -105,7 +105,7 @@ def _stations(site: Site, child: Child, children: Processes) -> dict[str, int]:
 def exclusive() -> Iterator[None]:
     """Lock Mininet-WiFi against a second run; RunError if one has it. Both would use the same process number, by which
     Mininet-WiFi identifies its radios."""
-    descriptor = os.open(modules.LOADED / MODULE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(modules.LOADED / HWSIM, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

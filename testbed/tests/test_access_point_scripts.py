@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed.host.access_points import require_programs
-from testbed.host.radios import require_radios
+from testbed.host.requirements import require_access_points, require_radios
 from testbed.programs import ROOT
 from testbed.tests.running import needs_runs, nothing_left, skip_unless
 from testbed.tests.test_hwsim import radios
 
 needs_hwsim = skip_unless(require_radios, "hwsim")
-needs_programs = skip_unless(require_programs, encrypted=True)
+needs_programs = skip_unless(require_access_points, encrypted=True)
 needs_iw = pytest.mark.skipif(shutil.which("iw", path="/usr/sbin:/sbin:/usr/bin:/bin") is None, reason="iw: apt-get install iw")
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs, needs_hwsim, needs_programs, needs_iw]
 TIME_LIMIT_S = 1800  # of an emulated machine beside others

@@ -4,7 +4,7 @@ import pytest
 
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
-from testbed.host.access_points import require_programs
+from testbed.host.requirements import require_access_points
 from testbed.stages.access_points import AccessPoint, hostapd_config
 from testbed.stages.association import Signal, choose, supplicant_config
 from testbed.stages.site import Site
@@ -75,9 +75,9 @@ def test_a_station_that_roams_by_itself_has_a_network_for_each_ssid(tmp_path):
 
 def test_a_missing_program_is_named_with_its_package(tmp_path):
     with pytest.raises(UsageError, match=r"^access points: hostapd: not found; apt-get install hostapd"):
-        require_programs(encrypted=False, path=str(tmp_path))
+        require_access_points(encrypted=False, path=str(tmp_path))
     for name in ("hostapd", "iw"):
         (tmp_path / name).touch(mode=0o755)
-    require_programs(encrypted=False, path=str(tmp_path))
+    require_access_points(encrypted=False, path=str(tmp_path))
     with pytest.raises(UsageError, match=r"wpa_supplicant: not found; apt-get install wpasupplicant"):
-        require_programs(encrypted=True, path=str(tmp_path))
+        require_access_points(encrypted=True, path=str(tmp_path))

@@ -18,7 +18,7 @@ from testbed.commands import test as test_verb
 from testbed.commands import vm
 from testbed.errors import ManetError, UsageError
 from testbed.guests import guest, kernels, tests
-from testbed.host.radios import require_radios
+from testbed.host.requirements import require_radios
 from testbed.programs import ROOT
 from testbed.runs import metadata
 from testbed.tests.running import needs_runs

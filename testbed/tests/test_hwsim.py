@@ -15,7 +15,7 @@ import pytest
 
 from analysis.metrics.analyse import analyse_run
 from testbed.host.namespace import within
-from testbed.host.radios import require_radios
+from testbed.host.requirements import require_radios
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
 from testbed.tests.running import Background, chain, needs_runs, process_of, prompt, skip_unless

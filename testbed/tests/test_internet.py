@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import UsageError
-from testbed.host import namespace, uplink
+from testbed.host import namespace, requirements
 from testbed.host.clean import clean
 from testbed.host.masquerade import NETLINK_NETFILTER, masquerading
 from testbed.programs import ROOT
@@ -73,12 +73,12 @@ def test_the_command_line_refuses_it_before_anything_starts(tmp_path: Path) -> N
 
 
 def test_a_machine_that_does_not_forward_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uplink, "FORWARDS", tmp_path / "ip_forward")
-    uplink.FORWARDS.write_text("0\n")
+    monkeypatch.setattr(requirements, "FORWARDS", tmp_path / "ip_forward")
+    requirements.FORWARDS.write_text("0\n")
     with pytest.raises(UsageError, match=r"sysctl -w net\.ipv4\.ip_forward=1"):
-        uplink.require_uplink(allowed=True)
-    uplink.FORWARDS.write_text("1\n")
-    uplink.require_uplink(allowed=True)
+        requirements.require_uplink(allowed=True)
+    requirements.FORWARDS.write_text("1\n")
+    requirements.require_uplink(allowed=True)
 
 
 def test_a_guest_has_no_network_and_gateways_agree(load) -> None:

@@ -15,7 +15,7 @@ from testbed.errors import RunError, UsageError
 from testbed.host import mininet_wifi
 from testbed.host.clean import clean
 from testbed.host.mininet_wifi import require_net
-from testbed.host.radios import MODULE
+from testbed.host.requirements import HWSIM
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
 from testbed.stages.mininet_wifi import builder_config, exclusive
@@ -109,7 +109,7 @@ def test_its_classes_make_the_scenarios_stations(tmp_path):
 
 
 def test_a_second_run_does_not_take_the_firsts_radios(tmp_path, monkeypatch):
-    (tmp_path / MODULE).mkdir()
+    (tmp_path / HWSIM).mkdir()
     monkeypatch.setattr("testbed.host.modules.LOADED", tmp_path)
     with exclusive(), pytest.raises(RunError, match=r"another run has Mininet-WiFi's stations.*--jobs 1"), exclusive():
         pass

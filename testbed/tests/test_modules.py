@@ -3,7 +3,7 @@
 import pytest
 
 from testbed.errors import UsageError
-from testbed.host import modules, protocols, radios
+from testbed.host import modules, protocols, requirements
 
 
 def modprobe(folder, status: int, words: str) -> str:
@@ -42,13 +42,13 @@ def test_without_hwsim_the_error_names_the_guest(tmp_path, monkeypatch):
     monkeypatch.setattr(modules, "is_loaded", lambda *_args: False)
     monkeypatch.setenv("PATH", modprobe(tmp_path, 1, "modprobe: FATAL: Module mac80211_hwsim not found"))
     with pytest.raises(UsageError) as problem:
-        radios.require_radios("hwsim")
+        requirements.require_radios("hwsim")
     assert str(problem.value) == (
         'stations = "hwsim": modprobe mac80211_hwsim: FATAL: Module mac80211_hwsim not found; '
         "as root, on a kernel that has it: ./manet vm -- ..."
     )
     assert (tmp_path / "asked").read_text() == "mac80211_hwsim radios=0\n"
-    radios.require_radios("tap")
+    requirements.require_radios("tap")
 
 
 def test_a_run_that_needs_a_module_loads_it_before_anything_starts(monkeypatch):

@@ -11,7 +11,7 @@ import sys
 
 from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
-from testbed.host.radios import require_radios
+from testbed.host.requirements import require_radios
 from testbed.programs import ROOT
 from tests.bench import Table
 from tests.bench.runs import bench_folder, timed_run

@@ -11,7 +11,7 @@ import pytest
 from analysis.metrics.analyse import analyse_run
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement
-from testbed.host.radios import require_radios
+from testbed.host.requirements import require_radios
 from testbed.runs.run import run_scenario
 from testbed.tests.running import chain, needs_runs
 
