@@ -25,8 +25,7 @@ from testbed.stages.addresses import routes_of_groups
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
-from testbed.stages.routing.shared.station_daemons import StationDaemons
-from testbed.stages.routing.shared.station_processes import StationProcesses
+from testbed.stages.routing.shared.station_processes import StationDaemons, StationProcesses
 from testbed.stages.routing.shared.third_party import Sign, processes_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station, ipv6_sysctls

@@ -15,8 +15,7 @@ from testbed.stages import iproute, kernel_tcp
 from testbed.stages.daemon import TUN, daemon_config
 from testbed.stages.routing import Network, Say
 from testbed.stages.routing.shared.settle import wait_until_settled
-from testbed.stages.routing.shared.station_daemons import StationDaemons
-from testbed.stages.routing.shared.station_processes import StationProcesses
+from testbed.stages.routing.shared.station_processes import StationDaemons, StationProcesses
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from testbed.stages.status import ask, status_socket
