@@ -3,9 +3,11 @@
 
 `check` is for one run; a campaign checks all of its cells before the first run starts."""
 
+import csv
 import json
 import resource
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -22,8 +24,6 @@ from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.requirements import IPV6, IPV6_REMEDY, require_radios, require_uplink
 from testbed.programs import BUILT, Programs
-from testbed.runs import start_links
-from testbed.runs.questions import refusal
 from testbed.stages import kernel_tcp
 from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
@@ -38,6 +38,11 @@ FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
 FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid and user namespaces
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
+
+# Of medium.json, the keys that decide who is in range: not the links' error rates, nor interference, since no two send at once.
+LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "stations")
+SLOT_S = 1.0  # for the broadcast of each station; the slowest profile takes a hundredth of it
+IP_BYTES = 29  # the smallest packet that the medium takes
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
@@ -118,15 +123,41 @@ def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], program
     for name, scenario in scenarios.items():
         if scenario.routing.protocol != "static" or scenario.mobility.moving or (len(seeds) > 1 and _by_seed(scenario)):
             continue
-        question = start_links.question(scenario, seeds[0] if _by_seed(scenario) else 1)
-        if question not in links:
-            links[question] = start_links.answer(question, programs)
-        _check_paths(name, scenario, links[question])
+        config = _broadcasts_config(scenario, seeds[0] if _by_seed(scenario) else 1)
+        if config not in links:
+            links[config] = _start_links(config, programs)
+        _check_paths(name, scenario, links[config])
 
 
 def _by_seed(scenario: Scenario) -> bool:
     """Whether the links at the start depend on the seed."""
     return scenario.topology == "random" or scenario.propagation.model == "shadowing"
+
+
+def _broadcasts_config(scenario: Scenario, seed: int) -> str:
+    """The medium.json of a simulation in which each station sends one broadcast; equal for scenarios with the same links."""
+    config = medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
+    begins = [(station["name"], index * SLOT_S) for index, station in enumerate(config["stations"])]
+    traffic = [
+        {"from": name, "to": "*", "kind": "cbr", "bytes": IP_BYTES, "rate_bps": 8 * IP_BYTES / SLOT_S, "start_s": begin_s,
+         "stop_s": begin_s + SLOT_S / 2}
+        for name, begin_s in begins
+    ]  # fmt: skip
+    about_links = {key: config[key] for key in LINK_KEYS} | {"traffic": traffic, "outputs": {"air_log": "air.csv"}}
+    return json.dumps(about_links | {"duration_s": len(begins) * SLOT_S})
+
+
+def _start_links(config: str, programs: Programs) -> list[tuple[str, str]]:
+    """Links between the initial positions, computed by the medium in virtual time. Directed pairs: the second receives what the
+    first sends."""
+    with tempfile.TemporaryDirectory(prefix="manet-links-") as folder:
+        path = Path(folder) / "medium.json"
+        path.write_text(config)
+        message = refusal(programs.medium, "sim", path)
+        if message is not None:
+            raise UsageError(f"scenario: {message}")
+        with (Path(folder) / "air.csv").open(newline="") as file:
+            return [(row["peer"], row["station"]) for row in csv.DictReader(file) if row["event"] == "deliver"]
 
 
 def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]) -> None:
@@ -259,3 +290,15 @@ def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str =
     known = option in type(scenario.routing).model_fields
     path, text = (("routing", option), rest) if known else (("routing",), words)
     raise KeyRefused(name, scenario, path, text if ";" in text else f"{text}; correct it")
+
+
+def refusal(program: Path, verb: str, path: Path) -> str | None:
+    """The message with which `program verb path` refuses the file, without temporary names; None if it accepts the file."""
+    try:
+        done = subprocess.run([program, verb, path], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise UsageError(f"{program}: not built; run ./setup.sh") from None
+    if done.returncode == 0:
+        return None
+    lines = (done.stderr or done.stdout).strip().splitlines() or ["refused without a word"]
+    return lines[-1].removeprefix(f"{program.name}: ").replace(f"{path}: ", "").replace(f"{path.parent}/", "")

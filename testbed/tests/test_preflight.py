@@ -10,7 +10,7 @@ from scenarios.scenario import Scenario
 from testbed import __main__ as manet
 from testbed.errors import UsageError
 from testbed.programs import BUILT, Programs
-from testbed.runs import preflight, questions
+from testbed.runs import preflight
 from testbed.stages import kernel_tcp
 
 
@@ -39,7 +39,7 @@ def refused(monkeypatch, tmp_path, capsys):
 @pytest.fixture
 def question_count(monkeypatch):
     """The number of calls of each program."""
-    count, ask = Counter(), questions.refusal
+    count, ask = Counter(), preflight.refusal
 
     def counted(program, *question):
         count[program.name] += 1
@@ -47,7 +47,6 @@ def question_count(monkeypatch):
 
     monkeypatch.setattr(preflight, "refusal", counted)
     monkeypatch.setattr(preflight, "_checked_routing", set())
-    monkeypatch.setattr("testbed.runs.start_links.refusal", counted)
     return count
 
 
