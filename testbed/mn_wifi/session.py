@@ -13,10 +13,10 @@ from pathlib import Path
 from record.events_file import SCRIPT
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
+from testbed.host import cgroup
 from testbed.host.requirements import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.runs import preflight
-from testbed.runs.ids import own_cgroup
 from testbed.runs.live_network import LiveNetwork, judged_session, session_running
 from testbed.runs.run import prepare, write_end
 from testbed.runs.verdict import verdict_of
@@ -109,7 +109,7 @@ class Session:
         directory.mkdir(parents=True, exist_ok=True)
         prepare(scenario, self.seed, directory, {"experiment": EXPERIMENT, "script": str(self.script)})
         self.built.append(directory)
-        site = Site(scenario, self.seed, directory, own_cgroup(), self.programs)
+        site = Site(scenario, self.seed, directory, cgroup.own(), self.programs)
         stages = ExitStack()
         try:
             live = stages.enter_context(session_running(site, self.say, SCRIPT))

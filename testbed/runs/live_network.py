@@ -22,6 +22,7 @@ from testbed.host import neighbours
 from testbed.host.changes import of_own_daemons, of_third_party
 from testbed.host.processes import Child, Processes
 from testbed.runs import metadata
+from testbed.runs.background import in_background
 from testbed.runs.outputs import check_logs, check_space, outputs_kept
 from testbed.runs.station_changes import StationChanges
 from testbed.runs.stopped import StoppedPrograms
@@ -286,9 +287,9 @@ def session_running(site: Site, say: Say, source: str) -> Iterator[LiveNetwork]:
 @contextmanager
 def judged_session(live: LiveNetwork) -> Iterator[None]:
     """The session itself, in which its user may do anything: recorded and judged as the traffic of a run."""
-    over, wrong = threading.Event(), list[Exception]()
+    wrong: list[Exception] = []
 
-    def follow() -> None:
+    def follow(over: threading.Event) -> None:
         try:
             while not over.wait(TICK_S):
                 live.tick()
@@ -299,13 +300,10 @@ def judged_session(live: LiveNetwork) -> Iterator[None]:
     live.record.update(session_s=0.0)
     live.count_from(time.monotonic())
     live.begin()
-    thread = threading.Thread(target=follow, name="judgement", daemon=True)
-    thread.start()
     try:
-        yield
+        with in_background("judgement", follow):
+            yield
     finally:
-        over.set()
-        thread.join()
         live.record.update(session_s=live.now_s())
     if wrong:
         raise RunError(f"the session could not be judged to its end: {wrong[0]}") from wrong[0]

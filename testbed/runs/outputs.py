@@ -25,6 +25,7 @@ from typing import BinaryIO
 from record.closed_log import closing_reason
 from record.files import READ, plain_file, read_bytes
 from testbed.errors import RunError
+from testbed.runs.background import in_background
 from testbed.runs.verdict import add_outputs
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -86,21 +87,16 @@ def check_logs(directory: Path) -> None:
 @contextmanager
 def outputs_kept(site: Site) -> Iterator[None]:
     """Watch the files of a run from here to the end of the block, when all writers have ended, and judge them."""
-    growing, over = Growing(site.directory), threading.Event()
+    growing = Growing(site.directory)
 
-    def follow() -> None:
+    def follow(over: threading.Event) -> None:
         for wait_s in chain(FIRST_S, repeat(EVERY_S)):
             if over.wait(wait_s):
                 return
             growing.look()
 
-    thread = threading.Thread(target=follow, name="outputs", daemon=True)
-    thread.start()
-    try:
+    with in_background("outputs", follow):
         yield
-    finally:
-        over.set()
-        thread.join()
     missing = [f"{name} was removed" for name in PRESENT if not (site.directory / name).is_file()]
     wrong = growing.differences(_expected(site), _said(site)) + _captures(site) + missing
     if wrong:

@@ -6,7 +6,9 @@ stages, which are entered from top to bottom and undone from bottom to top.
 """
 
 import errno
+import hashlib
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -25,10 +27,11 @@ from record.folder_lock import lock
 from record.run_file import RunFile
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, UsageError
+from testbed.host import cgroup
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
-from testbed.runs.ids import new_id, new_run_id, own_cgroup
+from testbed.runs.background import in_background
 from testbed.runs.init import ReportPipe
 from testbed.runs.isolation import Isolated
 from testbed.runs.outputs import RESERVE_BYTES, ROOM
@@ -118,7 +121,7 @@ def isolated_run(
     to its arguments. `reach_outside`: it may enter this process's network namespace. `requests`: as of Isolated."""
     arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments(), **more}
     outcome: dict = {}
-    run_id = new_run_id(directory)
+    run_id = _new_run_id(directory)
     with Isolated(
         run_id, directory, module, arguments, terminal=terminal, reach_outside=reach_outside, requests=requests
     ) as isolated:
@@ -132,33 +135,34 @@ def isolated_run(
     return outcome
 
 
+def _new_run_id(directory: Path) -> str:
+    """A name of letters, digits and `-`, unique on this machine, for a file under /run/manet and a cgroup."""
+    digest = hashlib.sha256(os.fsencode(directory)).hexdigest()[:8]
+    return f"run-{digest}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
 @contextmanager
 def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[None]:
     """Interrupt the run as soon as `cancel` is set."""
     if cancel is None:
         yield
         return
-    done = threading.Event()
 
-    def follow() -> None:
-        while not done.is_set():
+    def follow(over: threading.Event) -> None:
+        while not over.is_set():
             if cancel.wait(0.2):
                 isolated.let_go()
                 return
 
-    thread = threading.Thread(target=follow, name="cancel", daemon=True)
-    thread.start()
-    try:
+    with in_background("cancel", follow):
         yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
     """Write scenario.json and run.json into the run's directory."""
     write_atomic(directory / "scenario.json", scenario.to_json())
-    fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
+    # the id is that of the results, unique on all machines: two directories with the same id are copies
+    fields = {"id": secrets.token_hex(8), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunFile.create(
         directory / "run.json",
         len(scenario.station_names()) + len(scenario.host_names()),
@@ -271,7 +275,7 @@ def site_of(arguments: dict) -> Site:
         scenario,
         arguments["seed"],
         directory,
-        own_cgroup(),
+        cgroup.own(),
         Programs.from_arguments(arguments["programs"]),
         None if outside is None else Path(f"/proc/{os.getpid()}/fd/{outside}"),
     )
