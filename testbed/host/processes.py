@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import IO, Self
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace
 
+LISTEN = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
 POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
@@ -67,6 +68,14 @@ class Child:
         except OSError:
             return ""
 
+    def listens(self, transport: str, port: int) -> bool:
+        """Whether its network namespace has a socket on this port of TCP or UDP, by the tables of sockets of proc(5)."""
+        rows: list[list[str]] = []
+        for table in (transport, f"{transport}6"):
+            with suppress(OSError):  # without IPv6 there is no second one
+                rows += [line.split() for line in Path(f"/proc/{self.pid}/net/{table}").read_text().splitlines()[1:]]
+        return any(row[1].endswith(f":{port:04X}") and (transport == "udp" or row[3] == LISTEN) for row in rows)
+
     def ended_well(self) -> bool:
         """Whether a process that has ended was allowed to end, with this status."""
         return self.may_end and (self.any_status or self.popen.returncode == 0)
@@ -106,7 +115,7 @@ class Processes:
     def start(
         self,
         name: str,
-        argv: list[str | Path],
+        argv: Sequence[str | Path | int],
         *,
         netns: str | Path | None = None,
         pids: int | None = None,

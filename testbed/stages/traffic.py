@@ -23,7 +23,6 @@ from traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Progr
 
 READY_DEADLINE_S = 20.0
 END_GRACE_S = 60.0  # for the last segments and iperf3's exchange of results over a slow path
-LISTEN = "0A"  # /proc/net/tcp: TCP_LISTEN
 KEPT = "the run's captures and records are kept"
 REMEDY = f"{KEPT}; `manet cli` on this scenario lets you ping along the path"
 PROGRAM_REMEDY = f"{KEPT}; log/ has what it printed"  # its path is not the cause
@@ -158,20 +157,11 @@ def _ready(flow: RunningFlow) -> bool:
     match flow.readiness:
         case Listening(transport, port):
             transports = ("tcp", "udp") if transport is None else (transport,)
-            return any(_listens(flow.receiver.pid, each, port or flow.plan.port) for each in transports)
+            return any(flow.receiver.listens(each, port or flow.plan.port) for each in transports)
         case Printed(pattern):
             return re.search(pattern, flow.receiver.printed(), re.MULTILINE) is not None
         case After(seconds):
             return time.monotonic() - flow.receiver_started >= seconds
-
-
-def _listens(pid: int, transport: str, port: int) -> bool:
-    """Whether the namespace of the process has such a socket, by its tables of sockets (proc(5))."""
-    rows: list[list[str]] = []
-    for table in (transport, f"{transport}6"):
-        with suppress(OSError):  # without IPv6 there is no second one
-            rows += [line.split() for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
-    return any(row[1].endswith(f":{port:04X}") and (transport == "udp" or row[3] == LISTEN) for row in rows)
 
 
 def _send(

@@ -16,7 +16,6 @@ from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.station import Station
 
 READY_DEADLINE_S = 20.0
-LISTENING = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
 Argv = Callable[[Station], list[str]]
 
 
@@ -36,8 +35,8 @@ class Sign:
         if self.file is not None:
             return Path(f"/proc/{child.pid}/root{self.file}").exists()
         if self.tcp is not None:
-            return _listening(child, "tcp", self.tcp)
-        return self.udp is None or _listening(child, "udp", self.udp)
+            return child.listens("tcp", self.tcp)
+        return self.udp is None or child.listens("udp", self.udp)
 
     def __str__(self) -> str:
         if self.text is not None:
@@ -85,16 +84,3 @@ def _wait_for_signs(network: Network, signs: dict[Child, Sign]) -> None:
             child = waiting[0]
             raise RunError(f"{child.name}: no {signs[child]} within {READY_DEADLINE_S:g} s; see {child.log}")
         time.sleep(0.01)
-
-
-def _listening(daemon: Child, transport: str, port: int) -> bool:
-    """Whether the daemon has its socket, by the namespace's tables (proc(5))."""
-    for table in (transport, f"{transport}6"):
-        try:
-            lines = Path(f"/proc/{daemon.pid}/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            return False
-        rows = [line.split() for line in lines]
-        if any(row[1].endswith(f":{port:04X}") and (transport == "udp" or row[3] == LISTENING) for row in rows):
-            return True
-    return False
