@@ -8,6 +8,7 @@ its start a routing daemon has none.
 import json
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mininet.log import output
@@ -15,6 +16,7 @@ from mininet.log import output
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import SLOWER, Processes
 from testbed.stages.routing import Network
+from testbed.stages.routing.shared.settle import settle_s
 from testbed.stages.station import NamespaceHost
 
 SECONDS = 5
@@ -99,7 +101,7 @@ def measure_with_route(
 
 def patience_s(network: Network) -> float:
     """How long a measurement waits for a route."""
-    return max(PATIENCE_S, getattr(network.site.scenario.routing, "settle", None) or 0.0)
+    return max(PATIENCE_S, settle_s(network))
 
 
 def measure(
@@ -111,18 +113,18 @@ def measure(
     if source.name == target.name:
         raise UsageError(f"iperf {source.name} {target.name}: a station would measure itself; name two")
     report = children.log_folder / "prompt-iperf.json"
-    remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
+    start = partial(children.start, remedy=REMEDY, may_end=True, any_status=True)  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's
     here, there = source.address(ip), target.address(ip)
-    argv = ["iperf3", "--server", "--one-off", "--forceflush", "--bind", there, "--port", PORT]
-    started = [children.start("prompt-iperf-server", argv, netns=target.netns, **remedy)]
+    argv: list[str | int] = ["iperf3", "--server", "--one-off", "--forceflush", "--bind", there, "--port", PORT]
+    started = [start("prompt-iperf-server", argv, netns=target.netns)]
     try:
         children.wait_for_text(started, "Server listening", within_s=LISTENS_WITHIN_S)
         argv = ["iperf3", "--client", there, "--bind", here, "--port", PORT, "--time", seconds, "--json"]
         argv += ["--connect-timeout", CONNECT_DEADLINE_S * 1000]
         argv += ["--udp", "--bitrate", udp_rate] if udp_rate else []
         with report.open("wb") as stdout:
-            started.append(children.start("prompt-iperf", argv, netns=source.netns, stdout=stdout, **remedy))
+            started.append(start("prompt-iperf", argv, netns=source.netns, stdout=stdout))
         limit_s = CONNECT_DEADLINE_S + seconds + END_GRACE_S
         if not children.watch(until=time.monotonic() + limit_s, ended=started[1:]):
             raise RunError(f"iperf {source.name} {target.name}: not ended within {limit_s:g} s; {REMEDY}")

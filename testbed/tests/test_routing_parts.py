@@ -95,7 +95,7 @@ def test_moving_stations_are_not_waited_for_beyond_the_traffics_time(tmp_path, m
     scenario = Scenario.model_validate({**keys, "routing": {"protocol": "dsdv", "settle": 60}})
     medium = SimpleNamespace(ask=lambda op: {"model_ns": int(model_s * 1e9)})
     network = Network(Site(scenario, 1, tmp_path, cgroup=tmp_path), Net(hosts=[], wires=[]), medium, Processes(tmp_path))
-    wait_until_settled(network, 60, pytest.fail)
+    wait_until_settled(network, pytest.fail)
 
 
 def test_a_gateway_reaches_the_networks_of_its_hosts_wires_and_others_none(network):

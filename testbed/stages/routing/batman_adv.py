@@ -15,7 +15,9 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from scenarios.routing import BatmanAdv
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages import batctl, iproute, kernel_tcp
@@ -43,7 +45,7 @@ class Mesh(Protocol):
     def before_traffic(self, say: Say) -> None:
         """Wait until each flow's ends answer a ping: the tables of layer 2 have no IP addresses."""
         net, moving = self.network.net, self.network.site.scenario.mobility.moving
-        at_most_s, start = patience_s(self.network, self.network.site.scenario.routing.settle), time.monotonic()
+        at_most_s, start = patience_s(self.network), time.monotonic()
         waiting = pairs_of_flows(self.network) if at_most_s > 0 else []
         while waiting := [pair for pair in waiting if not _answers(net[pair.source], net[pair.target].address(pair.ip))]:
             passed_s = time.monotonic() - start
@@ -58,7 +60,7 @@ class Mesh(Protocol):
             say("settle", min(1.0, passed_s / at_most_s))
             self.network.children.check()
 
-    def status(self) -> dict[str, dict]:
+    def status(self) -> dict[str, dict[str, Any]]:
         """Routes, neighbours and counters of each station, by batctl."""
         return {station.name: batctl.status(station.netns, station.number) for station in self.network.stations}
 
@@ -67,12 +69,18 @@ class Mesh(Protocol):
 def running(network: Network) -> Iterator[Protocol]:
     """See `testbed.stages.routing`; makes `bat0` on every station."""
     iproute.batches({station: _lines(network, station) for station in network.stations}, "routes", network.site.log)
-    options = network.site.scenario.routing
+    options = _options(network)
     settings = [f"orig_interval {round(options.originator_interval * 1000)}", "bridge_loop_avoidance 0"]
     settings += [] if options.fragmentation else ["fragmentation 0"]
     batctl.set_all({station.netns: settings for station in network.stations}, {s.netns: s.name for s in network.stations})
     set_devices(network, DEVICE)
     yield Mesh(network)  # the devices go with the namespaces
+
+
+def _options(network: Network) -> BatmanAdv:
+    options = network.site.scenario.routing
+    assert isinstance(options, BatmanAdv)
+    return options
 
 
 def mac_address(number: int) -> str:
@@ -82,7 +90,7 @@ def mac_address(number: int) -> str:
 
 def _lines(network: Network, station: Station) -> list[str]:
     scenario = network.site.scenario
-    metric, options = kernel_tcp.ack_metric(scenario), scenario.routing
+    metric, options = kernel_tcp.ack_metric(scenario), _options(network)
     mtu = scenario.mtu if options.fragmentation else scenario.mtu + HEADERS_BYTES
     lines = [
         f"link set {station.radio.name} mtu {mtu}",

@@ -167,7 +167,7 @@ class DescribedDaemons(StationDaemons):
             return
         radios = (station.radio.name for station in self.network.stations)
         devices, ignored = (*radios, *description.devices), PREFIX if description.radio.prefix_route else None
-        wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=devices, ignored_route=ignored)
+        wait_until_settled(self.network, say, devices=devices, ignored_route=ignored)
 
     def processes(self) -> dict[str, list[int]]:
         """See `Protocol`."""
@@ -237,7 +237,7 @@ def _prepare(rendering: Rendering) -> None:
         for name, content in rendering.files(station).items():
             (folder / f"{station.name}.{name}").write_text(content)
         if sysctls := rendering.sysctls(station):
-            namespace.within(station.netns, lambda values=sysctls: namespace.write_sysctls(values))
+            namespace.within(station.netns, partial(namespace.write_sysctls, sysctls))
     iproute.batches({station: rendering.radio_lines(station) for station in network.stations}, "radio", network.site.log)
 
 

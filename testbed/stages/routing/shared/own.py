@@ -7,6 +7,7 @@ A run keeps of each station in `routing/`: <station>.config.json, the notes <sta
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from scenarios.routing import DAEMONS
 from testbed.host import namespace, offloads
@@ -33,7 +34,7 @@ class Daemons(StationDaemons):
     def before_traffic(self, say: Say) -> None:
         """Wait for routes, at most `routing.settle` seconds, if the protocol is proactive."""
         if self.settles:
-            wait_until_settled(self.network, self.network.site.scenario.routing.settle, say)
+            wait_until_settled(self.network, say)
 
     def check_end(self, ended: Child) -> None:
         """See `StationDaemons`: our own daemons end with status 0."""
@@ -44,7 +45,7 @@ class Daemons(StationDaemons):
         """See `Protocol`."""
         return {station.name: [daemon.pid] for station, daemon in self.daemons.running.items()}
 
-    def status(self) -> dict[str, dict]:
+    def status(self) -> dict[str, dict[str, Any]]:
         """The answer of each daemon's status socket, by station; without those whose daemon an event has ended."""
         running = [station for station in self.network.stations if station in self.daemons.running]
         return {station.name: ask(status_socket(station.name), "status") for station in running}

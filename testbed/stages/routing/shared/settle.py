@@ -4,7 +4,6 @@ A flow can begin when both of its ends, and every station on the path, have a ro
 queried hop by hop (`ip route get`), which works for every protocol.
 """
 
-import math
 import re
 import subprocess
 import time
@@ -34,19 +33,17 @@ class Pair(NamedTuple):
 
 def wait_until_settled(
     network: Network,
-    at_most_s: float,
     say: Say,
     *,
     devices: Iterable[str] | None = None,
     ignored_route: str | None = None,
 ) -> None:
-    """Wait until every flow's ends reach each other over `devices` (default: the radios), at most `at_most_s` seconds (0: no
-    waiting).
+    """Wait until every flow's ends reach each other over `devices` (default: the radios), for `patience_s` at most.
     `ignored_route`: a route of the radio's whole network, which says nothing about the stations in it.
 
     RunError after that time, unless stations move: a path may appear later, and `traffic_at` does not wait for one.
     """
-    at_most_s = patience_s(network, at_most_s)
+    at_most_s = patience_s(network)
     if at_most_s <= 0:
         return
     start = time.monotonic()
@@ -64,17 +61,18 @@ def wait_until_settled(
         network.children.watch(until=time.monotonic() + POLL_S)
 
 
-def patience_s(network: Network, at_most_s: float) -> float:
-    """`at_most_s`; if stations move, at most the time until the scenario's `traffic_at`."""
-    return min(at_most_s, _until_traffic_s(network)) if network.site.scenario.mobility.moving else at_most_s
+def settle_s(network: Network) -> float:
+    """The scenario's `routing.settle`, which proactive protocols have; 0: no waiting."""
+    return getattr(network.site.scenario.routing, "settle", None) or 0.0
 
 
-def _until_traffic_s(network: Network) -> float:
-    """Seconds until the scenario's `traffic_at`; infinite if it is not set."""
-    traffic_at_s = network.site.scenario.traffic_at
-    if traffic_at_s is None:
-        return math.inf
-    return traffic_at_s - network.medium.ask("status")["model_ns"] / 1e9 - SPARE_S
+def patience_s(network: Network) -> float:
+    """How long routes are waited for: `settle_s`; if stations move, at most until the scenario's `traffic_at`."""
+    scenario = network.site.scenario
+    if not scenario.mobility.moving or scenario.traffic_at is None:
+        return settle_s(network)
+    left_s: float = scenario.traffic_at - network.medium.ask("status")["model_ns"] / 1e9 - SPARE_S
+    return min(settle_s(network), left_s)
 
 
 def pairs_of_flows(network: Network) -> list[Pair]:
