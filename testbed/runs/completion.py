@@ -41,7 +41,7 @@ class Completion:
 
     def completenames(self, text: str, *_rest: object) -> list[str]:
         """First word of a line: a verb, or a node."""
-        verbs = [name.removeprefix("do_") for name in self.get_names() if name.startswith(f"do_{text}")]  # type: ignore[attr-defined]
+        verbs = [name.removeprefix("do_") for name in self.get_names() if name.startswith(f"do_{text}")]  # type: ignore[attr-defined]  # of cmd.Cmd
         return [f"{name} " for name in sorted({*verbs, *(n for n in self.names_of_nodes() if n.startswith(text))} - {"EOF"})]
 
     def completedefault(self, text: str, _line: str, _begin: int, _end: int) -> list[str]:

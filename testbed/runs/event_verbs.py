@@ -8,17 +8,14 @@ from collections.abc import Callable
 
 from record.events_file import PROMPT
 from testbed.errors import UsageError
-from testbed.runs.live_network import LiveNetwork
-from testbed.runs.place_verbs import say
+from testbed.runs.place_verbs import PromptVerbs, say
 
 EXAMPLE = 'event link = ["sta1", "sta2"], error_rate = 0.5'
 LINK_USAGE = "link station station up|down, or the error rate of its frames (0 to 1)"
 
 
-class EventVerbs:
-    """Mixed into a prompt, which has the network and `_is_node`."""
-
-    live: LiveNetwork
+class EventVerbs(PromptVerbs):
+    """The verbs that carry out events."""
 
     def do_event(self, line: str) -> None:
         "Carry out an event of a scenario now.\nUsage: event KEYS, a scenario's without `at`: event power = 'sta1', on = false"
@@ -35,7 +32,7 @@ class EventVerbs:
         words = line.split()
         if len(words) != 3 or words[0] == words[1]:
             say(f"usage: {LINK_USAGE}        (two different ones)")
-        elif all([self._is_node(name) for name in words[:2]]):  # type: ignore[attr-defined]
+        elif all([self._is_node(name) for name in words[:2]]):
             one, other, state = words
             if {one, other} in [{wire.gateway.name, wire.host.name} for wire in self.live.network.net.wires]:
                 self._set_wire(one, other, state)

@@ -27,15 +27,35 @@ def say(text: str) -> None:
     output(f"{text}\n")
 
 
-class PlaceVerbs:
-    """Mixed into a prompt, which has the network and `_is_node`."""
+class PromptVerbs:
+    """Verbs that are mixed into a prompt: its network, and the nodes that a line names."""
 
     live: LiveNetwork
     network: Network
 
+    def _is_node(self, name: str) -> bool:
+        if name in self.network.net:
+            return True
+        say(f"*** there is no station {name}; `nodes` lists them")
+        return False
+
+    def _two_ends(self, names: list[str], usage: str) -> tuple[NamespaceHost, NamespaceHost] | None:
+        """The hosts with these names; without names the first and the last, as in Mininet. Prints `usage` and returns None
+        if wrong."""
+        hosts = self.network.net.hosts
+        names = names or [hosts[0].name, hosts[-1].name]
+        if len(names) != 2 or names[0] == names[1]:
+            say(f"usage: {usage}        (two different ones)")
+            return None
+        return (self.network.net[names[0]], self.network.net[names[1]]) if all([self._is_node(name) for name in names]) else None
+
+
+class PlaceVerbs(PromptVerbs):
+    """The verbs about places, movement and radios."""
+
     def do_distance(self, line: str) -> None:
         "Print the distance between two stations in metres.\nUsage: distance station station"
-        ends = self._two_ends(line.split(), "distance station station")  # type: ignore[attr-defined]
+        ends = self._two_ends(line.split(), "distance station station")
         if ends and all(map(self._has_radio, ends)):
             places = self._places()
             metres = math.dist(*(places[end.name] for end in ends))
@@ -45,7 +65,7 @@ class PlaceVerbs:
         "Print where stations are now (metres).\nUsage: position [station ...]"
         places = self._places()
         for name in line.split() or places:
-            if self._is_node(name) and self._has_radio(self.network.net[name]):  # type: ignore[attr-defined]
+            if self._is_node(name) and self._has_radio(self.network.net[name]):
                 say(f"{name}: {', '.join(f'{metres:.2f}' for metres in places[name])}")
 
     def do_setPosition(self, line: str) -> None:
@@ -53,7 +73,7 @@ class PlaceVerbs:
         words = line.replace(",", " ").split()
         if len(words) not in (3, 4):
             say("usage: setPosition station x,y[,z]        (metres)")
-        elif self._is_node(words[0]) and self._has_radio(self.network.net[words[0]]):  # type: ignore[attr-defined]
+        elif self._is_node(words[0]) and self._has_radio(self.network.net[words[0]]):
             self.move(words[0], words[1:])
 
     def move(self, station: str, position: Sequence[str], speed: str | None = None) -> str:
@@ -77,17 +97,15 @@ class PlaceVerbs:
         if not name:
             for station, values in self.network.medium.ask("radios")["radios"].items():
                 say(_radio_text(station, values))
-        elif self._is_node(name) and self._has_radio(self.network.net[name]):  # type: ignore[attr-defined]
+        elif self._is_node(name) and self._has_radio(self.network.net[name]):
             changes = dict(map(_radio_option, options))
             medium, folder = self.network.medium, self.network.site.directory
-            say(
-                _radio_text(
-                    name, radios.change(medium, folder, name, **changes) if changes else medium.ask("radio", station=name)
-                )
-            )
+            values = radios.change(medium, folder, name, **changes) if changes else medium.ask("radio", station=name)
+            say(_radio_text(name, values))
 
     def _places(self) -> dict[str, list[float]]:
-        return self.network.medium.ask("positions")["positions"]
+        places: dict[str, list[float]] = self.network.medium.ask("positions")["positions"]
+        return places
 
     def _has_radio(self, host: NamespaceHost) -> bool:
         if host in self.network.stations:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
@@ -113,7 +114,7 @@ def _say(stage: str, fraction: float | None) -> None:
     print(f"manet: {stage}", file=sys.stderr, flush=True)
 
 
-def inside(arguments: dict, report: ReportPipe) -> int:
+def inside(arguments: dict[str, Any], report: ReportPipe) -> int:
     """The part of `open_prompt` in the run's namespaces; called by testbed.runs.init."""
     return report_outcome(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
 
@@ -372,16 +373,6 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
         found = measure_with_route(self.network, source, target, udp_rate, patience_s=wait_s, ip=ip)
         say(f"{source.name} -> {target.name}: {found.text()}")
 
-    def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:
-        """The hosts with these names; without names the first and the last, as in Mininet. Prints `usage` and returns None
-        if wrong."""
-        hosts = self.network.net.hosts
-        names = names or [hosts[0].name, hosts[-1].name]
-        if len(names) != 2 or names[0] == names[1]:
-            say(f"usage: {usage}        (two different ones)")
-            return None
-        return [self.network.net[name] for name in names] if all([self._is_node(name) for name in names]) else None
-
     def do_help(self, line: str) -> None:
         "List the commands, or describe one.\nUsage: help [command]"
         if line.strip():
@@ -410,9 +401,3 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
     def do_dpctl(self, _line: str) -> None:
         "Not supported: stations have no switches; `routes` shows the paths of packets."
         say(f"*** {self.do_dpctl.__doc__}")
-
-    def _is_node(self, name: str) -> bool:
-        if name in self.network.net:
-            return True
-        say(f"*** there is no station {name}; `nodes` lists them")
-        return False
