@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from analysis.maps.snapshot import FlowPath
 from testbed.stages import batctl, iproute
@@ -33,7 +34,7 @@ class RouteTables:
 
     netns: Mapping[str, Path]
     names: Mapping[str, str]
-    status: Mapping[str, dict] = field(default_factory=dict)
+    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def next_hop(self, node: str, target: str) -> NextHop:
         """The next hop of `node` towards the address `target`."""
@@ -49,7 +50,7 @@ class RouteTables:
         return NextHop(problem="no route") if via is None else NextHop(via, VISIBLE_DEVICES[0])
 
 
-def parse_next_hop(route_json: str, status: Mapping | None, target: str) -> NextHop:
+def parse_next_hop(route_json: str, status: Mapping[str, Any] | None, target: str) -> NextHop:
     """The next hop from the JSON of `ip route get` and the status of our daemon, if one runs."""
     try:
         route = json.loads(route_json)[0]
@@ -69,7 +70,7 @@ def parse_next_hop(route_json: str, status: Mapping | None, target: str) -> Next
 def follow_path(flow: str, source: str, target: str, address: str, next_hop: Callable[[str, str], NextHop],
            name_of: Mapping[str, str], hears: Callable[[str, str], bool], rate: str = "") -> FlowPath:  # fmt: skip
     """The path from `source` to `target`, whose address is `address`. `hears(a, b)`: b receives what a sends."""
-    nodes, ahead = [source], []
+    nodes, ahead = [source], list[str]()
 
     def stopped(why: str, towards: str = "") -> FlowPath:
         return FlowPath(flow, source, target, tuple(nodes), f"{nodes[-1]}: {why}", towards, rate)

@@ -95,7 +95,8 @@ def _child_main(options: argparse.Namespace) -> int:
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()
-    return importlib.import_module(options.module).inside(options.arguments, ReportPipe(options.report))
+    status: int = importlib.import_module(options.module).inside(options.arguments, ReportPipe(options.report))
+    return status
 
 
 def _follow_lifeline(descriptor: int) -> None:

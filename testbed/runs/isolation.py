@@ -22,10 +22,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from testbed.errors import UsageError
 from testbed.host import cgroup, neighbours
@@ -46,7 +46,7 @@ class Isolated:
         run_id: str,
         directory: Path,
         module: str,
-        arguments: dict,
+        arguments: Mapping[str, object],
         *,
         terminal: bool = False,
         reach_outside: bool = False,
@@ -75,7 +75,7 @@ class Isolated:
     def __exit__(self, _type: object, _value: object, _trace: TracebackType | None) -> None:
         self._end()
 
-    def reports(self) -> Iterator[dict]:
+    def reports(self) -> Iterator[dict[str, Any]]:
         """The messages of the run, until it has ended."""
         with os.fdopen(self._report_fd, "rb", closefd=False) as stream:
             for line in stream:
@@ -109,8 +109,8 @@ class Isolated:
             passed.append(self.requests)
             arguments["requests"] = self.requests
         neighbours.raise_limits()
-        arguments["neighbours"] = neighbours.open_counts()
-        passed += arguments["neighbours"]
+        counts = arguments["neighbours"] = neighbours.open_counts()
+        passed += counts
         inner += ["--module", self.module, "--arguments", json.dumps(arguments)]
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         try:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from analysis.captures.rundir import RunDirectory
 from analysis.maps.snapshot import FlowPath, Snapshot
@@ -59,7 +60,7 @@ class Live:
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
         ip = 6 if run.scenario.ipv6 else 4  # as of a flow that does not say
         flows = [
-            Flow(**{"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
+            Flow.model_validate({"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
         ] or run.flows
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
@@ -81,7 +82,7 @@ class Live:
                 lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
             )  # fmt: skip
 
-    def _status(self) -> dict[str, dict]:
+    def _status(self) -> dict[str, dict[str, Any]]:
         """The status of each of our own daemons that answers, by station."""
         found = {}
         for path in sorted((self.sockets / "routing").glob("*.sock")):

@@ -60,7 +60,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def host() -> dict:
+def host() -> dict[str, object]:
     """CPUs, load averages and name of this machine."""
     return {"cpus": os.cpu_count(), "load": [round(load, 2) for load in os.getloadavg()], "name": platform.node()}
 

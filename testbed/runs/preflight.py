@@ -26,7 +26,8 @@ from testbed.host.requirements import IPV6, IPV6_REMEDY, require_radios, require
 from testbed.programs import BUILT, Programs
 from testbed.stages import kernel_tcp
 from testbed.stages.daemon import daemon_config
-from testbed.stages.medium import medium_config, write_trace
+from testbed.stages.medium import medium_config
+from testbed.stages.movement import write_trace
 from testbed.stages.routing import static
 from testbed.stages.site import Site
 from topologies.connectivity import hop_counts
@@ -268,9 +269,9 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = 
         config = {**medium_config(site, {}), "duration_s": scenario.traffic_seconds()}
         path = site.directory / "medium.json"
         path.write_text(json.dumps(config))
-        words = refusal(programs.medium, "check", path)
-    if words is not None:
-        raise UsageError(f"{name}: {words}")
+        message = refusal(programs.medium, "check", path)
+    if message is not None:
+        raise UsageError(f"{name}: {message}")
 
 
 def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
@@ -280,15 +281,15 @@ def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str =
         return
     with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
-        path = site.directory / "config.json"
-        path.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=scenario.mtu, epoch_ns=0)))
-        words = refusal(programs.daemon(protocol), "check", path)
-    if words is None:
+        config = site.directory / "config.json"
+        config.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=scenario.mtu, epoch_ns=0)))
+        message = refusal(programs.daemon(protocol), "check", config)
+    if message is None:
         return
-    words = words.removeprefix('key "options": ')
-    option, _, rest = words.partition(": ")
+    message = message.removeprefix('key "options": ')
+    option, _, rest = message.partition(": ")
     known = option in type(scenario.routing).model_fields
-    path, text = (("routing", option), rest) if known else (("routing",), words)
+    path, text = (("routing", option), rest) if known else (("routing",), message)
     raise KeyRefused(name, scenario, path, text if ";" in text else f"{text}; correct it")
 
 

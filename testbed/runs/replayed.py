@@ -50,7 +50,8 @@ def replay(directory: Path, programs: Programs = BUILT, *, nav: Path | None = No
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:
         again = Path(folder) / AIR_LOG
-        argv = [programs.medium, "replay", directory / "medium.json", inputs, again, *(["--nav", nav] if nav else [])]
+        argv: list[str | Path] = [programs.medium, "replay", directory / "medium.json", inputs, again]
+        argv += ["--nav", nav] if nav else []
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             words = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]

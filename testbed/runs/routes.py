@@ -7,6 +7,7 @@ under_way.py finds a run under way.
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from record.files import read_text
 from record.found_runs import find_run
@@ -33,10 +34,10 @@ class RouteSnapshot:
 
     directory: Path
     when: str
-    stations: dict[str, dict]
+    stations: dict[str, dict[str, Any]]
     silent: dict[str, str] = field(default_factory=dict)  # why a station's daemon did not answer
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, Any]:
         """The object of `manet routes --json`."""
         return {"format": "manet-routes/1", "directory": str(self.directory), "when": self.when, "stations": self.stations}
 
@@ -87,7 +88,7 @@ def _all_stations(directory: Path) -> list[str]:
     return [entry["name"] for entry in _json(directory, "medium.json")["stations"]]
 
 
-def _json(directory: Path, name: str) -> dict:
+def _json(directory: Path, name: str) -> dict[str, Any]:
     try:
         return json.loads(read_text(directory / name))
     except FileNotFoundError as problem:
@@ -96,7 +97,7 @@ def _json(directory: Path, name: str) -> dict:
         raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never started") from None
 
 
-def _batman_status(state: RunState, directory: Path, names: list[str]) -> dict[str, dict]:
+def _batman_status(state: RunState, directory: Path, names: list[str]) -> dict[str, dict[str, Any]]:
     """The status of batman-adv in each station's namespace. Stations are numbered in the order of medium.json."""
     numbers, netns = {name: number for number, name in enumerate(_all_stations(directory), start=1)}, _require_namespaces(state)
     return {name: batctl.status(netns[name], numbers[name]) for name in names if name in netns}
@@ -158,7 +159,7 @@ def _require_sockets(state: RunState) -> Path:
     return sockets
 
 
-def _recorded_status(directory: Path, station: str) -> dict:
+def _recorded_status(directory: Path, station: str) -> dict[str, Any]:
     path = directory / "routing" / f"{station}{STATUS}"
     try:
         return json.loads(read_text(path))

@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from record import manifest
 from record.errors import RecordError, RunFileError
@@ -116,11 +117,11 @@ def isolated_run(
     reach_outside: bool = False,
     requests: int | None = None,
     **more: object,
-) -> dict:
+) -> dict[str, Any]:
     """Run `module.inside` in its own namespaces and return the outcome that it reported, empty if it was killed; `more` is added
     to its arguments. `reach_outside`: it may enter this process's network namespace. `requests`: as of Isolated."""
     arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments(), **more}
-    outcome: dict = {}
+    outcome: dict[str, Any] = {}
     run_id = _new_run_id(directory)
     with Isolated(
         run_id, directory, module, arguments, terminal=terminal, reach_outside=reach_outside, requests=requests
@@ -158,7 +159,7 @@ def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[
         yield
 
 
-def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
+def prepare(scenario: Scenario, seed: int, directory: Path, record: Mapping[str, object]) -> None:
     """Write scenario.json and run.json into the run's directory."""
     write_atomic(directory / "scenario.json", scenario.to_json())
     # the id is that of the results, unique on all machines: two directories with the same id are copies
@@ -186,7 +187,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
     )
 
 
-def conclude(directory: Path, outcome: dict) -> RunResult:
+def conclude(directory: Path, outcome: dict[str, Any]) -> RunResult:
     """Write the manifest, and for a killed run the outcome, which any other has written into run.json itself."""
     if not outcome:
         outcome = {"status": "failed", "error": KILLED}
@@ -201,7 +202,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
     return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"], late)
 
 
-def write_end(directory: Path, outcome: dict) -> None:
+def write_end(directory: Path, outcome: dict[str, Any]) -> None:
     """Add the outcome and the end time to run.json."""
     record = RunFile.open(directory / "run.json")
     record.update(**outcome, ended=metadata.now())
@@ -218,14 +219,14 @@ class Interrupted(BaseException):
     """`manet` interrupted the run, or the process received a signal."""
 
 
-def inside(arguments: dict, report: ReportPipe) -> int:
+def inside(arguments: dict[str, Any], report: ReportPipe) -> int:
     """Called by testbed.runs.init."""
     return report_outcome(Path(arguments["directory"]), report, lambda: _stages(site_of(arguments), report))
 
 
 def report_outcome(directory: Path, report: ReportPipe, work: Callable[[], None]) -> int:
     """Do the work and report its outcome, also after any error or signal except SIGKILL; returns the exit status."""
-    outcome = {"status": "complete", "error": None}
+    outcome: dict[str, Any] = {"status": "complete", "error": None}
     try:
         try:
             raise_on_signals()
@@ -266,7 +267,7 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def site_of(arguments: dict) -> Site:
+def site_of(arguments: dict[str, Any]) -> Site:
     """The run that the arguments of the isolated process describe."""
     directory = Path(arguments["directory"])
     scenario = Scenario.from_json((directory / "scenario.json").read_text())

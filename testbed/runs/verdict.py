@@ -44,7 +44,7 @@ class TrafficStart:
         )
         return ("void" if self.late_s > VOID_LATE_S else "suspect"), [reason]
 
-    def report(self) -> dict:
+    def report(self) -> dict[str, object]:
         """`traffic_start` of verdict.json (formats/air.md)."""
         return {"late_s": round(self.late_s, 3), "thresholds": {"suspect_s": SUSPECT_LATE_S, "void_s": VOID_LATE_S}}
 

@@ -56,7 +56,7 @@ class WaitSummary:
         )
         return ("void" if share >= VOID_SHARE else "suspect"), [reason]
 
-    def report(self) -> dict | None:
+    def report(self) -> dict[str, object] | None:
         """`programs` of verdict.json (formats/air.md); None if the kernel keeps no wait times."""
         if not self.total.turns:
             return None

@@ -109,7 +109,7 @@ def access_points_up(
         iproute.batches({net[name]: [f"link add {BRIDGE} type bridge"] for name in bridges}, "bridges", site.log)
         for point in points:
             radio = net.radio(point.name)
-            bridged = getattr(radio, "station", radio).name in bridges
+            bridged = radio.station.name in bridges
             path = folder / f"{point.name}.conf"
             path.write_text(hostapd_config(site, point, radio.radio.name, bridged=bridged))
             children.append(network.children.start(f"hostapd-{point.name}", ["hostapd", path], netns=radio.netns, remedy=REMEDY))
@@ -134,8 +134,8 @@ def forget_addresses(site: Site, stations: Sequence[Station]) -> None:
 def bridge_radios(site: Site, radios: Sequence[FurtherRadio | Station]) -> None:
     """Join radios of a mesh to the bridges of their nodes."""
     lines: dict[NamespaceHost, list[str]] = {}
-    for one in radios:
-        lines.setdefault(getattr(one, "station", one), []).append(f"link set {one.radio.name} master {BRIDGE}")
+    for radio in radios:
+        lines.setdefault(radio.station, []).append(f"link set {radio.radio.name} master {BRIDGE}")
     iproute.batches(lines, "bridged", site.log)
 
 

@@ -155,7 +155,8 @@ class AddedFlows:
 
 def _text(scenario: Scenario) -> str:
     flow = scenario.flows[-1]
-    size = "" if flow.size is None else f" of {flow.size} bytes"
+    size_bytes = getattr(flow, "size", None)  # a key of its kind
+    size = "" if size_bytes is None else f" of {size_bytes} bytes"
     return f"{flow.traffic}{size}, {scenario.tcp_of(flow).spelled}, {scenario.seconds_of(flow):g} s"
 
 

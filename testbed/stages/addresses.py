@@ -130,7 +130,7 @@ def _join_wires(site: Site, net: StationNet, lines: dict[NamespaceHost, list[str
             names = ["all", "default", *(wire.host_interface for wire in wires)]
             versions = ("ipv4", "ipv6") if site.scenario.ipv6 else ("ipv4",)
             sysctls = {f"net.{ip}.conf.{name}.ignore_routes_with_linkdown": 1 for ip in versions for name in names}
-            namespace.within(host.netns, lambda sysctls=sysctls: namespace.write_sysctls(sysctls))
+            namespace.within(host.netns, partial(namespace.write_sysctls, sysctls))
         for wire, other in itertools.permutations(wires, 2):
             via = f"via {wire_ip(wire.number, HOST_END)} dev {wire.interface}"
             lines[wire.gateway].append(f"route add {wire_network(other.number)} {via} metric {OTHER_WIRE_METRIC}{metric}")

@@ -8,7 +8,9 @@ import json
 import re
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import RunError
 from testbed.host import namespace
@@ -31,7 +33,7 @@ def set_all(settings: dict[Path, Sequence[str]], names: dict[Path, str]) -> None
                 raise RunError(f"{names[netns]}: {' '.join(argv)}: {errors.strip()}; see `manet doctor`")
 
 
-def status(netns: Path, number: int) -> dict:
+def status(netns: Path, number: int) -> dict[str, Any]:
     """The tables of station `number`'s batman-adv, in the form of our daemons' status (formats/routing.md)."""
     originators = _table(netns, "originators_json")
     return {
@@ -47,7 +49,7 @@ def next_radio(netns: Path, address: str) -> str | None:
     return next((route["via"] for route in best if route["state"] == "best"), None)
 
 
-def routes_of(originators: Sequence[dict]) -> list[dict]:
+def routes_of(originators: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The routes of `batctl originators_json`, sorted by destination, the best of each first. `quality` is BATMAN IV's TQ of
     255, or BATMAN V's throughput in kbit/s."""
     found = []
@@ -60,7 +62,7 @@ def routes_of(originators: Sequence[dict]) -> list[dict]:
     return sorted(found, key=lambda route: (_number_of_ip(route["destination"]), route["state"]))
 
 
-def neighbours_of(neighbours: Sequence[dict]) -> list[dict]:
+def neighbours_of(neighbours: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The neighbours of `batctl neighbors_json`, as `manet routes` lists them, sorted by address; times in s."""
     found = [
         {"address": _address(entry["neigh_address"]), "state": "heard", "seen_s": entry.get("last_seen_msecs", 0) / 1000}
@@ -79,17 +81,18 @@ def _argv(line: str) -> list[str]:
     return ["batctl", "meshif", DEVICE, *line.split()]
 
 
-def _start(netns: Path, argv: list[str]) -> subprocess.Popen:
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    return namespace.within(netns, lambda: subprocess.Popen(argv, **quiet))
+def _start(netns: Path, argv: list[str]) -> subprocess.Popen[str]:
+    start = partial(subprocess.Popen[str], argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return namespace.within(netns, partial(start, text=True))
 
 
-def _table(netns: Path, table: str) -> list[dict]:
+def _table(netns: Path, table: str) -> list[dict[str, Any]]:
     """A table of batctl; empty if batctl fails: the mesh does not exist yet, or no more."""
     try:
-        return json.loads(iproute.ask_within(netns, *_argv(table)) or "[]")
+        rows: list[dict[str, Any]] = json.loads(iproute.ask_within(netns, *_argv(table)) or "[]")
     except ValueError:
         return []
+    return rows
 
 
 def _address(mac: str) -> str:

@@ -59,7 +59,7 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     program = _renamed("tcpdump")
 
     def start(name: str, host: NamespaceHost, interface: str, snap_bytes: int, *expression: str) -> None:
-        argv = [program, "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
+        argv: list[str | Path | int] = [program, "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
         argv += ["-Z", "root", "-w", folder / f"{name}.pcap", *expression]
         captures.children[name] = children.start(

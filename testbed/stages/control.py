@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import RunError
 
@@ -23,7 +24,7 @@ class MediumControl:
             raise RunError(f"{path}: {problem.strerror or problem}; the medium is not running, see log/medium.log") from None
         self._stream = self._socket.makefile("rb")
 
-    def ask(self, op: str, **arguments: object) -> dict:
+    def ask(self, op: str, **arguments: object) -> dict[str, Any]:
         """Send one request and return its answer; RunError if the medium refuses it or has gone."""
         try:
             with self._turn:
@@ -33,7 +34,7 @@ class MediumControl:
             raise RunError(f"medium, {op}: {problem.strerror or problem}; see log/medium.log") from None
         if not line:
             raise RunError(f"medium, {op}: it closed the connection; see log/medium.log")
-        answer = json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
         if not answer.get("ok"):
             raise RunError(f"medium, {op}: {answer.get('error', 'refused')}")
         return answer

@@ -1,5 +1,7 @@
 """The configuration of our routing daemons (formats/routing.md)."""
 
+from typing import Any
+
 from testbed.stages import kernel_tcp
 from testbed.stages.site import Site
 from testbed.stages.status import status_socket
@@ -8,7 +10,7 @@ from topologies.addresses import NETWORK, PREFIX_BITS, ip_address, mac_address, 
 TUN = "manet0"
 
 
-def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: int, epoch_ns: int) -> dict:
+def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: int, epoch_ns: int) -> dict[str, Any]:
     """The configuration of station `number`; `wires` are the networks (address/bits) to which it is a gateway."""
     routing, results = site.scenario.routing, site.directory / "routing"
     options = routing.options()
@@ -32,7 +34,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "status": str(status_socket(name)),
         "epoch_ns": epoch_ns,
         "notes": str(results / f"{name}.jsonl"),
-        "events": str(results / f"{name}.events.jsonl") if routing.events else None,
+        "events": str(results / f"{name}.events.jsonl") if getattr(routing, "events", False) else None,
         # no interface capture has packets that wait in the daemon for a route
         "held": str(site.folder("captures") / f"{name}.held.pcapng"),
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",

@@ -9,8 +9,9 @@ import csv
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from record.events_file import SCENARIO
 from scenarios.events import Event, by_time, command_names, worded
@@ -32,7 +33,7 @@ class Events:
         names = command_names(events)
         self.events = [event.model_copy(update={"name": names.get(index, event.name)}) for index, event in by_time(events)]
         self._do = do
-        self._start_s: float | None = None
+        self._start_s = 0.0
         self._go, self._stop = threading.Event(), threading.Event()
         self._problem: ManetError | None = None
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
@@ -60,7 +61,7 @@ class Events:
 
     def _work(self) -> None:
         self._go.wait()
-        for event in self.events if self._start_s is not None else ():
+        for event in self.events:
             if self._stop.wait(max(0.0, self._start_s + event.at - time.monotonic())) or self._problem is not None:
                 break
             if event.kind in ("daemon", "command"):
@@ -158,7 +159,7 @@ def relay_in_use(control: "MediumControl | Medium", source: str, target: str, st
     return relayed.most_common(1)[0][0]
 
 
-def lateness_reason(status: dict) -> str | None:
+def lateness_reason(status: Mapping[str, Any]) -> str | None:
     """The reason if the medium's verdict is void by now; None otherwise."""
     if status.get("verdict") != "void":
         return None

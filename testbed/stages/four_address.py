@@ -46,7 +46,7 @@ def connect(network: Network, links: Sequence[FourAddressLink]) -> None:
 def _second_interface(network: Network, client: AccessPoint, number: int) -> FurtherRadio:
     """An additional interface on the radio of an access point, `ap2.wds0`, with an address of its own."""
     radio = network.net.radio(client.name)
-    station = getattr(radio, "station", radio)
+    station = radio.station
     name = f"{client.name}.wds{number}"
     octets = client.bssid.split(":")
     mac = ":".join([octets[0], "09", f"{number:02x}", *octets[3:]])  # as Mininet-WiFi's

@@ -15,7 +15,7 @@ from testbed.errors import RunError
 from testbed.host import namespace, rtnetlink
 from testbed.stages.station import NamespaceHost
 
-DIRECT = {
+DIRECT: dict[re.Pattern[str], Callable[..., None]] = {
     re.compile(r"link set (\S+) up"): rtnetlink.set_up,
     re.compile(r"link set (\S+) mtu (\d+)"): rtnetlink.set_mtu,
     re.compile(r"link set (\S+) gso_max_segs (\d+)"): rtnetlink.set_gso_max_segs,
@@ -40,14 +40,14 @@ def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Pat
             continue
         batch = log_folder / f"{what}-{station.name}.ip"
         batch.write_text("".join(f"{line}\n" for line in lines))
-        requests = [_request_of(line) for line in lines]
-        if None in requests:
-            running.append((station, batch, namespace.within(station.netns, lambda batch=batch: _start(batch))))
+        requests = [request for line in lines if (request := _request_of(line)) is not None]
+        if len(requests) < len(lines):
+            running.append((station, batch, namespace.within(station.netns, partial(_start, batch))))
             continue
         try:
-            namespace.within(station.netns, lambda requests=requests: [request() for request in requests])
+            namespace.within(station.netns, partial(_make_all, requests))
         except OSError as problem:
-            problems.append(_failure(what, station, batch, problem.strerror))
+            problems.append(_failure(what, station, batch, str(problem.strerror)))
     for station, batch, process in running:
         _, errors = process.communicate()
         if process.returncode != 0:
@@ -103,16 +103,21 @@ def ask_within(netns: Path, *argv: str) -> str:
 def _request_of(line: str) -> Callable[[], None] | None:
     """The request of a line, if it is one of `DIRECT`."""
     for pattern, request in DIRECT.items():
-        if found := pattern.fullmatch(line):
-            return partial(request, *found.groups())
+        if match := pattern.fullmatch(line):
+            return partial(request, *match.groups())
     return None
+
+
+def _make_all(requests: Sequence[Callable[[], None]]) -> None:
+    for request in requests:
+        request()
 
 
 def _failure(what: str, station: NamespaceHost, batch: Path, words: str) -> str:
     return f"{what} of {station.name}: ip -batch {batch}: {words}; see the file's lines"
 
 
-def _start(batch: Path) -> subprocess.Popen:
+def _start(batch: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         ["ip", "-batch", str(batch)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )

@@ -41,7 +41,7 @@ def _set_type(network: Network, station: Station | FurtherRadio, kind: str) -> N
     if kind != "mesh":
         iw(station, "set", "type", KINDS[kind])
         return
-    device, owner = station.radio.name, getattr(station, "station", station)
+    device, owner = station.radio.name, station.station
     iproute.batches({owner: [f"link set {device} down"]}, "mesh-down", network.site.log)
     iw(station, "set", "type", KINDS[kind])
     routes = [f"route replace {NETWORK}/{PREFIX_BITS} dev {device} scope link"] if station.radio.ip else []

@@ -5,13 +5,14 @@ routes/<station>.txt.
 """
 
 import re
+from typing import Any
 
 _TYPES = ("local", "broadcast", "multicast", "anycast", "throw")  # of routes that lead to no other station
 _NUD = ("REACHABLE", "STALE", "DELAY", "PROBE", "PERMANENT", "NOARP", "INCOMPLETE", "FAILED", "NONE")
 _NEIGHBOURS = "# neighbours\n"
 
 
-def status_of(protocol: str, address: str, table: str, neighbours: str, text: str = "") -> dict:
+def status_of(protocol: str, address: str, table: str, neighbours: str, text: str = "") -> dict[str, Any]:
     """The status of a station from the lines of `ip route show table all` and `ip neighbour show`; `text`: what its daemon's own
     commands printed."""
     routes = [route for line in table.splitlines() if (route := route_of(line))]
@@ -20,7 +21,7 @@ def status_of(protocol: str, address: str, table: str, neighbours: str, text: st
     return {"ok": True, "protocol": protocol, "address": address, "routes": routes, "neighbours": found, **of_daemon}
 
 
-def route_of(line: str) -> dict | None:
+def route_of(line: str) -> dict[str, Any] | None:
     """A route of a line of `ip route show table all`; None for one that leads to no other station. The state is the protocol that
     set it (`proto` of ip(8); without one `boot`). Daemons such as batmand keep routes in tables of their own: `table`."""
     words = line.split()
@@ -56,7 +57,7 @@ def section(content: str, when: str) -> str | None:
     return next((text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name == when), None)
 
 
-def _neighbour_of(line: str) -> dict | None:
+def _neighbour_of(line: str) -> dict[str, Any] | None:
     words = line.split()
     state = next((word.lower() for word in words if word in _NUD), None)
     return {"address": words[0], "state": state} if state else None

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from scenarios.flows import FIRST_PORT
 from scenarios.routing import OWN_DAEMONS
@@ -42,7 +43,7 @@ PROC_SYS = Path("/proc/sys")
 RTO_MIN_FILE = PROC_SYS / RTO_MIN_SYSCTL.replace(".", "/")
 
 
-def profile(name: str) -> dict:
+def profile(name: str) -> dict[str, Any]:
     """The tables of kernel-tcp/profiles/<name>.toml; UsageError for an unknown name."""
     path = PROFILES / f"{name}.toml"
     try:
@@ -52,7 +53,7 @@ def profile(name: str) -> dict:
         raise UsageError(f'profile "{name}" is not known; use one of {known}') from None
 
 
-def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict:
+def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict[str, Any]:
     """Settings of connections with `tcp` (default: the scenario's): the profile's, overridden by the scenario's;
     all others are the kernel's defaults. A minimum RTO too large for a socket's option is in `sysctls`."""
     settings = {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings(tcp)}
@@ -112,11 +113,11 @@ def ack_metric(scenario: Scenario) -> str:
 
 def station_entry(
     scenario: Scenario, host: NamespaceHost, hops: Mapping[str, int] | None = None, wires: Sequence[WiredLink] = ()
-) -> dict:
+) -> dict[str, Any]:
     """A station's or host's element of `stations` in tcp-settings.json. `status` is set at the ends of flows whose TCP may
     query the routing daemon (a layer, or one of our own algorithms); `hops`, known for routes that never change, if a TCP needs
     them. `wires`: all of the network."""
-    entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
+    entry: dict[str, Any] = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name not in scenario.host_names()
@@ -131,7 +132,7 @@ def station_entry(
     return entry | ({"ports": ports} if ports else {})
 
 
-def _paths_over_wires(host: NamespaceHost, wires: Sequence[WiredLink]) -> dict:
+def _paths_over_wires(host: NamespaceHost, wires: Sequence[WiredLink]) -> dict[str, Any]:
     """The entry's keys for paths that the daemons report up to the gateways only."""
     own = [wire for wire in wires if wire.host is host]
     if own:  # a host on several wires prefers the first
@@ -237,8 +238,8 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     own = _own_sysctls(scenario)
     for host in net.hosts:
         of_host = {**values, **sysctls(scenario, host.name)}
-        namespace.within(host.netns, lambda of_host=of_host: namespace.write_sysctls(of_host, absent_is_error=False))
-        namespace.within(host.netns, lambda: namespace.write_sysctls(own))
+        namespace.within(host.netns, partial(namespace.write_sysctls, of_host, absent_is_error=False))
+        namespace.within(host.netns, partial(namespace.write_sysctls, own))
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:

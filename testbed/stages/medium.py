@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from scenarios.scenario import Scenario
 from testbed.host.processes import Child, Processes
@@ -21,7 +22,7 @@ INPUT_LOG = "inputs.jsonl"  # in the run's directory
 RADIOS = ROOT / "medium" / "radios"
 
 
-def medium_config(site: Site, netns: dict[str, str]) -> dict:
+def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
     """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario
     radios = {radio.station: radio.for_medium() for radio in scenario.radios if radio.name is None}
@@ -64,7 +65,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
     }
 
 
-def further_radios_config(site: Site, netns: dict[str, str]) -> list[dict]:
+def further_radios_config(site: Site, netns: dict[str, str]) -> list[dict[str, Any]]:
     """The entries of `stations` for radios beyond the first of their station."""
     places = {placed.name: [placed.x_m, placed.y_m, placed.z_m] for placed in site.scenario.positions(site.seed)}
     return [
@@ -80,15 +81,15 @@ def further_radios_config(site: Site, netns: dict[str, str]) -> list[dict]:
     ]
 
 
-def hwsim_config(scenario: Scenario) -> dict:
+def hwsim_config(scenario: Scenario) -> dict[str, Any]:
     """The key `hwsim` of the medium's configuration (formats/medium.md)."""
     return {**scenario.hwsim.model_dump(), "radios": "made" if scenario.net == "manet" else "found"}
 
 
-def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
+def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict[str, Any]]:
     """The key `wires` of medium.json; `a` is the gateway's end, `b` the host's."""
 
-    def end(wire: int, name: str, side: int, interface: str) -> dict:
+    def end(wire: int, name: str, side: int, interface: str) -> dict[str, Any]:
         place = {"netns": netns[name]} if netns else {}
         return {"name": name, "ifname": interface, "mac": wire_mac(wire, side), **place}
 
@@ -110,7 +111,7 @@ class Medium:
     def __init__(self, child: Child, control: MediumControl) -> None:
         self.child, self.control = child, control
 
-    def ask(self, op: str, **arguments: object) -> dict:
+    def ask(self, op: str, **arguments: object) -> dict[str, Any]:
         """One request to the medium (formats/sockets.md); RunError if it refuses."""
         return self.control.ask(op, **arguments)
 
@@ -128,7 +129,7 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     config = site.directory / "medium.json"
     config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
     radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
-    inputs = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
+    inputs: list[str | Path] = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
     child = children.start(
         "medium",
         [site.programs.medium, "run", *inputs, "--log-limit", str(site.scenario.log_limit), config],

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import RunError
 from testbed.host import modules, namespace
@@ -68,7 +69,7 @@ def _set_down() -> None:
     subprocess.run(["ip", "link", "set", INTERFACE, "down"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
-def builder_config(site: Site) -> dict:
+def builder_config(site: Site) -> dict[str, Any]:
     """The configuration of mininet_wifi_builder.py."""
     stations = enumerate(site.scenario.positions(site.seed), start=1)
     return {
@@ -98,7 +99,8 @@ def _stations(site: Site, child: Child, children: Processes) -> dict[str, int]:
     names = site.scenario.station_names()
     children.wait_for_text([child], READY, within_s=IMPORTED_WITHIN_S + EACH_WITHIN_S * len(names))
     line = next(line for line in child.printed().splitlines() if line.startswith(READY))
-    return json.loads(line.removeprefix("ready "))
+    homes: dict[str, int] = json.loads(line.removeprefix("ready "))
+    return homes
 
 
 @contextmanager

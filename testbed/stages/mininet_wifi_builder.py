@@ -13,7 +13,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 CARRIER_WITHIN_S = 60.0
 CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
@@ -35,15 +38,15 @@ def see_own_radios() -> None:
     """A /sys of this network namespace, with the debugging folder in which Mininet-WiFi looks for radios, for this process and
     its children alone. The run's is the machine's, which shows the radios of the first namespace only."""
     libc = ctypes.CDLL(None, use_errno=True)
-    steps = [lambda: libc.unshare(CLONE_NEWNS)]
+    steps: list[Callable[[], int]] = [partial(libc.unshare, CLONE_NEWNS)]
     for kind, where in ((b"sysfs", b"/sys"), (b"debugfs", b"/sys/kernel/debug")):
-        steps.append(lambda kind=kind, where=where: libc.mount(kind, where, kind, 0, None))
+        steps.append(partial(libc.mount, kind, where, kind, 0, None))
     for step in steps:
         if step() != 0:
             sys.exit(f"/sys: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
 
 
-def build(config: dict) -> object:
+def build(config: dict[str, Any]) -> Any:
     """A running network with every station in the ad hoc network; its radios still have the kernel's medium."""
     os.environ["MPLBACKEND"] = "Agg"  # it loads a drawing library, and there is no display
     logging.basicConfig(level=logging.WARNING)  # before it opens a log of its own in /tmp
@@ -68,7 +71,7 @@ def build(config: dict) -> object:
     return net
 
 
-def wait_for_carriers(pids: dict, interface: str) -> None:
+def wait_for_carriers(pids: dict[str, int], interface: str) -> None:
     """Wait until every station has joined, which Mininet-WiFi does not; each scans for some seconds first."""
     deadline = time.monotonic() + CARRIER_WITHIN_S
     for name, pid in pids.items():

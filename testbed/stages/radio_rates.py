@@ -1,6 +1,7 @@
 """The rates of a scenario's radio in the notation of hostapd, wpa_supplicant and iw."""
 
 import tomllib
+from typing import Any
 
 from scenarios.scenario import Scenario
 from testbed.stages.medium import RADIOS
@@ -9,7 +10,7 @@ from testbed.stages.medium import RADIOS
 OF_PHY = {"dsss": (1000, 2000, 5500, 11000), "ofdm": (6000, 9000, 12000, 18000, 24000, 36000, 48000, 54000)}
 
 
-def profile(scenario: Scenario) -> dict:
+def profile(scenario: Scenario) -> dict[str, Any]:
     """The radio profile with the scenario's overrides."""
     return tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
 

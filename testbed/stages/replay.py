@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keys.toml_lines import Path as KeyPath
 from mobility.trace import NS_PER_S, Trace, TraceError
@@ -84,10 +84,11 @@ def halt(control: "Medium | MediumControl") -> None:
     control.ask("halt")
 
 
-def _rows(made: Trace) -> list[dict]:
+def _rows(made: Trace) -> list[dict[str, Any]]:
     """The legs in the medium's format, in order of time from the file's 0. A jump has no speed, nor has the first leg of a
     station, which places it."""
-    rows, placed = [], set()
+    rows: list[dict[str, Any]] = []
+    placed = set()
     for leg in sorted(made.legs, key=lambda leg: leg.start_s):
         row = {"at_ns": round(leg.start_s * NS_PER_S), "station": leg.station, "position": list(leg.to)}
         if leg.station in placed and math.isfinite(leg.speed_mps):

@@ -63,9 +63,10 @@ class MediumInterface(Intf):
 
     def __init__(self, node: "NamespaceHost", name: str, mac: str, ip: str, prefix_bits: int, ip6: str) -> None:
         # Intf.__init__ would configure the device by shell commands, before it exists
-        self.node, self.name, self.link = node, name, None
+        self.node, self.name = node, name
+        self.link: WiredLink | None = None
         self.mac, self.ip, self.prefixLen, self.ip6 = mac, ip, str(prefix_bits), ip6
-        self.params: dict = {}
+        self.params: dict[str, object] = {}
         node.addIntf(self, moveIntfFn=lambda *_args: None)
 
     def updateIP(self) -> str:
@@ -90,7 +91,7 @@ class NamespaceHost(Host):
     home: int | None = None  # a process whose network namespace the host uses instead of its own
     cabled = False  # whether a host has the first of its cables (testbed/stages/access_points.py)
     _namespace: int | None = None  # a descriptor that keeps it open
-    _pidfd: int | None = None
+    _pidfd: int  # of the shell
 
     def __init__(self, name: str, *, pids: int | None = None, **params: object) -> None:
         """`pids`: a descriptor of the pid namespace of its programs (testbed/host/station_pids.py); None: this process's."""
@@ -128,24 +129,24 @@ class NamespaceHost(Host):
         prepare = (lambda: None) if self.pids is None else partial(station_pids.enter, self.pids)
         namespace.within_new(lambda: self._start([], start_new_session=True), netns=netns, prepare=prepare)
 
-    def _start(self, place: list[str], **options: bool) -> None:
+    def _start(self, place: list[str], *, start_new_session: bool = False) -> None:
         """Start a shell; `place` is the command prefix that enters its namespaces."""
         words = [*place, "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"]
-        environment = {**_shell_environment(), "PS1": PROMPT}
-        self._start_on_terminal(lambda streams: subprocess.Popen(words, env=environment, **streams, **options))
+        start = partial(subprocess.Popen[bytes], words, start_new_session=start_new_session)
+        self._start_on_terminal(partial(start, env={**_shell_environment(), "PS1": PROMPT}))
 
     def _start_inside(self) -> None:
         """Start the shell of the container, /bin/sh."""
         words = ["sh", "-is", f"mininet:{self.name}"]
-        self._start_on_terminal(lambda streams: self._popen_inside(words, {"environment": {"PS1": PROMPT}, **streams}))
+        self._start_on_terminal(partial(self._popen_inside, words, environment={"PS1": PROMPT}))
 
-    def _start_on_terminal(self, start: Callable[[dict[str, int]], subprocess.Popen]) -> None:
-        """Start a shell by `start`, which is given its standard streams."""
+    def _start_on_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
+        """Start a shell by `start`, which is given its standard streams by their names."""
         self.master, self.slave = pty.openpty()
         attributes = termios.tcgetattr(self.slave)
         attributes[3] &= ~termios.ECHO  # as `stty -echo`, without a process
         termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
-        self.shell = start(dict.fromkeys(("stdin", "stdout", "stderr"), self.slave))
+        self.shell = start(stdin=self.slave, stdout=self.slave, stderr=self.slave)
         descriptors.restore_limit(self.shell.pid)
         os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
         self.stdin = self.stdout = os.fdopen(self.master, "r")
@@ -191,7 +192,7 @@ class NamespaceHost(Host):
             return []
         return ready
 
-    def sendCmd(self, *args: object, **kwargs: object) -> None:
+    def sendCmd(self, *args: Any, **kwargs: object) -> None:
         """Like Mininet's, with a new shell if the last one has ended. The first command of a container moves the shell into
         it."""
         if self.shell and self.shell.poll() is not None:
@@ -201,14 +202,14 @@ class NamespaceHost(Host):
         self._note_command(self._in_shell(args[0] if len(args) == 1 else args))
         super().sendCmd(*args, **({**kwargs, "printPid": False} if self.container else kwargs))  # mnexec(1) would print it
 
-    def popen(self, *args: object, shell: bool = False, **kwargs: object) -> subprocess.Popen:
+    def popen(self, *args: Any, shell: bool = False, **kwargs: Any) -> subprocess.Popen[Any]:
         """Like Mininet's, and also works below a chroot, where mnexec(1) would look for the program outside."""
         words = args[0] if len(args) == 1 else list(args)
         if shell:
             words = self._in_shell(words)
         words = words.split() if isinstance(words, str) else words
         if self.container is not None:
-            process = self._popen_inside(words, kwargs)
+            process = self._popen_inside(words, **kwargs)
         else:
             place = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": _shell_environment()}
             start = partial(super().popen, words, **{**place, **kwargs})
@@ -216,9 +217,9 @@ class NamespaceHost(Host):
         self._note_command([*map(str, words)])
         return process
 
-    def _in_shell(self, words: object) -> list[str]:
+    def _in_shell(self, words: str | Sequence[object]) -> list[str]:
         """The command line that has the host's shell execute words."""
-        text = words if isinstance(words, str) else " ".join(map(str, words))  # type: ignore[call-overload]
+        text = words if isinstance(words, str) else " ".join(map(str, words))
         return ["bash" if self.container is None else "sh", "-c", text]
 
     def _note_command(self, words: list[str]) -> None:
@@ -243,11 +244,12 @@ class NamespaceHost(Host):
         enter = ["nsenter", f"--pid=/proc/{os.getpid()}/fd/{self.pids_of_programs}", "--no-fork", "--"]
         return [*enter, *map(str, words)]
 
-    def _popen_inside(self, words: Sequence[object], given: dict) -> subprocess.Popen:
+    def _popen_inside(self, words: Sequence[object], **options: Any) -> subprocess.Popen[Any]:
         """Start a program in the station's container, which has an environment of its own."""
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        options = {key: value for key, value in given.items() if key not in ("mncmd", "env")}
-        return self.container.popen(words, **{**streams, "start_new_session": True, **options})
+        assert self.container is not None
+        defaults = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+        of_mininet = ("mncmd", "env")
+        return self.container.popen(words, **defaults | {key: options[key] for key in options if key not in of_mininet})
 
     def _renew_shell(self) -> None:
         """Start another shell in the same network namespace. Mounts of the old shell are gone."""
@@ -295,7 +297,7 @@ class NamespaceHost(Host):
         os.close(self._pidfd)
         self.cleanup()
 
-    def config(self, **_params: object) -> dict:
+    def config(self, **_params: object) -> dict[str, object]:
         """No effect: addresses are set once the medium has made the device (testbed.stages.network)."""
         return {}
 
@@ -303,12 +305,17 @@ class NamespaceHost(Host):
 class Station(NamespaceHost):
     """A node of the ad hoc network, number `number` counted from 1."""
 
-    def __init__(self, name: str, *, number: int, home: int | None = None, naming: str = INTERFACE, **params: object) -> None:
+    def __init__(self, name: str, *, number: int, home: int | None = None, naming: str = INTERFACE, **params: Any) -> None:
         self.number, self.home = number, home
         super().__init__(name, **params)
         device = radio_interface(name, naming)
         self.radio = MediumInterface(self, device, mac_address(number), ip_address(number), PREFIX_BITS, ip6_address(number))
         self.further_radios: list[FurtherRadio] = []
+
+    @property
+    def station(self) -> "Station":
+        """Itself, the station of its first radio, as of FurtherRadio."""
+        return self
 
     def add_radio(self, name: str, number: int) -> None:
         """Declare an additional radio, with the MAC address of the number `number`; it has no IP address."""

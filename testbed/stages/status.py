@@ -3,6 +3,7 @@
 import json
 import socket
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import RunError
 from testbed.stages.site import SOCKETS
@@ -15,7 +16,7 @@ def status_socket(station: str, sockets: Path = SOCKETS) -> Path:
     return sockets / "routing" / f"{station}.sock"
 
 
-def ask(path: Path, op: str) -> dict:
+def ask(path: Path, op: str) -> dict[str, Any]:
     """Send one request to a daemon and return its answer; RunError if it does not answer or refuses."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -23,7 +24,7 @@ def ask(path: Path, op: str) -> dict:
             connection.connect(str(path))
             connection.sendall(json.dumps({"op": op}).encode() + b"\n")
             with connection.makefile("rb") as stream:
-                answer = json.loads(stream.readline() or b"{}")
+                answer: dict[str, Any] = json.loads(stream.readline() or b"{}")
     except (OSError, ValueError) as problem:
         raise RunError(f"{path}: {problem}; the station's routing daemon does not answer, see log/") from None
     if not answer.get("ok"):
@@ -31,7 +32,7 @@ def ask(path: Path, op: str) -> dict:
     return answer
 
 
-def lines(station: str, status: dict) -> list[str]:
+def lines(station: str, status: dict[str, Any]) -> list[str]:
     """A station's routes, neighbours and counters, a line each."""
     number = "" if status.get("sequence") is None else f", sequence number {status['sequence']}"
     held = f", {status['held']} packets held" if "held" in status else ""
@@ -45,11 +46,11 @@ def lines(station: str, status: dict) -> list[str]:
     return [head, *_columns(routes), *_columns(neighbours), *counters, *text]
 
 
-def _destination(route: dict) -> str:
+def _destination(route: dict[str, Any]) -> str:
     return route["destination"] if route["prefix"] == 32 else f"{route['destination']}/{route['prefix']}"
 
 
-def _route(route: dict) -> list[str]:
+def _route(route: dict[str, Any]) -> list[str]:
     sequence = "" if route.get("sequence") is None else f"seq {route['sequence']}"
     hops = _quality(route) if route["hops"] is None else f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
     via = "direct" if route["via"] is None else f"via {route['via']}"
@@ -62,14 +63,14 @@ def _route(route: dict) -> list[str]:
     return cells
 
 
-def _quality(route: dict) -> str:
+def _quality(route: dict[str, Any]) -> str:
     """The quality of a route without a hop count: batman-adv's, or the kernel's metric."""
     if "metric" in route:
         return f"metric {route['metric']}"
     return f"quality {route['quality']}/255" if "quality" in route else f"{route['throughput_kbps']} kbit/s"
 
 
-def _expires(entry: dict) -> str:
+def _expires(entry: dict[str, Any]) -> str:
     if "seen_s" in entry:
         return f"heard {entry['seen_s']:.1f} s ago"
     left_s = entry.get("expires_s")

@@ -31,11 +31,10 @@ MACHINE, HOST = 1, 2
 @contextmanager
 def uplinks_up(site: Site, net: StationNet) -> Iterator[None]:
     """One uplink for each such host, until the block ends."""
-    hosts = list(dict.fromkeys(wire.host for wire in net.wires if wire.settings.nat))
-    if hosts and site.outside is None:
-        raise RunError('key "wires.nat": this command has no way to the real network; use ./manet run or ./manet cli')
     with ExitStack() as stages:
-        for host in hosts:
+        for host in dict.fromkeys(wire.host for wire in net.wires if wire.settings.nat):
+            if site.outside is None:
+                raise RunError('key "wires.nat": this command has no way to the real network; use ./manet run or ./manet cli')
             stages.enter_context(_uplink(site, host, site.outside))
         yield
 

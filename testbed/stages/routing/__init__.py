@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from scenarios.routing import OWN_DAEMONS, SHIPPED
 from testbed.errors import UsageError
@@ -83,7 +84,7 @@ class Protocol:
         """The process ids of each station's daemon and its helpers, by station; empty without daemons."""
         return {}
 
-    def status(self) -> dict[str, dict]:
+    def status(self) -> dict[str, dict[str, Any]]:
         """The status of each station's daemon, by station (formats/routing.md); empty for third-party daemons."""
         return {}
 
@@ -108,4 +109,5 @@ def running(network: Network) -> AbstractContextManager[Protocol]:
         module = "shared.own" if name in OWN_DAEMONS else name.replace("-", "_")
     else:
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')
-    return importlib.import_module(f"{__name__}.{module}").running(network)
+    protocol: AbstractContextManager[Protocol] = importlib.import_module(f"{__name__}.{module}").running(network)
+    return protocol
