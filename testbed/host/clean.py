@@ -57,7 +57,9 @@ def _end(state: RunState, cleaned: Cleaned) -> None:
 
 def _end_processes(keeper: Process | None, group: Path) -> None:
     """A run whose owner died takes itself down in order; after END_DEADLINE_S its processes are killed."""
-    members = [process for process in map(Process.of, _members(group)) if process is not None]
+    members = [
+        process for process in map(Process.of, cgroup.members(group) if _is_run_group(group) else []) if process is not None
+    ]
     if keeper is not None and keeper.alive():
         members.append(keeper)
     if not members:
@@ -68,10 +70,6 @@ def _end_processes(keeper: Process | None, group: Path) -> None:
         for process in members:
             _kill(process)
         _all_ended(members, END_DEADLINE_S)
-
-
-def _members(group: Path) -> list[int]:
-    return cgroup.members(group) if _is_run_group(group) else []
 
 
 def _is_run_group(group: Path) -> bool:

@@ -28,7 +28,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def within(netns: str | Path, action: Callable[[], T], *, pids: int | None = None) -> T:
     """Call `action` in a thread that has entered the network namespace `netns`; return its result or raise its exception.
     `pids`: a descriptor of the pid namespace of the children that it starts."""
-    return _in_thread(lambda: _enter(netns, pids), action, f"in {netns}")
+
+    def enter() -> None:
+        _setns(netns)
+        if pids is not None:
+            children_in(pids)
+
+    return _in_thread(enter, action, f"in {netns}")
 
 
 def within_new_pids(netns: str | Path, action: Callable[[], T]) -> T:
@@ -143,12 +149,6 @@ def _unshare(flags: int) -> None:
 def _checked(call: str, result: int) -> None:
     if result != 0:
         raise RunError(f"{call}: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
-
-
-def _enter(netns: str | Path, pids: int | None) -> None:
-    _setns(netns)
-    if pids is not None:
-        children_in(pids)
 
 
 def _setns(netns: str | Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from record.files import read_text
 from testbed.errors import UsageError
-from testbed.runs.by_hand import ByHand, with_actions
+from testbed.runs.by_hand import with_actions
 from testbed.runs.recorded import Recorded
 from testbed.runs.run import Progress, RunResult
 from testbed.runs.verdict import verdict_of
@@ -52,7 +52,9 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
         "status": ended.status,
         "verdict": verdict_of(directory),  # with the cross-checks
         "error": ended.error,
-        "differences": recorded.differences() + _movement(recorded.directory, directory) + _not_repeated(by_hand),
+        "differences": recorded.differences()
+        + _movement(recorded.directory, directory)
+        + [f"not repeated: {action}" for action in by_hand.left_out],
         "by_hand": by_hand.repeated,
         "flows": _side_by_side(recorded, metrics),
         "remarks": metrics.get("remarks", []),
@@ -67,10 +69,6 @@ def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict
         name: {"recorded_bps": before.get(name, {}).get("delivered_bps"), "again_bps": flow.get("delivered_bps")}
         for name, flow in metrics["flows"].items()
     }
-
-
-def _not_repeated(by_hand: ByHand) -> list[str]:
-    return [f"not repeated: {action}" for action in by_hand.left_out]
 
 
 def _movement(was: Path, now: Path) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Any
 
 from analysis.maps.snapshot import FlowPath
 from testbed.stages import batctl, iproute
+from testbed.stages.daemon import TUN
 
 VISIBLE_DEVICES = ("wlan", "eth")  # devices whose other end is the next hop
-TUN_DEVICE = "manet0"  # gets the packets without a route, where our own daemons run (formats/routing.md)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def parse_next_hop(route_json: str, status: Mapping[str, Any] | None, target: st
     except (ValueError, IndexError):
         return NextHop(problem="no route")
     device = route.get("dev", "")
-    if device != TUN_DEVICE:
+    if device != TUN:  # which gets the packets without a route, where our own daemons run
         return NextHop(route.get("gateway") or target, device)
     own = [entry for entry in (status or {}).get("routes", []) if entry["destination"] == target]
     paths = [entry["path"] for entry in own if entry.get("path")]

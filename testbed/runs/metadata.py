@@ -76,32 +76,27 @@ def commit() -> str | None:
     (MANET_COMMIT), because git would read every file of the checkout again there."""
     if COMMIT in os.environ:
         return os.environ[COMMIT] or None
-    head = _first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
+    head = _first_line("git", "-C", str(ROOT), "rev-parse", "HEAD")
     if head is None:
         return None
-    status = ["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"]
-    return head + ("+" if _first_line(status) else "")
+    status = _first_line("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
+    return head + ("+" if status else "")
 
 
 def versions(routing: str, description: Description | None = None) -> dict[str, str | None]:
     """Versions of the programs and libraries that a result may depend on; `routing` is the scenario's protocol, `description`
     that of a daemon of the user's own."""
     daemon = version_command(routing, description)
-    return {**_of_tools(), **({} if daemon is None else {Path(daemon[0]).name: _of_daemon(*daemon)})}
-
-
-@cache
-def _of_daemon(*command: str) -> str | None:
-    return _first_line([*command])
+    return {**_of_tools(), **({} if daemon is None else {Path(daemon[0]).name: _first_line(*daemon)})}
 
 
 @cache
 def _of_tools() -> dict[str, str | None]:
     return {
-        "manet-medium": _first_line([str(BUILT.medium), "--version"]),
-        "iperf3": _first_line(["iperf3", "--version"]),
-        "tcpdump": _first_line(["tcpdump", "--version"]),
-        "iproute2": _first_line(["ip", "-V"]),
+        "manet-medium": _first_line(str(BUILT.medium), "--version"),
+        "iperf3": _first_line("iperf3", "--version"),
+        "tcpdump": _first_line("tcpdump", "--version"),
+        "iproute2": _first_line("ip", "-V"),
         "python": platform.python_version(),
         "mininet": _mininet_version(),
         "system": _system(),
@@ -123,7 +118,8 @@ def _system() -> str | None:
         return None
 
 
-def _first_line(argv: list[str]) -> str | None:
+@cache
+def _first_line(*argv: str) -> str | None:
     if "/" in argv[0] and not Path(argv[0]).exists():
         return None
     try:

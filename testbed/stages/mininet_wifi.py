@@ -9,9 +9,9 @@ import fcntl
 import json
 import os
 import subprocess
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from testbed.host import modules, namespace
 from testbed.host.mininet_wifi import python
 from testbed.host.processes import Child, Processes
 from testbed.host.requirements import HWSIM
-from testbed.stages.medium import RADIOS
+from testbed.stages.radio_rates import OF_PHY, profile
 from testbed.stages.site import Site
 from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
 
@@ -29,7 +29,6 @@ BUILDER = Path(__file__).with_name("mininet_wifi_builder.py")
 IMPORTED_WITHIN_S, EACH_WITHIN_S = 240.0, 60.0
 READY = "ready {"
 NETWORK = {"ssid": "manet", "mode": "g", "channel": 1}
-RATES = {"dsss": "1 2 5.5 11", "ofdm": "6 9 12 18 24 36 48 54"}  # Mbit/s
 
 
 @contextmanager
@@ -61,12 +60,9 @@ def _silent_at_the_end(homes: Mapping[str, int]) -> Iterator[None]:
     finally:
         for space in spaces:
             with suppress(RunError):
-                namespace.within(f"/proc/self/fd/{space}", _set_down)
+                set_down = partial(subprocess.run, ["ip", "link", "set", INTERFACE, "down"], stdin=subprocess.DEVNULL)
+                namespace.within(f"/proc/self/fd/{space}", partial(set_down, capture_output=True, check=False))
             os.close(space)
-
-
-def _set_down() -> None:
-    subprocess.run(["ip", "link", "set", INTERFACE, "down"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def builder_config(site: Site) -> dict[str, Any]:
@@ -90,9 +86,9 @@ def builder_config(site: Site) -> dict[str, Any]:
 
 def _rates(site: Site) -> str:
     """The rates of data frames, Mbit/s, in the form of iw(8)."""
-    scenario = site.scenario
-    radio = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
-    return RATES[radio["modulation"]] if scenario.hwsim.rates == "kernel" else f"{radio['data_rate_bps'] / 1e6:g}"
+    radio = profile(site.scenario)
+    kbps = OF_PHY[radio["modulation"]] if site.scenario.hwsim.rates == "kernel" else [radio["data_rate_bps"] / 1000]
+    return " ".join(f"{rate / 1000:g}" for rate in kbps)
 
 
 def _stations(site: Site, child: Child, children: Processes) -> dict[str, int]:

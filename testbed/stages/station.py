@@ -135,11 +135,6 @@ class NamespaceHost(Host):
         start = partial(subprocess.Popen[bytes], words, start_new_session=start_new_session)
         self._start_on_terminal(partial(start, env={**_shell_environment(), "PS1": PROMPT}))
 
-    def _start_inside(self) -> None:
-        """Start the shell of the container, /bin/sh."""
-        words = ["sh", "-is", f"mininet:{self.name}"]
-        self._start_on_terminal(partial(self._popen_inside, words, environment={"PS1": PROMPT}))
-
     def _start_on_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
         """Start a shell by `start`, which is given its standard streams by their names."""
         self.master, self.slave = pty.openpty()
@@ -263,11 +258,12 @@ class NamespaceHost(Host):
         output(f"*** {self.name}: its shell {how}; it has a new one\n")
 
     def _move_shell(self) -> None:
-        """End the shell, and start one in the container."""
+        """End the shell, and start one in the container, /bin/sh."""
         self.hang_up()
         self.shell.wait()
         self._close_shell()
-        self._start_inside()
+        words = ["sh", "-is", f"mininet:{self.name}"]
+        self._start_on_terminal(partial(self._popen_inside, words, environment={"PS1": PROMPT}))
         self._shell_is_inside = True
         self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
 

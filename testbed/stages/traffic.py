@@ -67,7 +67,7 @@ def run_flows(
 ) -> None:
     """Run all flows of the scenario to their end and leave their reports in `traffic/`. `ready` is called when all receivers
     are ready, and may wait; `begin` with the monotonic instant from which the flows' starts count. RunError if a flow fails."""
-    flows = _plan(site, net)
+    flows = [planned(site, net, index) for index in range(len(site.scenario.flows))]
     try:
         for flow in flows:
             start_receiver(flow, children)
@@ -88,10 +88,6 @@ def run_flows(
 def stop_flows(flows: Sequence[RunningFlow], children: Processes) -> None:
     """End the programs of these flows."""
     children.stop([child for flow in flows for child in (flow.sender, flow.receiver) if child is not None])
-
-
-def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
-    return [planned(site, net, index) for index in range(len(site.scenario.flows))]
 
 
 def planned(site: Site, net: StationNet, index: int) -> RunningFlow:

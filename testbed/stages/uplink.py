@@ -51,7 +51,8 @@ def _uplink(site: Site, host: NamespaceHost, outside: Path) -> Iterator[None]:
         off = {f"net.ipv6.conf.{machine_end}.disable_ipv6": 1}
         namespace.within(outside, lambda: namespace.write_sysctls(off, absent_is_error=False))
         for line in lines:
-            _ip(outside, line)
+            if refusal := _try_ip(outside, line):
+                raise RunError(f"ip {line}: {refusal}; look at the machine's network settings")
         at_host = [
             f"address add {network}.{HOST}/{PREFIX_BITS} dev {UPLINK}",
             f"link set {UPLINK} up",
@@ -79,11 +80,6 @@ def _make_veth(host: NamespaceHost, outside: Path) -> int:
         if "File exists" not in refusal:
             break
     raise RunError(f"{host.name}: no uplink: {refusal}; this machine refuses a veth")
-
-
-def _ip(netns: Path, line: str) -> None:
-    if refusal := _try_ip(netns, line):
-        raise RunError(f"ip {line}: {refusal}; look at the machine's network settings")
 
 
 def _try_ip(netns: Path, line: str) -> str:

@@ -109,9 +109,9 @@ class Rendering:
     def sysctls(self, station: Station) -> dict[str, object]:
         """The sysctls of the station's namespace."""
         radio = self.description.radio
-        own = {self.text(station, key): _sysctl(value) for key, value in radio.sysctls.items()}
         return (ipv6_sysctls(station.radio.name) if radio.link_local else {}) | {
-            key: self.text(station, value) if isinstance(value, str) else value for key, value in own.items()
+            self.text(station, key): self.text(station, value) if isinstance(value, str) else int(value)
+            for key, value in radio.sysctls.items()
         }
 
     def _values(self, station: Station) -> placeholders.Values:
@@ -197,7 +197,7 @@ def running(network: Network) -> Iterator[Protocol]:
         _prepare(rendering)
         helpers = []
         for helper in description.helpers:
-            argv = partial(_argv_of, rendering, helper.command)
+            argv = partial(rendering.argv, command=helper.command)
             sign = partial(rendering.sign, helper.ready)
             name = f"{routing.protocol}-{helper.name}"
             running_helpers = processes_running(network, name, argv, sign, stop=description.stop_signal())
@@ -220,10 +220,6 @@ def running(network: Network) -> Iterator[Protocol]:
 def state_folder(station: Station) -> Path:
     """The station's scratch folder, in the run's own folder in memory."""
     return SOCKETS / "routing" / station.name
-
-
-def _argv_of(rendering: Rendering, command: Command, station: Station) -> list[str]:
-    return rendering.argv(station, command)
 
 
 def _prepare(rendering: Rendering) -> None:
@@ -287,10 +283,6 @@ def _modprobe(*words: str) -> None:
     done = subprocess.run(["modprobe", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RunError(f"modprobe {' '.join(words)}: {done.stderr.strip()}; see `manet doctor`")
-
-
-def _sysctl(value: bool | int | str) -> object:
-    return int(value) if isinstance(value, bool) else value
 
 
 def output_of(argv: list[str], netns: Path) -> str:

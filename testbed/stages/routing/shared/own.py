@@ -7,6 +7,7 @@ A run keeps of each station in `routing/`: <station>.config.json, the notes <sta
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from scenarios.routing import DAEMONS
@@ -62,9 +63,8 @@ def running(network: Network) -> Iterator[Daemons]:
 
     def start(station: Station) -> Child:
         path = site.folder("routing") / f"{station.name}.config.json"
-        config = daemon_config(
-            site, station.name, station.number, wires=network.wires_of(station), mtu=_mtu(station), epoch_ns=epoch_ns
-        )
+        mtu = namespace.within(station.netns, partial(offloads.mtu, station.radio.name))
+        config = daemon_config(site, station.name, station.number, wires=network.wires_of(station), mtu=mtu, epoch_ns=epoch_ns)
         path.write_text(json.dumps(config, indent=1) + "\n")
         remedy = f"the routes went with it; see log/{name}-{station.name}.log and run it again"
         return children.start(
@@ -84,10 +84,6 @@ def running(network: Network) -> Iterator[Daemons]:
     failed = [daemon for daemon in ended if daemon.popen.returncode != 0]
     if failed:
         raise failed[0].failure()
-
-
-def _mtu(station: Station) -> int:
-    return namespace.within(station.netns, lambda: offloads.mtu(station.radio.name))
 
 
 def set_devices(network: Network, device: str, stations: Sequence[Station] | None = None) -> None:
