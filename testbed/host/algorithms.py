@@ -51,8 +51,8 @@ def missing_algorithm(algorithm: str, own: list[str], names: list[str] | None = 
     meant = f" ({close})" if close else ""
     if algorithm in own:  # written kernel-NAME
         meant = f' of its own; tcp = "{algorithm}" is this testbed\'s'
-    known = ", ".join([*own, *(name for name in names if name not in own)])
-    return f'this kernel has no "{algorithm}"{meant}; use one of {known}'
+    choices = ", ".join([*own, *(name for name in names if name not in own)])
+    return f'this kernel has no "{algorithm}"{meant}; use one of {choices}'
 
 
 def missing_names_file(algorithm: str, folder: Path = KERNEL_TCP) -> str:

@@ -91,7 +91,7 @@ class Changes:
 
     def descriptors(self) -> list[int]:
         """The descriptors of which one is readable after a notification."""
-        return [one.fileno() for one in (self._socket, *self._others)]
+        return [each.fileno() for each in (self._socket, *self._others)]
 
     def read(self) -> list[str]:
         """Changes so far, each kind once, in the order of time; does not block."""
@@ -108,8 +108,8 @@ class Changes:
 
     def close(self) -> None:
         """Close the sockets."""
-        for one in (self._socket, *self._others):
-            one.close()
+        for each in (self._socket, *self._others):
+            each.close()
 
     def _changes_of(self, notification: bytes) -> Iterable[str]:
         kind = _HEADER.unpack_from(notification)[1]
@@ -155,9 +155,9 @@ def _listening_to_others() -> dict[socket.socket, str]:
     listening: dict[socket.socket, str] = {}
     for family, (groups, text) in OTHERS.items():
         with suppress(OSError):  # the kernel lacks the family
-            one = _netlink(family)
-            listening[one] = text
-            _subscribe(one, groups)
+            other = _netlink(family)
+            listening[other] = text
+            _subscribe(other, groups)
     return listening
 
 
@@ -169,14 +169,14 @@ def _subscribe(listening: socket.socket, groups: Iterable[int]) -> None:
     listening.bind((0, sum(1 << (group - 1) for group in groups)))
 
 
-def _has_input(one: socket.socket) -> bool:
+def _has_input(listening: socket.socket) -> bool:
     """Whether there are notifications, which are read and dropped."""
-    found = False
+    has_input = False
     while True:
         try:
-            one.recv(READ_BYTES)
+            listening.recv(READ_BYTES)
         except BlockingIOError:
-            return found
+            return has_input
         except OSError:  # ENOBUFS
             pass
-        found = True
+        has_input = True

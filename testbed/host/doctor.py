@@ -177,8 +177,8 @@ def _medium(programs: Programs) -> Check:
 
 
 def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
-    found = shutil.which(tool, path=path)
-    return Check(tool, found is not None, found or "not found", "" if found else f"apt-get install {package}", needed)
+    location = shutil.which(tool, path=path)
+    return Check(tool, location is not None, location or "not found", "" if location else f"apt-get install {package}", needed)
 
 
 def _ipv6() -> Check:

@@ -20,8 +20,8 @@ def paths(word: str) -> list[str]:
         entries = sorted(Path(f"{shown}{slash}" or ".").expanduser().iterdir())
     except (OSError, RuntimeError):  # RuntimeError: no such home
         return []
-    found = [path for path in entries if path.name.startswith(typed) and (typed or not path.name.startswith("."))]
-    return [f"{shown}{slash}{path.name}{'/' if path.is_dir() else ' '}" for path in found]
+    matching = [path for path in entries if path.name.startswith(typed) and (typed or not path.name.startswith("."))]
+    return [f"{shown}{slash}{path.name}{'/' if path.is_dir() else ' '}" for path in matching]
 
 
 class Completion:

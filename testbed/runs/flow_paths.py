@@ -39,14 +39,14 @@ class RouteTables:
     def next_hop(self, node: str, target: str) -> NextHop:
         """The next hop of `node` towards the address `target`."""
         route_json = iproute.ask_within(self.netns[node], "ip", "-j", "route", "get", target) if node in self.netns else ""
-        found = parse_next_hop(route_json, self.status.get(node), target)
-        return self._below(node, found.address) if found.device == batctl.DEVICE else found
+        hop = parse_next_hop(route_json, self.status.get(node), target)
+        return self._below(node, hop.address) if hop.device == batctl.DEVICE else hop
 
     def _below(self, node: str, address: str) -> NextHop:
         """The radio to which batman-adv sends frames for the station with this address."""
         owner = self.names.get(address)
-        known = (each for each, name in self.names.items() if name == owner and ":" not in each)
-        via = batctl.next_radio(self.netns[node], next(known, address))  # which knows stations by their IPv4 addresses
+        of_ipv4 = (each for each, name in self.names.items() if name == owner and ":" not in each)
+        via = batctl.next_radio(self.netns[node], next(of_ipv4, address))  # which knows stations by their IPv4 addresses
         return NextHop(problem="no route") if via is None else NextHop(via, VISIBLE_DEVICES[0])
 
 
@@ -78,12 +78,12 @@ def follow_path(flow: str, source: str, target: str, address: str, next_hop: Cal
     while nodes[-1] != target:
         here = nodes[-1]
         if not ahead:
-            found = next_hop(here, address)
-            if found.problem:
-                return stopped(found.problem)
-            if not found.device.startswith(VISIBLE_DEVICES):
-                return stopped(f"enters {found.device}; its path beyond is not visible")
-            hops = [name_of.get(hop, hop) for hop in found.path or (found.address,)]
+            onward = next_hop(here, address)
+            if onward.problem:
+                return stopped(onward.problem)
+            if not onward.device.startswith(VISIBLE_DEVICES):
+                return stopped(f"enters {onward.device}; its path beyond is not visible")
+            hops = [name_of.get(hop, hop) for hop in onward.path or (onward.address,)]
             ahead = hops[1:] if hops[0] == here else hops  # a daemon's path begins with itself
         hop = ahead.pop(0)
         if hop in nodes:

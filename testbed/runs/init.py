@@ -49,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the run decides; when it ends, so does this
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGHUP})  # held by `Isolated` until here
-    given = [options.arguments[name] for name in PASSED if options.arguments.get(name) is not None]
-    for descriptor in (options.lifeline, options.report, *given, *options.arguments["neighbours"]):
+    passed = [options.arguments[name] for name in PASSED if options.arguments.get(name) is not None]
+    for descriptor in (options.lifeline, options.report, *passed, *options.arguments["neighbours"]):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
     # opened before the run mounts a folder of its own over it
     states = os.open(STATE_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

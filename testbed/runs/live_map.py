@@ -84,13 +84,13 @@ class Live:
 
     def _status(self) -> dict[str, dict[str, Any]]:
         """The status of each of our own daemons that answers, by station."""
-        found = {}
+        answers = {}
         for path in sorted((self.sockets / "routing").glob("*.sock")):
             try:
-                found[path.stem] = ask(status_socket(path.stem, self.sockets), "status")
+                answers[path.stem] = ask(status_socket(path.stem, self.sockets), "status")
             except RunError:  # its routes are then the kernel's alone
                 continue
-        return found
+        return answers
 
     def _rate(self, run: RunDirectory, flow: Flow) -> str:
         """The rate of a flow as text: offered; with TCP acknowledged, since the last sample or in MIN_SAMPLE_S."""

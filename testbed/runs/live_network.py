@@ -76,8 +76,8 @@ class LiveNetwork:
     def movement(self) -> Movement:
         """The movement under way, which can be interrupted and replaced."""
         scenario = self.site.scenario
-        made = trace_of(scenario, self.site.seed) if scenario.mobility.moving else None
-        return Movement(self.network.medium, made, scenario.area)
+        trace = trace_of(scenario, self.site.seed) if scenario.mobility.moving else None
+        return Movement(self.network.medium, trace, scenario.area)
 
     # --- events ---------------------------------------------------------------------------------------------------
 

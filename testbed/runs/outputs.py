@@ -207,7 +207,7 @@ def _said(site: Site) -> dict[str, _Said]:
     said |= {name: _Said(int(size), int(total, 16)) for name, size, total in lines}
     for report in REPORT.findall(_text(site.log / "kernel-tcp.log")):
         wrote = json.loads(report).get("wrote", {})
-        said |= {name: _Said(one["bytes"], int(one["crc32"], 16)) for name, one in wrote.items()}
+        said |= {name: _Said(entry["bytes"], int(entry["crc32"], 16)) for name, entry in wrote.items()}
     return said
 
 

@@ -171,8 +171,8 @@ def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]
     cut_off = static.without_path(flows, gateways, cache(lambda source: hop_counts(neighbours, source)))
     if cut_off is not None:
         key = "propagation.matrix" if scenario.propagation.matrix else PLACED_BY[scenario.topology]
-        given = "flows" in scenario.model_fields_set
-        blamed, remedy = (f"flows.{list(flows).index(cut_off)}", ", or remove the flow") if given else (key, "")
+        has_own_flows = "flows" in scenario.model_fields_set
+        blamed, remedy = (f"flows.{list(flows).index(cut_off)}", ", or remove the flow") if has_own_flows else (key, "")
         text = f'key "{blamed}": {static.no_path(*flows[cut_off])}; place the stations within range of each other'
         raise UsageError(f'{name}: {text} (key "{key}"){remedy}')
 
@@ -256,8 +256,8 @@ def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
     ]
     for path, program in named:
         if shutil.which(program) is None:
-            known = "no program at this path" if "/" in program else "not in PATH"
-            text = f'"{shortened(program)}" is {known}; install it, or write its full path'
+            reason = "no program at this path" if "/" in program else "not in PATH"
+            text = f'"{shortened(program)}" is {reason}; install it, or write its full path'
             raise KeyRefused(name, scenario, path, text)
 
 
@@ -288,8 +288,8 @@ def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str =
         return
     message = message.removeprefix('key "options": ')
     option, _, rest = message.partition(": ")
-    known = option in type(scenario.routing).model_fields
-    path, text = (("routing", option), rest) if known else (("routing",), message)
+    is_option = option in type(scenario.routing).model_fields
+    path, text = (("routing", option), rest) if is_option else (("routing",), message)
     raise KeyRefused(name, scenario, path, text if ";" in text else f"{text}; correct it")
 
 

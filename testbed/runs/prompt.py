@@ -276,24 +276,24 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
     def connections(self) -> dict[str, list[tuple[str, str]]]:
         """The interfaces of each node, each with the other end of its wire, or `wifi`."""
         radios = {station.name: station.wintfs.values() for station in self.network.stations}
-        found = {host.name: [(radio.name, "wifi") for radio in radios.get(host.name, ())] for host in self.network.net.hosts}
+        interfaces = {host.name: [(radio.name, "wifi") for radio in radios.get(host.name, ())] for host in self.network.net.hosts}
         for wire in self.network.net.wires:
             ends = (wire.gateway.name, wire.interface), (wire.host.name, wire.host_interface)
             for (name, interface), other in zip(ends, ends[::-1], strict=True):
-                found[name].append((interface, "-".join(other)))
-        return found
+                interfaces[name].append((interface, "-".join(other)))
+        return interfaces
 
     def do_routes(self, line: str) -> None:
         "Print the routes of the kernel, and what the routing daemons say.\nUsage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]
-        known, texts = self.protocol.status(), self.protocol.status_texts()
+        answers, texts = self.protocol.status(), self.protocol.status_texts()
         for name in names:
             if self._is_node(name):
                 versions = ("-4", "-6") if self.network.site.scenario.ipv6 else ("-4",)
                 tables = [iproute.ask(self.network.net[name], version, "route", "show") for version in versions]
                 say(f"{name}:\n{''.join(tables).rstrip()}")
-                if name in known:
-                    say("\n".join(status.lines(name, known[name])))
+                if name in answers:
+                    say("\n".join(status.lines(name, answers[name])))
                 if name in texts:
                     say(texts[name].rstrip())
 
@@ -370,20 +370,20 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
     def _measure(self, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> None:
         wait_s = patience_s(self.network) if self.protocol.has_daemons else 0.0
         ip = 6 if self.network.site.scenario.ipv6 else 4
-        found = measure_with_route(self.network, source, target, udp_rate, patience_s=wait_s, ip=ip)
-        say(f"{source.name} -> {target.name}: {found.text()}")
+        throughput = measure_with_route(self.network, source, target, udp_rate, patience_s=wait_s, ip=ip)
+        say(f"{source.name} -> {target.name}: {throughput.text()}")
 
     def do_help(self, line: str) -> None:
         "List the commands, or describe one.\nUsage: help [command]"
         if line.strip():
             super().do_help(line)
             return
-        known = {name.removeprefix("do_") for name in self.get_names() if name.startswith("do_")}
+        verbs = {name.removeprefix("do_") for name in self.get_names() if name.startswith("do_")}
         classes = type(self).__mro__[: type(self).__mro__.index(CLI)]
-        ours = {name.removeprefix("do_") for owner in classes for name in vars(owner)} & known
+        ours = {name.removeprefix("do_") for owner in classes for name in vars(owner)} & verbs
         about = {name: (getattr(self, f"do_{name}").__doc__ or "").partition("\n")[0] for name in sorted(ours)}
         say("\n".join(["Commands of this testbed; `help COMMAND` says how each is written:", *rows(about.items())]))
-        say(folded(f"Mininet's own: {', '.join(sorted(known - about.keys() - {'EOF'}))}"))
+        say(folded(f"Mininet's own: {', '.join(sorted(verbs - about.keys() - {'EOF'}))}"))
         say(HELP.strip())
 
     def names_of_nodes(self) -> list[str]:

@@ -29,9 +29,8 @@ class ReplayVerb:
             self._playing = None
             self._say("all stations stop where they are; the rest of the movement is dropped")
         else:
-            path = Path(words[0])
-            made = replay.movement(path, self._scenario, **_options(words[1:]))
-            self._playing = self._movement.play(made)
+            trace = replay.movement(Path(words[0]), self._scenario, **_options(words[1:]))
+            self._playing = self._movement.play(trace)
             self._say(self._state())
 
     def _state(self) -> str:

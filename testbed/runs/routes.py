@@ -64,11 +64,11 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> R
             except RunError as problem:  # one daemon that has died does not hide the others
                 silent[name] = str(problem)
         return RouteSnapshot(directory, "now", answers, silent)
-    kept = {name: _recorded_status(directory, name) for name in names}
-    when = "end" if any("end" in status for status in kept.values()) else "start"
+    recorded = {name: _recorded_status(directory, name) for name in names}
+    when = "end" if any("end" in status for status in recorded.values()) else "start"
     absent = {name: f"{name}'s daemon did not run at the {when} of the traffic; see events.csv in {directory}"
-              for name, status in kept.items() if when not in status}  # fmt: skip
-    return RouteSnapshot(directory, when, {name: status[when] for name, status in kept.items() if when in status}, absent)
+              for name, status in recorded.items() if when not in status}  # fmt: skip
+    return RouteSnapshot(directory, when, {name: status[when] for name, status in recorded.items() if when in status}, absent)
 
 
 def _stations(directory: Path, station: str | None) -> list[str]:
@@ -109,23 +109,23 @@ def _kernel_tables(directory: Path, state: RunState | None, protocol: str, names
     if state is not None:
         netns = _require_namespaces(state)
         commands = _status_commands(directory)
-        found = {}
+        stations = {}
         for name in (name for name in names if name in netns):
-            asked = (("-4", *ROUTES), ("-6", *ROUTES), NEIGHBOURS)
-            four, six, neighbours = (iproute.ask_within(netns[name], "ip", "-color=never", *words) for words in asked)
+            queries = (("-4", *ROUTES), ("-6", *ROUTES), NEIGHBOURS)
+            four, six, neighbours = (iproute.ask_within(netns[name], "ip", "-color=never", *words) for words in queries)
             text = "".join(_output_in_run(words, netns[name]) for words in commands.get(name, []))
-            found[name] = kernel_status.status_of(protocol, addresses[name], four + six, neighbours, text)
-        return RouteSnapshot(directory, "now", found)
-    kept = {name: _text(directory / "routes" / f"{name}.txt") for name in names}
-    when = "end" if all(kernel_status.recorded(text, "end") for text in kept.values()) else "start"
-    found = {}
-    for name, content in kept.items():
+            stations[name] = kernel_status.status_of(protocol, addresses[name], four + six, neighbours, text)
+        return RouteSnapshot(directory, "now", stations)
+    contents = {name: _text(directory / "routes" / f"{name}.txt") for name in names}
+    when = "end" if all(kernel_status.recorded(text, "end") for text in contents.values()) else "start"
+    stations = {}
+    for name, content in contents.items():
         tables = kernel_status.recorded(content, when)
         if tables is None:
             raise UsageError(f"{directory}/routes/{name}.txt: not there; {NO_TRAFFIC.format(directory)}")
         printed = kernel_status.section(_text(directory / "routing" / f"{name}.status.txt"), when) or ""
-        found[name] = kernel_status.status_of(protocol, addresses[name], *tables, printed)
-    return RouteSnapshot(directory, when, found)
+        stations[name] = kernel_status.status_of(protocol, addresses[name], *tables, printed)
+    return RouteSnapshot(directory, when, stations)
 
 
 def _output_in_run(words: list[str], netns: Path) -> str:

@@ -83,9 +83,9 @@ class StationChanges:
         now_s, since_s = self._clock(), self._at_s
         for descriptor, _event in self._poll.poll(0):
             station, changes = self._stations[descriptor]
-            found = changes.read()
-            if found and not self._expected(station, since_s - GRACE_S):
-                self.summary.add(station, found)
+            texts = changes.read()
+            if texts and not self._expected(station, since_s - GRACE_S):
+                self.summary.add(station, texts)
         self._at_s = now_s
 
     def end(self) -> ChangeSummary:

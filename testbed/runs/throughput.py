@@ -86,16 +86,16 @@ def measure_with_route(
     network: Network, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, *, patience_s: float, **more: int
 ) -> Throughput:
     """Like `measure`, but retries for `patience_s` until the server is reached."""
-    deadline, told = time.monotonic() + patience_s, False
+    deadline, announced = time.monotonic() + patience_s, False
     while True:
         try:
             return measure(network.children, source, target, udp_rate, **more)
         except NotReached:
             if time.monotonic() > deadline:
                 raise
-        if not told:
+        if not announced:
             output(f"*** waiting for a route from {source.name} to {target.name}, at most {patience_s:g} s\n")
-            told = True
+            announced = True
         network.children.watch(until=time.monotonic() + TRY_EVERY_S)
 
 

@@ -84,7 +84,7 @@ def act_on(directory: Path, wanted: object) -> dict[str, Any]:
 
 def namespaces_of(state: RunState) -> dict[str, Path]:
     """The network namespace of each node, by its name; empty if none has a shell."""
-    found: dict[str, Path] = {}
+    namespaces: dict[str, Path] = {}
     for pid in cgroup.members(Path(state.cgroup)):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -92,5 +92,5 @@ def namespaces_of(state: RunState) -> dict[str, Path]:
             continue
         name = next((word.removeprefix(SHELL).decode() for word in words if word.startswith(SHELL)), None)
         if name is not None:
-            found.setdefault(name, Path(f"/proc/{pid}/ns/net"))
-    return found
+            namespaces.setdefault(name, Path(f"/proc/{pid}/ns/net"))
+    return namespaces

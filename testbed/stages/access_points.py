@@ -103,7 +103,7 @@ def access_points_up(
     plan = {"access_points": [asdict(p) for p in points], "cables": [asdict(c) for c in cables], "bridges": list(bridges)}
     (folder / "plan.json").write_text(json.dumps(plan, indent=1) + "\n")
     CONTROL_FOLDER.mkdir(exist_ok=True)
-    made = [_host_up(network, host) for host in hosts]
+    started_hosts = [_host_up(network, host) for host in hosts]
     children = []
     try:
         iproute.batches({net[name]: [f"link add {BRIDGE} type bridge"] for name in bridges}, "bridges", site.log)
@@ -119,7 +119,7 @@ def access_points_up(
         yield children
     finally:
         network.children.stop(children)
-        for host in made:
+        for host in started_hosts:
             net.hosts.remove(host)
             del net.nameToNode[host.name]
             host.terminate()
@@ -141,11 +141,11 @@ def bridge_radios(site: Site, radios: Sequence[FurtherRadio | Station]) -> None:
 
 def _host_up(network: Network, host: CabledHost) -> NamespaceHost:
     """A host in a network namespace of its own, with its address known to Mininet's prompt."""
-    found: NamespaceHost = network.net.addHost(host.name, cls=NamespaceHost)
-    found.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
+    node: NamespaceHost = network.net.addHost(host.name, cls=NamespaceHost)
+    node.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
     address, _, bits = host.address.partition("/")
-    MediumInterface(found, f"{host.name}-eth0", "", address, int(bits), ip6="")
-    return found
+    MediumInterface(node, f"{host.name}-eth0", "", address, int(bits), ip6="")
+    return node
 
 
 def send_back(site: Site, station: Station) -> None:

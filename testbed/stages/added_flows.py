@@ -140,10 +140,10 @@ class AddedFlows:
         entry = {**keys, "start": start_s, "stop": stop_s, "warmup": 0}
         scenario = self._site.scenario
         tables = scenario.model_dump(by_alias=True, mode="json")
-        made = validated(Scenario, {**tables, "flows": [*tables["flows"], entry]}, _refusal)
-        if made.flows[-1].tcp == scenario.tcp:  # needs no settings of its own
-            made = validated(Scenario, {**tables, "flows": [*tables["flows"], {**entry, "tcp": None}]}, _refusal)
-        return replace(self._site, scenario=made)
+        extended = validated(Scenario, {**tables, "flows": [*tables["flows"], entry]}, _refusal)
+        if extended.flows[-1].tcp == scenario.tcp:  # needs no settings of its own
+            extended = validated(Scenario, {**tables, "flows": [*tables["flows"], {**entry, "tcp": None}]}, _refusal)
+        return replace(self._site, scenario=extended)
 
     def _write(self) -> None:
         scenario = self._site.scenario

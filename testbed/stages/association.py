@@ -247,10 +247,10 @@ class Association:
     def signals(self) -> dict[str, list[Signal]]:
         """By station, all access points in the order of their declaration."""
         links = {(link["from"], link["to"]): link for link in self.control.ask("links")["links"]}
-        found: dict[str, list[Signal]] = {}
+        signals: dict[str, list[Signal]] = {}
         for member in self.members:
             name = member.station.name
-            found[name] = [
+            signals[name] = [
                 Signal(
                     point.name,
                     -1e9 if links[point.name, name]["power_dbm"] is None else links[point.name, name]["power_dbm"],
@@ -259,7 +259,7 @@ class Association:
                 for point in self.points
                 if not member.scanned or point.channel in member.scanned
             ]
-        return found
+        return signals
 
     def _row(self, member: Member, event: str, point: str | None) -> None:
         at_s = self.control.ask("status")["model_ns"] / 1e9

@@ -52,23 +52,23 @@ def next_radio(netns: Path, address: str) -> str | None:
 def routes_of(originators: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The routes of `batctl originators_json`, sorted by destination, the best of each first. `quality` is BATMAN IV's TQ of
     255, or BATMAN V's throughput in kbit/s."""
-    found = []
+    routes = []
     for entry in originators:
         destination, via = _address(entry["orig_address"]), _address(entry["neigh_address"])
         quality = {"quality": entry["tq"]} if "tq" in entry else {"throughput_kbps": entry.get("throughput", 0)}
         state = "best" if entry.get("best") else "other"
         ages = {"seen_s": round(entry.get("last_seen_msecs", 0) / 1000, 3)}
-        found.append({"destination": destination, "prefix": 32, "via": via, "hops": None, "state": state, **quality, **ages})
-    return sorted(found, key=lambda route: (_number_of_ip(route["destination"]), route["state"]))
+        routes.append({"destination": destination, "prefix": 32, "via": via, "hops": None, "state": state, **quality, **ages})
+    return sorted(routes, key=lambda route: (_number_of_ip(route["destination"]), route["state"]))
 
 
 def neighbours_of(neighbours: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The neighbours of `batctl neighbors_json`, as `manet routes` lists them, sorted by address; times in s."""
-    found = [
+    entries = [
         {"address": _address(entry["neigh_address"]), "state": "heard", "seen_s": entry.get("last_seen_msecs", 0) / 1000}
         for entry in neighbours
     ]
-    return sorted(found, key=lambda neighbour: _number_of_ip(neighbour["address"]))
+    return sorted(entries, key=lambda neighbour: _number_of_ip(neighbour["address"]))
 
 
 def counters_of(statistics: str) -> dict[str, int]:
@@ -102,5 +102,5 @@ def _address(mac: str) -> str:
 
 
 def _number_of_ip(address: str) -> int:
-    found = _STATION_IP.fullmatch(address)
-    return 256 * int(found[1]) + int(found[2]) if found else 1 << 16
+    match = _STATION_IP.fullmatch(address)
+    return 256 * int(match[1]) + int(match[2]) if match else 1 << 16

@@ -82,9 +82,9 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
 
 def _renamed(name: str) -> Path:
     """The program under NAME. Raises RunError."""
-    found, path = shutil.which(name), SOCKETS / NAME
-    if found is None:
+    program, path = shutil.which(name), SOCKETS / NAME
+    if program is None:
         raise RunError(f"{name}: not found; `manet doctor` says how to get it")
     path.unlink(missing_ok=True)
-    path.symlink_to(found)
+    path.symlink_to(program)
     return path

@@ -16,9 +16,9 @@ def status_of(protocol: str, address: str, table: str, neighbours: str, text: st
     """The status of a station from the lines of `ip route show table all` and `ip neighbour show`; `text`: what its daemon's own
     commands printed."""
     routes = [route for line in table.splitlines() if (route := route_of(line))]
-    found = [neighbour for line in neighbours.splitlines() if (neighbour := _neighbour_of(line))]
+    heard = [neighbour for line in neighbours.splitlines() if (neighbour := _neighbour_of(line))]
     of_daemon = {"text": text} if text else {}
-    return {"ok": True, "protocol": protocol, "address": address, "routes": routes, "neighbours": found, **of_daemon}
+    return {"ok": True, "protocol": protocol, "address": address, "routes": routes, "neighbours": heard, **of_daemon}
 
 
 def route_of(line: str) -> dict[str, Any] | None:

@@ -49,8 +49,8 @@ def profile(name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
     except OSError:
-        known = ", ".join(sorted(file.stem for file in PROFILES.glob("*.toml")))
-        raise UsageError(f'profile "{name}" is not known; use one of {known}') from None
+        names = ", ".join(sorted(file.stem for file in PROFILES.glob("*.toml")))
+        raise UsageError(f'profile "{name}" is not known; use one of {names}') from None
 
 
 def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def station_entry(
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name not in scenario.host_names()
     # without flows in the scenario, or with one of any program, any station may be the end of a connection
-    known = bool(scenario.flows) and all(flow.kind.transport for flow in scenario.flows)
-    used = [scenario.tcp_of(flow) for _, flow in ending] if known else scenario.tcps()
+    ends_are_known = bool(scenario.flows) and all(flow.kind.transport for flow in scenario.flows)
+    used = [scenario.tcp_of(flow) for _, flow in ending] if ends_are_known else scenario.tcps()
     if has_daemon and any(tcp.wants_struct_ops for tcp in used):
         entry["status"] = str(status_socket(host.name))
     if any(tcp.asks_for_hops for tcp in scenario.tcps()):
@@ -182,8 +182,8 @@ def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:
             raise UsageError(f"tcp: {tcp.spelled} needs other sysctls (SACK, ECN) than the run has; take another")
     entries = {host.name: station_entry(now.scenario, host, wires=net.wires) for host in ends}
     for host in ends if tcp.layers or tcp.asks_for_hops else []:
-        known = {**station_entry(was, host, wires=net.wires), "ports": None}
-        if flow.tcp is not None or known != {**entries[host.name], "ports": None}:
+        entry_before = {**station_entry(was, host, wires=net.wires), "ports": None}
+        if flow.tcp is not None or entry_before != {**entries[host.name], "ports": None}:
             text = f"tcp: {tcp.spelled} follows the path from the start of the run on; take a TCP without layers and pacing"
             raise UsageError(f"{text}, or the ends and the TCP of a flow of the scenario")
     if flow.tcp is None:
@@ -218,11 +218,11 @@ def _reread(child: Child) -> str | None:
     answered = len(re.findall(ANSWERED, child.printed()))
     child.popen.send_signal(signal.SIGHUP)
     deadline = time.monotonic() + READY_DEADLINE_S
-    while len(found := re.findall(ANSWERED, child.printed())) == answered:
+    while len(answers := re.findall(ANSWERED, child.printed())) == answered:
         if not child.running() or time.monotonic() > deadline:
             return "manet-tcp did not answer; see log/kernel-tcp.log"
         time.sleep(POLL_S)
-    if found[-1] == "taken":
+    if answers[-1] == "taken":
         return None
     lines = [line for line in child.printed().splitlines() if line not in ("taken", "refused", "ready")]
     return lines[-1].removeprefix("manet-tcp: ") if lines else "refused"

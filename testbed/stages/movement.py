@@ -25,8 +25,8 @@ def write_trace(site: Site) -> None:
         except OSError as problem:
             raise UsageError(f'{path}: {problem.strerror}; mobility names a movement file, or "static"') from None
         return
-    made = trace_of(site.scenario, site.seed)
-    target.write_text(trace.write(made.legs, made.end_s, made.mean_mps))
+    movement_trace = trace_of(site.scenario, site.seed)
+    target.write_text(trace.write(movement_trace.legs, movement_trace.end_s, movement_trace.mean_mps))
 
 
 def trace_of(scenario: Scenario, seed: int) -> Trace:

@@ -14,9 +14,9 @@ CUTIME, CSTIME = 16, 17  # fields of /proc/<pid>/stat, counted from 1, of the ch
 
 def usage_of(pids: Iterable[int], proc: Path = Path("/proc")) -> dict[str, float | int]:
     """`cpu_s`, `rss_kb`, `peak_rss_kb` and `processes` of those processes that still exist."""
-    found = [usage for pid in pids if (usage := _usage(proc / str(pid))) is not None]
-    cpu_s, rss_kb, peak_kb = (sum(values) for values in zip(*found, strict=True)) if found else (0.0, 0, 0)
-    return {"cpu_s": round(cpu_s, 6), "rss_kb": rss_kb, "peak_rss_kb": peak_kb, "processes": len(found)}
+    usages = [usage for pid in pids if (usage := _usage(proc / str(pid))) is not None]
+    cpu_s, rss_kb, peak_kb = (sum(values) for values in zip(*usages, strict=True)) if usages else (0.0, 0, 0)
+    return {"cpu_s": round(cpu_s, 6), "rss_kb": rss_kb, "peak_rss_kb": peak_kb, "processes": len(usages)}
 
 
 def _usage(process: Path) -> tuple[float, int, int] | None:

@@ -22,6 +22,6 @@ def rates(scenario: Scenario) -> str:
 
 def basic_rates(scenario: Scenario) -> str:
     """The profile's basic rates in the same unit, with that of broadcast frames, which every member must support."""
-    found = profile(scenario)
-    basic = sorted({*found["basic_rates_bps"], found["broadcast_rate_bps"]})
+    radio = profile(scenario)
+    basic = sorted({*radio["basic_rates_bps"], radio["broadcast_rate_bps"]})
     return " ".join(str(int(rate) // 100_000) for rate in basic)

@@ -52,18 +52,18 @@ def _refusal(path: KeyPath, text: str) -> UsageError:
 
 
 def play(
-    control: "Medium | MediumControl", made_at: Trace | Callable[[int], Trace], area: tuple[float, float] | None = None
+    control: "Medium | MediumControl", trace_at: Trace | Callable[[int], Trace], area: tuple[float, float] | None = None
 ) -> Playing:  # fmt: skip
     """Send the medium the whole movement, which may depend on the model time of its time 0; returns shortly before it begins.
     UsageError if it leaves `area`; RunError if the host is too slow for all LEADS_S."""
     for lead_s in LEADS_S:
         begin_ns = control.ask("status")["model_ns"] + round(lead_s * NS_PER_S)
-        made = made_at(begin_ns) if callable(made_at) else made_at
+        trace = trace_at(begin_ns) if callable(trace_at) else trace_at
         try:
-            made.check_inside(area)
+            trace.check_inside(area)
         except TraceError as problem:
             raise UsageError(str(problem)) from None
-        rows = _rows(made)
+        rows = _rows(trace)
         control.ask("halt", at_ns=begin_ns)
         try:
             for first in range(0, len(rows), LEGS_AT_ONCE):
@@ -74,9 +74,9 @@ def play(
             if "ahead of their time" not in str(problem):
                 raise
             continue
-        return Playing(made.name, begin_ns, rows[-1]["at_ns"] / NS_PER_S, len(made.stations()), len(rows))
+        return Playing(trace.name, begin_ns, rows[-1]["at_ns"] / NS_PER_S, len(trace.stations()), len(rows))
     text = f"the host took more than {LEADS_S[-1]:g} s to hand it over; stations stand still; try again when it is idle"
-    raise RunError(f"{made.name}: {text}")
+    raise RunError(f"{trace.name}: {text}")
 
 
 def halt(control: "Medium | MediumControl") -> None:
@@ -84,12 +84,12 @@ def halt(control: "Medium | MediumControl") -> None:
     control.ask("halt")
 
 
-def _rows(made: Trace) -> list[dict[str, Any]]:
+def _rows(trace: Trace) -> list[dict[str, Any]]:
     """The legs in the medium's format, in order of time from the file's 0. A jump has no speed, nor has the first leg of a
     station, which places it."""
     rows: list[dict[str, Any]] = []
     placed = set()
-    for leg in sorted(made.legs, key=lambda leg: leg.start_s):
+    for leg in sorted(trace.legs, key=lambda leg: leg.start_s):
         row = {"at_ns": round(leg.start_s * NS_PER_S), "station": leg.station, "position": list(leg.to)}
         if leg.station in placed and math.isfinite(leg.speed_mps):
             row["speed_mps"] = leg.speed_mps

@@ -44,7 +44,7 @@ class Site:
     @property
     def limited_groups(self) -> list[Path]:
         """The control groups whose programs have a limit of processor time, and therefore wait."""
-        return [self.cgroup / one.name for one in self.scenario.containers if one.cpu is not None]
+        return [self.cgroup / container.name for container in self.scenario.containers if container.cpu is not None]
 
     def write(self, name: str, text: str, *, append: bool = False) -> None:
         """Write a text file of the run's directory, whose content at the end of the run is to be this."""

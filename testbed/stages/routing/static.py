@@ -128,13 +128,13 @@ def lengths(
 
 def _lengths_from(source: str, hops: dict[str, dict[str, str]]) -> dict[str, int]:
     """Path lengths from `source`, along the next hops."""
-    found = {source: 0}
+    hops_to = {source: 0}
     for target in hops[source]:
         here, length = source, 0
         while here != target:
             here, length = hops[here][target], length + 1
-        found[target] = length
-    return found
+        hops_to[target] = length
+    return hops_to
 
 
 def _first_hops(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]:
