@@ -8,7 +8,7 @@ from testbed.commands.options import add_verb, metres, picture, seconds, written
 
 if TYPE_CHECKING:
     from analysis.maps.snapshot import Snapshot
-    from testbed.runs.live_map import Live
+    from testbed.runs.live_map import MappedNetwork
 
 EXAMPLES = """
   ./manet map                       the run under way: map.png and text
@@ -86,7 +86,7 @@ def _path_of(what: str) -> Path:
     return path if path.is_file() else find_run(path)
 
 
-def _now(network: "Live", options: argparse.Namespace) -> int:
+def _now(network: "MappedNetwork", options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
     from testbed.runs.live_map import Updater
 

@@ -37,11 +37,11 @@ from testbed.mn_wifi.protocols import protocol
 from testbed.mn_wifi.radio import OWN_RANGE, THRESHOLD_DBM, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.mn_wifi.socket_server import SocketServer
-from testbed.runs.live_map import Live, Updater
+from testbed.runs.live_map import MappedNetwork, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.stages.access_points import CHANNELS, frequency_mhz
 from testbed.stages.medium import RADIOS
-from testbed.stages.pause import Movement
+from testbed.stages.pause import LiveMovement
 from testbed.stages.station import NamespaceHost
 from topologies.addresses import ip_address
 from topologies.layouts import MAX_COORDINATE_M
@@ -508,7 +508,7 @@ class Mininet_wifi(Powers):
         """Let the stations go on with the movement that stop_simulation() interrupted."""
         self.moving("start_simulation").resume()
 
-    def moving(self, call: str = "CLI") -> Movement:
+    def moving(self, call: str = "CLI") -> LiveMovement:
         """The movement under way."""
         return self._up(call).live.movement
 
@@ -549,7 +549,7 @@ class Mininet_wifi(Powers):
     def _draw(self) -> None:
         assert self._picture is not None
         hosts = {host.name: host.netns for host in self.running.network.net.hosts}
-        live = Live(self.directory, hosts, title=self.session.script.name)
+        live = MappedNetwork(self.directory, hosts, title=self.session.script.name)
         self._updater = self._updater or Updater(live, self.directory / self._picture, PICTURE_EVERY_S)
         output(f"*** picture, drawn every {PICTURE_EVERY_S:g} s: {_relative(self.directory / self._picture)}\n")
 

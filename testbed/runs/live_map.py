@@ -34,7 +34,7 @@ _ACKED = re.compile(r"\bbytes_acked:(\d+)")
 
 
 @dataclass
-class Live:
+class MappedNetwork:
     """A network under way. `netns`: namespace by node; `sockets`: the folder of the run's sockets, by a path of this process."""
 
     directory: Path
@@ -119,7 +119,7 @@ class Live:
         return (time.monotonic(), max(counts)) if counts else None
 
 
-def live(directory: Path | None) -> Live | None:
+def live(directory: Path | None) -> MappedNetwork | None:
     """The network of the run in `directory`, or of the only run under way; None if that run has ended. Raises UsageError."""
     state = under_way(directory)
     if state is None:
@@ -128,14 +128,14 @@ def live(directory: Path | None) -> Live | None:
     if sockets is None or not netns:
         raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
     folder = Path(state.directory)
-    return Live(folder, netns, sockets, title_of(folder))
+    return MappedNetwork(folder, netns, sockets, title_of(folder))
 
 
 class Updater:
     """Redraws the map every `every_s` seconds, in its own thread, until `stop`. `problem` is the error of the last attempt,
     which is repeated: a station may just have been switched off. `drawn` counts the pictures."""
 
-    def __init__(self, network: Live, file: Path, every_s: float, pairs: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, network: MappedNetwork, file: Path, every_s: float, pairs: Sequence[tuple[str, str]] = ()) -> None:
         self.file, self.every_s, self.problem, self.drawn = file, every_s, "", 0
         self._network, self._pairs = network, pairs
         self._stop = threading.Event()

@@ -31,14 +31,14 @@ from testbed.runs.waits import Waits
 from testbed.stages import addresses, kernel_tcp
 from testbed.stages.actions import Actions, actions_served
 from testbed.stages.capture import captures_running
-from testbed.stages.commands import Commands
+from testbed.stages.commands import EventCommands
 from testbed.stages.containers import commands_running
 from testbed.stages.event_log import EventLog
 from testbed.stages.events import carry_out, lateness_reason, require_before_traffic_at
 from testbed.stages.movement import trace_of
 from testbed.stages.network import network_up, write_routes
-from testbed.stages.pause import Movement
-from testbed.stages.routing import Network, Protocol
+from testbed.stages.pause import LiveMovement
+from testbed.stages.routing import Network, RunningProtocol
 from testbed.stages.site import Site
 
 LOST = 1.0  # the error rate of a broken link
@@ -53,11 +53,11 @@ class LiveNetwork:
     settings: Child
     traffic_start: TrafficStart | None = None
 
-    def __init__(self, site: Site, network: Network, protocol: Protocol, waits: Waits, *, session: str | None) -> None:
+    def __init__(self, site: Site, network: Network, protocol: RunningProtocol, waits: Waits, *, session: str | None) -> None:
         """`session`: the source of its user's commands at stations; None: a run, which has no such user."""
         self.site, self.network, self.protocol, self.children = site, network, protocol, network.children
         self.record = RunFile.open(site.directory / "run.json")
-        self.log, self.commands = EventLog(site.directory, network.medium), Commands(network.children, network.net)
+        self.log, self.commands = EventLog(site.directory, network.medium), EventCommands(network.children, network.net)
         self.broken: dict[tuple[str, str], float] = {}  # links that `break_link` broke, with their error rates before
         self._waits, self._session = waits, session
         hosts = [host.name for host in network.net.hosts]
@@ -73,11 +73,11 @@ class LiveNetwork:
         self._acting: Counter[str] = Counter()  # the same, of events under way
 
     @cached_property
-    def movement(self) -> Movement:
+    def movement(self) -> LiveMovement:
         """The movement under way, which can be interrupted and replaced."""
         scenario = self.site.scenario
         trace = trace_of(scenario, self.site.seed) if scenario.mobility.moving else None
-        return Movement(self.network.medium, trace, scenario.area)
+        return LiveMovement(self.network.medium, trace, scenario.area)
 
     # --- events ---------------------------------------------------------------------------------------------------
 

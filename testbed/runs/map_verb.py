@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
-from testbed.runs.live_map import Live, Updater
+from testbed.runs.live_map import MappedNetwork, Updater
 
 USAGE = "map [FILE.png [SECONDS]] [station station ...] | map off"
 
@@ -12,7 +12,7 @@ USAGE = "map [FILE.png [SECONDS]] [station station ...] | map off"
 class MapVerb:
     """The verb. `say` prints an answer; `names` are the nodes; `default` is the picture's file if the user names none."""
 
-    def __init__(self, network: Live, names: Collection[str], default: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, network: MappedNetwork, names: Collection[str], default: Path, say: Callable[[str], None]) -> None:
         self._network, self._names, self._default, self._say = network, names, default, say
         self._updater: Updater | None = None
 

@@ -41,7 +41,7 @@ from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.completion import Completion
 from testbed.runs.event_verbs import EventVerbs
 from testbed.runs.init import ReportPipe
-from testbed.runs.live_map import Live
+from testbed.runs.live_map import MappedNetwork
 from testbed.runs.live_network import LiveNetwork, judged_session, session_running
 from testbed.runs.map_verb import MapVerb
 from testbed.runs.place_verbs import PlaceVerbs, say
@@ -197,7 +197,7 @@ class Prompt(PlaceVerbs, EventVerbs, Completion, CLI):
         if not sys.stdin.isatty():
             self.prompt = ""
         site, hosts = live.site, live.network.net.hosts
-        here = Live(site.directory, {host.name: host.netns for host in hosts}, title=site.directory.name)
+        here = MappedNetwork(site.directory, {host.name: host.netns for host in hosts}, title=site.directory.name)
         self.map = MapVerb(here, {host.name for host in hosts}, site.directory / "map.png", say)
         self.replay = ReplayVerb(live.movement, site.scenario, say)
         self.prepare_completion()

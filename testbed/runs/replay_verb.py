@@ -7,7 +7,7 @@ from keys.quantities import of_word
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages import replay
-from testbed.stages.pause import Movement
+from testbed.stages.pause import LiveMovement
 
 USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 
@@ -15,7 +15,7 @@ USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 class ReplayVerb:
     """The verb. `say` prints an answer."""
 
-    def __init__(self, movement: Movement, scenario: Scenario, say: Callable[[str], None]) -> None:
+    def __init__(self, movement: LiveMovement, scenario: Scenario, say: Callable[[str], None]) -> None:
         self._medium, self._movement, self._scenario, self._say = movement.medium, movement, scenario, say
         self._playing: replay.Playing | None = None
 

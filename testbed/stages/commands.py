@@ -23,7 +23,7 @@ REMEDY = "see its log"  # of no error: a command may end with any status
 
 
 @dataclass
-class Command:
+class StartedCommand:
     """One start of a command. Times are seconds since the start of the traffic."""
 
     name: str
@@ -43,13 +43,13 @@ class Command:
 
 
 @dataclass
-class Commands:
+class EventCommands:
     """The commands of one run, in the order of their starts. `begin_s`: the monotonic instant from which their times count."""
 
     children: Processes
     net: StationNet
     begin_s: float = 0.0
-    started: list[Command] = field(default_factory=list)
+    started: list[StartedCommand] = field(default_factory=list)
     over: bool = False  # none runs or starts any more
 
     def start(self, name: str, station: str, words: Sequence[str]) -> None:
@@ -104,13 +104,13 @@ class Commands:
             any_status=True,
             with_children=True,
         )
-        command = Command(name, station, argv, child, time.monotonic() - self.begin_s)
+        command = StartedCommand(name, station, argv, child, time.monotonic() - self.begin_s)
         self.started.append(command)
         descriptor = os.dup(child.pidfd)  # the child's own is closed when another thread stops it
         command.waiting = threading.Thread(target=self._note_end, args=(command, descriptor), name=child.name, daemon=True)
         command.waiting.start()
 
-    def _note_end(self, command: Command, descriptor: int) -> None:
+    def _note_end(self, command: StartedCommand, descriptor: int) -> None:
         poller = select.poll()
         poller.register(descriptor, select.POLLIN)  # pidfd_open(2): readable when the process ends
         poller.poll()

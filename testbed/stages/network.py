@@ -13,7 +13,7 @@ from testbed.stages.medium import medium_running
 from testbed.stages.mininet_wifi import stations_of_mininet_wifi
 from testbed.stages.process_usage import FORMAT as USAGE_FORMAT
 from testbed.stages.process_usage import usage_of
-from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing import Network, RunningProtocol
 from testbed.stages.site import Site
 from testbed.stages.station import host_sysctls, stations_up
 from testbed.stages.uplink import uplinks_up
@@ -25,7 +25,7 @@ SHELL_REMEDY = "somebody else ended it; what was captured is kept; run it again"
 @contextmanager
 def network_up(
     site: Site, children: Processes, say: Callable[..., None], *, shells_are_users: bool = False
-) -> Iterator[tuple[Network, Protocol]]:
+) -> Iterator[tuple[Network, RunningProtocol]]:
     """All stations up with the scenario's routing at work; undone in the opposite order. `shells_are_users`: at a prompt and in
     a script a user may end a station's shell and gets another (station.py); in a run its end is a failure."""
     with ExitStack() as stages:
@@ -53,7 +53,7 @@ def network_up(
         yield network, protocol
 
 
-def write_routes(network: Network, protocol: Protocol, when: str) -> None:
+def write_routes(network: Network, protocol: RunningProtocol, when: str) -> None:
     """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and the status of
     its routing daemon, into routing/<name>.status.json or, of a third-party one, appended to routing/<name>.status.txt. Before
     them what the daemons have used, into routing/usage.json."""
@@ -72,7 +72,7 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
             file.write(f"# at the {when} of the traffic\n{text}")
 
 
-def _write_usage(network: Network, protocol: Protocol, when: str) -> None:
+def _write_usage(network: Network, protocol: RunningProtocol, when: str) -> None:
     """Add what the daemons have used until now to routing/usage.json; no file without daemons."""
     used = {name: usage_of(pids) for name, pids in protocol.processes().items()}
     if not used:

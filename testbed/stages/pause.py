@@ -14,7 +14,7 @@ LEAD_S = 0.1  # so that the stop is still ahead when the medium hears of it
 LegsFrom = Callable[[float, Position], Sequence[Leg]]  # from a time of the movement on, which is their 0, and a place
 
 
-class Movement:
+class LiveMovement:
     """The movement of a run. `trace` is the one that the medium follows from model time 0 on, if stations move by themselves;
     none may leave `area`."""
 

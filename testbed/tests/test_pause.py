@@ -3,7 +3,7 @@
 import pytest
 
 from mobility.trace import Leg, Trace
-from testbed.stages.pause import LEAD_S, Movement, rest
+from testbed.stages.pause import LEAD_S, LiveMovement, rest
 
 INF = float("inf")
 
@@ -45,7 +45,7 @@ def test_a_station_that_was_moved_meanwhile_goes_on_from_there():
 
 def test_a_movement_is_interrupted_once_and_continued_once():
     medium = Medium()
-    movement = Movement(medium)
+    movement = LiveMovement(medium)
     assert not movement.pause() and not movement.resume(), "there is none"
     playing = movement.play(WALK)
     medium.now_ns = playing.begin_ns + 4_000_000_000
@@ -62,7 +62,7 @@ def test_a_movement_is_interrupted_once_and_continued_once():
 def test_some_stations_change_their_movement_and_the_others_go_on():
     """The change counts LEADS_S[0] = 0.3 s after 4 s: sta1 has gone 43 m at 10 m/s. sta2 stands where a hand has put it."""
     medium = Medium()
-    movement = Movement(medium)
+    movement = LiveMovement(medium)
     playing = movement.play(WALK)
     medium.now_ns = playing.begin_ns + 4_000_000_000
     medium.places = {"sta1": [40, 0, 0], "sta2": [8, 8, 0], "sta3": [1, 1, 0]}

@@ -9,7 +9,7 @@ from testbed.errors import RunError, UsageError
 from testbed.runs.map_verb import MapVerb
 from testbed.runs.replay_verb import ReplayVerb
 from testbed.stages import replay
-from testbed.stages.pause import Movement
+from testbed.stages.pause import LiveMovement
 
 HEAD = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
 WALK = HEAD + "0,sta1,10,0,0,0\n0,sta2,100,0,0,0\n2,sta2,50,0,0,5\n4,sta1,7,7,0,inf\n5,sta2,0,0,0,0\n"
@@ -100,13 +100,13 @@ def test_the_pace_can_be_another(tmp_path):
 def test_an_invalid_file_is_reported_with_its_line_before_any_station_moves(tmp_path, text, name, options, error):
     medium = Medium()
     with pytest.raises(UsageError, match=error):
-        Movement(medium, area=SCENE.area).play(replay.movement(written(tmp_path, text, name), SCENE, **options))
+        LiveMovement(medium, area=SCENE.area).play(replay.movement(written(tmp_path, text, name), SCENE, **options))
     assert [op for op, _ in medium.requests if op != "status"] == []
 
 
 def test_the_verb_names_the_file_being_played_and_stops_it(tmp_path):
     medium, printed = Medium(), []
-    verb = ReplayVerb(Movement(medium), SCENE, printed.append)
+    verb = ReplayVerb(LiveMovement(medium), SCENE, printed.append)
     verb("")
     verb(str(written(tmp_path, WALK)))
     verb("off")

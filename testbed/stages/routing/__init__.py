@@ -1,10 +1,10 @@
 """Routing protocols: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/own.py` starts our own daemons,
 `shared/described.py` the third-party daemons that a description names (docs/extend.md).
 
-A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and
-returns when it runs; on exit it ends the protocol. It yields a `Protocol`, which waits for routes and reports status. Examples:
-`static.py` has no daemons, `batman_adv.py` the kernel's; `shared/` holds common parts. The options of each protocol are a class
-of scenarios/routing.py, its requirements are in testbed/host/protocols.py.
+A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and returns when it runs;
+on exit it ends the protocol. It yields a `RunningProtocol`, which waits for routes and reports status. Examples: `static.py` has
+no daemons, `batman_adv.py` the kernel's; `shared/` holds common parts. The options of each protocol are a class of
+scenarios/routing.py, its requirements are in testbed/host/protocols.py.
 """
 
 import importlib
@@ -52,7 +52,7 @@ class Network:
         return [wire_network6(wire.number) for wire in self.net.wires if wire.host in hosts and self.site.scenario.ipv6]
 
 
-class Protocol:
+class RunningProtocol:
     """A running protocol; the defaults are for one without daemons and settling."""
 
     began_ns: int | None = None  # model time at which its start began
@@ -99,7 +99,7 @@ def names() -> list[str]:
     return sorted([*own_files, *OWN_DAEMONS, *SHIPPED])
 
 
-def running(network: Network) -> AbstractContextManager[Protocol]:
+def running(network: Network) -> AbstractContextManager[RunningProtocol]:
     """Run the scenario's protocol until the block ends; UsageError for an unknown one."""
     routing = network.site.scenario.routing
     name = routing.protocol
@@ -109,5 +109,5 @@ def running(network: Network) -> AbstractContextManager[Protocol]:
         module = "shared.own" if name in OWN_DAEMONS else name.replace("-", "_")
     else:
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')
-    protocol: AbstractContextManager[Protocol] = importlib.import_module(f"{__name__}.{module}").running(network)
+    protocol: AbstractContextManager[RunningProtocol] = importlib.import_module(f"{__name__}.{module}").running(network)
     return protocol

@@ -23,7 +23,7 @@ from testbed.host import namespace
 from testbed.stages import batctl, iproute, kernel_tcp
 from testbed.stages.addresses import routes_of_groups
 from testbed.stages.batctl import DEVICE
-from testbed.stages.routing import Network, Protocol, Say
+from testbed.stages.routing import Network, RunningProtocol, Say
 from testbed.stages.routing.shared.own import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
@@ -39,7 +39,7 @@ from topologies.addresses import (
 HEADERS_BYTES = 32  # the maximum that batman-adv reserves: its largest unicast header and an Ethernet header
 
 
-class Mesh(Protocol):
+class Mesh(RunningProtocol):
     """batman-adv on all stations, each reached over its `bat0`."""
 
     def before_traffic(self, say: Say) -> None:
@@ -66,7 +66,7 @@ class Mesh(Protocol):
 
 
 @contextmanager
-def running(network: Network) -> Iterator[Protocol]:
+def running(network: Network) -> Iterator[RunningProtocol]:
     """See `testbed.stages.routing`; makes `bat0` on every station."""
     iproute.batches({station: _lines(network, station) for station in network.stations}, "routes", network.site.log)
     options = _options(network)

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
-from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing import Network, RunningProtocol
 from testbed.stages.routing.static import hops_of
 from topologies.addresses import NETWORK, NETWORK6, PREFIX6_BITS, PREFIX_BITS
 
 
-class Neighbours(Protocol):
+class Neighbours(RunningProtocol):
     """No protocol: every other station is one hop away."""
 
     def hops(self) -> dict[str, dict[str, int]]:
@@ -20,7 +20,7 @@ class Neighbours(Protocol):
 
 
 @contextmanager
-def running(network: Network) -> Iterator[Protocol]:
+def running(network: Network) -> Iterator[RunningProtocol]:
     """See `testbed.stages.routing`; one route over the radio to all stations, resolved by ARP, with `ipv6` a second one by
     neighbour discovery. A wired host is reached from its gateway only."""
     scenario = network.site.scenario

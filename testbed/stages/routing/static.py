@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from testbed.errors import RunError
 from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
-from testbed.stages.routing import Network, Protocol, Say
+from testbed.stages.routing import Network, RunningProtocol, Say
 from testbed.stages.station import Station, WiredLink
 from topologies.addresses import (
     EVERYTHING,
@@ -29,7 +29,7 @@ from topologies.addresses import (
 )
 
 
-class StaticRoutes(Protocol):
+class StaticRoutes(RunningProtocol):
     """The routes of all stations, fixed for the whole run."""
 
     def before_traffic(self, _say: Say) -> None:
@@ -44,7 +44,7 @@ class StaticRoutes(Protocol):
 
 
 @contextmanager
-def running(network: Network) -> Iterator[Protocol]:
+def running(network: Network) -> Iterator[RunningProtocol]:
     """See `testbed.stages.routing`; writes all routes, which go with the namespaces."""
     hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
@@ -99,7 +99,7 @@ def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, di
 
 
 def hops_of(network: Network, hops: dict[str, dict[str, str]]) -> dict[str, dict[str, int]]:
-    """`Protocol.hops` of these next hops; wired hosts are a hop from their (first) gateway."""
+    """`RunningProtocol.hops` of these next hops; wired hosts are a hop from their (first) gateway."""
     addresses = {station.IP(): (station.name, 0) for station in network.stations}
     addresses |= {wire_ip(wire.number, HOST_END): (wire.gateway.name, 1) for wire in network.net.wires}
     if network.site.scenario.ipv6:

@@ -22,7 +22,7 @@ from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages import iproute
 from testbed.stages.addresses import routes_of_groups
-from testbed.stages.routing import Network, Protocol, Say
+from testbed.stages.routing import Network, RunningProtocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.routing.shared.station_processes import StationDaemons, StationProcesses
@@ -170,7 +170,7 @@ class DescribedDaemons(StationDaemons):
         wait_until_settled(self.network, say, devices=devices, ignored_route=ignored)
 
     def processes(self) -> dict[str, list[int]]:
-        """See `Protocol`."""
+        """See `RunningProtocol`."""
         kinds = [*self.helpers, self.daemons]
         return {
             station.name: [kind.running[station].pid for kind in kinds if station in kind.running]
@@ -187,7 +187,7 @@ class DescribedDaemons(StationDaemons):
 
 
 @contextmanager
-def running(network: Network) -> Iterator[Protocol]:
+def running(network: Network) -> Iterator[RunningProtocol]:
     """See `testbed.stages.routing`; every process has shown the sign of the description on entry."""
     routing = network.site.scenario.routing
     assert routing.DESCRIPTION is not None

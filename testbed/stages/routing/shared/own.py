@@ -43,7 +43,7 @@ class Daemons(StationDaemons):
             raise ended.failure()
 
     def processes(self) -> dict[str, list[int]]:
-        """See `Protocol`."""
+        """See `RunningProtocol`."""
         return {station.name: [daemon.pid] for station, daemon in self.daemons.running.items()}
 
     def status(self) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
-from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing import Network, RunningProtocol
 from testbed.stages.station import Station
 
 
@@ -55,7 +55,7 @@ class StationProcesses:
         return left
 
 
-class StationDaemons(Protocol):
+class StationDaemons(RunningProtocol):
     """A protocol with a daemon at each station. `daemons`: that of each station that has one now."""
 
     def __init__(self, network: Network, daemons: StationProcesses) -> None:
@@ -64,15 +64,15 @@ class StationDaemons(Protocol):
 
     @property
     def has_daemons(self) -> bool:
-        """See `Protocol`."""
+        """See `RunningProtocol`."""
         return True
 
     def start_daemon(self, station: Station) -> None:
-        """See `Protocol`. Helpers of a daemon run on while it does not."""
+        """See `RunningProtocol`. Helpers of a daemon run on while it does not."""
         self.daemons.start([station])
 
     def end_daemon(self, station: Station, *, kill: bool) -> None:
-        """See `Protocol`; RunError also for an end that `check_end` refuses."""
+        """See `RunningProtocol`; RunError also for an end that `check_end` refuses."""
         ended = self.daemons.end(station, kill=kill)
         if not kill:
             self.check_end(ended)
