@@ -91,11 +91,11 @@ def unshare_run() -> int:
     return child
 
 
-def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True, proc: Path = Path("/proc/sys")) -> None:
+def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True) -> None:
     """Set sysctls (dotted names) of the calling thread's network namespace. Raises RunError for one that the kernel refuses."""
     for name, value in values.items():
         try:
-            Path(_sysctl_file(name, proc)).write_text(f"{value}\n")
+            Path(_sysctl_file(name)).write_text(f"{value}\n")
         except FileNotFoundError:
             if absent_is_error:
                 raise RunError(f"sysctl {name}: this kernel does not have it; use a newer one") from None
@@ -103,20 +103,20 @@ def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True,
             raise RunError(f"sysctl {name} = {value}: {problem.strerror}; this kernel refuses it") from None
 
 
-def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[str, str]:
+def read_sysctls(names: list[str]) -> dict[str, str]:
     """The sysctls of the calling thread's network namespace. Those that this kernel lacks are left out."""
     values = {}
     for name in names:
         try:
-            values[name] = b" ".join(kernel_files.read(_sysctl_file(name, proc)).split()).decode()
+            values[name] = b" ".join(kernel_files.read(_sysctl_file(name)).split()).decode()
         except OSError:
             continue
     return values
 
 
-def _sysctl_file(name: str, proc: Path) -> str:
-    """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
-    return f"{proc}/{name.replace('.', '/')}"
+def _sysctl_file(name: str) -> str:
+    """The file of a sysctl: `net.ipv4.ip_forward` is `/proc/sys/net/ipv4/ip_forward`."""
+    return f"/proc/sys/{name.replace('.', '/')}"
 
 
 def _in_thread(enter: Callable[[], None], action: Callable[[], T], name: str) -> T:

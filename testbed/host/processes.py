@@ -22,6 +22,7 @@ from testbed.host import descriptors, namespace
 
 LISTEN = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
 POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
+TICK_S = 0.5  # between the checks of `watch`
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
 # Limits of a start are longer in a guest (`MANET_GUEST` is set by it): an emulated machine is 10 to 20 times slower.
@@ -232,12 +233,11 @@ class Processes:
         *,
         until: float | None = None,
         ended: Iterable[Child] = (),
-        tick_s: float = 0.5,
         on_tick: Callable[[], None] = lambda: None,
     ) -> bool:
         """Sleep until the monotonic instant `until`, or until all of `ended` have ended (then True).
 
-        Wakes at once when any child ends, and every `tick_s` for the checks.
+        Wakes at once when any child ends, and every TICK_S for the checks.
         """
         awaited = list(ended)
         with selectors.DefaultSelector() as selector:
@@ -255,7 +255,7 @@ class Processes:
                 left = float("inf") if until is None else until - time.monotonic()
                 if left <= 0:
                     return False
-                for key, _events in selector.select(min(left, tick_s)):
+                for key, _events in selector.select(min(left, TICK_S)):
                     selector.unregister(key.fd)
 
     def _forget(self, child: Child) -> None:

@@ -86,10 +86,10 @@ def missing_requirement(
     return (", ".join(missing), third_party.remedy) if missing else None
 
 
-def version_command(protocol: str, description: Description | None = None, programs: Programs = BUILT) -> list[str] | None:
+def version_command(protocol: str, description: Description | None = None) -> list[str] | None:
     """The command that prints the version of the protocol's program; None for a protocol without a program."""
     if protocol in OWN_DAEMONS:
-        return [str(programs.daemon(protocol)), "--version"]
+        return [str(BUILT.daemon(protocol)), "--version"]
     third_party = _third_party(protocol, description)
     return [third_party.programs[0], third_party.version] if third_party and third_party.version else None
 

@@ -70,9 +70,9 @@ class RunQueue:
     """The tasks of a control group; `read` gives the wait of each since it started. Their files stay open from one `read` to the
     next, until `close`: reading an open file of proc(5) takes a tenth of the time of opening it."""
 
-    def __init__(self, group: Path, proc: Path = Path("/proc"), *, without: Collection[Path] = ()) -> None:
+    def __init__(self, group: Path, *, without: Collection[Path] = ()) -> None:
         """`without`: groups within the group that are left out: the processor time of their tasks is limited, so they wait."""
-        self.group, self.proc, self.without = group, proc, without
+        self.group, self.without = group, without
         self._tasks: dict[int, Task] = {}
         self._ignored: set[int] = set()
 
@@ -100,7 +100,7 @@ class RunQueue:
         """Whether its program is ignored. A child that has just been forked has its parent's name, so only ignored tasks are
         remembered."""
         if thread not in self._tasks:
-            self._tasks[thread] = Task.open(self.proc / str(thread))
+            self._tasks[thread] = Task.open(Path(f"/proc/{thread}"))
         if self._tasks[thread].program() not in IGNORED_PROGRAMS:
             return False
         self._forget({thread})

@@ -37,7 +37,7 @@ from record.events_file import PROMPT
 from scenarios.scenario import Scenario
 from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
-from testbed.programs import BUILT, ROOT, Programs
+from testbed.programs import ROOT
 from testbed.runs.completion import Completion
 from testbed.runs.event_verbs import EventVerbs
 from testbed.runs.init import ReportPipe
@@ -72,21 +72,18 @@ def open_prompt(
     *,
     seed: int = 1,
     directory: Path | None = None,
-    programs: Programs = BUILT,
     allow_internet: bool = False,
 ) -> RunResult:
     """Start the scenario, without its traffic, and give the terminal to the prompt until `exit`.
 
     Captures and the air log are kept in `directory` (default: results/cli/<time>). `allow_internet`: as of run_scenario.
     """
-    require(scenario, seed, programs, allow_internet=allow_internet)
+    require(scenario, seed, allow_internet=allow_internet)
     directory = (directory or default_directory()).resolve()
     with claimed(directory), _interrupts_restored():
         prepare(scenario, seed, directory, {"experiment": "cli"})
         reach = scenario.reaches_internet
-        outcome = isolated_run(
-            "testbed.runs.prompt", seed, directory, _say, programs=programs, terminal=True, reach_outside=reach
-        )
+        outcome = isolated_run("testbed.runs.prompt", seed, directory, _say, terminal=True, reach_outside=reach)
         return conclude(directory, outcome)
 
 

@@ -80,12 +80,11 @@ class StoppedPrograms:
         without: Collection[str] = (),
         only_children: bool = False,
         clock: Callable[[], float] = time.monotonic,
-        proc: Path = Path("/proc"),
     ) -> None:
         """`without`: names of children that may stop as they like (the shells of stations). `only_children`: other programs may,
         too, unless a child has started them (in a session they are its user's)."""
         self.summary, self._only_children = StopSummary(), only_children
-        self._group, self._children, self._without, self._clock, self._proc = group, children, frozenset(without), clock, proc
+        self._group, self._children, self._without, self._clock = group, children, frozenset(without), clock
         self._since: dict[int, tuple[str, float]] = {}  # the stopped ones, by process id
         self._ticks = False
         self._round_s, self._frozen = 0.0, set[int]()
@@ -204,7 +203,7 @@ class StoppedPrograms:
     def _text(self, pid: int, name: str) -> str:
         """A short file of the process; empty if it has ended."""
         try:
-            return kernel_files.read(f"{self._proc}/{pid}/{name}").decode(errors="replace").rstrip("\n")
+            return kernel_files.read(f"/proc/{pid}/{name}").decode(errors="replace").rstrip("\n")
         except OSError:
             return ""
 

@@ -9,7 +9,6 @@ import socketserver
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Protocol
 
 from record.events_file import VIEW
@@ -81,7 +80,7 @@ def _event(wanted: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 
 @contextmanager
-def actions_served(actions: Actions, folder: Path = SOCKETS) -> Iterator[None]:
+def actions_served(actions: Actions) -> Iterator[None]:
     """Serve the actions, one at a time, until the block ends."""
 
     class Handler(socketserver.StreamRequestHandler):
@@ -100,7 +99,7 @@ def actions_served(actions: Actions, folder: Path = SOCKETS) -> Iterator[None]:
             with suppress(OSError):  # the view has gone
                 super().finish()
 
-    path = folder / SOCKET
+    path = SOCKETS / SOCKET
     path.unlink(missing_ok=True)
     with socketserver.UnixStreamServer(str(path), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="actions", daemon=True)

@@ -266,9 +266,9 @@ class Association:
         with self.log.open("a") as file:
             file.write(f"{at_s:.3f},{member.station.name},{event},{point}\n")
 
-    def settle(self, within_s: float = ASSOCIATED_WITHIN_S) -> list[Member]:
+    def settle(self) -> list[Member]:
         """Step until every station with an access point in range has a link; returns those that have none by then."""
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + ASSOCIATED_WITHIN_S
         while True:
             self.step()
             waiting = [m for m in self.members if not m.up and (m.near if m.roams else m.wanted is not None)]

@@ -12,9 +12,9 @@ FORMAT = "manet-routing-usage/1"
 CUTIME, CSTIME = 16, 17  # fields of /proc/<pid>/stat, counted from 1, of the children that were waited for
 
 
-def usage_of(pids: Iterable[int], proc: Path = Path("/proc")) -> dict[str, float | int]:
+def usage_of(pids: Iterable[int]) -> dict[str, float | int]:
     """`cpu_s`, `rss_kb`, `peak_rss_kb` and `processes` of those processes that still exist."""
-    usages = [usage for pid in pids if (usage := _usage(proc / str(pid))) is not None]
+    usages = [usage for pid in pids if (usage := _usage(Path(f"/proc/{pid}"))) is not None]
     cpu_s, rss_kb, peak_kb = (sum(values) for values in zip(*usages, strict=True)) if usages else (0.0, 0, 0)
     return {"cpu_s": round(cpu_s, 6), "rss_kb": rss_kb, "peak_rss_kb": peak_kb, "processes": len(usages)}
 
