@@ -110,7 +110,7 @@ def events_running(events: Sequence[Event], do: Callable[[Event, str], object], 
     running.check()
 
 
-def carry_out(control: "MediumControl | Medium", event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
+def carry_out(control: MediumControl | Medium, event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
     """Carry out an event of the medium; returns station and detail as events.csv lists them."""
     match event.kind:
         case "power":
@@ -136,7 +136,7 @@ def carry_out(control: "MediumControl | Medium", event: Event, starved: Starved 
             return relay, worded(event)[1]
 
 
-def relay_in_use(control: "MediumControl | Medium", source: str, target: str, starved: Starved = lambda: None) -> str:
+def relay_in_use(control: MediumControl | Medium, source: str, target: str, starved: Starved = lambda: None) -> str:
     """The neighbour that recently relayed most bytes of `source`.
 
     Taken from the air log instead of a route table: this works for every protocol, also with source routes, and shows actual use.

@@ -2,13 +2,10 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from mobility.trace import NS_PER_S, Leg, Position, Trace
 from testbed.stages import replay
-
-if TYPE_CHECKING:
-    from testbed.stages.medium import Medium
+from testbed.stages.medium import Medium
 
 LEAD_S = 0.1  # so that the stop is still ahead when the medium hears of it
 LegsFrom = Callable[[float, Position], Sequence[Leg]]  # from a time of the movement on, which is their 0, and a place
@@ -18,7 +15,7 @@ class LiveMovement:
     """The movement of a run. `trace` is the one that the medium follows from model time 0 on, if stations move by themselves;
     none may leave `area`."""
 
-    def __init__(self, medium: "Medium", trace: Trace | None = None, area: tuple[float, float] | None = None) -> None:
+    def __init__(self, medium: Medium, trace: Trace | None = None, area: tuple[float, float] | None = None) -> None:
         self.medium, self._trace, self._area, self._begin_ns = medium, trace, area, 0
         self._gone_s = 0.0  # of the movement, at _begin_ns
         self._paused_s: float | None = None  # time since _begin_ns at which it was interrupted

@@ -5,17 +5,14 @@ has this file has no single range of its radios.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from record.run import RADIO_CHANGES
 from scenarios.radios import OF_A_STATION
-
-if TYPE_CHECKING:
-    from testbed.stages.control import MediumControl
-    from testbed.stages.medium import Medium
+from testbed.stages.control import MediumControl
+from testbed.stages.medium import Medium
 
 
-def change(control: "Medium | MediumControl", directory: Path, station: str, **values: float) -> dict[str, float]:
+def change(control: Medium | MediumControl, directory: Path, station: str, **values: float) -> dict[str, float]:
     """Set `tx_power_w`, `antenna_gain_db` or `antenna_height_m` of a station from now on; returns all three. RunError if the
     medium refuses."""
     answer = control.ask("radio", station=station, **values)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keys.toml_lines import Path as KeyPath
 from mobility.trace import NS_PER_S, Trace, TraceError
@@ -18,10 +18,8 @@ from scenarios.movement_files import replayed
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
-
-if TYPE_CHECKING:
-    from testbed.stages.control import MediumControl
-    from testbed.stages.medium import Medium
+from testbed.stages.control import MediumControl
+from testbed.stages.medium import Medium
 
 LEGS_AT_ONCE = 200  # some 20 KiB of the 64 KiB that a line may have
 LEADS_S = (0.3, 1.0, 4.0)  # lead of time 0; the next value if the host was too slow for the one before
@@ -52,7 +50,7 @@ def _refusal(path: KeyPath, text: str) -> UsageError:
 
 
 def play(
-    control: "Medium | MediumControl", trace_at: Trace | Callable[[int], Trace], area: tuple[float, float] | None = None
+    control: Medium | MediumControl, trace_at: Trace | Callable[[int], Trace], area: tuple[float, float] | None = None
 ) -> Playing:  # fmt: skip
     """Send the medium the whole movement, which may depend on the model time of its time 0; returns shortly before it begins.
     UsageError if it leaves `area`; RunError if the host is too slow for all LEADS_S."""
@@ -79,7 +77,7 @@ def play(
     raise RunError(f"{trace.name}: {text}")
 
 
-def halt(control: "Medium | MediumControl") -> None:
+def halt(control: Medium | MediumControl) -> None:
     """Stop all stations at their positions."""
     control.ask("halt")
 
