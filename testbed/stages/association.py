@@ -103,7 +103,7 @@ class BySupplicant:
         self.control = folder / station.radio.name
         config = network.site.folder("access-points") / f"{station.name}.conf"
         config.write_text(supplicant_config(points, passphrase, folder, bgscan))
-        argv = ["wpa_supplicant", "-D", "nl80211", "-i", station.radio.name, "-c", config]
+        argv: list[str | Path] = ["wpa_supplicant", "-D", "nl80211", "-i", station.radio.name, "-c", config]
         self.child: Child = network.children.start(f"wpa-{station.name}", argv, netns=station.netns, remedy=REMEDY)
 
     def join(self, point: AccessPoint) -> None:

@@ -64,9 +64,9 @@ def _start(site: Site, keys: Container, host: NamespaceHost, children: Processes
         users = user_namespace.make(first)
         namespace.within(host.netns, lambda: namespace.write_sysctls(SANDBOX_SYSCTLS))
     root = mounts.overlay(image.rootfs, SOCKETS / "containers" / keys.name, None if users is None else (users, first))
-    init = [sys.executable, "-P", "-m", "testbed.host.container_init", keys.name, root, "sandbox" if keys.sandbox else "root"]
     # the environment of a pid 1 is visible to its container's root
-    line = ["env", "-i", f"PATH={os.environ.get('PATH', os.defpath)}", f"PYTHONPATH={ROOT}", *init]
+    line: list[str | Path] = ["env", "-i", f"PATH={os.environ.get('PATH', os.defpath)}", f"PYTHONPATH={ROOT}"]
+    line += [sys.executable, "-P", "-m", "testbed.host.container_init", keys.name, root, "sandbox" if keys.sandbox else "root"]
     child = children.start(
         f"{keys.name}-container", line, netns=host.netns, new_pids=True, program="the container", remedy=INIT_REMEDY
     )

@@ -132,16 +132,22 @@ class NamespaceHost(Host):
     def _start(self, place: list[str], *, start_new_session: bool = False) -> None:
         """Start a shell; `place` is the command prefix that enters its namespaces."""
         words = [*place, "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"]
-        start = partial(subprocess.Popen[bytes], words, start_new_session=start_new_session)
-        self._start_on_terminal(partial(start, env={**_shell_environment(), "PS1": PROMPT}))
+        environment = {**_shell_environment(), "PS1": PROMPT}
 
-    def _start_on_terminal(self, start: Callable[..., subprocess.Popen[bytes]]) -> None:
-        """Start a shell by `start`, which is given its standard streams by their names."""
+        def start(end: int) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                words, env=environment, stdin=end, stdout=end, stderr=end, start_new_session=start_new_session
+            )
+
+        self._start_on_terminal(start)
+
+    def _start_on_terminal(self, start: Callable[[int], subprocess.Popen[bytes]]) -> None:
+        """Start a shell by `start`, which is given the shell's end of a terminal."""
         self.master, self.slave = pty.openpty()
         attributes = termios.tcgetattr(self.slave)
         attributes[3] &= ~termios.ECHO  # as `stty -echo`, without a process
         termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
-        self.shell = start(stdin=self.slave, stdout=self.slave, stderr=self.slave)
+        self.shell = start(self.slave)
         descriptors.restore_limit(self.shell.pid)
         os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
         self.stdin = self.stdout = os.fdopen(self.master, "r")
@@ -263,7 +269,8 @@ class NamespaceHost(Host):
         self.shell.wait()
         self._close_shell()
         words = ["sh", "-is", f"mininet:{self.name}"]
-        self._start_on_terminal(partial(self._popen_inside, words, environment={"PS1": PROMPT}))
+        start = partial(self._popen_inside, words, environment={"PS1": PROMPT})
+        self._start_on_terminal(lambda end: start(stdin=end, stdout=end, stderr=end))
         self._shell_is_inside = True
         self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
 
