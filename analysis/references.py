@@ -9,6 +9,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from record.errors import RunFileError
 
@@ -33,7 +34,8 @@ class Reference:
         """
         if not self.rows or metric not in self.rows[0]:
             return None
-        cell = {**cell, "routing": _protocol(cell.get("routing"))}
+        routing = cell.get("routing")
+        cell = {**cell, "routing": routing.removesuffix("-ns2") if isinstance(routing, str) else routing}
         for row in self.rows:
             if row[metric] and all(same_value(row[key], cell.get(key)) for key in self.keys):
                 return float(row[metric])
@@ -50,10 +52,8 @@ def known_references(kind: str) -> list[str]:
     return sorted(entry.stem for entry in (FOLDER / kind).glob("*.csv"))
 
 
-def load_reference(kind: str, name: str | None) -> Reference | None:
-    """A table of `published`, `ns2` or `peers`; None for no name."""
-    if not name:
-        return None
+def load_reference(kind: str, name: str) -> Reference:
+    """A table of `published`, `ns2` or `peers`."""
     path = FOLDER / kind / f"{name}.csv"
     if not path.exists():
         known = ", ".join(known_references(kind))
@@ -65,11 +65,12 @@ def load_reference(kind: str, name: str | None) -> Reference | None:
     return Reference(name, source, rows, tuple(column for column in columns if not column.endswith(NOT_KEYS)))
 
 
-def _protocol(routing: object) -> object:
-    return routing.removesuffix("-ns2") if isinstance(routing, str) else routing
+def references_of(experiment: Mapping[str, Any]) -> dict[str, Reference | None]:
+    """The tables `published` and `ns2` that an experiment names."""
+    return {kind: load_reference(kind, name) if (name := experiment.get(kind)) else None for kind in ("published", "ns2")}
 
 
-def same_value(text: str, value: object) -> bool:
+def same_value(text: str, value: Any) -> bool:
     """5, 5.0 and "5" are the same value of an axis."""
     try:
         return float(text) == float(value)

@@ -75,10 +75,10 @@ def _pair(run: RunDirectory, station: str, packets: pl.DataFrame, numbers: list[
             numbers[index] = queue.popleft()[1]
 
 
-def _log_rows(run: RunDirectory, station: str, event: str) -> dict[tuple[str, int], deque]:
+def _log_rows(run: RunDirectory, station: str, event: str) -> dict[tuple[str, int], deque[tuple[int, int]]]:
     """Time and number of the station's unicast packets, by the other end and the size."""
     chosen = (pl.col("station") == station) & (pl.col("event") == event) & (pl.col("frame") == "data")
-    waiting: dict[tuple[str, int], deque] = defaultdict(deque)
+    waiting: dict[tuple[str, int], deque[tuple[int, int]]] = defaultdict(deque)
     for t_ns, peer, size, number in run.air.filter(chosen).sort("t_ns").select("t_ns", "peer", "bytes", "packet").iter_rows():
         waiting[peer, size].append((t_ns + run.epoch_ns, number))
     return waiting

@@ -31,10 +31,11 @@ class Connection:
 
     def start_ns(self, packets: pl.DataFrame) -> int | None:
         """Time at which the flow's first packet left (TCP: the first SYN, or the first captured packet); None without packets."""
-        return self.forward(packets)["t_ns"].min()
+        first_ns: int | None = self.forward(packets).select(pl.min("t_ns")).item()
+        return first_ns
 
 
-def _between(packets: pl.DataFrame, protocol: str, source: str, source_port: int, destination: str, port: int):
+def _between(packets: pl.DataFrame, protocol: str, source: str, source_port: int, destination: str, port: int) -> pl.DataFrame:
     return packets.filter(
         (pl.col("protocol") == protocol)
         & (pl.col("source") == source)
@@ -74,7 +75,7 @@ def uses_of(packets: pl.DataFrame, connection: Connection) -> list[tuple[int, tu
     both = pl.concat([connection.forward(packets), connection.backward(packets)]).sort("t_ns", maintain_order=True)
     syns = connection.forward(packets).filter(is_syn(connection.forward(packets)))
     begins = syns.unique(subset="sequence", keep="first", maintain_order=True).select("sequence", "t_ns").rows()
-    ends = [begin for _, begin in begins[1:]] + [int(both["t_ns"].max() or 0) + 1]
+    ends = [begin for _, begin in begins[1:]] + [(both.select(pl.max("t_ns")).item() or 0) + 1]
     return [
         (sequence, (begin, both.filter(pl.col("t_ns").is_between(begin, end, closed="left"))))
         for (sequence, begin), end in zip(begins, ends, strict=False)

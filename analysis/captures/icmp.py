@@ -68,7 +68,7 @@ def errors_about(packets: pl.DataFrame, connection: Connection) -> list[IcmpErro
     for *fields, quoted in rows.select(columns).iter_rows():
         about = quoted_segment(quoted)
         if about is not None and about[:4] == ends:
-            found.append(IcmpError(*fields, *about[4:]))
+            found.append(IcmpError._make([*fields, *about[4:]]))
     return found
 
 

@@ -69,7 +69,7 @@ def read_report(path: Path) -> IperfReport:
     )
 
 
-def _connection(start: dict, protocol: str) -> Connection | None:
+def _connection(start: dict[str, Any], protocol: str) -> Connection | None:
     for ends in start.get("connected", []):
         local, remote = ends["local_host"], ends["remote_host"]
         return Connection(protocol.lower(), local, ends["local_port"], remote, ends["remote_port"])

@@ -97,7 +97,7 @@ def _table(data: np.memmap, unit_ns: int, records: np.ndarray, stamp_bytes: int)
 
 def table_of(frames: Iterable[tuple[int, bytes]], stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
     """Ethernet frames with their times, as SCHEMA says."""
-    columns: dict[str, list] = {name: [] for name in SCHEMA}
+    columns: dict[str, list[object]] = {name: [] for name in SCHEMA}
     appenders = [columns[name].append for name in SCHEMA]
     for t_ns, frame in frames:
         for append, value in zip(appenders, _dissect(t_ns, frame, stamp_bytes), strict=True):
@@ -119,7 +119,7 @@ def _records(path: Path) -> tuple[np.memmap, int, np.ndarray]:
     lengths = struct.Struct(order + "I")
     offsets, offset, end = [], _FILE_HEADER_BYTES, len(data)
     captured_at, read = _CAPTURED_AT, lengths.unpack_from
-    with memoryview(data) as view:
+    with data.data as view:
         while offset + _RECORD_HEADER_BYTES <= end:
             offsets.append(offset)
             offset += _RECORD_HEADER_BYTES + read(view, offset + captured_at)[0]
@@ -150,7 +150,7 @@ def _cut_short(path: Path, offset: int) -> CaptureError:
     )
 
 
-def _dissect(t_ns: int, frame: bytes, stamp_bytes: int) -> tuple:
+def _dissect(t_ns: int, frame: bytes, stamp_bytes: int) -> tuple[object, ...]:
     """One row of SCHEMA. A frame that cannot be decoded is kept as `other`, so that frames can still be counted."""
     try:
         ethernet = dpkt.ethernet.Ethernet(frame)
@@ -177,7 +177,7 @@ def _inside_batman(payload: bytes) -> tuple[object, int]:
 
 def _dissect_ip(
     t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int, frame: bytes, stamp_bytes: int
-) -> tuple:
+) -> tuple[object, ...]:
     """`wrapped`: bytes between the Ethernet header and the packet; `frame`: all of it, as it was captured."""
     source, destination, inner = packet.src, packet.dst, packet.data
     if isinstance(packet, dpkt.ip.IP):
@@ -194,12 +194,12 @@ def _dissect_ip(
     if isinstance(inner, dpkt.tcp.TCP):
         payload = ip_bytes - header_bytes - inner.off * 4
         ack = inner.ack if inner.flags & ACK else None
-        fields = (inner.sport, inner.dport, ip_bytes, payload, inner.seq, ack, inner.flags, identification)
-        return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, *fields)
+        return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, inner.sport, inner.dport, ip_bytes, payload, inner.seq,
+                    ack, inner.flags, identification)  # fmt: skip
     if isinstance(inner, dpkt.udp.UDP):
         stamp = inner.data[:stamp_bytes]
-        fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, identification, stamp)
-        return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, *fields)
+        return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, inner.sport, inner.dport, ip_bytes, inner.ulen - 8,
+                    identification=identification, stamp=stamp)  # fmt: skip
     if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)):
         message = (inner.type, inner.code, frame[_ETHERNET_BYTES + header_bytes + _ICMP_BYTES :])
         return _row(t_ns, ethernet.src, ethernet.dst, "icmp", *addresses, None, None, ip_bytes, icmp=message)
@@ -214,9 +214,12 @@ def _transport(inside: Inside) -> object:
         return None
 
 
-def _row(t_ns, eth_src, eth_dst, protocol, source=None, destination=None, source_port=None, destination_port=None,
-         ip_bytes=0, payload_bytes=0, sequence=None, acknowledgement=None, flags=None, identification=None,
-         stamp=None, icmp=(None, None, None)) -> tuple:  # fmt: skip
+def _row(
+    t_ns: int, eth_src: bytes, eth_dst: bytes, protocol: str, source: str | None = None, destination: str | None = None,
+    source_port: int | None = None, destination_port: int | None = None, ip_bytes: int = 0, payload_bytes: int = 0,
+    sequence: int | None = None, acknowledgement: int | None = None, flags: int | None = None, identification: int | None = None,
+    stamp: bytes | None = None, icmp: tuple[int | None, int | None, bytes | None] = (None, None, None),
+) -> tuple[object, ...]:  # fmt: skip
     return (t_ns, eth_src.hex(":") if eth_src else None, eth_dst.hex(":") if eth_dst else None, protocol, source,
             destination, source_port, destination_port, ip_bytes, payload_bytes, sequence, acknowledgement, flags, identification,
             bytes(stamp) if stamp is not None else None, *icmp)  # fmt: skip

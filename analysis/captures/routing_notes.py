@@ -5,6 +5,7 @@ A last line that a killed daemon left unfinished is skipped. Times are model tim
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from analysis.captures.held_packets import HELD, read_held
 from analysis.captures.pcap import table_of
 from record.files import json_of, read_json, read_text
 
+Note = dict[str, Any]
 UNREACHABLE, RESOLVING, DISPLACED = "unreachable", "resolving", "displaced"
 _ETHERNET = bytes(12) + b"\x08\x00"  # Ethernet header before an IPv4 packet
 
@@ -33,12 +35,12 @@ def too_big(run_dir: Path, station: str) -> int:
     return count
 
 
-def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
+def given_up(run_dir: Path, station: str, connection: Connection) -> list[Note]:
     """Notes of the connection's packets that this station's daemon dropped, in order; `t_ns` is model time."""
     return [note for note in notes_about(run_dir, station, connection) if note.get("event") in (UNREACHABLE, DISPLACED)]
 
 
-def notes_about(run_dir: Path, station: str, connection: Connection) -> list[dict]:
+def notes_about(run_dir: Path, station: str, connection: Connection) -> list[Note]:
     """Notes of this station's daemon about the connection's packets, in order; `t_ns` is model time."""
     ports = [connection.source_port, connection.destination_port]
     return [
@@ -51,7 +53,7 @@ def notes_path(run_dir: Path, station: str) -> Path:
     return run_dir / "routing" / f"{station}.jsonl"
 
 
-def read_notes(run_dir: Path, station: str) -> list[dict]:
+def read_notes(run_dir: Path, station: str) -> list[Note]:
     """All notes of a station's daemon; none for third-party daemons."""
     path = notes_path(run_dir, station)
     return [json_of(line, path) for line in _lines(path)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.decisions.question import VARIANT, Question
 from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answer, collapses
-from analysis.references import Reference, load_reference
+from analysis.references import Reference, references_of
 from analysis.tables.digits import rounded
 from analysis.tables.kept_rows import rows_in
 from analysis.tables.results import METRICS, plain, standing
@@ -149,8 +149,7 @@ def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answ
     cells = [
         {axis: plain(cell["axes"].get(axis)) for axis in axes} | {VARIANT: cell["variant"] or ""} for cell in description["cells"]
     ]
-    references = {kind: load_reference(kind, description.get(kind)) for kind in ("published", "ns2")}
-    return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references)]
+    return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references_of(description))]
 
 
 def answers_in(out_dir: Path) -> list[Answered]:

@@ -5,9 +5,10 @@ Times are seconds from the start of the traffic, as in the story. Shaded: stand-
 verticals: the scenario's events. Dropped ACKs are drawn at the segment up to which they acknowledge.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 
@@ -69,7 +70,7 @@ def draw(story: Story, content: str, file: Path, begin_s: float | None = None, e
     return written
 
 
-def _legend(axes: Axes, place: str, listed: set[str]) -> None:
+def _legend(axes: Axes, place: Literal["outside upper center", "outside lower center"], listed: set[str]) -> None:
     """Place the legend outside the panels, without the entries that another legend has `listed`."""
     entries = {name: handle for handle, name in zip(*axes.get_legend_handles_labels(), strict=True) if name not in listed}
     axes.figure.legend(entries.values(), entries.keys(), loc=place, ncols=5 if len(entries) > 8 else 8, columnspacing=1.2,
@@ -152,30 +153,28 @@ def _draw_drops(
     axes: Axes, story: Story, data: list[Transmission], acks: list[Acknowledgement], span: tuple[float, float]
 ) -> None:
     """Draw drops by reason: data thick, ACKs thin, with the stations' names at each cluster."""
-    lost = [(one, True) for one in data if not one.journey.received] + [(one, False) for one in acks if not one.journey.received]
-    reasons = sorted({one.journey.fate for one, _ in lost}, key=lambda reason: (reason not in _REASONS, reason))
+    sent: list[Transmission | Acknowledgement] = [*data, *acks]
+    lost = [packet for packet in sent if not packet.journey.received]
+    reasons = sorted({packet.journey.fate for packet in lost}, key=lambda reason: (reason not in _REASONS, reason))
     spare = iter(_SPARE * 3)
     for reason in reasons:
         colour, thick = _REASONS.get(reason) or next(spare)
         name = reason if reason == NO_RECORD else f"dropped: {reason}"
         for of_data in (True, False):
-            here = [one for one, is_data in lost if one.journey.fate == reason and is_data == of_data]
-            places = [(story.seconds(one.journey.at_ns), one.segment) for one in here]
-            options = (
-                {"marker": thick, "markersize": 5.5, "markeredgewidth": 0}
-                if of_data
-                else {"marker": _THIN[thick], "markersize": 4}
-            )
+            here = [packet for packet in lost if packet.journey.fate == reason and isinstance(packet, Transmission) == of_data]
+            places = [(story.seconds(packet.journey.at_ns), packet.segment) for packet in here]
+            thin = {"marker": _THIN[thick], "markersize": 4}
+            options = {"marker": thick, "markersize": 5.5, "markeredgewidth": 0} if of_data else thin
             _points(axes, places, color=colour, label=name if of_data else f"ACK {name}", zorder=4, **options)
-    _name_stations(axes, story, [one for one, _ in lost], span)
+    _name_stations(axes, story, lost, span)
 
 
-def _name_stations(axes: Axes, story: Story, lost: list, span: tuple[float, float]) -> None:
+def _name_stations(axes: Axes, story: Story, lost: list[Transmission | Acknowledgement], span: tuple[float, float]) -> None:
     """Drops that are close together share one text, to their right."""
     wide, tall = NAME_APART * (span[1] - span[0]), 2 * NAME_APART * (axes.get_ylim()[1] - axes.get_ylim()[0])
     clusters: list[list[tuple[float, float, str]]] = []
-    for one in sorted(lost, key=lambda one: one.journey.at_ns):
-        place = (story.seconds(one.journey.at_ns), one.segment, one.journey.node)
+    for packet in sorted(lost, key=lambda packet: packet.journey.at_ns):
+        place = (story.seconds(packet.journey.at_ns), packet.segment, packet.journey.node)
         if not span[0] <= place[0] <= span[1]:
             continue
         near = (c for c in clusters if place[0] - c[0][0] < wide and abs(place[1] - c[0][1]) < tall)
@@ -190,7 +189,6 @@ def _name_stations(axes: Axes, story: Story, lost: list, span: tuple[float, floa
                       textcoords="offset points", color=style.GREY, va="top", annotation_clip=True, zorder=6)  # fmt: skip
 
 
-def _points(axes: Axes, places: Iterable[tuple[float, float]], **options) -> None:
-    places = list(places)
+def _points(axes: Axes, places: Sequence[tuple[float, float]], **options: Any) -> None:
     if places:
         axes.plot(*zip(*places, strict=True), linestyle="", **options)

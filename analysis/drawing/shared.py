@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from analysis.drawing import style
 from analysis.tables.kept_rows import rows_in
+from analysis.tables.results import size_of
 from record.files import read_text
 
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
@@ -44,9 +47,6 @@ def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> l
 
 def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
     """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`; kept rows are counted, too."""
-    experiment = description(out_dir)
-    name = experiment.get("name", out_dir.name)
-    size = {True: " quick", False: " full"}.get(experiment.get("quick"), "")
     runs = rows_in(out_dir, ())
     lengths = sorted({run["record"]["duration"] for run in runs if "record" in run} - {None})
     measured = f" of {span(lengths)} s" if lengths else ""
@@ -55,7 +55,13 @@ def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
     rows = [row for row in summary if row["metric"] == metric]
     counts = {kind: round(sum(row[kind] for row in rows)) for kind in ("valid", "suspect", "void")}
     verdicts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"{name}{size}: {runs_a_point(rows)}{measured} per point{listed}; {verdicts or 'no verdicts'}"
+    return f"{experiment_of(out_dir)}: {runs_a_point(rows)}{measured} per point{listed}; {verdicts or 'no verdicts'}"
+
+
+def experiment_of(out_dir: Path) -> str:
+    """`hv-fig1 quick`: name and size of the experiment of a folder of results."""
+    experiment = description(out_dir)
+    return f"{experiment.get('name', out_dir.name)} {size_of(experiment)}".rstrip()
 
 
 def runs_a_point(rows: list[dict[str, Any]]) -> str:
@@ -64,7 +70,7 @@ def runs_a_point(rows: list[dict[str, Any]]) -> str:
     return f"{span(counted)} run{'' if counted == [1] else 's'}"
 
 
-def span(values: list[float]) -> str:
+def span(values: Sequence[float]) -> str:
     """`1` for one value, `1 to 5` for several; `values` is sorted and not empty."""
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
 
@@ -84,7 +90,7 @@ def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[floa
     return [float("nan") if row["ci95"] is None else row["ci95"] / (row[per] if per else 1) for row in rows]
 
 
-def ring_suspects(axes: Axes, places: list[tuple[float, float]]):
+def ring_suspects(axes: Axes, places: list[tuple[float, float]]) -> Line2D | None:
     """Draw a black ring round each of these points; returns the legend entry, or None if there are no points."""
     if not places:
         return None
@@ -132,7 +138,7 @@ def draw_ratios_to_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], ax
 
 def label_words(axes: Axes, words: Sequence[str], places: Sequence[float] | None = None) -> None:
     """Put these words at `places` (default: 0, 1, ...) of the horizontal axis, slanted if they are long."""
-    slanted = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
+    slanted: dict[str, Any] = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
     axes.set_xticks(list(range(len(words)) if places is None else places), words, **slanted)
 
 
@@ -141,7 +147,7 @@ def show_from_zero(axes: Axes) -> None:
     axes.set_ylim(0, ROOM * axes.get_ylim()[1])
 
 
-def label_ticks(axis, values) -> None:
+def label_ticks(axis: Axis, values: Iterable[float]) -> None:
     """Put ticks with plain numbers at these values, without powers of ten."""
     axis.set_major_locator(FixedLocator(list(values)))
     axis.set_minor_locator(NullLocator())

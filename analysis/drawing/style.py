@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.typing import RcKeyType
 
 from record.files import atomic_file
 
@@ -102,7 +104,7 @@ _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]
 PUBLISHED = VariantStyle("published", BLACK, "x")
 PEER = VariantStyle("Mininet-WiFi + wmediumd", GREY, "+")
 
-SETTINGS = {
+SETTINGS: dict[RcKeyType, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.titlesize": 9,
@@ -177,17 +179,17 @@ def kept() -> Iterator[list[Page]]:
 
 @contextmanager
 def page(
-    out_dir: Path, name: str, height_in: float, width_in: float = WIDTH_IN, **options
+    out_dir: Path, name: str, height_in: float, width_in: float = WIDTH_IN, **options: Any
 ) -> Iterator[tuple[list[Axes], list[Path]]]:
-    """Axes in one column to draw on (`options` as Figure.subplots and GridSpec take them), saved when the block ends.
+    """Axes to draw on (`options` as Figure.subplots and GridSpec take them), saved when the block ends.
 
-    Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print, SVG for the
-    report's page. Within `kept` nothing is written.
+    Yields the axes, row by row, and the list that holds the written files after the block: PNG for the screen, PDF for print,
+    SVG for the report's page. Within `kept` nothing is written.
     """
     written: list[Path] = []
     with settings():
         figure = Page(figsize=(width_in, height_in))
-        yield list(figure.subplots(squeeze=False, **options)[:, 0]), written
+        yield list(figure.subplots(squeeze=False, **options).flat), written
         if (pages := _kept.get()) is not None:
             pages.append(figure)
             return

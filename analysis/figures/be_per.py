@@ -5,11 +5,12 @@ Chains of 4, 7 and 10 nodes. A MAC that tries seven times hides an error rate of
 
 import re
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
 from analysis.drawing import shared, style
-from analysis.tables.results import read_summary
+from analysis.tables.results import Row, read_summary
 from record.errors import RunFileError
 
 AXES = ("nodes",)  # of the experiment
@@ -38,8 +39,11 @@ def draw(out_dir: Path) -> list[Path]:
                 panel.errorbar([_rate(row) for row in measured], [row["mean"] for row in measured],
                                yerr=shared.half_widths(measured), color=colour, marker=marker, capsize=2.5,
                                label=f"{nodes:g} nodes")  # fmt: skip
-            for key, options in (("ns2", {"marker": marker, "markerfacecolor": "white", "linestyle": ":"}),
-                                 ("published", {"marker": "x", "linestyle": ""})):  # fmt: skip
+            looks: dict[str, dict[str, Any]] = {
+                "ns2": {"marker": marker, "markerfacecolor": "white", "linestyle": ":"},
+                "published": {"marker": "x", "linestyle": ""},
+            }
+            for key, options in looks.items():
                 there = [row for row in rows if row[key] is not None]
                 label = {"ns2": "ns-2.35", "published": "published"}[key] if nodes == min(COLOURS) else None
                 panel.plot([_rate(row) for row in there], [row[key] for row in there], color=colour, label=label, **options)
@@ -63,6 +67,6 @@ def place(rate: float) -> float:
     return max(float(rate), NONE_AT)
 
 
-def _rate(row: dict) -> float:
+def _rate(row: Row) -> float:
     match = _FRAME.fullmatch(row["variant"] or "")
     return place(float(match[1])) if match else NONE_AT

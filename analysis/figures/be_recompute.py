@@ -10,6 +10,7 @@ import csv
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -39,7 +40,7 @@ def draw(out_dir: Path) -> list[Path]:
     return written
 
 
-def _runs(out_dir: Path) -> list[dict]:
+def _runs(out_dir: Path) -> list[dict[str, Any]]:
     """Complete runs with a series, in the order of variant and seed."""
     found = []
     for run_dir in find_runs(out_dir).runs:
@@ -52,7 +53,7 @@ def _runs(out_dir: Path) -> list[dict]:
     return sorted(found, key=lambda run: (run["variant"], run["seed"]))
 
 
-def _draw_variant(axes: Axes, variant: str, runs: list[dict]) -> None:
+def _draw_variant(axes: Axes, variant: str, runs: list[dict[str, Any]]) -> None:
     mark = style.of_variant(variant)
     scenario = json.loads(read_text(runs[0]["dir"] / "scenario.json"))
     _draw_ns2(axes, variant)
@@ -84,7 +85,7 @@ def _draw_ns2(axes: Axes, variant: str) -> None:
                   label="ns-2.35" if seed == "1" else None)  # fmt: skip
 
 
-def _begin_s(run: dict, scenario: dict) -> float:
+def _begin_s(run: dict[str, Any], scenario: dict[str, Any]) -> float:
     """Time of the flow's first packet on the clock of the events: from events.csv, which has both clocks."""
     path = run["dir"] / "events.csv"
     if not path.exists():
@@ -95,7 +96,7 @@ def _begin_s(run: dict, scenario: dict) -> float:
     return (run["flow"]["start_ns"] - run["run"]["epoch_ns"]) / 1e9 - traffic_s
 
 
-def gaps(scenario: dict) -> list[tuple[float, float]]:
+def gaps(scenario: dict[str, Any]) -> list[tuple[float, float]]:
     """Times without a path between the flow's ends, from the positions and the moves alone."""
     names = [place["name"] or f"sta{number}" for number, place in enumerate(scenario["positions"], start=1)]
     start = {name: tuple(place["at"][:2]) for name, place in zip(names, scenario["positions"], strict=True)}
@@ -110,7 +111,7 @@ def gaps(scenario: dict) -> list[tuple[float, float]]:
     return list(zip(changes[::2], changes[1::2], strict=True))
 
 
-def _at(start: tuple[float, float], move: dict | None, time_s: float) -> tuple[float, float]:
+def _at(start: tuple[float, float], move: dict[str, Any] | None, time_s: float) -> tuple[float, float]:
     if move is None or time_s <= move["at"]:
         return start
     to, speed = move["to"], move.get("speed")

@@ -7,6 +7,7 @@ Shaded: before and after the measured window. A threshold that was never set is 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -43,7 +44,7 @@ def _draw_run(run_dir: Path) -> list[Path]:
     return written
 
 
-def _draw_flow(run_dir: Path, name: str, flow: dict, rows: pl.DataFrame) -> list[Path]:
+def _draw_flow(run_dir: Path, name: str, flow: dict[str, Any], rows: pl.DataFrame) -> list[Path]:
     last_s = max([(t_ns - flow["start_ns"]) / 1e9 for t_ns in rows["t_ns"].to_list()], default=0.0)
     with style.page(run_dir, f"cwnd_{name}", 3.6, nrows=2, sharex=True) as (axes, written):
         thresholds = with_gaps(held_from(rows, "ssthresh"))
@@ -64,13 +65,13 @@ def _draw_flow(run_dir: Path, name: str, flow: dict, rows: pl.DataFrame) -> list
     return written
 
 
-def _of_flow(rows: pl.DataFrame, flow: dict) -> pl.DataFrame:
+def _of_flow(rows: pl.DataFrame, flow: dict[str, Any]) -> pl.DataFrame:
     """The rows of the flow's sending socket, identified by its ports (iperf3's control connection has others)."""
     ports = (pl.col("sport") == flow["source_port"]) & (pl.col("dport") == flow["destination_port"])
     return rows.filter((pl.col("station") == flow["from"]) & ports & (pl.col("t_ns") >= flow["start_ns"])).sort("t_ns")
 
 
-def _steps(axes: Axes, flow: dict, held: Sequence[tuple[int, float]], colour: str, line: str, name: str) -> None:
+def _steps(axes: Axes, flow: dict[str, Any], held: Sequence[tuple[int, float]], colour: str, line: str, name: str) -> None:
     """Each value, from its time on."""
     axes.step([(t_ns - flow["start_ns"]) / 1e9 for t_ns, _ in held], [value for _, value in held], where="post", color=colour,
               linestyle=line, linewidth=1.0, label=name)  # fmt: skip
@@ -83,7 +84,7 @@ def _shade_outside(axes: Axes, window_s: list[float], last_s: float) -> None:
     axes.set_xlim(0, last)
 
 
-def _json(path: Path, remedy: str) -> dict:
+def _json(path: Path, remedy: str) -> dict[str, Any]:
     if not path.exists():
         raise RunFileError(f"{path}: missing; {remedy}")
     return json.loads(read_text(path))

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
@@ -54,7 +53,8 @@ def draw(out_dir: Path) -> list[Path]:
         out_dir, "hv_eras", height_in, WIDTH_IN, nrows=len(lines), ncols=len(found.speeds), sharex="row", sharey="row",
         height_ratios=lines,
     ) as (axes, written):  # fmt: skip
-        grid = np.reshape(axes[0].figure.axes, (len(lines), len(found.speeds)))
+        columns = len(found.speeds)
+        grid = [axes[first : first + columns] for first in range(0, len(axes), columns)]
         for way, panels in zip(found.ways, grid, strict=False):
             for speed, panel in zip(found.speeds, panels, strict=True):
                 _draw_way(panel, found, speed, way)
@@ -168,10 +168,8 @@ def _legend(found: Shares) -> list[Patch]:
 
 def _origin(out_dir: Path, rows: Sequence[Mapping[str, Any]], found: Shares) -> str:
     """`hv-eras quick: 18 to 20 pairs per difference; 900 valid, 3 suspect`."""
-    described = shared.description(out_dir)
-    size = {True: " quick", False: " full"}.get(described.get("quick"), "")
     seeds = sorted({pair.seeds for pair in found.pairs.values()}) or [0]
     verdicts = {kind: sum(standing(run) == kind for run in rows) for kind in ("valid", "suspect")}
     counted = ", ".join(f"{count} {kind}" for kind, count in verdicts.items() if count)
     pairs_each = f"{shared.span(seeds)} pair{'' if seeds == [1] else 's'} per difference"
-    return f"{described.get('name', out_dir.name)}{size}: {pairs_each}; runs: {counted}"
+    return f"{shared.experiment_of(out_dir)}: {pairs_each}; runs: {counted}"

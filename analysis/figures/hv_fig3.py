@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from analysis.drawing import shared, style
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import counts, read_summary
+from analysis.tables.results import Row, counts, read_summary
 
 AXES = ("speed",)  # of the experiment
 AXIS = "speed"
@@ -59,7 +59,7 @@ def _draw_against_speed(axes: Axes, of_variants: dict[str, list[dict[str, Any]]]
     axes.legend(loc="lower left")
 
 
-def _draw_sorted(axes: Axes, variants: list[str], runs: list[dict[str, Any]], speeds: list[float]) -> None:
+def _draw_sorted(axes: Axes, variants: list[str], runs: list[Row], speeds: list[float]) -> None:
     """Draw figure 3(b), of plain Reno as in the paper, or without it of the first variant; dashed at the higher speed."""
     if not variants or not speeds:
         return
@@ -67,7 +67,7 @@ def _draw_sorted(axes: Axes, variants: list[str], runs: list[dict[str, Any]], sp
     mark = style.of_variant(shown, variants.index(shown))
     own = [run for run in runs if (run["variant"] or "") == shown]
     by_speed = {speed: {run["seed"]: run["acked_kbps"] for run in own if float(run[AXIS]) == speed} for speed in speeds}
-    order = sorted(by_speed[speeds[0]], key=by_speed[speeds[0]].get)
+    order = sorted(by_speed[speeds[0]], key=by_speed[speeds[0]].__getitem__)
     for speed, line in zip(speeds, ("-", "--"), strict=False):
         axes.plot(range(1, len(order) + 1), [by_speed[speed].get(seed, float("nan")) for seed in order], color=mark.colour,
                   marker=mark.marker, linestyle=line, label=f"{mark.name}, {speed:g} m/s")  # fmt: skip
@@ -75,7 +75,7 @@ def _draw_sorted(axes: Axes, variants: list[str], runs: list[dict[str, Any]], sp
     axes.legend(loc="upper left")
 
 
-def _draw_patterns(axes: Axes, speed: float, variants: list[str], runs: list[dict[str, Any]]) -> None:
+def _draw_patterns(axes: Axes, speed: float, variants: list[str], runs: list[Row]) -> None:
     most = max((run["expected_kbps"] for run in runs), default=1.0)
     axes.plot([0, most], [0, most], color=style.BLACK, linewidth=0.6)
     for position, variant in enumerate(variants):

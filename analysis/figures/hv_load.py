@@ -9,8 +9,6 @@ campaigns' rule (analysis/decisions/rule.py).
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from analysis.decisions.answers import answers_in
 from analysis.drawing import paired, shared, style
 from analysis.tables.kept_rows import rows_in
@@ -34,8 +32,7 @@ def draw(out_dir: Path) -> list[Path]:
         loads.setdefault(load, {})[kind] = variant
     count = max(1, len(loads))
     with style.page(out_dir, "hv_load", 1.0 + 1.8 * count, WIDTH_IN, nrows=count, ncols=2, sharex=True) as (axes, written):
-        panels = np.reshape(axes[0].figure.axes, (count, 2))
-        for (left, right), (load, variants) in zip(panels, loads.items(), strict=False):
+        for left, right, (load, variants) in zip(axes[::2], axes[1::2], loads.items(), strict=False):
             of_kinds = {kind: levels[variant] for kind, variant in variants.items()}
             paired.draw_levels(left, of_kinds, METRIC)
             left.set_title(LOADS.get(load, load))
@@ -44,7 +41,7 @@ def draw(out_dir: Path) -> list[Path]:
             found = paired.gains(rows, answers, variants[base], METRIC, list(kinds))
             paired.draw_gains(right, [replace(pair, compared=kinds[pair.compared]) for pair in found], list(variants))
             right.set(title=f"minus {style.of_variant(base).name}", ylabel="kbit/s")
-        for panel in panels[-1]:
+        for panel in axes[-2:]:
             paired.label_speeds(panel, levels)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
         origin = shared.origin(out_dir, read_summary(out_dir), METRIC)

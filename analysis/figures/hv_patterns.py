@@ -21,9 +21,7 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     measured = by_protocol([row for row in summary if row["metric"] == METRIC and row["mean"] is not None])
-    reference = load_reference("ns2", REFERENCE)
-    assert reference is not None
-    simulated = by_protocol([dict(row) for row in reference.rows])
+    simulated = by_protocol([dict(row) for row in load_reference("ns2", REFERENCE).rows])
     with style.page(out_dir, "hv_patterns", 3.2) as (axes, written):
         axes[0].axhline(100, color=style.BLACK, linewidth=0.6)
         for protocol, rows in measured.items():

@@ -7,7 +7,11 @@ Reasons are this testbed's (formats/air.md, formats/routing.md); the published o
 """
 
 import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from analysis.drawing import style
 from analysis.figures.hv_packets import most_stalled
@@ -33,8 +37,7 @@ def draw(out_dir: Path) -> list[Path]:
         table = csv.DictWriter(file, COLUMNS)
         table.writeheader()
         table.writerows(rows)
-    reference = load_reference("published", PUBLISHED)
-    published = [dict(row) for row in reference.rows] if reference else []
+    published = load_reference("published", PUBLISHED).rows
     shown = rows[:ROWS]
     lines = 2 + max(len(shown) + (len(rows) > ROWS), len(published))
     with style.page(out_dir, "hv_trace", 0.4 + 0.17 * lines, 7.4) as (axes, written):
@@ -68,7 +71,7 @@ def _row(story: Story, event: str, t_ns: int, node: str, segment: int, packet: s
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _write(axes, left: float, title: str, rows: list[dict[str, str]], lines: int) -> None:
+def _write(axes: Axes, left: float, title: str, rows: Sequence[Mapping[str, str]], lines: int) -> None:
     """Write a table that begins at the fraction `left` of the page's width."""
     _cell(axes, left, lines, 0, title, weight="bold")
     width = 0.5
@@ -80,5 +83,5 @@ def _write(axes, left: float, title: str, rows: list[dict[str, str]], lines: int
             _cell(axes, left + width * edge, lines, number, LETTERS.get(row[column], row[column]), color=colour)
 
 
-def _cell(axes, left: float, lines: int, number: int, text: str, **options) -> None:
+def _cell(axes: Axes, left: float, lines: int, number: int, text: str, **options: Any) -> None:
     axes.text(left, 1 - (number + 0.5) / lines, text, transform=axes.transAxes, fontsize=7, va="center", **options)

@@ -7,7 +7,6 @@ in the measured time, with 95 % intervals. `pairs.csv` beside it has the differe
 """
 
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -18,7 +17,7 @@ from analysis.decisions.pairs import pairs, write_pairs
 from analysis.drawing import shared, style
 from analysis.metrics.route_history import route_history
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import counts, mean_and_interval, read_summary
+from analysis.tables.results import Row, counts, mean_and_interval, read_summary
 
 RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
@@ -46,7 +45,7 @@ def draw(out_dir: Path) -> list[Path]:
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 
-def _draw_panel(axes: Axes, variant: str, out_dir: Path, rows: list[dict[str, Any]], tcps: list[str]) -> None:
+def _draw_panel(axes: Axes, variant: str, out_dir: Path, rows: list[Row], tcps: list[str]) -> None:
     means = []
     for number, tcp in enumerate(tcps):
         mark = style.of_variant(tcp.partition("(")[0], number)

@@ -17,7 +17,7 @@ from analysis.drawing import shared, style
 from analysis.metrics.route_history import route_history
 from analysis.references import load_reference
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import counts, mean_and_interval, read_summary
+from analysis.tables.results import Row, counts, mean_and_interval, read_summary
 
 RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
@@ -46,7 +46,7 @@ def draw(out_dir: Path) -> list[Path]:
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
 
 
-def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
+def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[Row]) -> None:
     mark = style.of_variant(tcp.partition("(")[0])
     end_s = 0.0
     for number, row in enumerate(rows):
@@ -58,22 +58,21 @@ def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
         hops = [float("nan") if route.hops is None else route.hops for route in taken]
         axes.step([*times, end_s], [*hops, *hops[-1:]], where="post", color=mark.colour, linewidth=1.0,
                   alpha=1.0 if number == 0 else 0.35)  # fmt: skip
-    printed = load_reference("published", "internet-manet_hops_vegas")
-    if printed is not None:
-        points = [(float(row["time_s"]), float(row["hops"])) for row in printed.rows if float(row["time_s"]) <= end_s]
-        axes.plot(*zip(*points, strict=True), color=style.BLACK, marker=style.PUBLISHED.marker, linestyle="", markersize=4,
-                  label="table 2 of the paper (Vegas)")  # fmt: skip
+    printed = load_reference("published", "internet-manet_hops_vegas").rows
+    points = [(float(row["time_s"]), float(row["hops"])) for row in printed if float(row["time_s"]) <= end_s]
+    axes.plot(*zip(*points, strict=True), color=style.BLACK, marker=style.PUBLISHED.marker, linestyle="", markersize=4,
+              label="table 2 of the paper (Vegas)")  # fmt: skip
     axes.set(ylabel="hops", ylim=(0.5, 3.5), yticks=(1, 2, 3))
 
 
-def _entitle(axes: Axes, tcp: str, rows: list[dict]) -> None:
+def _entitle(axes: Axes, tcp: str, rows: list[Row]) -> None:
     name = tcp.partition("(")[0]
     beside = f" (paper: {PAPER[name]} hop counts)" if name in PAPER else ""
     hops, routes = _mean(rows, METRIC), _mean(rows, "route_changes")
     axes.set_title(f"{style.of_variant(name).name}: {hops} changes of the hop count{beside}, {routes} of the route", fontsize=8)
 
 
-def _mean(rows: list[dict], metric: str) -> str:
+def _mean(rows: list[Row], metric: str) -> str:
     spread = mean_and_interval([row[metric] for row in rows])
     if spread["mean"] is None:
         return "no"

@@ -8,6 +8,7 @@ over the old relay to the first over the new one. The same numbers are in reacti
 import csv
 import math
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -41,7 +42,7 @@ def reactions(out_dir: Path) -> dict[str, list[float | None]]:
     return {variant: [run["reaction_s"] for run in runs if run["variant"] == variant] for variant in order}
 
 
-def statistics(variant: str, values: list[float | None]) -> dict[str, object]:
+def statistics(variant: str, values: list[float | None]) -> dict[str, Any]:
     """None counts as longer than any time: the median is over all runs, and infinite if traffic did not recover in most of
     them."""
     times = sorted(float("inf") if value is None else value for value in values)
@@ -58,7 +59,7 @@ def _quantile(times: list[float], share: float) -> float:
     return low if low == high or part == 0 else low + part * (high - low)
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> None:
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
     with atomic_file(path) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -67,7 +68,7 @@ def _write(path: Path, rows: list[dict[str, object]]) -> None:
         )
 
 
-def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict]) -> None:
+def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict[str, Any]]) -> None:
     times = [value for values in found.values() for value in values if value is not None] or [1.0]
     low, high = 0.5 * min(times), 2 * max(times)
     for place, (variant, values) in enumerate(found.items()):
@@ -96,7 +97,7 @@ def _name(variant: str) -> str:
     return f"{style.of_variant(protocol).name}, {how}"
 
 
-def _words(row: dict) -> str:
+def _words(row: dict[str, Any]) -> str:
     never = f", {row['never']} never" if row["never"] else ""
     quartiles = f" ({row['quartile1_s']:.3g} to {row['quartile3_s']:.3g})" if row["n"] > 1 else ""
     return f"{row['median_s']:.3g} s{quartiles}, n = {row['n']}{never}"

@@ -6,6 +6,7 @@ cell without any run that counts is empty.
 """
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from analysis.drawing import shared, style
-from analysis.tables.results import read_summary
+from analysis.tables.results import Row, read_summary
 
 AXES = ("routing", "tcp")  # of the experiment
 METRIC = "acked_kbps"
@@ -42,20 +43,20 @@ def draw(out_dir: Path) -> list[Path]:
     return written
 
 
-def _in_order(cells: list[dict[str, Any]], key: str, order: tuple[str, ...]) -> list[str]:
+def _in_order(cells: Iterable[Row], key: str, order: tuple[str, ...]) -> list[str]:
     """The values that occur, first the known ones in the papers' order."""
     found = list(dict.fromkeys(str(row[key]) for row in cells))
     return sorted(found, key=lambda value: (order.index(value) if value in order else len(order), found.index(value)))
 
 
-def _places(cells: list[dict[str, Any]], column: str | None) -> list[Any]:
+def _places(cells: Iterable[Row], column: str | None) -> list[Any]:
     if column is None:
         return [None]
     found = list(dict.fromkeys(row[column] for row in cells))
     return found if column == "variant" else sorted(found)
 
 
-def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], cells: list[dict], column: str | None) -> None:
+def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], cells: list[Row], column: str | None) -> None:
     colours = colormaps["RdBu_r"]
     scale = Normalize(-math.log(FACTOR), math.log(FACTOR))
     for row in cells:
@@ -86,6 +87,6 @@ def _title(routing: str) -> str:
     return protocol.upper() if protocol == routing else f"{protocol.upper()} with ns-2's constants"
 
 
-def _number(row: dict[str, Any]) -> str:
+def _number(row: Row) -> str:
     mean = f"{row['mean']:.0f}"
     return mean if row["ci95"] is None else f"{mean} ±{row['ci95']:.0f}"

@@ -7,8 +7,10 @@ the time of each retransmission (seconds after the outage began), the intervals 
 """
 
 import csv
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -84,8 +86,8 @@ def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:
     )
     base = max((segment for at_s, segment in acks if at_s < 0), default=0)
     for kind, (colour, marker, name) in _SENT.items():
-        sent = [one for one in story.data if one.kind == kind and one.journey.captured]
-        places = [(story.seconds(one.journey.left_ns) - zero_s, one.segment - base) for one in sent]
+        sent = [(one.journey.left_ns, one.segment - base) for one in story.data if one.kind == kind]
+        places = [(story.seconds(left_ns) - zero_s, segment) for left_ns, segment in sent if left_ns is not None]
         _points(axes, places, color=colour, marker=marker, markersize=3.5, label=name, zorder=3)
     for kind, held_s in held_by_routing(story, outage).items():
         places = [(at_s - zero_s, 1) for at_s in held_s]
@@ -122,7 +124,7 @@ def _near(at_s: float, times_s: list[float]) -> bool:
     return any(abs(one - at_s) <= MERGED_S for one in times_s)
 
 
-def _points(axes: Axes, places: list[tuple[float, float]], **options) -> None:
+def _points(axes: Axes, places: Sequence[tuple[float, float]], **options: Any) -> None:
     axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **options)
 
 

@@ -11,6 +11,7 @@ The file is written atomically, so that a viewer that reloads it never reads hal
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -158,7 +159,7 @@ def _draw_path(axes: Axes, places: dict[str, Point], flow_path: FlowPath, number
     axes.plot(*cross, marker="x", markersize=11, markeredgewidth=2.6, color=colour, zorder=6)
 
 
-def _arrow(a: Point, b: Point, bend: float, **options: object) -> FancyArrowPatch:
+def _arrow(a: Point, b: Point, bend: float, **options: Any) -> FancyArrowPatch:
     return FancyArrowPatch(
         a, b, arrowstyle="-|>", mutation_scale=9, connectionstyle=f"arc3,rad={bend}", shrinkA=3, shrinkB=4, zorder=4, **options
     )

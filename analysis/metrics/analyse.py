@@ -16,7 +16,7 @@ from analysis.metrics.checks import Check
 from analysis.metrics.fairness import fairness
 from analysis.metrics.gateways import gateways_remark
 from analysis.metrics.measured_flow import NS_PER_S, MeasuredFlow
-from analysis.metrics.measures import IPERF3, MEASURED, metrics_of
+from analysis.metrics.measures import IPERF3, MEASURED, Measured, metrics_of
 from analysis.metrics.movement import expectation, movement_metrics
 from analysis.metrics.route_history import route_metrics
 from analysis.metrics.verdict_file import NAME as VERDICT
@@ -64,13 +64,13 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     return metrics
 
 
-def _flows(run: RunDirectory, found: list[Check]) -> list[Flow]:
+def _flows(run: RunDirectory, found: list[Check]) -> tuple[Flow, ...]:
     """The scenario's flows; none for a run that ended before it wrote its scenario."""
     try:
         return run.flows
     except RecordError as problem:
         found.append(Check("scenario readable", False, str(problem)))
-        return []
+        return ()
 
 
 def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: list[str]) -> dict[str, Any]:
@@ -92,14 +92,14 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         remarks += _gateways(run, flow, found)
         way = MEASURED[flow.kind.measured]
         if way.many:
-            return entry | _of_many(run, flow, report, found)
+            return entry | _of_many(run, flow, way, report, found)
         connection = run.connection(flow)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         if connected_ns is None and report is not None and _never_on_the_air(flow, report):
             remarks.append(_remark(flow, report))
             return entry | _nothing_carried(run, flow, report)
-        start_ns = _start_ns(flow, report, connected_ns)
-        if start_ns is None or connected_ns is None:
+        start_ns = _start_ns(way, report, connected_ns)
+        if connection is None or start_ns is None or connected_ns is None:
             raise RecordError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
         window_s = run.window_s(flow)
         begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
@@ -144,13 +144,13 @@ def _failed_commands(run: RunDirectory) -> list[str]:
     return lines
 
 
-def _start_ns(flow: Flow, report: IperfReport | None, connected_ns: int | None) -> int | None:
+def _start_ns(way: Measured, report: IperfReport | None, connected_ns: int | None) -> int | None:
     """Time of the flow's first packet. If the ends were apart at first (for more than LATE_S, longer than any handshake), time of
     its first try; always for packets that are written on time."""
     if connected_ns is None or report is None or report.first_try_s is None:
         return connected_ns
     first_ns = round(report.first_try_s * NS_PER_S)
-    return first_ns if MEASURED[flow.kind.measured].on_time or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
+    return first_ns if way.on_time or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
 def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
@@ -199,10 +199,9 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
     return entry | flow.kind.from_report(report.content)
 
 
-def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
+def _of_many(run: RunDirectory, flow: Flow, way: Measured, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
     """Metrics of a flow with any number of connections, whose report has the time of its start."""
     entry = _reported(run, flow, report)
-    way = MEASURED[flow.kind.measured]
     if report is not None and flow.protocol is None and entry["start_ns"] is not None:
         begin_ns, end_ns = (entry["start_ns"] + round(edge_s * NS_PER_S) for edge_s in entry["window_s"])
         measured = way.flow(run, flow, report, [], begin_ns, end_ns, found)
@@ -249,7 +248,7 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
     return report
 
 
-def _air(run: RunDirectory, flows: dict[str, dict], found: list[Check]) -> dict | None:
+def _air(run: RunDirectory, flows: dict[str, dict[str, Any]], found: list[Check]) -> dict[str, Any] | None:
     """The air over the span of all flows' windows."""
     try:
         windows = [

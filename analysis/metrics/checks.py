@@ -7,6 +7,7 @@ and each function explains it; none is a guess at noise.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import polars as pl
 
@@ -48,7 +49,7 @@ class Check:
     ok: bool
     detail: str
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """`name`, `ok` and `detail`, for metrics.json."""
         return asdict(self)
 
@@ -196,7 +197,7 @@ def air_capture(flow: str, station: str, matching: Matching) -> Check:
     A few frames at the window's edges fall on the other side of one of the two clocks. If no frame is in both, as in a
     partitioned network, the tolerance is zero: a few frames on one side alone are not an edge effect.
     """
-    lag_ms = matching.matched["lag_ns"].max() / 1e6 if len(matching.matched) else 0.0
+    lag_ms = (matching.matched.select(pl.max("lag_ns")).item() or 0) / 1e6
     detail = (
         f"{station}: {len(matching.matched)} frames in both, {matching.only_air} only in the air log, "
         f"{matching.only_capture} only captured (allowed {EDGE_FRAMES}); captured at most {lag_ms:.1f} ms after delivery"

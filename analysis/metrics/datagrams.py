@@ -99,15 +99,15 @@ def datagram_metrics(
     received = sent.drop_nulls("received_ns").with_columns(
         ((pl.col("received_ns") - pl.col("written_ns")) / 1e6).alias("delay_ms")
     )
-    delays_ms = received["delay_ms"]
+    delay_ms = pl.col("delay_ms")
     jitters_ms = interarrival_jitters_ms(received.sort("received_ns", maintain_order=True)["delay_ms"].to_list())
-    quantiles = {name: delays_ms.quantile(share, interpolation="linear") for name, share in QUANTILES.items()}
+    quantiles = {name: delay_ms.quantile(share, interpolation="linear") for name, share in QUANTILES.items()}
     return DatagramMetrics(
         sent=len(sent),
         received=len(received),
         delivered_bytes=int(arrivals["payload_bytes"].sum()),
-        latency_ms={"mean": delays_ms.mean(), **quantiles, "max": delays_ms.max()},
-        jitter_ms=delays_ms.std(),
+        latency_ms=received.select(mean=delay_ms.mean(), **quantiles, max=delay_ms.max()).row(0, named=True),
+        jitter_ms=received.select(delay_ms.std()).item(),
         jitter_rfc3550_ms=jitters_ms[-1] if jitters_ms else None,
         jitter_rfc3550_ms_mean=sum(jitters_ms) / len(jitters_ms) if jitters_ms else None,
         marks_ns=[begin_ns, *arrivals["t_ns"], end_ns],

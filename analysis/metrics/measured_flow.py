@@ -56,7 +56,7 @@ class MeasuredFlow:
             self.found.append(checks.air_capture(self.flow.name, station, matching))
             for connection in self.connections:
                 rows = connection.forward(matching.matched)
-                payload += (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
+                payload += int((rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum())
         return payload * 8 / self.window_s if stations else None
 
     def _match(self, station: str) -> Matching:

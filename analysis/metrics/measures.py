@@ -29,6 +29,7 @@ from analysis.metrics.route_history import ROUTES
 from analysis.metrics.throughput import Staircase, initial_sequence, receiver_view, sender_view
 from analysis.metrics.timeouts import timeouts_of
 from record.scenario import Flow
+from traffic.shared.datagrams import DatagramKind
 from traffic.shared.kind import Kind, Metric
 
 TCP_RTO_MIN_S = 0.2  # TCP_RTO_MIN of net/tcp.h
@@ -42,6 +43,7 @@ class TcpFlow(MeasuredFlow):
         (connection,) = self.connections
         at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
         isn = initial_sequence(connection, at_sender, at_receiver)
+        assert isn is not None  # the flow has a first packet
         self.sender, self.receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
         self.found.append(checks.capture_complete(flow.name, self.sender, self.receiver))
         self.found.append(checks.acked_delivered(flow.name, self.sender, self.receiver, begin_ns, end_ns))
@@ -138,7 +140,7 @@ class DatagramFlow(MeasuredFlow):
 def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Schedule | None:
     """The schedule of the flow's datagrams; None if its generator has not reported."""
     counts = report.content.get("end", {}).get("sum_sent", {}) if report else {}
-    if report is None or report.first_try_s is None or "refused" not in counts:
+    if report is None or report.first_try_s is None or "refused" not in counts or not isinstance(flow.kind, DatagramKind):
         return None
     interval_s = flow.kind.interval_s(dict(flow))
     return Schedule(round(report.first_try_s * NS_PER_S), interval_s, counts["packets"] + counts["refused"])

@@ -272,8 +272,8 @@ def _datagrams(connection: Connection, at_sender: pl.DataFrame, at_receiver: pl.
 def _known_bytes(packets: pl.DataFrame) -> int:
     """The bytes that every `stamp` has as far as its payload goes: less than IDENTITY_BYTES with a small snap length."""
     sizes = pl.col("stamp").bin.size()
-    cut = packets.filter(sizes < pl.min_horizontal("payload_bytes", IDENTITY_BYTES)).select(sizes)["stamp"].min()
-    return IDENTITY_BYTES if cut is None else int(cut)
+    cut: int | None = packets.filter(sizes < pl.min_horizontal("payload_bytes", IDENTITY_BYTES)).select(sizes.min()).item()
+    return IDENTITY_BYTES if cut is None else cut
 
 
 def _checked(flow: str, opened: Sequence[Opened], begin_ns: int, end_ns: int) -> list[Check]:

@@ -38,8 +38,8 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
         & (pl.col("bytes") >= size)
     )
     over_relay = (pl.col("peer") == relay) | (pl.col("station") == relay)
-    before = arrived.filter(over_relay & (pl.col("t_ns") <= cut_ns))["t_ns"].max()
-    after = arrived.filter(~over_relay & (pl.col("t_ns") > cut_ns))["t_ns"].min()
+    before = arrived.filter(over_relay & (pl.col("t_ns") <= cut_ns)).select(pl.max("t_ns")).item()
+    after = arrived.filter(~over_relay & (pl.col("t_ns") > cut_ns)).select(pl.min("t_ns")).item()
     if before is None:
         return Reaction(None, Unmeasured(name, False, f"{relay} delivered nothing before it was cut off"))
     if after is None:

@@ -8,7 +8,7 @@ Third-party daemons leave no notes, and DSR notes a path only when a packet is s
 
 from dataclasses import dataclass
 
-from analysis.captures.routing_notes import notes_path, read_notes
+from analysis.captures.routing_notes import Note, notes_path, read_notes
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.gateways import gateways_used
 from record.errors import RecordError
@@ -76,7 +76,7 @@ def route_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> 
     return {"hop_changes": hops, "route_changes": routes}
 
 
-def _history(notes: list[dict], destinations: list[str]) -> list[Taken]:
+def _history(notes: list[Note], destinations: list[str]) -> list[Taken]:
     routes: dict[str, tuple[int, str]] = {}
     passed: str | None = None
     chosen: str | None = None

@@ -68,7 +68,7 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
         delivery=_delivery(profile, datagrams),
         control_bps=8 * int(control["bytes"].sum()) / seconds,
         control_frames_per_s=len(control) / seconds,
-        header_bytes=float(data["bytes"].mean()) - longest if len(data) else 0.0,
+        header_bytes=data.select(pl.mean("bytes")).item() - longest if len(data) else 0.0,
         cpu_ms_per_s=_cpu_ms_per_s(usage),
         peak_rss_mb=_peak_rss_mb(usage),
     )
@@ -130,8 +130,7 @@ def _overhead_bytes(run: RunDirectory) -> int:
     rows = run.air.filter(pl.col("frame").is_in(["data", "bcast"]) & pl.col("packet").is_not_null())
     queued = rows.filter(pl.col("event") == "enqueue").select("station", "packet", queued="bytes")
     both = rows.filter(pl.col("event") == "tx").join(queued, on=["station", "packet"])
-    least = (both["bytes"] - both["queued"]).min()
-    return 0 if least is None else int(least)  # type: ignore[arg-type]  # a column of integers
+    return both.select((pl.col("bytes") - pl.col("queued")).min()).item() or 0
 
 
 def _usage(run: RunDirectory) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Re
         steps.append(t_ns)
         prefixes.append(coverage.prefix)
     delivered = Staircase(np.array(steps, dtype=np.int64), np.array(prefixes, dtype=np.int64))
-    closed_ns = forward.filter((pl.col("flags").fill_null(0) & FIN) != 0)["t_ns"].min()
+    closed_ns = forward.filter((pl.col("flags").fill_null(0) & FIN) != 0).select(pl.min("t_ns")).item()
     return ReceiverView(segments, delivered, closed_ns, unseen)
 
 

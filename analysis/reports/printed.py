@@ -143,8 +143,7 @@ def flows_table(results: Results) -> Table | None:
 def _add_names(table: Table, axes: tuple[str, ...], with_variants: bool) -> None:
     """The columns that name a cell; long values wrap, headings never do."""
     for heading in [*axes, *(["variant"] if with_variants else [])]:
-        justify = "left" if heading == "variant" else "right"
-        table.add_column(heading, justify=justify, overflow="fold", min_width=len(heading))
+        table.add_column(heading, justify="left" if heading == "variant" else "right", overflow="fold", min_width=len(heading))
 
 
 def _names(row: dict[str, Any], axes: tuple[str, ...], with_variants: bool) -> list[str]:

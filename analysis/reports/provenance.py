@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from analysis.tables.results import Results
+from analysis.tables.results import Results, size_of
 
 MAX_VALUES = 4  # of different values in one line
 
@@ -19,7 +19,7 @@ def provenance(description: Mapping[str, Any], results: Results) -> tuple[tuple[
     times = [time_text(text) for text in sorted(record[key] for record in records for key in ("started", "ended") if record[key])]
     versions = sorted({f"{name}: {version}" for record in records for name, version in record["versions"].items()})
     entries = {
-        "size": {True: "quick", False: "full"}.get(description.get("quick"), ""),
+        "size": size_of(description),
         "seeds": _seeds(seeds),
         "measured time per run": f"{', '.join(f'{length:g}' for length in lengths[:MAX_VALUES])} s" if lengths else "",
         "profile": _values(row["profile"] for row in rows),

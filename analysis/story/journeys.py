@@ -12,8 +12,9 @@ held, never sent, when the run ends.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,7 +25,15 @@ from analysis.captures.air_packets import IN, OUT, AirPacket, air_packets, paire
 from analysis.captures.connections import Connection
 from analysis.captures.held_packets import GIVEN_UP
 from analysis.captures.icmp import HOLDING, IcmpError, errors_about
-from analysis.captures.routing_notes import DISPLACED, RESOLVING, UNREACHABLE, held_capture, notes_about, received_from_kernel
+from analysis.captures.routing_notes import (
+    DISPLACED,
+    RESOLVING,
+    UNREACHABLE,
+    Note,
+    held_capture,
+    notes_about,
+    received_from_kernel,
+)
 from analysis.captures.rundir import RunDirectory
 from record.run import Captured
 
@@ -107,6 +116,10 @@ class Journey:
         return [attempt.fate for step in self.steps if step.air for attempt in step.air.attempts]
 
 
+# What tells a packet from others: identification, sequence number, payload, acknowledgement and flags
+_Key = tuple[int | None, int, int, int | None, int]
+
+
 class _Row(NamedTuple):
     """A captured frame of the connection."""
 
@@ -121,7 +134,7 @@ class _Row(NamedTuple):
     identification: int | None
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> _Key:
         return self.identification, self.sequence, self.payload_bytes, self.acknowledgement, self.flags
 
 
@@ -134,26 +147,25 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
     rows = sorted(_rows(captures, connection), key=lambda row: row.t_ns)
     packets = air_packets(run, {row.air_packet for row in rows if row.air_packet is not None})
     walk = _Walk(source, target, packets, tuple(probes_ns))
-    entries = [(row.t_ns, walk.frame, row) for row in rows] + [(t_ns, walk.air, end) for t_ns, end in _air_ends(rows, packets)]
+    entries: list[tuple[int, Callable[[int], None]]] = [(row.t_ns, partial(walk.frame, row)) for row in rows]
+    entries += [(t_ns, partial(walk.air, *end)) for t_ns, end in _air_ends(rows, packets)]
     for captured in captures:
         if captured.radio:
-            entries += [(row.t_ns, walk.held, row) for row in _held(run, captured, connection)]
-            notes = notes_about(run.path, captured.node, connection)
+            entries += [(row.t_ns, partial(walk.held, row)) for row in _held(run, captured, connection)]
             handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
             entries += [
-                (note["t_ns"] + run.epoch_ns, handles[note["event"]], (captured.node, note))
-                for note in notes
+                (note["t_ns"] + run.epoch_ns, partial(handles[note["event"]], captured.node, note))
+                for note in notes_about(run.path, captured.node, connection)
                 if note["event"] in handles
             ]
             dropped = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
-            entries += [(row.t_ns, walk.pushed_out, row) for row in _rows({captured: dropped}, connection)]
+            entries += [(row.t_ns, partial(walk.pushed_out, row)) for row in _rows({captured: dropped}, connection)]
     for captured, capture in captures.items():
         own = run.addresses(captured.node)
-        entries += [
-            (error.t_ns, walk.error, (captured.node, error.sender in own, error)) for error in errors_about(capture, connection)
-        ]
-    for t_ns, handle, subject in sorted(entries, key=lambda entry: entry[0]):
-        handle(t_ns, subject)
+        for error in errors_about(capture, connection):
+            entries.append((error.t_ns, partial(walk.error, captured.node, error.sender in own, error)))
+    for t_ns, handle in sorted(entries, key=lambda entry: entry[0]):
+        handle(t_ns)
     walk.complete()
     evidence = _Evidence(run, captures)
     for journey in walk.journeys:
@@ -187,13 +199,13 @@ def _rows(captures: dict[Captured, pl.DataFrame], connection: Connection) -> Ite
             yield _Row(t_ns, captured, *rest)
 
 
-def _air_ends(rows: list[_Row], packets: dict[int, AirPacket]) -> Iterable[tuple[int, tuple]]:
+def _air_ends(rows: list[_Row], packets: dict[int, AirPacket]) -> Iterable[tuple[int, tuple[int, str, str, str]]]:
     """Drops, and deliveries without a captured frame; none before the sent frame was captured."""
     arrived = {row.air_packet for row in rows if row.direction == IN}
     for row in rows:
-        packet = packets.get(row.air_packet) if row.direction == OUT else None
-        if packet is None:
+        if row.direction != OUT or row.air_packet not in packets:
             continue
+        packet = packets[row.air_packet]
         if packet.dropped:
             yield max(row.t_ns, packet.dropped[0]), (packet.number, DROPPED, packet.station, packet.dropped[1])
         if packet.number not in arrived:
@@ -207,23 +219,23 @@ class _Walk:
     def __init__(self, source: str, target: str, packets: dict[int, AirPacket], probes_ns: tuple[int, ...]) -> None:
         self.journeys: list[Journey] = []
         self._source, self._target, self._packets, self._probes_ns = source, target, packets, probes_ns
-        self._by_key: dict[tuple, list[Journey]] = defaultdict(list)
+        self._by_key: dict[_Key, list[Journey]] = defaultdict(list)
         self._by_packet: dict[int, Journey] = {}
         self._by_sequence: dict[int, list[Journey]] = defaultdict(list)
         self._asked: dict[tuple[str, int], Step] = {}  # RESOLVING, of packets that no record has before
 
-    def frame(self, t_ns: int, row: _Row) -> None:
+    def frame(self, row: _Row, t_ns: int) -> None:
         node = row.captured.node
-        journey = self._by_packet.get(row.air_packet) if row.direction == IN else None
-        journey = journey or self._with_key(row.key, node)
+        number = row.air_packet if row.direction == IN else None
+        journey = self._by_packet[number] if number in self._by_packet else self._with_key(row.key, node)
         if journey is None or (row.direction == OUT and node == self._source and self._is_new(row, journey)):
             journey = self._begin(Journey(self._source, *row[4:]), row.key)
         if row.direction == IN:
             self._arrive(journey, t_ns, node, row.air_packet)
         else:
-            self._leave(journey, t_ns, node, self._packets.get(row.air_packet))
+            self._leave(journey, t_ns, node, None if row.air_packet is None else self._packets.get(row.air_packet))
 
-    def held(self, t_ns: int, row: _Row) -> None:
+    def held(self, row: _Row, t_ns: int) -> None:
         """The node's routing received a packet without a route from the kernel: TCP's own, or one to forward."""
         node = row.captured.node
         journey = next((journey for journey in self._by_key[row.key] if node in journey.places), None)
@@ -234,14 +246,14 @@ class _Walk:
         step = journey.places[node] = Step(t_ns, HELD, node)
         journey.steps.append(step)
 
-    def pushed_out(self, t_ns: int, row: _Row) -> None:
+    def pushed_out(self, row: _Row, t_ns: int) -> None:
         """The node's routing dropped a held packet without a note: its buffer was full."""
         node = row.captured.node
         held = [one for one in self._by_key[row.key] if node in one.places and one.places[node].kind == HELD]
         for journey in held[:1]:
             self._give_up(journey, t_ns, node, PUSHED_OUT)
 
-    def _with_key(self, key: tuple, node: str) -> Journey | None:
+    def _with_key(self, key: _Key, node: str) -> Journey | None:
         """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match, as do
         all transmissions of a segment over IPv6. One of these that the radio has dropped is gone."""
         alike = self._by_key[key]
@@ -258,7 +270,7 @@ class _Walk:
             return True
         return not row.identification and self._source not in alike.places
 
-    def _begin(self, journey: Journey, key: tuple | None = None) -> Journey:
+    def _begin(self, journey: Journey, key: _Key | None = None) -> Journey:
         self.journeys.append(journey)
         self._by_sequence[journey.sequence].append(journey)
         if key is not None:
@@ -282,9 +294,8 @@ class _Walk:
             del journey.places[place]
         journey.places[node] = step
 
-    def air(self, t_ns: int, end: tuple[int, str, str, str]) -> None:
+    def air(self, number: int, kind: str, node: str, reason: str, t_ns: int) -> None:
         """The radio dropped a packet, or delivered it to a station whose capture lost it."""
-        number, kind, node, reason = end
         journey = self._by_packet[number]
         if kind == ARRIVED:
             return self._arrive(journey, t_ns, node, number)
@@ -292,9 +303,8 @@ class _Walk:
         step = journey.places[node] = Step(t_ns, DROPPED, node, reason)
         journey.steps.append(step)
 
-    def resolving(self, t_ns: int, about: tuple[str, dict]) -> None:
+    def resolving(self, node: str, note: Note, t_ns: int) -> None:
         """A daemon's ARP asks for the next hop of a packet at the node, or of one of its own that may never be sent."""
-        node, note = about
         sequence = note.get("seq", -1)
         step = Step(t_ns, RESOLVING, node, note.get("via", ""))
         journey = next((journey for journey in self._by_sequence[sequence] if node in journey.places), None)
@@ -304,9 +314,8 @@ class _Walk:
         journey.places[node] = step
         journey.steps.append(step)
 
-    def note(self, t_ns: int, about: tuple[str, dict]) -> None:
+    def note(self, node: str, note: Note, t_ns: int) -> None:
         """A daemon dropped a packet: the oldest with this sequence number at the node, or one of its own that was never sent."""
-        node, note = about
         sequence = note.get("seq", -1)
         same = self._by_sequence[sequence]
         journey = next((journey for journey in same if node in journey.places), None)
@@ -333,9 +342,8 @@ class _Walk:
         journey.places.pop(node, None)
         journey.steps.append(Step(t_ns, GAVE_UP, node, reason))
 
-    def error(self, t_ns: int, message: tuple[str, bool, IcmpError]) -> None:
+    def error(self, node: str, is_sender: bool, error: IcmpError, t_ns: int) -> None:
         """An ICMP message about a packet leaves its sender, or reaches the packet's source."""
-        node, is_sender, error = message
         same = self._by_sequence[error.sequence]
         about = [journey for journey in same if journey.identification == error.identification] or same
         if not about or not (is_sender or node == self._source):

@@ -44,13 +44,13 @@ def outage_of(story: Story) -> Outage:
     """The story's first outage; a RunFileError if the scenario has none."""
     begin_s, end_s, station = _span(story)
     arrived = [story.seconds(sent.journey.at_ns) for sent in story.data if sent.journey.received]
-    before, after = _states(story, begin_s, end_s)
+    cwnd_before, rto_before_ms, cwnd_after, rto_after_ms = _states(story, begin_s, end_s)
     return Outage(
         begin_s, end_s, station,
         sent_s=retransmissions_s(story, begin_s, end_s),
         notices_s=[at_s for at_s in _events(story, "notice") if begin_s <= at_s < end_s],
         first_data_s=min((at_s for at_s in arrived if at_s >= end_s), default=None),
-        cwnd_before=before[0], cwnd_after=after[0], rto_before_ms=before[1], rto_after_ms=after[1],
+        cwnd_before=cwnd_before, cwnd_after=cwnd_after, rto_before_ms=rto_before_ms, rto_after_ms=rto_after_ms,
     )  # fmt: skip
 
 
@@ -79,11 +79,11 @@ def _events(story: Story, name: str) -> list[float]:
     return [story.seconds(event.t_ns) for event in story.tcp_events if event.event == name]
 
 
-def _states(story: Story, begin_s: float, end_s: float) -> tuple[tuple, tuple]:
-    """Window (segments) and RTO (ms) before the outage and after it. A sample is the state before its ACK is processed."""
+def _states(story: Story, begin_s: float, end_s: float) -> tuple[int | None, float | None, int | None, float | None]:
+    """Window (segments) and RTO (ms) before the outage, and both after it. A sample is the state before its ACK is processed."""
     columns = ("t_ns", "snd_una", "snd_cwnd", "rto_us")
     rows = [(story.seconds(t_ns), *values) for t_ns, *values in story.samples.select(columns).drop_nulls().iter_rows()]
-    before = [row for row in rows if row[0] < begin_s]
+    before = [(cwnd, rto_us / 1e3) for at_s, _, cwnd, rto_us in rows if at_s < begin_s]
     later = [row for row in rows if row[0] >= end_s]
-    advanced = next((row for row in later if row[1] != later[0][1]), None)
-    return tuple((None, None) if row is None else (row[2], row[3] / 1e3) for row in (before[-1] if before else None, advanced))
+    after = [(cwnd, rto_us / 1e3) for _, una, cwnd, rto_us in later if una != later[0][1]]
+    return *(before[-1] if before else (None, None)), *(after[0] if after else (None, None))

@@ -46,10 +46,9 @@ def _new_acks_s(story: Story) -> list[float]:
 
 def packets_during(story: Story, stall: Stall) -> list[Transmission | Acknowledgement]:
     """Packets of both ends that were sent or in flight during a stall, in order of time."""
-    both = [*story.transmissions, *story.acknowledgements]
     chosen = [
-        one
-        for one in both
-        if story.seconds(one.journey.sent_ns) < stall.end_s and story.seconds(one.journey.at_ns) > stall.begin_s
+        packet
+        for packet in story.packets
+        if story.seconds(packet.journey.sent_ns) < stall.end_s and story.seconds(packet.journey.at_ns) > stall.begin_s
     ]
-    return sorted(chosen, key=lambda one: one.journey.sent_ns)
+    return sorted(chosen, key=lambda packet: packet.journey.sent_ns)

@@ -13,13 +13,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from analysis.captures import tcp_samples
 from analysis.captures.connections import Connection
-from analysis.captures.pcap import ACK, FIN, SYN
+from analysis.captures.pcap import FIN, SYN
 from analysis.captures.rundir import RunDirectory
 from analysis.captures.sequence import unwrap
 from analysis.metrics.throughput import initial_sequence
@@ -93,7 +93,7 @@ class Story:
     @property
     def last_s(self) -> float:
         """Time of the last packet or sample, seconds of the traffic."""
-        ends = [one.journey.steps[-1].t_ns for one in (*self.transmissions, *self.acknowledgements)]
+        ends = [packet.journey.steps[-1].t_ns for packet in self.packets]
         return self.seconds(max([*ends, *self.samples["t_ns"].to_list()]))
 
     @property
@@ -112,6 +112,11 @@ class Story:
     def routing(self) -> str:
         """The routing protocol's name."""
         return self.run.scenario.protocol
+
+    @property
+    def packets(self) -> list[Transmission | Acknowledgement]:
+        """Everything that either end sent."""
+        return [*self.transmissions, *self.acknowledgements]
 
     @property
     def data(self) -> list[Transmission]:
@@ -190,14 +195,15 @@ def _first_starts(sent: list[tuple[int, Journey]]) -> list[int]:
 
 
 def _acknowledgements(sent: list[Journey], isn: int, transmissions: list[Transmission]) -> list[Acknowledgement]:
-    sent = [journey for journey in sent if journey.flags & ACK and not journey.flags & SYN]
+    acks = [(journey, journey.acknowledgement) for journey in sent if not journey.flags & SYN]
+    known = [(journey, raw) for journey, raw in acks if raw is not None]
     ends = sorted({one.end: one.segment for one in reversed(transmissions) if not one.label}.items())
-    next_bytes = unwrap([journey.acknowledgement for journey in sent], isn + 1).tolist()
-    found = []
-    for next_byte, journey in zip(next_bytes, sent, strict=True):
+    next_bytes = unwrap([raw for _, raw in known], isn + 1).tolist()
+    acknowledgements = []
+    for next_byte, (journey, _) in zip(next_bytes, known, strict=True):
         place = bisect_right(ends, (next_byte, 1 << 62)) - 1
-        found.append(Acknowledgement(ends[place][1] if place >= 0 else 0, next_byte, journey))
-    return found
+        acknowledgements.append(Acknowledgement(ends[place][1] if place >= 0 else 0, next_byte, journey))
+    return acknowledgements
 
 
 def _mark_acknowledged(transmissions: list[Transmission], acknowledgements: list[Acknowledgement]) -> None:
@@ -209,7 +215,7 @@ def _mark_acknowledged(transmissions: list[Transmission], acknowledgements: list
         sent.acked_ns = times_ns[place] if place < len(arrived) else None
 
 
-def totals(all_sent: list[Journey]) -> dict:
+def totals(all_sent: list[Journey]) -> dict[str, Any]:
     """Counts of sent, received, dropped (by reason, by node) and unrecorded packets; the last three sum to the first."""
     lost = [journey for journey in all_sent if not journey.received and journey.fate != NO_RECORD]
     dropped: dict[str, dict[str, int]] = {}

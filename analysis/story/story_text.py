@@ -7,6 +7,7 @@ packet, and details; their events are s (here `sent`), r (`received`) and D (`dr
 from collections import Counter
 from typing import Any, NamedTuple
 
+from analysis.captures.routing_notes import RESOLVING
 from analysis.story.journeys import (
     DROPPED,
     FORWARDED,
@@ -16,7 +17,6 @@ from analysis.story.journeys import (
     ICMP_SENT,
     NO_RECORD,
     RESENT,
-    RESOLVING,
     SENT,
     Journey,
     Step,

@@ -15,7 +15,7 @@ from typing import Any
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics import verdict_file
 from analysis.metrics.measures import metrics_of_captures
-from analysis.references import Reference, load_reference
+from analysis.references import Reference, references_of
 from record.errors import RunFileError
 from record.files import atomic_file, plain_text, read_object, read_text
 from record.found_runs import find_runs
@@ -84,8 +84,7 @@ class Experiment:
 
     name: str
     axes: tuple[str, ...]
-    published: Reference | None
-    ns2: Reference | None
+    references: Mapping[str, Reference | None]  # `published` and `ns2`
     cells: tuple[Mapping[str, Any], ...] = ()  # of experiment.json; those without a run have a row, too
     shown: tuple[str, ...] = ()  # metrics that it prints before those of its traffic kinds
 
@@ -96,8 +95,7 @@ class Experiment:
         return cls(
             raw.get("name", out_dir.name),
             tuple(raw.get("axes") or ()),
-            load_reference("published", raw.get("published")),
-            load_reference("ns2", raw.get("ns2")),
+            references_of(raw),
             tuple(cell for cell in raw.get("cells") or () if isinstance(cell, Mapping)),
             tuple(raw.get("shown") or ()),
         )
@@ -192,7 +190,6 @@ def summarise(rows: Iterable[Row], experiment: Experiment) -> list[dict[str, Any
     for row in rows:
         cells.setdefault(cell_of(row, experiment.axes), []).append(row)
     profiles = _profiles_of_cells(experiment)
-    references = {"published": experiment.published, "ns2": experiment.ns2}
     summary = []
     for values in sorted(cells | dict.fromkeys(profiles), key=lambda cell: [_sortable(value) for value in (cell[-1], *cell)]):
         runs = cells.get(values, [])
@@ -207,7 +204,7 @@ def summarise(rows: Iterable[Row], experiment: Experiment) -> list[dict[str, Any
                 cell
                 | {"metric": metric, "unit": unit}
                 | mean_and_interval([run[metric] for run in runs if counts(run)])
-                | {kind: reference.value(metric, cell) if reference else None for kind, reference in references.items()}
+                | {kind: table.value(metric, cell) if table else None for kind, table in experiment.references.items()}
                 | standings
             )
     return summary
@@ -225,6 +222,11 @@ def _profiles_of_cells(experiment: Experiment) -> dict[tuple[Any, ...], str]:
         (*(plain(cell["axes"][axis]) for axis in experiment.axes), cell.get("variant") or ""): cell.get("profile") or ""
         for cell in described
     }
+
+
+def size_of(experiment: Mapping[str, Any]) -> str:
+    """`quick` or `full`; empty for results of no experiment."""
+    return "" if experiment.get("quick") is None else "quick" if experiment["quick"] else "full"
 
 
 def shown_metric(summary: list[dict[str, Any]]) -> str:
