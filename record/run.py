@@ -18,7 +18,7 @@ from record.events_file import read_events
 from record.files import plain_text, read_json
 from record.movement import read_trace, trace_path
 from record.run_file import FORMAT
-from record.scenario import Flow, RunScenario
+from record.scenario import RunFlow, RunScenario
 from scenarios.wires import WireEnds
 from topologies.addresses import (
     GATEWAY_END,
@@ -141,7 +141,7 @@ class RunRecord:
             raise RunFileError(str(problem)) from None
 
     @cached_property
-    def flows(self) -> tuple[Flow, ...]:
+    def flows(self) -> tuple[RunFlow, ...]:
         """The scenario's flows in their order; a RunFileError for an unknown traffic kind."""
         for flow in self.scenario.flows:
             if flow.traffic not in kind_names():
@@ -149,7 +149,7 @@ class RunRecord:
                 raise RunFileError(f"{self.path / 'scenario.json'}: {text}")
         return self.scenario.flows
 
-    def window_s(self, flow: Flow) -> tuple[float, float]:
+    def window_s(self, flow: RunFlow) -> tuple[float, float]:
         """Begin and end of a flow's measurement, in seconds from its first packet. A flow with `stop` may end earlier."""
         warmup_s = self.scenario.warmup_of(flow)
         return warmup_s, min(warmup_s + self.scenario.duration, self.scenario.seconds_of(flow))
@@ -214,7 +214,7 @@ class RunRecord:
         """The stations at the other ends of a wired host's wires; the node itself if it is a station."""
         return [wire.station for wire in self.wires if wire.host == node] or [node]
 
-    def last_stations(self, flow: Flow) -> list[str]:
+    def last_stations(self, flow: RunFlow) -> list[str]:
         """The stations at which the flow's packets may leave the air: its target, or the gateways of a wired one. Empty if the
         flow is never on the air."""
         first, last = self.gateways_of(flow.source), self.gateways_of(flow.target)

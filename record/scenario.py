@@ -32,7 +32,7 @@ class _AsWritten(BaseModel):
         return self
 
 
-class Flow(_AsWritten, own.Flow):
+class RunFlow(_AsWritten, own.Flow):
     """A flow of a run. `name`: `flow1`, `flow2`, ... in the order of the scenario, then those that a view started."""
 
     model_config = IGNORE
@@ -48,13 +48,13 @@ class RunScenario(_AsWritten, Scenario):
     """The scenario of a run."""
 
     model_config = IGNORE
-    flows: tuple[Flow, ...] = ()
+    flows: tuple[RunFlow, ...] = ()
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Self:
         """The scenario with the content of a scenario.json. Raises pydantic's ValidationError for a flow without an end."""
         flows = enumerate(content.get("flows", ()), start=1)
-        named = tuple(Flow.model_validate({**flow, "name": f"flow{number}"}) for number, flow in flows)
+        named = tuple(RunFlow.model_validate({**flow, "name": f"flow{number}"}) for number, flow in flows)
         return cls.model_validate({**content, "flows": named})
 
     @property
@@ -65,7 +65,7 @@ class RunScenario(_AsWritten, Scenario):
             return routing.protocol
         return routing if isinstance(routing, str) else str(routing.get("protocol", "routing"))
 
-    def tcp_text(self, flow: Flow) -> str:
+    def tcp_text(self, flow: RunFlow) -> str:
         """The TCP of a flow as the scenario spells it."""
         tcp: Any = self.tcp_of(flow)
         return tcp if isinstance(tcp, str) else tcp.spelled

@@ -13,7 +13,7 @@ from record import manifest
 from record.errors import RecordError, RunFileError
 from record.events_file import SCENARIO
 from record.run import RunRecord, host_capture
-from record.scenario import Flow
+from record.scenario import RunFlow
 
 
 class RunDirectory(RunRecord):
@@ -49,7 +49,7 @@ class RunDirectory(RunRecord):
         firsts_ns = [(self._first_packet_ns(flow), round(flow.start * 1e9)) for flow in self.flows]
         return min((first_ns - start_ns for first_ns, start_ns in firsts_ns if first_ns is not None), default=None)
 
-    def _first_packet_ns(self, flow: Flow) -> int | None:
+    def _first_packet_ns(self, flow: RunFlow) -> int | None:
         connection = self.connection(flow)
         return connection.start_ns(self.capture_of(flow, flow.source)) if connection else None
 
@@ -68,7 +68,7 @@ class RunDirectory(RunRecord):
             self._captures[station, stamp_bytes] = read_capture(self.path / name, stamp_bytes)
         return self._captures[station, stamp_bytes]
 
-    def capture_of(self, flow: Flow, node: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
+    def capture_of(self, flow: RunFlow, node: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A host has the
         captures of all its wires, because the flow may use any of them."""
         other = flow.target if node == flow.source else flow.source
@@ -80,7 +80,7 @@ class RunDirectory(RunRecord):
             return self.capture(names[0], stamp_bytes)
         return pl.concat([self.capture(name, stamp_bytes) for name in names]).sort("t_ns", maintain_order=True)
 
-    def connection(self, flow: Flow) -> Connection | None:
+    def connection(self, flow: RunFlow) -> Connection | None:
         """The flow's four-tuple: from iperf3's report, otherwise the largest connection between its ends; None without packets,
         and for a kind without connections."""
         if flow.protocol is None:
@@ -96,6 +96,6 @@ class RunDirectory(RunRecord):
         found = find_connections(packets, flow.protocol, source, target)
         return found[0] if found else None
 
-    def report(self, flow: Flow) -> IperfReport:
+    def report(self, flow: RunFlow) -> IperfReport:
         """iperf3's report of the flow, traffic/<flow>.json."""
         return read_report(self.path / "traffic" / f"{flow.name}.json")

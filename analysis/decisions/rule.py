@@ -56,7 +56,7 @@ ENOUGH = 30  # pairs from which Student's t decides: an event of one pair in ten
 BOUNDED = 0.2  # share of the error for the bounds; the rest is for Student's t
 SKEW = 2.0  # times the sample's skewness
 DEPENDENCE = 0.75  # standard errors, by which successive pairs may depend on each other more than the estimate says
-MOST_DEPENDENT = 0.9  # the largest coefficient that is used
+MAX_DEPENDENCE = 0.9  # the largest coefficient that is used
 NO_SPREAD = 1e-9  # of the distance of the bounds: rounding errors
 FURTHEST = 1_000_000  # pairs: no question needs more, or none answers it
 
@@ -212,7 +212,7 @@ class Sample:
         bound = float(special.stdtrit(pairs - 1, special.ndtr(normal)))
         shift = SKEW * self.skewness / pairs**0.5 * (1 + 2 * bound**2) / 6
         usual = self.autocorrelation + 1 / pairs + DEPENDENCE / pairs**0.5 if pairs >= ENOUGH else 0.0
-        dependence = min(max(usual, 0.0), MOST_DEPENDENT)
+        dependence = min(max(usual, 0.0), MAX_DEPENDENCE)
         error = self.spread * ((1 + dependence) / (1 - dependence) / pairs) ** 0.5
         return self.mean - error * (bound + max(0.0, -shift)), self.mean + error * (bound + max(0.0, shift))
 

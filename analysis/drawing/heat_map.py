@@ -22,7 +22,7 @@ EMPTY = "#eeeeee"
 DARK_BELOW = 0.5  # of the colour scale: the text is white
 
 
-def figure_of(results: Results, x: str, y: str, metric: str, where: Mapping[str, Any]) -> style.Page:
+def figure_of(results: Results, x: str, y: str, metric: str, where: Mapping[str, Any]) -> style.FigurePage:
     """Draw the summary's rows of `metric`, `x` to the right and `y` upwards, with the values `where` of the other keys. Raises
     RunFileError if that leaves several rows for a cell, or none with a value."""
     rows = [row for row in results.summary if row["metric"] == metric and all(row[key] == plain(where[key]) for key in where)]

@@ -145,7 +145,7 @@ def variant_name(variant: str | None) -> str:
     return variant or ""
 
 
-class Page(Figure):
+class FigurePage(Figure):
     """A figure in this style; a notebook shows it as PNG."""
 
     def _repr_png_(self) -> bytes:
@@ -156,7 +156,7 @@ class Page(Figure):
 
 
 _settings_lock = threading.RLock()  # matplotlib's settings are global
-_kept: ContextVar[list[Page] | None] = ContextVar("kept", default=None)
+_kept: ContextVar[list[FigurePage] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
@@ -167,9 +167,9 @@ def settings() -> Iterator[None]:
 
 
 @contextmanager
-def kept() -> Iterator[list[Page]]:
+def kept() -> Iterator[list[FigurePage]]:
     """Pages within the block are not saved; the list that this yields has them."""
-    pages: list[Page] = []
+    pages: list[FigurePage] = []
     token = _kept.set(pages)
     try:
         yield pages
@@ -188,7 +188,7 @@ def page(
     """
     written: list[Path] = []
     with settings():
-        figure = Page(figsize=(width_in, height_in))
+        figure = FigurePage(figsize=(width_in, height_in))
         yield list(figure.subplots(squeeze=False, **options).flat), written
         if (pages := _kept.get()) is not None:
             pages.append(figure)

@@ -11,7 +11,7 @@ from analysis.captures.connections import Connection
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
 from record.errors import RunFileError
-from record.scenario import Flow
+from record.scenario import RunFlow
 
 STEP_S = 0.2  # Flent's own default
 
@@ -21,7 +21,7 @@ class FlowSeries:
     """A flow over time. `mbps[i]` is the throughput in [i, i+1) * STEP_S from the start of the traffic: acknowledged bytes of a
     TCP flow, received ones (UDP payload) of a flow of datagrams. `samples` are rows of tcp.csv; none for datagrams."""
 
-    flow: Flow
+    flow: RunFlow
     mbps: list[float]
     samples: pl.DataFrame
 
@@ -38,7 +38,7 @@ def flow_series(run: RunDirectory) -> list[FlowSeries]:
     return found
 
 
-def samples_of(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFrame:
+def samples_of(run: RunDirectory, flow: RunFlow, connection: Connection) -> pl.DataFrame:
     """The samples of the sender's TCP without events; none for datagrams, or where the run took none."""
     path = run.path / "tcp.csv"
     if flow.protocol != "tcp" or not path.exists():
@@ -46,7 +46,7 @@ def samples_of(run: RunDirectory, flow: Flow, connection: Connection) -> pl.Data
     return tcp_samples.samples(tcp_samples.of_connection(tcp_samples.read_samples(path), flow.source, connection))
 
 
-def _bytes(run: RunDirectory, flow: Flow, connection: Connection) -> Staircase:
+def _bytes(run: RunDirectory, flow: RunFlow, connection: Connection) -> Staircase:
     """Bytes that have arrived, over time: acknowledged at the sender, or received as datagrams."""
     at_source, at_target = (run.capture_of(flow, node) for node in (flow.source, flow.target))
     if flow.protocol == "tcp":

@@ -25,7 +25,7 @@ RUN_FILES = True  # it draws from them
 BY_SECOND = "acked_bps_by_second"
 
 
-class Shown(NamedTuple):
+class SpeedRun(NamedTuple):
     """A run: `speed` in m/s, `lasts_s` its traffic's length, `rates` in kbit/s for each second, `row` of table.csv."""
 
     speed: float
@@ -51,9 +51,9 @@ def draw(out_dir: Path) -> list[Path]:
     return written
 
 
-def _runs(out_dir: Path) -> list[Shown]:
+def _runs(out_dir: Path) -> list[SpeedRun]:
     """One for each speed, slowest first; of several seeds the first."""
-    found: dict[float, Shown] = {}
+    found: dict[float, SpeedRun] = {}
     for row in collect_runs(out_dir, ("speed",)):
         directory = out_dir / row["run_dir"]
         if not counts(row):
@@ -63,11 +63,11 @@ def _runs(out_dir: Path) -> list[Shown]:
         speed = float((run.scenario.speed or 0.0) if row["speed"] is None else row["speed"])
         if flow.get(BY_SECOND) and speed not in found:
             rates = [rate / 1e3 for rate in flow[BY_SECOND]]
-            found[speed] = Shown(speed, run.scenario.duration, rates, row, run)
+            found[speed] = SpeedRun(speed, run.scenario.duration, rates, row, run)
     return [found[speed] for speed in sorted(found)]
 
 
-def _draw_hops(axes: Axes, one: Shown) -> None:
+def _draw_hops(axes: Axes, one: SpeedRun) -> None:
     """Draw the pattern of the fastest run, from 0 to 1."""
     begin_ns = one.run.traffic_ns
     profile = profile_of(one.run, one.run.flows[0], begin_ns, begin_ns + round(one.lasts_s * 1e9))
@@ -79,7 +79,7 @@ def _draw_hops(axes: Axes, one: Shown) -> None:
     axes.set_xlabel("part of the pattern")
 
 
-def _draw_rates(axes: Axes, one: Shown, most: float) -> None:
+def _draw_rates(axes: Axes, one: SpeedRun, most: float) -> None:
     seconds = range(len(one.rates) + 1)
     axes.step(seconds, [*one.rates, one.rates[-1]], where="post", color=style.BLUE, linewidth=0.8)
     percent = "" if one.row["percent"] is None else f", {one.row['percent']:.0f} % of the expected"

@@ -48,12 +48,12 @@ def draw(snapshot: Snapshot, file: Path) -> Path:
     return file
 
 
-def figure_of(snapshot: Snapshot) -> style.Page:
+def figure_of(snapshot: Snapshot) -> style.FigurePage:
     """The picture; within `style.settings`."""
     x0, x1, y0, y1 = _limits(snapshot)
     rows = min(len(snapshot.paths), LEGEND_ROWS)
     tall = min(max((WIDTH_IN - 0.9) * (y1 - y0) / (x1 - x0), MIN_HEIGHT_IN), MAX_HEIGHT_IN)
-    figure = style.Page(figsize=(WIDTH_IN, tall + 0.9 + 0.17 * (rows + 2)))
+    figure = style.FigurePage(figsize=(WIDTH_IN, tall + 0.9 + 0.17 * (rows + 2)))
     axes = figure.add_subplot()
     axes.set(xlim=(x0, x1), ylim=(y0, y1), xlabel="metres", ylabel="metres")
     axes.set_aspect("equal", adjustable="box")

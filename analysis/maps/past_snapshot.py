@@ -20,7 +20,7 @@ from mobility import connectivity
 from mobility.trace import Trace
 from record.errors import RecordError, RunFileError
 from record.found_runs import title_of
-from record.scenario import Flow
+from record.scenario import RunFlow
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
 RATE_OVER_S = 1.0
@@ -120,7 +120,7 @@ def off_at(run: RunDirectory, model_s: float) -> frozenset[str]:
     return frozenset(off)
 
 
-def path_of(run: RunDirectory, flow: Flow, at_s: float, known: Story | None = None) -> FlowPath:
+def path_of(run: RunDirectory, flow: RunFlow, at_s: float, known: Story | None = None) -> FlowPath:
     """The path of the flow's last packet before `at_s`, seconds of the traffic. `known`: its story, if it was read before."""
     nowhere = partial(FlowPath, flow.name, flow.source, flow.target, (flow.source,))
     try:

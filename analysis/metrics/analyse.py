@@ -25,7 +25,7 @@ from record import manifest
 from record.errors import RecordError, RunFileError
 from record.events_file import VIEW
 from record.files import write_atomic
-from record.scenario import Flow
+from record.scenario import RunFlow
 from traffic import kind_named
 
 FORMAT = "manet-metrics/1"
@@ -64,7 +64,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     return metrics
 
 
-def _flows(run: RunDirectory, found: list[Check]) -> tuple[Flow, ...]:
+def _flows(run: RunDirectory, found: list[Check]) -> tuple[RunFlow, ...]:
     """The scenario's flows; none for a run that ended before it wrote its scenario."""
     try:
         return run.flows
@@ -73,7 +73,7 @@ def _flows(run: RunDirectory, found: list[Check]) -> tuple[Flow, ...]:
         return ()
 
 
-def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: list[str]) -> dict[str, Any]:
+def _analyse_flow(run: RunDirectory, flow: RunFlow, found: list[Check], remarks: list[str]) -> dict[str, Any]:
     """The flow's entry of `flows`."""
     entry: dict[str, Any] = {"traffic": flow.traffic, "from": flow.source, "to": flow.target}
     own = [metric.name for metric in metrics_of(flow.kind) if metric.always]
@@ -153,19 +153,19 @@ def _start_ns(way: Measured, report: IperfReport | None, connected_ns: int | Non
     return first_ns if way.on_time or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
-def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
+def _never_on_the_air(flow: RunFlow, report: IperfReport) -> bool:
     """For datagrams that no capture has: the kernel accepted them and could not resolve the next hop's address."""
     return flow.protocol == "udp" and report.first_try_s is not None and report.received_bytes == 0
 
 
-def _remark(flow: Flow, report: IperfReport) -> str:
+def _remark(flow: RunFlow, report: IperfReport) -> str:
     """One line about a flow that carried nothing, which a verdict does not report (docs/verdict.md)."""
     happened = "sent no datagram over its radio" if flow.protocol == "udp" else "never connected"
     reason = f" ({report.remark})" if report.remark else ""
     return f"{flow.name} from {flow.source} to {flow.target} {happened}{reason}; its rates are 0"
 
 
-def _gateways(run: RunDirectory, flow: Flow, found: list[Check]) -> list[str]:
+def _gateways(run: RunDirectory, flow: RunFlow, found: list[Check]) -> list[str]:
     """The remark on the gateways of a flow that had a choice. Without a capture it fails alone: the rates need no wire."""
     try:
         remark = gateways_remark(run, flow)
@@ -175,7 +175,7 @@ def _gateways(run: RunDirectory, flow: Flow, found: list[Check]) -> list[str]:
     return [remark] if remark is not None else []
 
 
-def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
+def _nothing_carried(run: RunDirectory, flow: RunFlow, report: IperfReport) -> dict[str, Any]:
     """Metrics of a flow without a path for its whole duration: no connection or datagram, hence zeros and no check."""
     window_s = run.window_s(flow)
     entry: dict[str, Any] = {"window_s": list(window_s)}
@@ -191,7 +191,7 @@ def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict
     return entry | movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
 
 
-def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict[str, Any]:
+def _reported(run: RunDirectory, flow: RunFlow, report: IperfReport | None) -> dict[str, Any]:
     """Metrics of a flow whose kind has no connection: those of its report."""
     if report is None:
         return {}
@@ -199,7 +199,7 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
     return entry | flow.kind.from_report(report.content)
 
 
-def _of_many(run: RunDirectory, flow: Flow, way: Measured, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
+def _of_many(run: RunDirectory, flow: RunFlow, way: Measured, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
     """Metrics of a flow with any number of connections, whose report has the time of its start."""
     entry = _reported(run, flow, report)
     if report is not None and flow.protocol is None and entry["start_ns"] is not None:
@@ -236,7 +236,7 @@ def _first_try_ns(report: IperfReport) -> int | None:
     return round(report.first_try_s * NS_PER_S) if report.first_try_s else None
 
 
-def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | None:
+def _report(run: RunDirectory, flow: RunFlow, found: list[Check]) -> IperfReport | None:
     """The flow's report. Without it the captures still give all metrics except its own figures."""
     name = f"{flow.name} {'iperf3-report' if IPERF3 in metrics_of(flow.kind) else 'report'}"
     try:

@@ -19,7 +19,7 @@ from analysis.metrics.measured_flow import NS_PER_S, MeasuredFlow
 from analysis.metrics.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
 from record.errors import RunFileError
 from record.files import read_text
-from record.scenario import Flow
+from record.scenario import RunFlow
 from traffic.shared import sessions
 from traffic.shared.kind import Metric
 
@@ -78,7 +78,7 @@ EXCHANGES = (
 )  # fmt: skip
 
 
-def record_of(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:
+def record_of(run: RunDirectory, flow: RunFlow) -> list[dict[str, Any]]:
     """The events of the client's record; a RunFileError without it."""
     path = run.path / "traffic" / f"{flow.name}-requests.jsonl"
     try:
@@ -87,7 +87,7 @@ def record_of(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:
         raise RunFileError(f"{path}: no record of requests; the flow did not start, see log/ of the run") from None
 
 
-def server_log(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:
+def server_log(run: RunDirectory, flow: RunFlow) -> list[dict[str, Any]]:
     """The requests in the server's access log, in the order of their ends; a RunFileError without it."""
     path = run.path / "log" / f"{flow.name}-nginx" / "access.log"
     try:
@@ -98,7 +98,7 @@ def server_log(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:
         raise RunFileError(f"{path}: not the log of this server ({problem}); was it killed while it wrote?") from None
 
 
-def connections_of(run: RunDirectory, flow: Flow) -> list[Carried]:
+def connections_of(run: RunDirectory, flow: RunFlow) -> list[Carried]:
     """The flow's connections in the captures, by the client's port and their beginning."""
     known = run.report(flow).connection
     if known is None:

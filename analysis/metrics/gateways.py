@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analysis.captures.rundir import RunDirectory
-from record.scenario import Flow
+from record.scenario import RunFlow
 
 NAMED = 5  # at most so many gateways in the remark
 
@@ -21,7 +21,7 @@ class Passage(NamedTuple):
     gateway: str
 
 
-def gateways_used(run: RunDirectory, flow: Flow) -> list[Passage]:
+def gateways_used(run: RunDirectory, flow: RunFlow) -> list[Passage]:
     """The gateways in the order of time, each different from the one before; empty if neither end has a choice of several, and
     without packets. They are those of the target, if both ends have."""
     host = next((node for node in (flow.target, flow.source) if len(run.gateways_of(node)) > 1), None)
@@ -44,7 +44,7 @@ def gateways_used(run: RunDirectory, flow: Flow) -> list[Passage]:
     return found
 
 
-def gateways_remark(run: RunDirectory, flow: Flow) -> str | None:
+def gateways_remark(run: RunDirectory, flow: RunFlow) -> str | None:
     """One line: the gateways and the time of each handover, in seconds of the traffic; None if there was no choice."""
     used = gateways_used(run, flow)
     if not used:

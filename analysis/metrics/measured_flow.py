@@ -13,7 +13,7 @@ from analysis.metrics import checks
 from analysis.metrics.checks import Check
 from analysis.metrics.datagrams import longest_silence_s, silence_s
 from record.errors import RecordError
-from record.scenario import Flow
+from record.scenario import RunFlow
 from traffic.shared.kind import Metric
 
 NS_PER_S = 1_000_000_000
@@ -24,7 +24,7 @@ class MeasuredFlow:
     """Between `begin_ns` and `end_ns` (CLOCK_REALTIME, ns)."""
 
     run: RunDirectory
-    flow: Flow
+    flow: RunFlow
     report: IperfReport | None
     connections: Sequence[Connection]
     begin_ns: int
@@ -68,7 +68,7 @@ class MeasuredFlow:
         return match_deliveries(air, packets.filter((packets["eth_dst"] == mac) & inside), station, epoch_ns)
 
 
-def length_s(run: RunDirectory, flow: Flow, _report: IperfReport) -> float:
+def length_s(run: RunDirectory, flow: RunFlow, _report: IperfReport) -> float:
     """The length of the window of a flow that carried nothing."""
     begin_s, end_s = run.window_s(flow)
     return end_s - begin_s

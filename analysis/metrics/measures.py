@@ -28,7 +28,7 @@ from analysis.metrics.round_trip_times import round_trip_times_ns
 from analysis.metrics.route_history import ROUTES
 from analysis.metrics.throughput import Staircase, initial_sequence, receiver_view, sender_view
 from analysis.metrics.timeouts import timeouts_of
-from record.scenario import Flow
+from record.scenario import RunFlow
 from traffic.shared.datagrams import DatagramKind
 from traffic.shared.kind import Kind, Metric
 
@@ -137,7 +137,7 @@ class DatagramFlow(MeasuredFlow):
         return self.window.delivered_bytes * 8 / self.window_s
 
 
-def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Schedule | None:
+def schedule_of(run: RunDirectory, flow: RunFlow, report: IperfReport | None) -> Schedule | None:
     """The schedule of the flow's datagrams; None if its generator has not reported."""
     counts = report.content.get("end", {}).get("sum_sent", {}) if report else {}
     if report is None or report.first_try_s is None or "refused" not in counts or not isinstance(flow.kind, DatagramKind):
@@ -146,7 +146,7 @@ def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Sc
     return Schedule(round(report.first_try_s * NS_PER_S), interval_s, counts["packets"] + counts["refused"])
 
 
-def _sent_of_nothing(run: RunDirectory, flow: Flow, report: IperfReport) -> int:
+def _sent_of_nothing(run: RunDirectory, flow: RunFlow, report: IperfReport) -> int:
     """The datagrams written in the window of a flow of which none left its station: they are lost."""
     schedule = schedule_of(run, flow, report)
     if schedule is None:
@@ -213,7 +213,7 @@ def metrics_of_captures() -> Iterable[Metric]:
     return (metric for metrics in (*(way.metrics for way in MEASURED.values()), MOVEMENT, ROUTES) for metric in metrics)
 
 
-def _samples(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFrame:
+def _samples(run: RunDirectory, flow: RunFlow, connection: Connection) -> pl.DataFrame:
     """The connection's rows of tcp.csv; none without the file."""
     if not (run.path / "tcp.csv").exists():
         return pl.DataFrame(schema=tcp_samples.SCHEMA)
@@ -228,7 +228,7 @@ def _layers_part(rows: pl.DataFrame, end_ns: int) -> checks.LayersPart:
     return checks.LayersPart(probes, tuple((until_ns - begin_ns) / NS_PER_S for begin_ns, until_ns in spans))
 
 
-def _tries_while_off(run: RunDirectory, flow: Flow, report: IperfReport, begin_ns: int) -> int:
+def _tries_while_off(run: RunDirectory, flow: RunFlow, report: IperfReport, begin_ns: int) -> int:
     """Upper bound of the retransmissions that the kernel counted while the sender's radio was off, by the run's events: one for
     each minimum RTO, whatever the backoff."""
     off_ns, since_ns = 0, None

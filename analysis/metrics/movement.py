@@ -19,7 +19,7 @@ from mobility.trace import TraceError
 from record.errors import RecordError
 from record.files import read_text
 from record.movement import MOVED, read_trace, trace_path
-from record.scenario import Flow
+from record.scenario import RunFlow
 from scenarios.movement import Still
 from traffic.shared.kind import Metric
 
@@ -35,7 +35,7 @@ CURVE = "curve.json"
 NOT_IN_MOVEMENT = ("power", "cut", "link")  # events after which positions no longer determine the links
 
 
-def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
+def movement_metrics(run: RunDirectory, flow: RunFlow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
     """MOVEMENT of the flow between two instants (CLOCK_REALTIME, ns).
 
     Empty if nothing moves, if positions do not determine the links (`undecided`), or if the radio has no single range; without a
@@ -57,7 +57,7 @@ def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, 
     return found
 
 
-def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
+def profile_of(run: RunDirectory, flow: RunFlow, begin_ns: int, end_ns: int) -> Profile | None:
     """Hops of the flow's shortest path between two instants; None if the movement does not determine them."""
     path = trace_path(run.path)
     if _still(run) or not path.exists() or undecided(run):
@@ -89,7 +89,7 @@ def undecided(run: RunDirectory) -> str:
     return ""
 
 
-def expectation(run: RunDirectory, flow: Flow) -> Check | None:
+def expectation(run: RunDirectory, flow: RunFlow) -> Check | None:
     """A check that fails if there is a curve but the movement does not determine the expected throughput."""
     if _still(run) or not (run.path.parent / CURVE).exists() or not undecided(run):
         return None

@@ -26,7 +26,7 @@ from analysis.metrics.checks import Check, Unmeasured
 from analysis.metrics.measured_flow import AIR, NS_PER_S, SILENCES, MeasuredFlow
 from analysis.metrics.round_trip_times import round_trip_times_ns
 from analysis.metrics.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
-from record.scenario import Flow
+from record.scenario import RunFlow
 from scenarios.flows import FIRST_PORT
 from traffic.shared.kind import Metric
 
@@ -166,7 +166,7 @@ OPENED = (
 )  # fmt: skip
 
 
-def opened_by(run: RunDirectory, flow: Flow, found: list[Check]) -> list[Opened]:
+def opened_by(run: RunDirectory, flow: RunFlow, found: list[Check]) -> list[Opened]:
     """The connections of the flow in the order of their beginning. If another command runs between the same stations, those on
     neither port belong to no flow; a check reports it, which is no contradiction of the run's sources."""
     captures = [_between(run, flow, node) for node in (flow.source, flow.target)]
@@ -190,7 +190,7 @@ def opened_by(run: RunDirectory, flow: Flow, found: list[Check]) -> list[Opened]
     return [opened for connection in ordered for opened in _opened(connection, *captures)]
 
 
-def _between(run: RunDirectory, flow: Flow, node: str) -> pl.DataFrame:
+def _between(run: RunDirectory, flow: RunFlow, node: str) -> pl.DataFrame:
     """The packets between the addresses of the flow's ends in the capture at one of them, without the routing protocol's."""
     packets = run.capture_of(flow, node, IDENTITY_BYTES)
     ends = [list(run.addresses(end)) for end in (flow.source, flow.target)]
@@ -208,7 +208,7 @@ def _between(run: RunDirectory, flow: Flow, node: str) -> pl.DataFrame:
     return packets.filter(~((pl.col("protocol") == "udp") & of_control))
 
 
-def _four_tuples(run: RunDirectory, flow: Flow, captures: Sequence[pl.DataFrame]) -> Iterator[tuple[Connection, int]]:
+def _four_tuples(run: RunDirectory, flow: RunFlow, captures: Sequence[pl.DataFrame]) -> Iterator[tuple[Connection, int]]:
     """Each connection, from source to target, with the time of its first packet in either capture."""
     firsts: dict[Connection, int] = {}
     sources = run.addresses(flow.source)
@@ -299,17 +299,17 @@ def _checked(flow: str, opened: Sequence[Opened], begin_ns: int, end_ns: int) ->
     return [Check(name, not failed, checks.named(failed, f"{len(opened)} connections agree")) for name, failed in lines.items()]
 
 
-def _ports(run: RunDirectory, flow: Flow) -> set[tuple[str, int]]:
+def _ports(run: RunDirectory, flow: RunFlow) -> set[tuple[str, int]]:
     """The ports that the flow has at its target: its own, and the one that its server names."""
     ready = dict(flow)["ready_port"]
     return {(flow.target, port) for port in (FIRST_PORT + int(flow.name.removeprefix("flow")) - 1, ready) if port}
 
 
-def _same_ends(one: Flow, other: Flow) -> bool:
+def _same_ends(one: RunFlow, other: RunFlow) -> bool:
     return {one.source, one.target} == {other.source, other.target}
 
 
-def _overlap(run: RunDirectory, one: Flow, other: Flow) -> bool:
+def _overlap(run: RunDirectory, one: RunFlow, other: RunFlow) -> bool:
     spans = [(each.start, each.start + run.window_s(each)[1]) for each in (one, other)]
     return spans[0][0] < spans[1][1] and spans[1][0] < spans[0][1]
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.checks import Check, Unmeasured
-from record.scenario import Flow
+from record.scenario import RunFlow
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Reaction:
     check: Check
 
 
-def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
+def reaction_s(run: RunDirectory, flow: RunFlow) -> Reaction | None:
     """The reaction to the first cut of the run; None if there is none."""
     cut = next((row for row in run.events if row["event"] == "cut"), None)
     if cut is None:

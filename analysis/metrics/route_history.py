@@ -12,7 +12,7 @@ from analysis.captures.routing_notes import Note, notes_path, read_notes
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.gateways import gateways_used
 from record.errors import RecordError
-from record.scenario import Flow
+from record.scenario import RunFlow
 from traffic.shared.kind import Metric
 
 ROUTES = (
@@ -33,7 +33,7 @@ class Taken:
     to: str | None
 
 
-def route_history(run: RunDirectory, flow: Flow) -> list[Taken] | None:
+def route_history(run: RunDirectory, flow: RunFlow) -> list[Taken] | None:
     """The flow's routes in the order of time, each different from the one before; None if no station of the flow has notes."""
     hosts = {wire.host for wire in run.wires}
     station, other = (flow.target, flow.source) if flow.source in hosts else (flow.source, flow.target)
@@ -55,7 +55,7 @@ def route_history(run: RunDirectory, flow: Flow) -> list[Taken] | None:
     return _history(sorted(notes + passed, key=lambda note: note["t_ns"]), addresses)
 
 
-def route_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> dict[str, int]:
+def route_metrics(run: RunDirectory, flow: RunFlow, begin_ns: int, end_ns: int) -> dict[str, int]:
     """`hop_changes` and `route_changes` between two instants (CLOCK_REALTIME, ns); empty without notes. The first route of all is
     no change; another gateway is a change of route."""
     taken = route_history(run, flow)

@@ -23,7 +23,7 @@ from mobility.connectivity import Profile
 from record.errors import RunFileError
 from record.files import plain_text, read_json
 from record.movement import read_trace, trace_path
-from record.scenario import Flow
+from record.scenario import RunFlow
 
 USAGE = "routing/usage.json"
 
@@ -74,7 +74,7 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     )
 
 
-def _profile(run: RunDirectory, flow: Flow, begin_s: float, end_s: float) -> Profile:
+def _profile(run: RunDirectory, flow: RunFlow, begin_s: float, end_s: float) -> Profile:
     """The flow's path by the stations' positions."""
     range_m = range_of(run.medium)
     if range_m is None:
@@ -90,7 +90,7 @@ class _Datagram:
     received_s: float | None
 
 
-def _datagrams(run: RunDirectory, flow: Flow) -> list[_Datagram]:
+def _datagrams(run: RunDirectory, flow: RunFlow) -> list[_Datagram]:
     """The record of each datagram of the flow; empty if none left its station."""
     path = run.path / FOLDER / f"{flow.name}.csv"
     if not path.exists():

@@ -18,7 +18,7 @@ OTHERS = {"published": "the published value", "ns2": "ns-2.35"}
 Text = Annotated[str, BeforeValidator(exact)]  # of an axis
 
 
-class Answer(BaseModel):
+class AnswerEntry(BaseModel):
     """A question with its answer. Means, `difference`, `low` and `high` are in `unit`; None with too few pairs."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -94,7 +94,7 @@ class Answers(BaseModel):
     """The answers of an experiment; empty without questions."""
 
     model_config = ConfigDict(frozen=True)
-    answers: list[Answer] = []
+    answers: list[AnswerEntry] = []
 
     @property
     def confidence(self) -> float:

@@ -48,7 +48,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Check:
+class ExpectedOutcome:
     """An outcome expected beforehand, with what was found: `word` is pass, FAIL or none."""
 
     word: str
@@ -75,7 +75,7 @@ class ExperimentPart:
     figures: tuple[Figure, ...] = ()
     tables: tuple[NumberTable, ...] = ()
     outcome: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ExpectedOutcome, ...] = ()
     doubtful: tuple[NamedRun, ...] = ()
     remarks: tuple[str, ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()

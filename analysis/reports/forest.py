@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.drawing import style
-from analysis.reports.answers import Answer
+from analysis.reports.answers import AnswerEntry
 
 NAME = "answers"
 LABEL_COLUMNS = 34
@@ -16,7 +16,7 @@ COLOURS = {"good": style.BLUE, "bad": style.VERMILION, "even": style.BLACK, "ope
 MARKERS = {"good": "o", "bad": "s", "even": "D", "open": "o"}
 
 
-def draw(out_dir: Path, answers: Sequence[Answer]) -> list[Path]:
+def draw(out_dir: Path, answers: Sequence[AnswerEntry]) -> list[Path]:
     """Draw the answers that have a difference, numbered as in `answers`; returns the files written, none without any."""
     known = [(number, answer) for number, answer in enumerate(answers, start=1) if _is_drawable(answer)]
     if not known:
@@ -44,15 +44,15 @@ def draw(out_dir: Path, answers: Sequence[Answer]) -> list[Path]:
     return written
 
 
-def _is_drawable(answer: Answer) -> bool:
+def _is_drawable(answer: AnswerEntry) -> bool:
     return None not in (answer.low, answer.difference, answer.high) and answer.matters > 0
 
 
-def _scaled(answer: Answer) -> tuple[float, float, float]:
+def _scaled(answer: AnswerEntry) -> tuple[float, float, float]:
     """Low end, mean and high end of the interval in units of the smallest difference that matters."""
     low, mean, high = (value or 0.0 for value in (answer.low, answer.difference, answer.high))
     return low / answer.matters, mean / answer.matters, high / answer.matters
 
 
-def _label(number: int, answer: Answer) -> str:
+def _label(number: int, answer: AnswerEntry) -> str:
     return "\n".join(textwrap.wrap(f"{number}. {answer.comparison}", LABEL_COLUMNS)[:2])

@@ -25,7 +25,7 @@ from analysis.captures.sequence import unwrap
 from analysis.metrics.throughput import initial_sequence
 from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys
 from record.errors import RunFileError
-from record.scenario import Flow
+from record.scenario import RunFlow
 from traffic import kinds_with_tcp
 
 FIRST, AGAIN, PROBE = "first", "again", "probe"
@@ -72,7 +72,7 @@ class Story:
     """A flow of one run: its transmissions and ACKs with their fates, and its events."""
 
     run: RunDirectory
-    flow: Flow
+    flow: RunFlow
     connection: Connection
     transmissions: list[Transmission]
     acknowledgements: list[Acknowledgement]
@@ -124,7 +124,7 @@ class Story:
         return [sent for sent in self.transmissions if not sent.label]
 
 
-def flow_named(run: RunDirectory, number: int) -> Flow:
+def flow_named(run: RunDirectory, number: int) -> RunFlow:
     """Flow `number` of the scenario, from 1; a RunFileError that names the existing flows."""
     if not run.flows:
         raise RunFileError(f"{run.path / 'scenario.json'}: the run has no flows; what its script or prompt sent is in captures/")
@@ -134,7 +134,7 @@ def flow_named(run: RunDirectory, number: int) -> Flow:
     return run.flows[number - 1]
 
 
-def read_story(run: RunDirectory, flow: Flow) -> Story:
+def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     """Read the story of a TCP flow from the run's files; a RunFileError for a flow of another protocol or without packets."""
     if flow.protocol != "tcp":
         of_tcp = ", ".join(kinds_with_tcp())
@@ -158,7 +158,7 @@ def read_story(run: RunDirectory, flow: Flow) -> Story:
     return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, rows, frozen)
 
 
-def _tcp_rows(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFrame:
+def _tcp_rows(run: RunDirectory, flow: RunFlow, connection: Connection) -> pl.DataFrame:
     """The sender's rows of tcp.csv; none where the run took no samples."""
     path = run.path / "tcp.csv"
     if not path.exists():

@@ -107,7 +107,7 @@ def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     return [HEADER, *(lines or ["nothing was sent then"])]
 
 
-class Row(NamedTuple):
+class StoryRow(NamedTuple):
     """A row of the table; `t_ns` is ns since the Unix epoch."""
 
     t_ns: int
@@ -117,7 +117,7 @@ class Row(NamedTuple):
     details: str
 
 
-def table_rows(story: Story, chosen: list[Transmission]) -> list[Row]:
+def table_rows(story: Story, chosen: list[Transmission]) -> list[StoryRow]:
     """The rows of `table_lines`; none if nothing was chosen."""
     rows = [row for sent in chosen for row in _journey_rows(story, sent.journey, sent.name, _sent_words(sent))]
     for ack in acknowledging(story, chosen):
@@ -127,7 +127,7 @@ def table_rows(story: Story, chosen: list[Transmission]) -> list[Row]:
     begin_ns, end_ns = min(row.t_ns for row in rows), max(row.t_ns for row in rows)
     for event in story.tcp_events + story.scenario_events:
         if begin_ns <= event.t_ns <= end_ns:
-            rows.append(Row(event.t_ns, event.event, event.node, "-", event.detail))
+            rows.append(StoryRow(event.t_ns, event.event, event.node, "-", event.detail))
     return sorted(rows, key=lambda row: row.t_ns)
 
 
@@ -135,21 +135,21 @@ def _sent_words(sent: Transmission) -> str:
     return f"{sent.kind}, bytes {sent.start} to {sent.end - 1}" if not sent.label else sent.kind
 
 
-def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[Row]:
+def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[StoryRow]:
     rows = []
     for step in journey.steps:
         words = first_words if step is journey.steps[0] else ""
         details = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
-        rows.append(Row(step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
+        rows.append(StoryRow(step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
             words = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
             if (attempt.frame, attempt.fate) == ("data", "delivered") and step.air.power_dbm is not None:
                 words += f" at {step.air.power_dbm:.1f} dBm"
-            rows.append(Row(max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
+            rows.append(StoryRow(max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
     if journey.fate == NO_RECORD:
-        rows.append(Row(journey.at_ns, "?", journey.node, name, NO_RECORD))
+        rows.append(StoryRow(journey.at_ns, "?", journey.node, name, NO_RECORD))
     return rows
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from record.scenario import Flow
+from record.scenario import RunFlow
 from topologies.addresses import ip6_address
 
 T0_NS = 1_700_000_000_000_000_000
@@ -163,9 +163,9 @@ class Transfer:
         self.at_source.append(tcp(t_ns + trip_ns, *ends))
 
 
-def flow(name: str, source: str, target: str, traffic: str = "bulk") -> Flow:
+def flow(name: str, source: str, target: str, traffic: str = "bulk") -> RunFlow:
     """A flow of a run without keys of its kind."""
-    return Flow.model_validate({"name": name, "from": source, "to": target, "traffic": traffic})
+    return RunFlow.model_validate({"name": name, "from": source, "to": target, "traffic": traffic})
 
 
 class RunFolder:

@@ -24,7 +24,7 @@ from manet_testbed.lab.refusals import translated
 from record.doubt import doubt
 from record.files import read_object
 from record.found_runs import find_run
-from record.scenario import Flow
+from record.scenario import RunFlow
 from testbed.runs.under_way import ended
 
 STEPS = {"t_s": pl.Float64, "event": pl.String, "node": pl.String, "packet": pl.String, "details": pl.String}
@@ -242,7 +242,7 @@ class Run:
             self._stories[one.name] = read_story(self._run, one)
         return self._stories[one.name]
 
-    def _flow(self, flow: int | str) -> Flow:
+    def _flow(self, flow: int | str) -> RunFlow:
         """The flow of this number, from 1, or of this name."""
         if not isinstance(flow, str):
             return flow_named(self._run, flow)
@@ -251,7 +251,7 @@ class Run:
             raise WrongRequest(f"flow={flow!r}: is not in this run; there are {', '.join(names) or 'none'}")
         return self._run.flows[names.index(flow)]
 
-    def _tcp_flow(self, flow: int | str) -> Flow:
+    def _tcp_flow(self, flow: int | str) -> RunFlow:
         one = self._flow(flow)
         if one.protocol != "tcp":
             raise UnreadableResults(f"{self.directory}: {one.name} is {one.traffic}, no TCP; its figures are in `metrics`")

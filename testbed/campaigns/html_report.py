@@ -104,7 +104,7 @@ class HtmlReport:
 
     def _part_of(self, report: Report) -> "ExperimentPart":
         from analysis.reports.answers import read_answers
-        from analysis.reports.content import Check, ExperimentPart
+        from analysis.reports.content import ExpectedOutcome, ExperimentPart
         from analysis.reports.forest import draw
         from analysis.reports.numbers import number_tables
         from analysis.reports.provenance import provenance
@@ -133,7 +133,7 @@ class HtmlReport:
             ),
             tables=number_tables(report.results),
             outcome=report.outcome,
-            checks=tuple(Check(marks[comparison.ok], comparison.text, comparison.detail) for comparison in report.comparisons),
+            checks=tuple(ExpectedOutcome(marks[comparison.ok], comparison.text, comparison.detail) for comparison in report.comparisons),
             doubtful=tuple(_doubtful(report)),
             remarks=(
                 *([report.kept_text()] if report.kept else []),

@@ -18,7 +18,7 @@ from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
 from record import records
 from record.errors import RecordError
 from record.found_runs import title_of
-from record.scenario import Flow
+from record.scenario import RunFlow
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.runs import flow_paths
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
@@ -60,7 +60,7 @@ class MappedNetwork:
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
         ip = 6 if run.scenario.ipv6 else 4  # as of a flow that does not say
         flows = [
-            Flow.model_validate({"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
+            RunFlow.model_validate({"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
         ] or run.flows
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
@@ -71,7 +71,7 @@ class MappedNetwork:
             area=run.scenario.area, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 
-    def _flow_paths(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[FlowPath]:
+    def _flow_paths(self, run: RunDirectory, flows: Sequence[RunFlow], heard: frozenset[tuple[str, str]]) -> Iterator[FlowPath]:
         wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
         tables = flow_paths.RouteTables(self.netns, _names(run), self._status())
         for flow in flows:
@@ -92,7 +92,7 @@ class MappedNetwork:
                 continue
         return answers
 
-    def _rate(self, run: RunDirectory, flow: Flow) -> str:
+    def _rate(self, run: RunDirectory, flow: RunFlow) -> str:
         """The rate of a flow as text: offered; with TCP acknowledged, since the last sample or in MIN_SAMPLE_S."""
         if not flow.kind.has_tcp:
             offered_bps = flow.kind.offered_bps(dict(flow))
@@ -108,7 +108,7 @@ class MappedNetwork:
             return ""
         return f"{_bits(8 * (now[1] - before[1]) / (now[0] - before[0]))} acknowledged"
 
-    def _sample(self, run: RunDirectory, flow: Flow) -> tuple[float, int] | None:
+    def _sample(self, run: RunDirectory, flow: RunFlow) -> tuple[float, int] | None:
         """(Monotonic time in s, bytes acknowledged on the flow's largest connection); None without a connection."""
         if flow.source not in self.netns:
             return None

@@ -25,7 +25,7 @@ from analysis.story.story import FIRST, Story, of_segment, read_story, sent_betw
 from record.errors import RecordError
 from record.files import plain_file
 from record.found_runs import title_of
-from record.scenario import Flow
+from record.scenario import RunFlow
 from scenarios.flows import FIRST_PORT
 from testbed.errors import UsageError
 from testbed.view.frames import TX, Frames, read_frames
@@ -248,7 +248,7 @@ class RecordedRun:
 
     # --- flows ----------------------------------------------------------------------------------------------------
 
-    def flow(self, name: str) -> Flow:
+    def flow(self, name: str) -> RunFlow:
         """The flow of this name. Raises UsageError."""
         for flow in self.run.flows:
             if flow.name == name:
@@ -321,13 +321,13 @@ class RecordedRun:
             "routes": self._route_changes(story),
         }  # fmt: skip
 
-    def _acknowledged(self, flow: Flow, story: Story, begin_ns: int, end_ns: int, points: int) -> Series:
+    def _acknowledged(self, flow: RunFlow, story: Story, begin_ns: int, end_ns: int, points: int) -> Series:
         stairs = self._stairs(flow, story)
         middles, span_ns = _spans(begin_ns, end_ns, points)
         begin, end = ([stairs.before(round(t) + self.run.epoch_ns) for t in middles + way * span_ns / 2] for way in (-1, 1))
         return _rates(middles, span_ns, np.subtract(end, begin))
 
-    def _stairs(self, flow: Flow, story: Story) -> Staircase:
+    def _stairs(self, flow: RunFlow, story: Story) -> Staircase:
         with self._reading_acked:
             if flow.name not in self._acked:
                 packets = self.run.capture_of(flow, flow.source)
@@ -335,7 +335,7 @@ class RecordedRun:
                 self._acked[flow.name] = sender_view(packets, story.connection, isn).acked
             return self._acked[flow.name]
 
-    def _received(self, flow: Flow, begin_ns: int, end_ns: int, points: int) -> Series:
+    def _received(self, flow: RunFlow, begin_ns: int, end_ns: int, points: int) -> Series:
         path = self.run.path / "datagrams" / f"{flow.name}.csv"
         middles, span_ns = _spans(begin_ns, end_ns, points)
         if not path.exists():
