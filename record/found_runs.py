@@ -71,12 +71,12 @@ def find_run(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise RunFileError(f"{path}: no such folder; name the directory of a run, results/NAME/CELL/seed-N")
-    found = sorted(folders_of_runs(path))
-    if not found:
+    run_dirs = sorted(folders_of_runs(path))
+    if not run_dirs:
         raise RunFileError(f"{path}: no run in it (no run.json); name the directory of a run, results/NAME/CELL/seed-N")
-    if len(found) > 1:
-        raise RunFileError(f"{path}: {len(found)} runs are in it; name one of them, such as {found[0]}")
-    return found[0]
+    if len(run_dirs) > 1:
+        raise RunFileError(f"{path}: {len(run_dirs)} runs are in it; name one of them, such as {run_dirs[0]}")
+    return run_dirs[0]
 
 
 def find_runs(out_dir: Path) -> FoundRuns:

@@ -44,13 +44,13 @@ def drop(run_dir: Path, names: Iterable[str]) -> int:
 
     The manifest is written first: a file that a crash leaves is deleted by the next call."""
     files, dropped = _read(run_dir)
-    gone = {name: files[name] for name in names if name in files}
-    if gone:
-        kept = {name: entry for name, entry in files.items() if name not in gone}
-        _save(run_dir, kept, dropped | gone)
-    for name in dropped | gone:
+    dropped_now = {name: files[name] for name in names if name in files}
+    if dropped_now:
+        remaining = {name: entry for name, entry in files.items() if name not in dropped_now}
+        _save(run_dir, remaining, dropped | dropped_now)
+    for name in dropped | dropped_now:
         (run_dir / name).unlink(missing_ok=True)
-    return sum(entry["bytes"] for entry in gone.values())
+    return sum(entry["bytes"] for entry in dropped_now.values())
 
 
 def dropped_files(run_dir: Path) -> dict[str, dict[str, Any]]:
@@ -100,9 +100,10 @@ def changed_since(run_dir: Path, since_ns: int) -> str | None:
 
 
 def _difference(run_dir: Path, files: dict[str, dict[str, Any]], remakes: bool, since_ns: int = 0) -> str | None:
-    found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry, remakes, since_ns)) is not None]
-    more = [f"and {len(found) - NAMED_FILES} more"] if len(found) > NAMED_FILES else []
-    return "; ".join([*found[:NAMED_FILES], *more]) or None
+    compared = (_compared(run_dir, name, entry, remakes, since_ns) for name, entry in files.items())
+    differences = [text for text in compared if text is not None]
+    more = [f"and {len(differences) - NAMED_FILES} more"] if len(differences) > NAMED_FILES else []
+    return "; ".join([*differences[:NAMED_FILES], *more]) or None
 
 
 def _compared(run_dir: Path, name: str, entry: dict[str, Any], remakes: bool, since_ns: int) -> str | None:

@@ -55,13 +55,9 @@ class RunFile:
         padded = text.ljust(self._reserve_bytes)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            _write_all(descriptor, padded)
+            written = 0
+            while written < len(padded):
+                written += os.pwrite(descriptor, padded[written:], written)
             os.ftruncate(descriptor, len(padded))
         finally:
             os.close(descriptor)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    written = 0
-    while written < len(data):
-        written += os.pwrite(descriptor, data[written:], written)

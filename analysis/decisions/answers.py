@@ -6,7 +6,7 @@ as an undisturbed one. A question that a look has decided keeps its answer, what
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,7 +16,7 @@ from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answe
 from analysis.references import Reference, references_of
 from analysis.tables.digits import rounded
 from analysis.tables.kept_rows import rows_in
-from analysis.tables.results import METRICS, plain, standing
+from analysis.tables.results import METRICS, Row, plain, standing
 from record.files import read_object, write_atomic
 
 FORMAT = "manet-answers/1"
@@ -29,18 +29,17 @@ HOLDS = {  # claim and outcome -> whether the claim holds
     ("less", Outcome.LESS): True, ("less", Outcome.MORE): False,
     ("same", Outcome.SAME): True, ("same", Outcome.MORE): False, ("same", Outcome.LESS): False,
 }  # fmt: skip
-Row = Mapping[str, Any]
 
 
-def schedule(first: int, most: int) -> list[int]:
-    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `most`.
+def schedule(first: int, limit: int) -> list[int]:
+    """The numbers of seeds at which one looks: `first` (at least FIRST_LOOK), then half as many again each time, up to `limit`.
     From ENOUGH seeds on there is none before that of SEEDS_FOR_T."""
-    looks = [min(max(first, FIRST_LOOK), most)]
-    while looks[-1] < most:
+    looks = [min(max(first, FIRST_LOOK), limit)]
+    while looks[-1] < limit:
         seeds = max(looks[-1] + 1, round(looks[-1] * GROWTH))
         if looks[-1] < SEEDS_FOR_T and seeds >= ENOUGH:
             seeds = SEEDS_FOR_T
-        looks.append(min(most, seeds))
+        looks.append(min(limit, seeds))
     return looks
 
 
@@ -86,21 +85,20 @@ class Answered:
 
     def line(self) -> str:
         """One line: question, answer, difference with its interval, pairs, and what an open question would take."""
-        question, found = self.asked.question, self.answer
+        question, answer = self.asked.question, self.answer
         place = ", ".join(f"{key} {value}" for key, value in self.asked.where.items() if key != VARIANT or value)
         text = f"{question.question}{f' ({place})' if place else ''}: {self.verdict}"
-        if found.mean is not None:
-            mean, low, high = (rounded(value, "+") for value in (found.mean, found.low, found.high))
+        if answer.mean is not None:
+            mean, low, high = (rounded(value, "+") for value in (answer.mean, answer.low, answer.high))
             text += f"; {question.metric} {mean} {METRICS[question.metric][0]} [{low}, {high}]"
-        text += f", {found.pairs} {'pair' if found.pairs == 1 else 'pairs'}"
+        text += f", {answer.pairs} {'pair' if answer.pairs == 1 else 'pairs'}"
         text += f", {self.method}" if self.method else ""
-        text += f"; it would take about {found.needed}" if found.needed else ""
+        text += f"; it would take about {answer.needed}" if answer.needed else ""
         return text + (f"; its next look needs seeds 1 to {self.seeds} of each cell" if self.seeds else "")
 
     def to_json(self) -> dict[str, Any]:
         """An entry of answers.json."""
-        question, found = self.asked.question, asdict(self.answer)
-        reference = question.reference
+        question, answer, reference = self.asked.question, self.answer, self.asked.question.reference
         compared = self.asked.compared.get(question.key) if question.compared is None else question.compared
         return {
             "question": question.question,
@@ -115,17 +113,17 @@ class Answered:
             "range": question.range,
             "confidence": question.confidence,
             "max_pairs": self.max_pairs,
-            "outcome": str(self.answer.outcome),
+            "outcome": str(answer.outcome),
             "answer": self.verdict,
-            "pairs": found["pairs"],
+            "pairs": answer.pairs,
             "mean_compared": self.means[0] if self.means else None,
             "mean_with": self.means[1] if self.means else None,
-            "difference": found["mean"],
-            "low": found["low"],
-            "high": found["high"],
-            "method": None if self.answer.method is None else str(self.answer.method),
-            "bounds": found["bounds"],
-            "needed": found["needed"],
+            "difference": answer.mean,
+            "low": answer.low,
+            "high": answer.high,
+            "method": None if answer.method is None else str(answer.method),
+            "bounds": answer.bounds,
+            "needed": answer.needed,
             "looks": self.looks,
             "emulated_s": round(self.emulated_s, 1),
         }
@@ -167,47 +165,44 @@ def asked(questions: Iterable[Question], cells: Sequence[Row], references: Mappi
 
 
 def _places(question: Question, cells: Sequence[Row], references: Mapping[str, Reference | None]) -> list[Asked]:
-    found = []
+    places = []
     for cell in cells:
         if not question.applies(cell) or (question.compared is not None and cell.get(question.key) != question.compared):
             continue
         base: dict[str, Any] | float | None
         if question.reference is not None:
-            base = _reference_value(question, cell, references)
+            table = references.get(question.reference)
+            base = table.value(question.metric, cell) if table else None
             where = {key: value for key, value in cell.items() if value != ""}
         else:
             base = next((dict(other) for other in cells if other == {**cell, question.key: question.base}), None)
             where = {key: value for key, value in cell.items() if key != question.key and value != ""}
         if base is not None:
-            found.append(Asked(question, where, dict(cell), base))
-    return found
+            places.append(Asked(question, where, dict(cell), base))
+    return places
 
 
-def _reference_value(question: Question, cell: Row, references: Mapping[str, Reference | None]) -> float | None:
-    reference = references.get(question.reference or "")
-    return reference.value(question.metric, cell) if reference else None
-
-
-def answered(each: Asked, rows: Iterable[Row], first: int, most: int) -> Answered:
-    """The answer by the runs of table.csv (`rows`); `first` and `most`: seeds of the first look, and the limit without the
+def answered(each: Asked, rows: Iterable[Row], first: int, max_seeds: int) -> Answered:
+    """The answer by the runs of table.csv (`rows`); `first`: seeds of the first look; `max_seeds`: the limit without the
     question's own."""
-    limit = each.question.max_pairs or most
+    limit = each.question.max_pairs or max_seeds
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge, each.question.range)
-    by_seed = [_ended(rows_of(cell, rows)) for cell in each.cells]
-    found, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0
+    ended = [row for row in rows if row["status"] in ("complete", "failed")]
+    by_seed = [{row["seed"]: row for row in rows_of(cell, ended)} for cell in each.cells]
+    last, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0
     for seeds in schedule(first, limit):
         if not all(set(range(1, seeds + 1)) <= runs.keys() for runs in by_seed):
-            return Answered(each, limit, found, looks, means, seeds, emulated_s)
+            return Answered(each, limit, last, looks, means, seeds, emulated_s)
         values = _values(each, by_seed, seeds)
         if not values or (looks and len(values) <= looks[-1]):
             continue  # no new pair is of valid runs
         looks.append(len(values))
         emulated_s = sum(run.get("emulated_s", 0.0) for runs in by_seed for seed, run in runs.items() if seed <= seeds)
         means = (fmean(one for one, _ in values), fmean(other for _, other in values))
-        found = answer(rule, looks, [one - other for one, other in values], collapses(values))
-        if found.outcome != Outcome.UNDECIDED:
+        last = answer(rule, looks, [one - other for one, other in values], collapses(values))
+        if last.outcome != Outcome.UNDECIDED:
             break
-    return Answered(each, limit, found, looks, means, None, emulated_s)
+    return Answered(each, limit, last, looks, means, None, emulated_s)
 
 
 def rows_of(cell: Row, rows: Iterable[Row]) -> list[Row]:
@@ -215,35 +210,31 @@ def rows_of(cell: Row, rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if all(row.get(key) == value for key, value in cell.items())]
 
 
-def _ended(rows: Iterable[Row]) -> dict[int, Row]:
-    return {row["seed"]: row for row in rows if row["status"] in ("complete", "failed")}
-
-
 def _values(each: Asked, by_seed: list[dict[int, Row]], seeds: int) -> list[tuple[float, float]]:
     """Both values of each pair of valid runs, as kept rows count (a suspect run may be in a mean, and decides nothing); the
     reference stands in each pair."""
     metric = each.question.metric
-    found = list[tuple[float, float]]()
+    values = list[tuple[float, float]]()
     for seed in range(1, seeds + 1):
         compared, *others = [runs[seed][metric] if standing(runs[seed]) == "valid" else None for runs in by_seed]
         base = each.base if isinstance(each.base, float) else others[0]
         if compared is not None and base is not None:
-            found.append((compared, base))
-    return found
+            values.append((compared, base))
+    return values
 
 
-def write_answers(out_dir: Path, experiment: str, found: Iterable[Answered]) -> Path:
+def write_answers(out_dir: Path, experiment: str, answers: Iterable[Answered]) -> Path:
     """Write answers.json; returns its path."""
     path = out_dir / FILE
-    text = {"format": FORMAT, "experiment": experiment, "answers": [each.to_json() for each in found]}
-    write_atomic(path, json.dumps(text, indent=1) + "\n")
+    content = {"format": FORMAT, "experiment": experiment, "answers": [each.to_json() for each in answers]}
+    write_atomic(path, json.dumps(content, indent=1) + "\n")
     return path
 
 
-def cells_wanted(found: Iterable[Answered]) -> dict[tuple[tuple[str, Any], ...], int]:
+def cells_wanted(answers: Iterable[Answered]) -> dict[tuple[tuple[str, Any], ...], int]:
     """The seeds that each cell of an open question needs at its next look."""
     wanted: dict[tuple[tuple[str, Any], ...], int] = {}
-    for each in found:
+    for each in answers:
         for cell in each.asked.cells if each.seeds else ():
             key = tuple(cell.items())
             wanted[key] = max(wanted.get(key, 0), each.seeds or 0)

@@ -11,7 +11,7 @@ from typing import Any
 
 from analysis.decisions.answers import Answered
 from analysis.decisions.pairs import VARIANT, Pair, pairs
-from analysis.tables.results import counts, mean_and_interval
+from analysis.tables.results import Row, counts, mean_and_interval
 
 AXES = ("speed",)  # of the experiment
 METRIC = "acked_kbps"
@@ -32,7 +32,6 @@ SWITCHES = {  # station -> what it switches
     "no-delayed-ack": "each segment acknowledged",
     "no-learning": "no routes from data packets",
 }
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def shares(variants: Sequence[str], rows: Iterable[Row], answers: Sequence[Answe
     both = [each for each in paths.get(WITHOUT, ()) if each in paths.get(WITH, ())]
     gains = [(f"{WITH}-{each}", f"{WITHOUT}-{each}") for each in both]
     wanted = [pair for way in ways for pair in (*way.steps, way.whole, *way.of_turned)] + gains
-    found = [
+    differences = [
         pair
         for compared, base in wanted
         if compared != base
@@ -91,7 +90,7 @@ def shares(variants: Sequence[str], rows: Iterable[Row], answers: Sequence[Answe
     for run in counted:
         values.setdefault((str(run["speed"]), run[VARIANT]), []).append(run[METRIC])
     means = {(speed, variant): mean_and_interval(values.get((speed, variant), [])) for speed in speeds for variant in variants}
-    return Shares(speeds, ways, gains, means, {(pair.where, pair.compared, pair.base): pair for pair in found})
+    return Shares(speeds, ways, gains, means, {(pair.where, pair.compared, pair.base): pair for pair in differences})
 
 
 def station(variant: str) -> str:
@@ -109,11 +108,6 @@ def in_words(pair: Pair) -> str:
     """`+31 [-92, +149]`; without interval for a single pair."""
     low, high = pair.answer.low, pair.answer.high
     return f"{pair.difference:+.0f}" + ("" if low is None or high is None else f" [{low:+.0f}, {high:+.0f}]")
-
-
-def level_in_words(spread: Mapping[str, Any]) -> str:
-    """`412 ±92` of a mean; without interval for a single run."""
-    return f"{spread['mean']:.0f}" + ("" if spread["ci95"] is None else f" ±{spread['ci95']:.0f}")
 
 
 def _way(tcp: str, variants: Sequence[str]) -> Way:

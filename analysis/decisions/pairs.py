@@ -7,19 +7,17 @@ corrected for the number of comparisons: of twenty without any effect one is exp
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from analysis.decisions.answers import Answered
 from analysis.decisions.rule import Answer, Outcome, collapses, comparison
-from analysis.tables.results import METRICS, counts
+from analysis.tables.results import METRICS, Row, counts
 from record.files import atomic_file
 
 VARIANT = "variant"
-Row = Mapping[str, Any]
 COLUMNS = (
     "where", "compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "low", "high", "method", "percent",
     "outcome",
@@ -80,22 +78,22 @@ def pairs(
     `answers`: to the questions of the experiment."""
     known = {_place(each, axes): each.answer for each in answers if isinstance(each.asked.base, dict)}
     keys = [name for name in (*axes, VARIANT) if name != key]
-    found: dict[tuple[str, ...], dict[str, dict[int, Row]]] = {}
+    by_place: dict[tuple[str, ...], dict[str, dict[int, Row]]] = {}
     for run in rows:
         if counts(run):
             where = tuple(str(run[name]) for name in keys)
-            found.setdefault(where, {}).setdefault(str(run[key]), {})[run["seed"]] = run
-    answer = []
-    for where, by_value in found.items():
+            by_place.setdefault(where, {}).setdefault(str(run[key]), {})[run["seed"]] = run
+    compared_pairs = []
+    for where, by_value in by_place.items():
         for value, runs in by_value.items():
             if value == base or base not in by_value or (compared is not None and value not in compared):
                 continue
-            answer += [
+            compared_pairs += [
                 pair
                 for metric in metrics
                 if (pair := _pair(where, value, base, metric, runs, by_value[base], known.get((key, where, value, base, metric))))
             ]
-    return answer
+    return compared_pairs
 
 
 def _place(each: Answered, axes: Sequence[str]) -> tuple[str, tuple[str, ...], str, str, str]:
@@ -120,19 +118,19 @@ def _pair(
     if asked is not None and asked.pairs:
         both = both[: asked.pairs]  # later seeds do not change an answer
     by_seed = tuple(one - other for one, other in both)
-    found = asked if asked is not None and asked.pairs else comparison(by_seed, collapses(both))
+    answer = asked if asked is not None and asked.pairs else comparison(by_seed, collapses(both))
     if asked is not None and not asked.pairs:
-        found = replace(found, outcome=Outcome.UNDECIDED)  # the question's first look is yet to come
+        answer = replace(answer, outcome=Outcome.UNDECIDED)  # the question's first look is yet to come
     means = (fmean(one for one, _ in both), fmean(other for _, other in both))
-    return Pair(" ".join(filter(None, where)), value, base, metric, *means, by_seed, found)
+    return Pair(" ".join(filter(None, where)), value, base, metric, *means, by_seed, answer)
 
 
-def write_pairs(path: Path, found: Iterable[Pair]) -> Path:
+def write_pairs(path: Path, differences: Iterable[Pair]) -> Path:
     """A row for each pair; returns the path."""
     with atomic_file(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for pair in found:
+        for pair in differences:
             numbers = (pair.mean, pair.mean_base, pair.difference, pair.answer.low, pair.answer.high)
             unit = METRICS[pair.metric][0]
             writer.writerow([

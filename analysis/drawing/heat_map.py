@@ -43,7 +43,7 @@ def figure_of(results: Results, x: str, y: str, metric: str, where: Mapping[str,
         profiles = " and ".join(dict.fromkeys(row["profile"] for row in rows))
         title = f"{metric.replace('_', ' ')} ({METRICS[metric][0]}), profile {profiles}: mean ± 95 % interval (runs)"
         axes.set_title(title, loc="left")
-        axes.figure.supxlabel(shared.origin(results.directory, rows, metric), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes, results.directory, rows, metric)
     return pages[0]
 
 

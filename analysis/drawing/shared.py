@@ -1,8 +1,8 @@
 """Parts that several figures share: series of a summary, intervals, rings round suspect runs, the origin line."""
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from analysis.drawing import style
 from analysis.tables.kept_rows import rows_in
 from analysis.tables.results import size_of
-from record.files import read_text
+from record.files import read_object
 
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
@@ -32,8 +32,12 @@ def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, l
 
 def description(out_dir: Path) -> dict[str, Any]:
     """experiment.json (formats/results.md); empty where there is none."""
-    path = out_dir / "experiment.json"
-    return json.loads(read_text(path)) if path.exists() else {}
+    return read_object(out_dir / "experiment.json")
+
+
+def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
+    """Write `origin` as the lowest line of the page of these axes."""
+    axes.figure.supxlabel(origin(out_dir, summary, metric), fontsize=6.5, color=style.GREY)
 
 
 def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:
@@ -75,14 +79,6 @@ def span(values: Sequence[float]) -> str:
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
 
 
-def meaning(measured: dict[str, list[dict[str, Any]]]) -> str:
-    """The meaning of a filled marker. It names intervals only if there are any."""
-    rows = [row for found in measured.values() for row in found]
-    if any(row["n"] > 1 for row in rows):
-        return f", mean of {runs_a_point(rows)}, 95 % intervals"
-    return ", one run each" if rows else ""
-
-
 def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[float] | None:
     """Half widths of the intervals (divided by the column `per`); None for single runs."""
     if all(row["ci95"] is None for row in rows):
@@ -99,41 +95,18 @@ def ring_suspects(axes: Axes, places: list[tuple[float, float]]) -> Line2D | Non
     return rings
 
 
-def draw_with_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], axis: str) -> dict[str, Any]:
-    """Draw each variant with filled markers and intervals, and its ns-2 numbers with open markers; returns the legend entries."""
-    entries: dict[str, Any] = {}
-    for position, (variant, rows) in enumerate(measured.items()):
-        mark = style.of_variant(variant, position)
-        reference = [(row[axis], row["ns2"]) for row in rows if row["ns2"] is not None]
-        (unfilled,) = axes.plot([place for place, _ in reference], [rate for _, rate in reference], color=mark.colour,
-                                marker=mark.marker, markerfacecolor="white", markersize=7, linewidth=0.8, linestyle="--",
-                                zorder=3)  # fmt: skip
-        filled = axes.errorbar([row[axis] for row in rows], [row["mean"] for row in rows],
-                               yerr=half_widths(rows), color=mark.colour, marker=mark.marker,
-                               markersize=3.2, linestyle="-", capsize=2.5, elinewidth=0.9, zorder=4)  # fmt: skip
-        entries[mark.name] = (filled, unfilled)
-    rings = ring_suspects(axes, [(row[axis], row["mean"]) for rows in measured.values() for row in rows if row["suspect"]])
-    if rings is not None:
-        entries["with a suspect run"] = rings
-    return entries
-
-
-def draw_ratios_to_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], axis: str, band: float) -> None:
-    """This testbed over ns-2.35, with the band that the testbed is held to at full size."""
-    axes.axhspan(1 - band, 1 + band, color="#eeeeee", linewidth=0)
-    axes.annotate(f"grey: within {band:.0%} of ns-2.35, the bound at full size".replace("%", " %"), (0.01, 0.03),
-                  xycoords="axes fraction", fontsize=6.5, color=style.GREY)  # fmt: skip
-    axes.axhline(1, color=style.BLACK, linewidth=0.6)
-    for position, (variant, rows) in enumerate(measured.items()):
-        compared = [row for row in rows if row["ns2"]]
-        mark = style.of_variant(variant, position)
-        axes.errorbar([row[axis] for row in compared], [row["mean"] / row["ns2"] for row in compared],
-                      yerr=half_widths(compared, "ns2"), color=mark.colour, marker=mark.marker,
-                      markersize=3.5, capsize=2.5, elinewidth=0.9, linewidth=0.9)  # fmt: skip
-        ring_suspects(axes, [(row[axis], row["mean"] / row["ns2"]) for row in compared if row["suspect"]])
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, 0.85), max(high, 1.15))
-    axes.set_ylabel("this testbed / ns-2.35")
+def draw_dots(axes: Axes, by_variant: Mapping[str, Sequence[float]], text: Callable[[Sequence[float]], str], size: float) -> None:
+    """A line for each variant: a dot of this size for each run, a bar at the mean, and the `text` of the values beside them."""
+    for place, (variant, values) in enumerate(by_variant.items()):
+        if not values:
+            continue
+        axes.plot([fmean(values)] * 2, [place - 0.3, place + 0.3], color=style.BLACK, linewidth=1.4)
+        colour = style.of_variant(variant, place).colour
+        axes.plot(values, [place] * len(values), color=colour, marker="o", markersize=size, linestyle="", alpha=0.8)
+        axes.annotate(text(values), (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+    axes.set_xlim(left=0)
+    axes.set_ylim(len(by_variant) - 0.5, -0.5)
+    axes.set_yticks(range(len(by_variant)), [style.of_variant(variant).name for variant in by_variant])
 
 
 def label_words(axes: Axes, words: Sequence[str], places: Sequence[float] | None = None) -> None:

@@ -140,11 +140,6 @@ def of_variant(variant: str | None, position: int = 0) -> VariantStyle:
     return VariantStyle(key, colour, marker)
 
 
-def variant_name(variant: str | None) -> str:
-    """The variant as a column prints it; empty for none."""
-    return variant or ""
-
-
 class FigurePage(Figure):
     """A figure in this style; a notebook shows it as PNG."""
 

@@ -35,7 +35,7 @@ def data(run: RunDirectory) -> dict[str, Any]:
     length = max(len(one.mbps) for one in series)
     names = [f"{SERIES}::{one.flow.name.removeprefix('flow')}" for one in series]
     results: dict[str, list[float | None]] = {}
-    results |= zip(names, (_padded(one.mbps, length) for one in series), strict=True)
+    results |= {name: [*one.mbps, *[None] * (length - len(one.mbps))] for name, one in zip(names, series, strict=True)}
     sums = [sum(one.mbps[step] for one in series if step < len(one.mbps)) for step in range(length)]
     results[f"{SERIES} sum"], results[f"{SERIES} avg"] = [*sums], [value / len(series) for value in sums]
     raw = {name: _raw(run, one) for name, one in zip(names, series, strict=True)}
@@ -58,10 +58,8 @@ def _raw(run: RunDirectory, series: FlowSeries) -> list[dict[str, float]]:
 
 
 def _metadata(run: RunDirectory, series: list[FlowSeries], length: int) -> dict[str, Any]:
-    record, began = (
-        run.run,
-        datetime.fromtimestamp(run.traffic_ns / 1e9, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
-    )
+    record = run.run
+    began = datetime.fromtimestamp(run.traffic_ns / 1e9, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     place = [record.get("experiment"), record.get("cell"), f"seed {record.get('seed')}"]
     flows = {one.flow.name: {"from": one.flow.source, "to": one.flow.target, "traffic": one.flow.traffic} for one in series}
     hosts = list(dict.fromkeys(one.flow.target for one in series))
@@ -85,7 +83,3 @@ def _metadata(run: RunDirectory, series: list[FlowSeries], length: int) -> dict[
         "MANET": {"flows": flows, "tcp": record.get("tcp"), "scenario": run.scenario_keys},
         "SERIES_META": {},
     }
-
-
-def _padded(values: list[float], length: int) -> list[float | None]:
-    return [*values, *[None] * (length - len(values))]

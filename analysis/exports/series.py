@@ -28,22 +28,16 @@ class FlowSeries:
 
 def flow_series(run: RunDirectory) -> list[FlowSeries]:
     """The series of every flow that has a connection and packets; a RunFileError if none has."""
-    found = []
+    series = []
     for flow in run.flows:
         connection = run.connection(flow)
         if connection is not None:
-            found.append(FlowSeries(flow, _rates(run, _bytes(run, flow, connection)), samples_of(run, flow, connection)))
-    if not found:
+            no_rows = pl.DataFrame(schema=tcp_samples.SCHEMA)
+            rows = tcp_samples.connection_rows(run.path, flow.source, connection) if flow.protocol == "tcp" else no_rows
+            series.append(FlowSeries(flow, _rates(run, _bytes(run, flow, connection)), tcp_samples.samples(rows)))
+    if not series:
         raise RunFileError(f"{run.path}: no flow of this run has a connection with packets; there is no series to export")
-    return found
-
-
-def samples_of(run: RunDirectory, flow: RunFlow, connection: Connection) -> pl.DataFrame:
-    """The samples of the sender's TCP without events; none for datagrams, or where the run took none."""
-    path = run.path / "tcp.csv"
-    if flow.protocol != "tcp" or not path.exists():
-        return pl.DataFrame(schema=tcp_samples.SCHEMA)
-    return tcp_samples.samples(tcp_samples.of_connection(tcp_samples.read_samples(path), flow.source, connection))
+    return series
 
 
 def _bytes(run: RunDirectory, flow: RunFlow, connection: Connection) -> Staircase:

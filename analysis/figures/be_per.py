@@ -24,7 +24,6 @@ _FRAME = re.compile(r"frame-([0-9.e-]+)")
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     cells = [row for row in summary if row["metric"] == METRIC and _FRAME.fullmatch(row["variant"] or "")]
     if not cells:
@@ -50,7 +49,7 @@ def draw(out_dir: Path) -> list[Path]:
         label_rates(panel, {_rate(row) for row in cells})
         panel.set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         panel.legend()
-        panel.figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(panel, out_dir, summary, METRIC)
     return written
 
 

@@ -17,7 +17,6 @@ AXIS = "links.0.error_rate"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     measured = shared.series(summary, METRIC, AXIS)
     with style.page(out_dir, "be_per_grid", 3.4) as (axes, written):
@@ -29,5 +28,5 @@ def draw(out_dir: Path) -> list[Path]:
         label_rates(axes[0], {row[AXIS] for rows in measured.values() for row in rows})
         axes[0].set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         axes[0].legend()
-        axes[0].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[0], out_dir, summary, METRIC)
     return written

@@ -27,7 +27,6 @@ STEP_S = 0.1
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the metrics.json of the runs below `out_dir`; returns the files written."""
-    out_dir = Path(out_dir)
     runs = _runs(out_dir)
     if not runs:
         raise RunFileError(f"{out_dir}: no analysed runs; run the experiment first (`manet run be-recompute`)")

@@ -4,7 +4,6 @@ time (below), at every ACK that the kernel's tcp_probe recorded and every timeou
 Shaded: before and after the measured window. A threshold that was never set is not drawn.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from matplotlib.axes import Axes
 from analysis.captures.tcp_samples import held_from, read_samples, with_gaps
 from analysis.drawing import style
 from record.errors import RunFileError
-from record.files import read_text
+from record.files import read_json
 from record.found_runs import find_runs
 from traffic import kind_named
 
@@ -24,7 +23,6 @@ RUN_FILES = True  # it draws from them
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw a figure for each flow of a run directory; for a folder of runs, those of the first seed of each cell."""
-    out_dir = Path(out_dir)
     if (out_dir / "run.json").exists():
         return _draw_run(out_dir)
     cells: dict[Path, Path] = {}
@@ -36,9 +34,11 @@ def draw(out_dir: Path) -> list[Path]:
 
 def _draw_run(run_dir: Path) -> list[Path]:
     rows = read_samples(run_dir / "tcp.csv")
-    metrics = _json(run_dir / "metrics.json", "analyse the run first (analysis.metrics.analyse.analyse_run)")
+    path = run_dir / "metrics.json"
+    if not path.exists():
+        raise RunFileError(f"{path}: missing; analyse the run first (analysis.metrics.analyse.analyse_run)")
     written: list[Path] = []
-    for name, flow in metrics["flows"].items():
+    for name, flow in read_json(path)["flows"].items():
         if kind_named(flow["traffic"]).has_tcp and flow["start_ns"] is not None:
             written += _draw_flow(run_dir, name, flow, _of_flow(rows, flow))
     return written
@@ -82,9 +82,3 @@ def _shade_outside(axes: Axes, window_s: list[float], last_s: float) -> None:
     for begin, end in ((0, window_s[0]), (window_s[1], last)):
         axes.axvspan(begin, end, color="#f0f0f0", linewidth=0, zorder=0)
     axes.set_xlim(0, last)
-
-
-def _json(path: Path, remedy: str) -> dict[str, Any]:
-    if not path.exists():
-        raise RunFileError(f"{path}: missing; {remedy}")
-    return json.loads(read_text(path))

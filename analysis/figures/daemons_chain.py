@@ -5,7 +5,6 @@ runs, `daemons.md` the same as a table; analysis/metrics/routing_cost.py defines
 not.
 """
 
-import csv
 from dataclasses import asdict, fields
 from pathlib import Path
 from statistics import fmean
@@ -15,11 +14,11 @@ from matplotlib.axes import Axes
 
 from analysis.captures.rundir import RunDirectory
 from analysis.drawing import style
-from analysis.drawing.shared import in_order
+from analysis.drawing.shared import draw_dots, in_order
 from analysis.metrics.routing_cost import RoutingCost, routing_cost
-from analysis.tables.results import collect_runs, counts, mean_and_interval
+from analysis.tables.results import collect_runs, counts, mean_and_interval, write_csv
 from record.errors import RecordError, RunFileError
-from record.files import atomic_file, write_atomic
+from record.files import write_atomic
 
 RUN_FILES = True  # it draws from them
 # figure of RoutingCost -> (heading, words of a value, factor)
@@ -35,28 +34,27 @@ SHOWN = {
 }
 DRAWN = ("recovery_s", "delivery", "control_bps", "cpu_ms_per_s", "peak_rss_mb")
 NAMES = [field.name for field in fields(RoutingCost)]
-Found = dict[str, list[RoutingCost]]
+Costs = dict[str, list[RoutingCost]]
 
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files of the figure."""
-    out_dir = Path(out_dir)
     runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
     if not runs:
         raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`manet run daemons-chain`)")
-    found: Found = {variant: [] for variant in in_order(out_dir, (run["variant"] for run in runs))}
+    costs: Costs = {variant: [] for variant in in_order(out_dir, (run["variant"] for run in runs))}
     for run in runs:
         try:
-            found[run["variant"]].append(routing_cost(RunDirectory(out_dir / run["run_dir"])))
+            costs[run["variant"]].append(routing_cost(RunDirectory(out_dir / run["run_dir"])))
         except (OSError, KeyError) as problem:
             raise RecordError(f"{out_dir / run['run_dir']}: {problem}; run it again") from None
-    rows = [row for variant, costs in found.items() for row in statistics(variant, costs)]
-    _write_csv(out_dir / "daemons.csv", rows)
+    rows = [row for variant, of_variant in costs.items() for row in statistics(variant, of_variant)]
+    write_csv(out_dir / "daemons.csv", ["variant", "figure", "mean", "ci95", "n", "runs"], rows)
     write_atomic(out_dir / "daemons.md", table(rows))
-    height_in = 0.9 + len(DRAWN) * (0.45 + 0.16 * len(found))
+    height_in = 0.9 + len(DRAWN) * (0.45 + 0.16 * len(costs))
     with style.page(out_dir, "daemons_chain", height_in, nrows=len(DRAWN)) as (axes, written):
         for panel, name in zip(axes, DRAWN, strict=True):
-            _draw(panel, found, name)
+            _draw(panel, costs, name)
     return [*written, out_dir / "daemons.csv", out_dir / "daemons.md"]
 
 
@@ -90,27 +88,9 @@ def _cell(row: dict[str, Any], words: str, factor: float) -> str:
     return words.format(row["mean"] * factor) + half + few
 
 
-def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    with atomic_file(path) as file:
-        writer = csv.DictWriter(file, ["variant", "figure", "mean", "ci95", "n", "runs"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in rows
-        )
-
-
-def _draw(axes: Axes, found: Found, name: str) -> None:
+def _draw(axes: Axes, costs: Costs, name: str) -> None:
     heading, words, factor = SHOWN[name]
-    for place, (variant, costs) in enumerate(found.items()):
-        values = [asdict(cost)[name] * factor for cost in costs if asdict(cost)[name] is not None]
-        if not values:
-            continue
-        mean = fmean(values)
-        axes.plot([mean] * 2, [place - 0.3, place + 0.3], color=style.BLACK, linewidth=1.4)
-        colour = style.of_variant(variant, place).colour
-        axes.plot(values, [place] * len(values), color=colour, marker="o", markersize=3, linestyle="", alpha=0.8)
-        axes.annotate(words.format(mean), (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
-    axes.set_xlim(left=0)
-    axes.set_ylim(len(found) - 0.5, -0.5)
-    axes.set_yticks(range(len(found)), [style.of_variant(variant).name for variant in found])
+    figures = {variant: [asdict(cost)[name] for cost in of_variant] for variant, of_variant in costs.items()}
+    values = {variant: [value * factor for value in known if value is not None] for variant, known in figures.items()}
+    draw_dots(axes, values, lambda shown: words.format(fmean(shown)), 3)
     axes.set_xlabel(heading)

@@ -25,7 +25,6 @@ VARIANT = "variant"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     described = shared.description(out_dir)
     results = collect(out_dir, described)
@@ -57,7 +56,7 @@ def draw(out_dir: Path) -> list[Path]:
         axes[0].set_ylim(bottom=0)
         if len(lines) > 1 or any(row["suspect"] for row in cells):
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
-        axes[0].figure.supxlabel(shared.origin(out_dir, summary, shown.metric), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[0], out_dir, summary, shown.metric)
     return written
 
 
@@ -103,8 +102,8 @@ def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]
     if all(value == place for value, place in places.items()):
         shared.label_ticks(axes.xaxis, sorted(places.values()))
         return
-    words = [style.of_variant(value).name if key == VARIANT else _text(value) for value in places]
-    shared.label_words(axes, words, list(places.values()))
+    labels = [style.of_variant(value).name if key == VARIANT else _text(value) for value in places]
+    shared.label_words(axes, labels, list(places.values()))
     axes.set_xlim(-0.5, len(places) - 0.5)
 
 

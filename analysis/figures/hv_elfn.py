@@ -15,4 +15,4 @@ PLAIN = "reno"  # the variant without notices
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs and kept rows of `out_dir` and its summary.csv; returns the files written."""
-    return paired.draw(Path(out_dir), "hv_elfn", PLAIN, "minus plain Reno (kbit/s)", paired.PERCENT)
+    return paired.draw(out_dir, "hv_elfn", PLAIN, "minus plain Reno (kbit/s)", paired.PERCENT)

@@ -24,6 +24,7 @@ from analysis.decisions.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares, Wa
 from analysis.decisions.pairs import VARIANT, Pair, write_pairs
 from analysis.decisions.rule import Outcome
 from analysis.drawing import shared, style
+from analysis.tables.digits import with_interval
 from analysis.tables.kept_rows import rows_in
 from analysis.tables.results import counts, standing
 from record.errors import RunFileError
@@ -40,43 +41,42 @@ SMALL = 6.5  # points
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs and kept rows of `out_dir`; returns the files written."""
-    out_dir = Path(out_dir)
     rows = [run for run in rows_in(out_dir, AXES) if counts(run)]
     if not rows:
         raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet campaign hv-eras --quick`)")
     described = shared.description(out_dir)
     variants = shared.in_order(out_dir, [*described.get("variants", ()), *(run[VARIANT] for run in rows)])
-    found = eras.shares(variants, rows, answers_in(out_dir))
-    lines = [len(way.path) + 2 + len(way.turned) for way in found.ways] + ([len(found.gains)] if found.gains else [])
+    shares = eras.shares(variants, rows, answers_in(out_dir))
+    lines = [len(way.path) + 2 + len(way.turned) for way in shares.ways] + ([len(shares.gains)] if shares.gains else [])
     height_in = 0.9 + sum(LINE_IN * count + 0.35 for count in lines)
     with style.page(
-        out_dir, "hv_eras", height_in, WIDTH_IN, nrows=len(lines), ncols=len(found.speeds), sharex="row", sharey="row",
+        out_dir, "hv_eras", height_in, WIDTH_IN, nrows=len(lines), ncols=len(shares.speeds), sharex="row", sharey="row",
         height_ratios=lines,
     ) as (axes, written):  # fmt: skip
-        columns = len(found.speeds)
+        columns = len(shares.speeds)
         grid = [axes[first : first + columns] for first in range(0, len(axes), columns)]
-        for way, panels in zip(found.ways, grid, strict=False):
-            for speed, panel in zip(found.speeds, panels, strict=True):
-                _draw_way(panel, found, speed, way)
+        for way, panels in zip(shares.ways, grid, strict=False):
+            for speed, panel in zip(shares.speeds, panels, strict=True):
+                _draw_way(panel, shares, speed, way)
             panels[0].set_xlim(left=0)  # once all that share the axis are drawn
-        for speed, panel in zip(found.speeds, grid[-1] if found.gains else (), strict=False):
-            _draw_gain(panel, found, speed)
-        axes[0].figure.legend(handles=_legend(found), loc="outside upper center", ncols=5)
-        axes[0].figure.supxlabel(_origin(out_dir, rows, found), fontsize=SMALL, color=style.GREY)
-    return [*written, write_pairs(out_dir / "pairs.csv", found.pairs.values())]
+        for speed, panel in zip(shares.speeds, grid[-1] if shares.gains else (), strict=False):
+            _draw_gain(panel, shares, speed)
+        axes[0].figure.legend(handles=_legend(shares), loc="outside upper center", ncols=5)
+        axes[0].figure.supxlabel(_origin(out_dir, rows, shares), fontsize=SMALL, color=style.GREY)
+    return [*written, write_pairs(out_dir / "pairs.csv", shares.pairs.values())]
 
 
-def _draw_way(axes: Axes, found: Shares, speed: str, way: Way) -> None:
+def _draw_way(axes: Axes, shares: Shares, speed: str, way: Way) -> None:
     axes.use_sticky_edges = False  # a margin behind the longest bar, also where a bar begins there
     labels = [*map(eras.name, way.path), LAST, "the whole way", *(f"{FIRST}, but {eras.name(variant)}" for variant in way.turned)]
     levels = {0: way.path[0], len(way.path): way.path[-1]}
     differences: list[tuple[str, str] | None] = [None, *way.steps, None, way.whole, *way.of_turned]
     for line, difference in enumerate(differences):
         if difference is None:
-            _draw_mean(axes, line, found.means[speed, levels[line]])
+            _draw_mean(axes, line, shares.means[speed, levels[line]])
         else:
-            _draw_difference(axes, line, found.pairs.get((speed, *difference)))
-    _connect(axes, found, speed, way)
+            _draw_difference(axes, line, shares.pairs.get((speed, *difference)))
+    _connect(axes, shares, speed, way)
     axes.axhline(len(way.path) + 0.5, color=style.GREY, linewidth=0.5)
     axes.set_title(f"{TCPS.get(way.tcp, way.tcp)} at {speed} m/s", loc="left")
     _label_lines(axes, labels)
@@ -91,7 +91,7 @@ def _draw_mean(axes: Axes, line: int, spread: Mapping[str, Any]) -> None:
     axes.barh(line, mean, height=0.62, color=style.GREY, edgecolor=style.BLACK, linewidth=0.5)
     if half is not None:
         _draw_interval(axes, line, mean - half, mean + half)
-    _write(axes, line, eras.level_in_words(spread))
+    _write(axes, line, with_interval(spread))
 
 
 def _draw_difference(axes: Axes, line: int, pair: Pair | None) -> None:
@@ -106,24 +106,24 @@ def _draw_difference(axes: Axes, line: int, pair: Pair | None) -> None:
     _write(axes, line, eras.in_words(pair))
 
 
-def _connect(axes: Axes, found: Shares, speed: str, way: Way) -> None:
+def _connect(axes: Axes, shares: Shares, speed: str, way: Way) -> None:
     """From the end of each bar to the begin of the next one."""
-    ends = [found.means[speed, way.path[0]]["mean"]]
+    ends = [shares.means[speed, way.path[0]]["mean"]]
     begins = []
     for step in way.steps:
-        pair = found.pairs.get((speed, *step))
+        pair = shares.pairs.get((speed, *step))
         begins.append(pair and pair.mean_base)
         ends.append(pair and pair.mean)
-    begins.append(found.means[speed, way.path[-1]]["mean"])
+    begins.append(shares.means[speed, way.path[-1]]["mean"])
     for line, (end, begin) in enumerate(zip(ends, begins, strict=True)):
         if end is not None and begin is not None:
             axes.plot([end, begin], [line + 0.31, line + 0.69], color=style.BLACK, linewidth=0.5)
 
 
-def _draw_gain(axes: Axes, found: Shares, speed: str) -> None:
+def _draw_gain(axes: Axes, shares: Shares, speed: str) -> None:
     axes.axvline(0, color=style.BLACK, linewidth=0.6)
-    for line, gain in enumerate(found.gains):
-        pair = found.pairs.get((speed, *gain))
+    for line, gain in enumerate(shares.gains):
+        pair = shares.pairs.get((speed, *gain))
         if pair is None:
             _write(axes, line, "no runs")
             continue
@@ -133,7 +133,7 @@ def _draw_gain(axes: Axes, found: Shares, speed: str) -> None:
                   markerfacecolor=COLOURS[pair.answer.outcome])  # fmt: skip
         _write(axes, line, eras.in_words(pair))
     axes.set_title(f"{TCPS[WITH]} minus {TCPS[WITHOUT]} at {speed} m/s", loc="left")
-    _label_lines(axes, [eras.name(variant) for variant, _ in found.gains])
+    _label_lines(axes, [eras.name(variant) for variant, _ in shares.gains])
     axes.set_xlabel("difference (kbit/s)", labelpad=1)
 
 
@@ -154,8 +154,8 @@ def _write(axes: Axes, line: int, text: str) -> None:
     axes.text(1.01, line, text, transform=axes.get_yaxis_transform(), fontsize=SMALL, va="center")
 
 
-def _legend(found: Shares) -> list[Patch]:
-    outcomes = {pair.answer.outcome for pair in found.pairs.values()}
+def _legend(shares: Shares) -> list[Patch]:
+    outcomes = {pair.answer.outcome for pair in shares.pairs.values()}
     return [
         Patch(facecolor=style.GREY, edgecolor=style.BLACK, linewidth=0.5, label="mean"),
         *(
@@ -166,9 +166,9 @@ def _legend(found: Shares) -> list[Patch]:
     ]  # fmt: skip
 
 
-def _origin(out_dir: Path, rows: Sequence[Mapping[str, Any]], found: Shares) -> str:
+def _origin(out_dir: Path, rows: Sequence[Mapping[str, Any]], shares: Shares) -> str:
     """`hv-eras quick: 18 to 20 pairs per difference; 900 valid, 3 suspect`."""
-    seeds = sorted({pair.seeds for pair in found.pairs.values()}) or [0]
+    seeds = sorted({pair.seeds for pair in shares.pairs.values()}) or [0]
     verdicts = {kind: sum(standing(run) == kind for run in rows) for kind in ("valid", "suspect")}
     counted = ", ".join(f"{count} {kind}" for kind, count in verdicts.items() if count)
     pairs_each = f"{shared.span(seeds)} pair{'' if seeds == [1] else 's'} per difference"

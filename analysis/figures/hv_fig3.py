@@ -22,7 +22,6 @@ PLAIN = "reno"  # the variant of figure 3(b)
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     percent = shared.series(summary, "percent", AXIS)
     speeds = sorted({row[AXIS] for rows in percent.values() for row in rows})
@@ -36,7 +35,7 @@ def draw(out_dir: Path) -> list[Path]:
         for panel, speed in zip(axes[3:], speeds, strict=True):
             _draw_patterns(panel, speed, list(percent), [run for run in runs if float(run[AXIS]) == speed])
         axes[-1].set_xlabel("expected (kbit/s)")
-        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, "percent"), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[-1], out_dir, summary, "percent")
     return written
 
 
@@ -76,8 +75,8 @@ def _draw_sorted(axes: Axes, variants: list[str], runs: list[Row], speeds: list[
 
 
 def _draw_patterns(axes: Axes, speed: float, variants: list[str], runs: list[Row]) -> None:
-    most = max((run["expected_kbps"] for run in runs), default=1.0)
-    axes.plot([0, most], [0, most], color=style.BLACK, linewidth=0.6)
+    highest = max((run["expected_kbps"] for run in runs), default=1.0)
+    axes.plot([0, highest], [0, highest], color=style.BLACK, linewidth=0.6)
     for position, variant in enumerate(variants):
         mark = style.of_variant(variant, position)
         own = [run for run in runs if (run["variant"] or "") == variant]

@@ -14,4 +14,4 @@ WITH = "cache-replies"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs and kept rows of `out_dir` and its summary.csv; returns the files written."""
-    return paired.draw(Path(out_dir), "hv_fig7", WITH, "without minus with (kbit/s)", paired.RATE)
+    return paired.draw(out_dir, "hv_fig7", WITH, "without minus with (kbit/s)", paired.RATE)

@@ -23,7 +23,6 @@ WIDTH_IN = 7.4
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs and kept rows of `out_dir` and its summary.csv; returns the files written."""
-    out_dir = Path(out_dir)
     rows, answers = rows_in(out_dir, AXES), answers_in(out_dir)
     levels = paired.levels_of(out_dir, rows, METRIC)
     loads: dict[str, dict[str, str]] = {}  # load -> kind -> variant
@@ -44,6 +43,5 @@ def draw(out_dir: Path) -> list[Path]:
         for panel in axes[-2:]:
             paired.label_speeds(panel, levels)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        origin = shared.origin(out_dir, read_summary(out_dir), METRIC)
-        axes[0].figure.supxlabel(origin, fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[0], out_dir, read_summary(out_dir), METRIC)
     return written

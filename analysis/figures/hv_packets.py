@@ -18,7 +18,6 @@ BEFORE_S, AFTER_S, MAX_SPAN_S = 1.5, 0.5, 5.0
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
-    out_dir = Path(out_dir)
     story, stall = most_stalled(out_dir)
     begin_s = max(0.0, stall.begin_s - BEFORE_S)
     end_s = min(stall.end_s + AFTER_S, stall.begin_s + MAX_SPAN_S)
@@ -27,7 +26,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def most_stalled(out_dir: Path) -> tuple[Story, Stall]:
     """The run that counts whose first flow has the longest stall."""
-    found = [(story, longest_stall(story)) for story in (read_story(run, run.flows[0]) for run in counted_runs(out_dir))]
-    if not found:
+    stories = [read_story(run, run.flows[0]) for run in counted_runs(out_dir)]
+    if not stories:
         raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet run hv-fig6`)")
-    return max(found, key=lambda pair: pair[1].lasts_s)
+    return max(((story, longest_stall(story)) for story in stories), key=lambda pair: pair[1].lasts_s)

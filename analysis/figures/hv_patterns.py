@@ -18,7 +18,6 @@ REFERENCE = "hv_patterns"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     measured = by_protocol([row for row in summary if row["metric"] == METRIC and row["mean"] is not None])
     simulated = by_protocol([dict(row) for row in load_reference("ns2", REFERENCE).rows])
@@ -36,7 +35,7 @@ def draw(out_dir: Path) -> list[Path]:
                          markerfacecolor="white", label=f"{mark.name}, ns-2.35")  # fmt: skip
         axes[0].set(xlabel="mean speed (m/s)", ylabel="% of the expected throughput", ylim=(0, None))
         axes[0].legend()
-        axes[0].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[0], out_dir, summary, METRIC)
     return written
 
 

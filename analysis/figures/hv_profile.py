@@ -6,7 +6,6 @@ the pattern, so that one position is the same moment of the movement in all pane
 expected throughput.
 """
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ from analysis.drawing.profiles import add_profile
 from analysis.metrics.movement import profile_of
 from analysis.tables.results import collect_runs, counts
 from record.errors import RunFileError
-from record.files import read_text
 
 RUN_FILES = True  # it draws from them
 BY_SECOND = "acked_bps_by_second"
@@ -37,51 +35,48 @@ class SpeedRun(NamedTuple):
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir` with the first seed; returns the files written."""
-    out_dir = Path(out_dir)
     shown = _runs(out_dir)
     if not shown:
         raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet run hv-fig5`)")
     panels = 1 + len(shown)
     with style.page(out_dir, "hv_profile", 0.8 + 1.35 * panels, 7.2, nrows=panels) as (axes, written):
         _draw_hops(axes[0], shown[-1])
-        most = max(max(one.rates) for one in shown)
-        for panel, one in zip(axes[1:], shown, strict=True):
-            _draw_rates(panel, one, most)
+        highest = max(max(run.rates) for run in shown)
+        for panel, run in zip(axes[1:], shown, strict=True):
+            _draw_rates(panel, run, highest)
         axes[-1].set_xlabel("time since the start of the traffic (s)")
     return written
 
 
 def _runs(out_dir: Path) -> list[SpeedRun]:
     """One for each speed, slowest first; of several seeds the first."""
-    found: dict[float, SpeedRun] = {}
+    by_speed: dict[float, SpeedRun] = {}
     for row in collect_runs(out_dir, ("speed",)):
-        directory = out_dir / row["run_dir"]
-        if not counts(row):
+        rates_bps = row["flow_metrics"].get("flow1", {}).get(BY_SECOND)
+        if not counts(row) or not rates_bps:
             continue
-        flow = json.loads(read_text(directory / "metrics.json"))["flows"].get("flow1", {})
-        run = RunDirectory(directory)
+        run = RunDirectory(out_dir / row["run_dir"])
         speed = float((run.scenario.speed or 0.0) if row["speed"] is None else row["speed"])
-        if flow.get(BY_SECOND) and speed not in found:
-            rates = [rate / 1e3 for rate in flow[BY_SECOND]]
-            found[speed] = SpeedRun(speed, run.scenario.duration, rates, row, run)
-    return [found[speed] for speed in sorted(found)]
+        by_speed.setdefault(speed, SpeedRun(speed, run.scenario.duration, [rate / 1e3 for rate in rates_bps], row, run))
+    return [by_speed[speed] for speed in sorted(by_speed)]
 
 
-def _draw_hops(axes: Axes, one: SpeedRun) -> None:
+def _draw_hops(axes: Axes, fastest: SpeedRun) -> None:
     """Draw the pattern of the fastest run, from 0 to 1."""
-    begin_ns = one.run.traffic_ns
-    profile = profile_of(one.run, one.run.flows[0], begin_ns, begin_ns + round(one.lasts_s * 1e9))
+    run, lasts_s = fastest.run, fastest.lasts_s
+    flow, begin_ns = run.flows[0], run.traffic_ns
+    profile = profile_of(run, flow, begin_ns, begin_ns + round(lasts_s * 1e9))
     if profile is None:
-        raise RunFileError(f"{one.run.path}: no movement that decides the path; figures of a profile need a trace and a disc")
-    add_profile(axes, replace(profile, times_s=(profile.times_s - profile.times_s[0]) / one.lasts_s))
-    axes.set_title(f"{one.run.flows[0].source} to {one.run.flows[0].target}", loc="left", pad=9)
+        raise RunFileError(f"{run.path}: no movement that decides the path; figures of a profile need a trace and a disc")
+    add_profile(axes, replace(profile, times_s=(profile.times_s - profile.times_s[0]) / lasts_s))
+    axes.set_title(f"{flow.source} to {flow.target}", loc="left", pad=9)
     axes.set_ylabel("hops")
     axes.set_xlabel("part of the pattern")
 
 
-def _draw_rates(axes: Axes, one: SpeedRun, most: float) -> None:
-    seconds = range(len(one.rates) + 1)
-    axes.step(seconds, [*one.rates, one.rates[-1]], where="post", color=style.BLUE, linewidth=0.8)
-    percent = "" if one.row["percent"] is None else f", {one.row['percent']:.0f} % of the expected"
-    axes.set_title(f"{one.speed:g} m/s ({one.row['acked_kbps']:.0f} kbit/s{percent})", loc="left")
-    axes.set(xlim=(0, one.lasts_s), ylim=(0, 1.05 * most), ylabel="kbit/s")
+def _draw_rates(axes: Axes, run: SpeedRun, highest: float) -> None:
+    seconds = range(len(run.rates) + 1)
+    axes.step(seconds, [*run.rates, run.rates[-1]], where="post", color=style.BLUE, linewidth=0.8)
+    percent = "" if run.row["percent"] is None else f", {run.row['percent']:.0f} % of the expected"
+    axes.set_title(f"{run.speed:g} m/s ({run.row['acked_kbps']:.0f} kbit/s{percent})", loc="left")
+    axes.set(xlim=(0, run.lasts_s), ylim=(0, 1.05 * highest), ylabel="kbit/s")

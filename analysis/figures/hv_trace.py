@@ -30,7 +30,6 @@ EDGES = (0.0, 0.07, 0.27, 0.44, 0.58, 0.70)  # left edges of the columns, as fra
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`, and write hv_trace.csv there; returns the files drawn."""
-    out_dir = Path(out_dir)
     story, stall = most_stalled(out_dir)
     rows = trace(story, stall)
     with atomic_file(out_dir / "hv_trace.csv") as file:

@@ -11,11 +11,13 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis.captures.rundir import RunDirectory
-from analysis.captures.tcp_samples import held_from, of_connection, read_samples
+from analysis.captures.tcp_samples import connection_rows, held_from
 from analysis.decisions.answers import answers_in
 from analysis.decisions.pairs import pairs, write_pairs
 from analysis.drawing import shared, style
+from analysis.metrics.measured_flow import NS_PER_S
 from analysis.metrics.route_history import route_history
+from analysis.tables.digits import with_interval
 from analysis.tables.kept_rows import rows_in
 from analysis.tables.results import Row, counts, mean_and_interval, read_summary
 
@@ -23,12 +25,10 @@ RUN_FILES = True  # it draws from them
 AXES = ("flows", "tcp")  # of the experiment
 METRIC = "cwnd_mean"
 BASE = "newreno"
-NS_PER_S = 1e9
 
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
-    out_dir = Path(out_dir)
     measured = [row for row in rows_in(out_dir, AXES) if counts(row)]
     rows = [row for row in measured if "run_dir" in row]  # kept rows have no files
     tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
@@ -39,10 +39,10 @@ def draw(out_dir: Path) -> list[Path]:
             _draw_panel(panel, variant, out_dir, [row for row in measured if (row["variant"] or "") == variant], tcps)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=max(1, len(tcps)))
         axes[-1].set_xlabel("time since the start of the traffic (s)")
-        axes[-1].figure.supxlabel(shared.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[-1], out_dir, read_summary(out_dir), METRIC)
     compared = (METRIC, "acked_kbps", "retransmissions", "route_changes")
-    found = pairs(measured, AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
-    return [*written, write_pairs(out_dir / "pairs.csv", found)]
+    differences = pairs(measured, AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
+    return [*written, write_pairs(out_dir / "pairs.csv", differences)]
 
 
 def _draw_panel(axes: Axes, variant: str, out_dir: Path, rows: list[Row], tcps: list[str]) -> None:
@@ -54,8 +54,7 @@ def _draw_panel(axes: Axes, variant: str, out_dir: Path, rows: list[Row], tcps: 
         drawn = next((row["run_dir"] for row in own if "run_dir" in row and row[METRIC] is not None), None)
         if drawn is None:
             continue
-        interval = "" if spread["ci95"] is None else f" ±{spread['ci95']:.2f}"
-        means.append(f"{mark.name} {spread['mean']:.2f}{interval}")
+        means.append(f"{mark.name} {with_interval(spread, 2)}")
         first = RunDirectory(out_dir / drawn)
         times_s, windows = _window(first)
         axes.step(times_s, windows, where="post", color=mark.colour, linewidth=0.9, label=mark.name)
@@ -72,7 +71,7 @@ def _window(run: RunDirectory) -> tuple[list[float], list[int]]:
     connection = run.connection(flow)
     if connection is None:
         return [], []
-    held = held_from(of_connection(read_samples(run.path / "tcp.csv"), flow.source, connection), "snd_cwnd")
+    held = held_from(connection_rows(run.path, flow.source, connection), "snd_cwnd")
     return [(t_ns - run.traffic_ns) / NS_PER_S for t_ns, _ in held], [value for _, value in held]
 
 

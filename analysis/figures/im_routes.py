@@ -14,8 +14,10 @@ from analysis.captures.rundir import RunDirectory
 from analysis.decisions.answers import answers_in
 from analysis.decisions.pairs import pairs, write_pairs
 from analysis.drawing import shared, style
+from analysis.metrics.measured_flow import NS_PER_S
 from analysis.metrics.route_history import route_history
 from analysis.references import load_reference
+from analysis.tables.digits import with_interval
 from analysis.tables.kept_rows import rows_in
 from analysis.tables.results import Row, counts, mean_and_interval, read_summary
 
@@ -24,12 +26,10 @@ AXES = ("flows", "tcp")  # of the experiment
 METRIC = "hop_changes"
 BASE = "newreno"
 PAPER = {"newreno": 26, "vegas": 8, "tcpap": 8}  # hop counts in the first 80 s: figure 8 and its text
-NS_PER_S = 1e9
 
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
-    out_dir = Path(out_dir)
     measured = [row for row in rows_in(out_dir, AXES) if counts(row)]
     rows = [row for row in measured if "run_dir" in row]  # kept rows have no files
     tcps = shared.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
@@ -40,10 +40,10 @@ def draw(out_dir: Path) -> list[Path]:
             _entitle(panel, tcp, [row for row in measured if row["tcp"] == tcp])
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center")
         axes[-1].set_xlabel("time since the start of the walk (s)")
-        axes[-1].figure.supxlabel(shared.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[-1], out_dir, read_summary(out_dir), METRIC)
     compared = (METRIC, "route_changes", "acked_kbps")
-    found = pairs(measured, AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
-    return [*written, write_pairs(out_dir / "pairs.csv", found)]
+    differences = pairs(measured, AXES, "tcp", BASE, compared, answers=answers_in(out_dir))
+    return [*written, write_pairs(out_dir / "pairs.csv", differences)]
 
 
 def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[Row]) -> None:
@@ -74,6 +74,4 @@ def _entitle(axes: Axes, tcp: str, rows: list[Row]) -> None:
 
 def _mean(rows: list[Row], metric: str) -> str:
     spread = mean_and_interval([row[metric] for row in rows])
-    if spread["mean"] is None:
-        return "no"
-    return f"{spread['mean']:.1f}" + ("" if spread["ci95"] is None else f" ±{spread['ci95']:.1f}")
+    return "no" if spread["mean"] is None else with_interval(spread, 1)

@@ -28,14 +28,14 @@ BESIDE = 0.18  # between the TCPs of a variant
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     cells = [row for row in summary if row["metric"] == METRIC]
     patterns, tcps = (shared.in_order(out_dir, (str(row[axis]) for row in cells), axis) for axis in AXES)
     variants = shared.in_order(out_dir, (row["variant"] or "" for row in cells))
     runs = collect_runs(out_dir, AXES)
     one_of_each = {run["flows"]: RunDirectory(out_dir / run["run_dir"]) for run in runs}  # a pattern is the same in all its runs
-    partly = {pattern for pattern, run in one_of_each.items() if _overlap_in_part(run)}
+    spans = {pattern: {(flow.start, flow.stop) for flow in run.scenario.flows} for pattern, run in one_of_each.items()}
+    partly = {pattern for pattern, times in spans.items() if len(times) > 1}  # flows begin or end at different times
     height_in = 1.0 + 1.35 * len(patterns)
     with style.page(out_dir, "im_throughput", height_in, nrows=len(patterns), sharex=True, sharey=True) as (axes, written):
         for panel, pattern in zip(axes, patterns, strict=True):
@@ -47,17 +47,12 @@ def draw(out_dir: Path) -> list[Path]:
         shared.label_words(axes[-1], names)
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
-        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[-1], out_dir, summary, METRIC)
     answers, rows = answers_in(out_dir), rows_in(out_dir, AXES)
-    found = pairs(rows, AXES, "tcp", BASE, COMPARED, answers=answers)
+    differences = pairs(rows, AXES, "tcp", BASE, COMPARED, answers=answers)
     for number, base in enumerate(variants[:-1]):
-        found += pairs(rows, AXES, "variant", base, (METRIC,), variants[number + 1 :], answers)
-    return [*written, write_pairs(out_dir / "pairs.csv", found)]
-
-
-def _overlap_in_part(run: RunDirectory) -> bool:
-    """Whether the flows begin or end at different times."""
-    return len({(flow.start, flow.stop) for flow in run.scenario.flows}) > 1
+        differences += pairs(rows, AXES, "variant", base, (METRIC,), variants[number + 1 :], answers)
+    return [*written, write_pairs(out_dir / "pairs.csv", differences)]
 
 
 def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], variants: list[str]) -> None:

@@ -24,14 +24,13 @@ COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "l
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files of the figure."""
-    out_dir = Path(out_dir)
-    found = reactions(out_dir)
-    if not found:
+    by_variant = reactions(out_dir)
+    if not by_variant:
         raise RunFileError(f"{out_dir}: no runs; run the experiment first (`manet run routing-reaction`)")
-    rows = [statistics(variant, values) for variant, values in found.items()]
+    rows = [statistics(variant, values) for variant, values in by_variant.items()]
     _write(out_dir / "reaction.csv", rows)
-    with style.page(out_dir, "routing_reaction", 1.0 + 0.36 * len(found)) as (axes, written):
-        _draw(axes[0], found, rows)
+    with style.page(out_dir, "routing_reaction", 1.0 + 0.36 * len(by_variant)) as (axes, written):
+        _draw(axes[0], by_variant, rows)
     return written
 
 
@@ -68,10 +67,10 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
         )
 
 
-def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict[str, Any]]) -> None:
-    times = [value for values in found.values() for value in values if value is not None] or [1.0]
+def _draw(axes: Axes, by_variant: dict[str, list[float | None]], rows: list[dict[str, Any]]) -> None:
+    times = [value for values in by_variant.values() for value in values if value is not None] or [1.0]
     low, high = 0.5 * min(times), 2 * max(times)
-    for place, (variant, values) in enumerate(found.items()):
+    for place, (variant, values) in enumerate(by_variant.items()):
         row, colour = rows[place], style.of_variant(variant.removesuffix("-silence"), place).colour
         here = [value for value in values if value is not None]
         edges = [min(max(row[key], low), high) for key in ("quartile1_s", "quartile3_s", "median_s")]
@@ -83,7 +82,7 @@ def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict[str,
         axes.annotate(_words(row), (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    axes.set_yticks(range(len(found)), [_name(variant) for variant in found])
+    axes.set_yticks(range(len(by_variant)), [_name(variant) for variant in by_variant])
     axes.invert_yaxis()
     axes.set_xlabel("time without deliveries (s)")
     axes.set_title("Time without deliveries after the relay in use dies", loc="left", pad=16)

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from analysis.drawing import shared, style
+from analysis.tables.digits import with_interval
 from analysis.tables.results import Row, read_summary
 
 AXES = ("routing", "tcp")  # of the experiment
@@ -28,7 +29,6 @@ WITHOUT = "#eeeeee"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     cells = [row for row in summary if row["metric"] == METRIC]
     column = next((key for key in COLUMNS if any(row.get(key) for row in cells)), None)
@@ -39,21 +39,21 @@ def draw(out_dir: Path) -> list[Path]:
         for table, routing in zip(axes, routings, strict=True):
             places = _places(cells, column)
             _draw_table(table, routing, tcps, places, [row for row in cells if row["routing"] == routing], column)
-        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[-1], out_dir, summary, METRIC)
     return written
 
 
 def _in_order(cells: Iterable[Row], key: str, order: tuple[str, ...]) -> list[str]:
     """The values that occur, first the known ones in the papers' order."""
-    found = list(dict.fromkeys(str(row[key]) for row in cells))
-    return sorted(found, key=lambda value: (order.index(value) if value in order else len(order), found.index(value)))
+    values = list(dict.fromkeys(str(row[key]) for row in cells))
+    return sorted(values, key=lambda value: (order.index(value) if value in order else len(order), values.index(value)))
 
 
 def _places(cells: Iterable[Row], column: str | None) -> list[Any]:
     if column is None:
         return [None]
-    found = list(dict.fromkeys(row[column] for row in cells))
-    return found if column == "variant" else sorted(found)
+    values = list(dict.fromkeys(row[column] for row in cells))
+    return values if column == "variant" else sorted(values)
 
 
 def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], cells: list[Row], column: str | None) -> None:
@@ -70,7 +70,7 @@ def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], ce
         axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=face, linewidth=0)
         strong = ratio is not None and abs(math.log(max(ratio, 1e-6))) > 0.7 * math.log(FACTOR)
         shade = "white" if strong else style.BLACK
-        axes.text(x, y - 0.12, _number(row), ha="center", va="center", fontsize=6.5, color=shade)
+        axes.text(x, y - 0.12, with_interval(row), ha="center", va="center", fontsize=6.5, color=shade)
         if row["published"]:
             axes.text(x, y + 0.27, f"{row['mean'] / row['published']:.2f}", ha="center", va="center", fontsize=5, color=shade)
     axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(tcps) - 0.5, -0.5), title=_title(routing))
@@ -85,8 +85,3 @@ def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], ce
 def _title(routing: str) -> str:
     protocol = routing.removesuffix("-ns2")
     return protocol.upper() if protocol == routing else f"{protocol.upper()} with ns-2's constants"
-
-
-def _number(row: Row) -> str:
-    mean = f"{row['mean']:.0f}"
-    return mean if row["ci95"] is None else f"{mean} ±{row['ci95']:.0f}"

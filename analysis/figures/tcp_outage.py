@@ -28,29 +28,20 @@ BEFORE_S, AFTER_S = 1.5, 6.0  # of the time axis, around the outage
 RUN_FILES = True  # it draws from them
 PANEL_IN = 0.95
 COLUMNS = (
-    "variant",
-    "seed",
-    "sent_s",
-    "intervals_s",
-    "notices",
-    "resumed_s",
-    "cwnd_before",
-    "cwnd_after",
-    "rto_before_ms",
+    "variant", "seed", "sent_s", "intervals_s", "notices", "resumed_s", "cwnd_before", "cwnd_after", "rto_before_ms",
     "rto_after_ms",
-)
+)  # fmt: skip
 _SENT = {FIRST: (style.BLACK, ".", "data"), AGAIN: (style.ORANGE, "s", "again"), PROBE: (style.PURPLE, "D", "probe")}
 
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`, and write outage.csv there; returns the files written."""
-    out_dir = Path(out_dir)
-    found = _outages(out_dir)
-    if not found:
+    outages = _outages(out_dir)
+    if not outages:
         raise RunFileError(f"{out_dir}: no complete run; run the experiment first (`manet run tcp-outage`)")
-    _write_table(out_dir / "outage.csv", found)
+    _write_table(out_dir / "outage.csv", outages)
     panels: dict[str, tuple[Story, Outage]] = {}
-    for variant, _, story, outage in found:
+    for variant, _, story, outage in outages:
         panels.setdefault(variant, (story, outage))
     height = 0.8 + PANEL_IN * len(panels)
     with style.page(out_dir, "tcp_outage", height, 7.2, nrows=len(panels), sharex=True) as (axes, written):
@@ -64,7 +55,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def _outages(out_dir: Path) -> list[tuple[str, int, Story, Outage]]:
     """Outages of every complete run that was not put aside; in the experiment's order of variants, then of seeds."""
-    found = []
+    outages = []
     for run_dir in find_runs(out_dir).runs:
         run = RunDirectory(run_dir)
         if run.run["status"] != "complete":
@@ -73,9 +64,9 @@ def _outages(out_dir: Path) -> list[tuple[str, int, Story, Outage]]:
             story = read_story(run, run.flows[0])
         except RecordError:  # a flow that never began has nothing to show
             continue
-        found.append((run.run["variant"], run.run["seed"], story, outage_of(story)))
-    order = in_order(out_dir, (run[0] for run in found))
-    return sorted(found, key=lambda run: (order.index(run[0]), run[1]))
+        outages.append((run.run["variant"], run.run["seed"], story, outage_of(story)))
+    order = in_order(out_dir, (variant for variant, *_ in outages))
+    return sorted(outages, key=lambda run: (order.index(run[0]), run[1]))
 
 
 def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:
@@ -113,11 +104,11 @@ def held_by_routing(story: Story, outage: Outage) -> dict[str, list[float]]:
     """Packets that TCP retransmitted or sent as probes in the outage and that did not reach the radio then."""
     left = [story.seconds(one.journey.steps[0].t_ns) for one in story.data if one.journey.steps[0].kind == SENT]
     probes = [story.seconds(event.t_ns) for event in story.tcp_events if event.event == "probe"]
-    found: dict[str, list[float]] = {AGAIN: [], PROBE: []}
+    held: dict[str, list[float]] = {AGAIN: [], PROBE: []}
     for at_s in outage.sent_s:
         if not _near(at_s, left):
-            found[PROBE if _near(at_s, probes) else AGAIN].append(at_s)
-    return found
+            held[PROBE if _near(at_s, probes) else AGAIN].append(at_s)
+    return held
 
 
 def _near(at_s: float, times_s: list[float]) -> bool:
@@ -128,11 +119,11 @@ def _points(axes: Axes, places: Sequence[tuple[float, float]], **options: Any) -
     axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **options)
 
 
-def _write_table(path: Path, found: list[tuple[str, int, Story, Outage]]) -> None:
+def _write_table(path: Path, outages: list[tuple[str, int, Story, Outage]]) -> None:
     with atomic_file(path) as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
-        for variant, seed, _, outage in found:
+        for variant, seed, _, outage in outages:
             sent = " ".join(f"{at_s - outage.begin_s:.3f}" for at_s in outage.sent_s)
             intervals = " ".join(f"{interval:.3f}" for interval in outage.intervals_s)
             resumed = "" if outage.resumed_s is None else f"{outage.resumed_s:.3f}"

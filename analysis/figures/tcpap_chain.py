@@ -5,7 +5,6 @@ throughput: the coefficient of variation (standard deviation over mean) of its o
 % intervals if a point has several. A run in which nothing was acknowledged has no coefficient.
 """
 
-import json
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -14,7 +13,6 @@ from matplotlib.axes import Axes
 
 from analysis.drawing import shared, style
 from analysis.tables.results import collect_runs, counts, mean_and_interval, read_summary
-from record.files import read_text
 
 RUN_FILES = True  # it draws from them
 AXES = ("hops",)  # of the experiment
@@ -23,7 +21,6 @@ METRIC = "acked_kbps"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     measured = shared.series(summary, METRIC, "hops")
     with style.page(out_dir, "tcpap_chain", 6.6, nrows=3, sharex=True, height_ratios=[1.4, 1.2, 1]) as (axes, written):
@@ -40,22 +37,20 @@ def draw(out_dir: Path) -> list[Path]:
         hops = sorted({round(row["hops"]) for rows in measured.values() for row in rows}) or [1]
         shared.label_ticks(axes[2].xaxis, hops)
         axes[2].set_xlabel("hops")
-        axes[2].figure.supxlabel(shared.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[2], out_dir, summary, METRIC)
     return written
 
 
 def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
     """For each variant, over hops, the mean coefficient of variation of a run's throughput in one-second steps."""
-    found: dict[tuple[str, float], list[float]] = {}
-    for run in collect_runs(out_dir, ("hops",)):
-        if not counts(run):
-            continue
-        flow = json.loads(read_text(out_dir / run["run_dir"] / "metrics.json"))["flows"]["flow1"]
-        seconds = (flow.get("acked_bps_by_second") or [])[int(flow["window_s"][0]) :]
+    coefficients: dict[tuple[str, float], list[float]] = {}
+    for run in filter(counts, collect_runs(out_dir, ("hops",))):
+        flow = run["flow_metrics"].get("flow1", {})
+        seconds = (flow.get("acked_bps_by_second") or [])[int((flow.get("window_s") or [0])[0]) :]
         if len(seconds) > 1 and fmean(seconds) > 0:
-            found.setdefault((run["variant"], float(run["hops"])), []).append(pstdev(seconds) / fmean(seconds))
+            coefficients.setdefault((run["variant"], float(run["hops"])), []).append(pstdev(seconds) / fmean(seconds))
     series: dict[str, list[dict[str, Any]]] = {}
-    for (variant, hops), values in sorted(found.items()):
+    for (variant, hops), values in sorted(coefficients.items()):
         series.setdefault(variant, []).append({"hops": hops, **mean_and_interval(list(values))})
     return series
 

@@ -38,7 +38,6 @@ MARKS = ((style.BLUE, "o"), (style.VERMILION, "s"), (style.SKY, "^"), (style.ORA
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
-    out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     axes_of = tuple(shared.description(out_dir).get("axes", {})) or AXES
     shown = [metric for metric in METRICS if any(row["metric"] == metric and row["mean"] is not None for row in summary)]
@@ -56,11 +55,11 @@ def draw(out_dir: Path) -> list[Path]:
         shared.label_words(axes[-1], [style.of_variant(variant).name for variant in variants])
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-        axes[-1].figure.supxlabel(shared.origin(out_dir, summary, shown[0] if shown else ""), fontsize=6.5, color=style.GREY)
+        shared.write_origin(axes[-1], out_dir, summary, shown[0] if shown else "")
     rows, answers = rows_in(out_dir, axes_of), answers_in(out_dir)
     bases = (("tcp", BASE_TCP), ("variant", BASE_VARIANT))
-    found = [pair for key, base in bases for pair in pairs(rows, axes_of, key, base, shown, answers=answers)]
-    return [*written, write_pairs(out_dir / "pairs.csv", found)]
+    differences = [pair for key, base in bases for pair in pairs(rows, axes_of, key, base, shown, answers=answers)]
+    return [*written, write_pairs(out_dir / "pairs.csv", differences)]
 
 
 def _line(row: dict[str, Any]) -> tuple[str, str]:

@@ -140,9 +140,8 @@ def _draw_wires(axes: Axes, snapshot: Snapshot) -> dict[str, Point]:
 
 def _draw_path(axes: Axes, places: dict[str, Point], flow_path: FlowPath, number: int) -> None:
     colour = COLOURS[number % len(COLOURS)]
-    bend = 0.06 + 0.07 * (
-        number % 5
-    )  # paths over the same hop are drawn side by side, paths in the other direction on the other side
+    # paths over the same hop are drawn side by side, paths in the other direction on the other side
+    bend = 0.06 + 0.07 * (number % 5)
     for a, b in zip(flow_path.nodes, flow_path.nodes[1:], strict=False):
         if a in places and b in places:
             axes.add_patch(_arrow(places[a], places[b], bend, color=colour, linewidth=1.8))
@@ -188,16 +187,8 @@ def _name_offsets(places: Mapping[str, Point], size: float, metres_per_point: fl
     for name, (x, y) in points.items():
         wide, high = 0.32 * size * len(name), 0.55 * size
         across, up = wide + 3, high + 3
-        around = [
-            (across, up),
-            (-across, up),
-            (across, -up),
-            (-across, -up),
-            (across + 1, 0),
-            (-across - 1, 0),
-            (0, up),
-            (0, -up),
-        ]
+        corners = [(across, up), (-across, up), (across, -up), (-across, -up)]
+        around = [*corners, (across + 1, 0), (-across - 1, 0), (0, up), (0, -up)]
         hidden = [sum(_overlap((x + dx, y + dy, wide, high), other) for other in taken) for dx, dy in around]
         chosen[name] = dx, dy = around[hidden.index(min(hidden))]
         taken.append((x + dx, y + dy, wide, high))
@@ -215,39 +206,24 @@ def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 def _legend(snapshot: Snapshot) -> list[Line2D]:
     """A line for each flow, and lines for links, ranges and stations that are off."""
     handles = [
-        Line2D(
-            [],
-            [],
-            color=COLOURS[number % len(COLOURS)],
-            linewidth=1.8,
-            label=f"{flow_path.flow}  {flow_path.source} \u2192 {flow_path.target}: {flow_path.summary}",
-            marker="x" if flow_path.stop else "",
-            markersize=7,
-            markeredgewidth=2,
-        )
+        Line2D([], [], color=COLOURS[number % len(COLOURS)], linewidth=1.8, markersize=7, markeredgewidth=2,
+               label=f"{flow_path.flow}  {flow_path.source} \u2192 {flow_path.target}: {flow_path.summary}",
+               marker="x" if flow_path.stop else "")
         for number, flow_path in enumerate(snapshot.paths[:LEGEND_ROWS])
-    ]
+    ]  # fmt: skip
     if len(snapshot.paths) > LEGEND_ROWS:
         handles.append(Line2D([], [], linestyle="", label=f"and {len(snapshot.paths) - LEGEND_ROWS} flows more"))
-    links = f"{len(snapshot.bidirectional)} links" + (
-        f", {len(snapshot.unidirectional)} one way (dotted)" if snapshot.unidirectional else ""
-    )
+    links = f"{len(snapshot.bidirectional)} links"
+    links += f", {len(snapshot.unidirectional)} one way (dotted)" if snapshot.unidirectional else ""
     handles.append(Line2D([], [], color=LINK, linewidth=0.8, label=links))
     if snapshot.ranges:
-        note = (
-            ""
-            if len(_circled(snapshot)) == len(snapshot.places) - len(snapshot.off)
-            else " (circles: only of stations on a path)"
-        )
-        handles.append(
-            Line2D([], [], color=CIRCLE, linewidth=0.9, label=snapshot.ranges + (", dotted" if snapshot.sense_m else "") + note)
-        )
+        all_circled = len(_circled(snapshot)) == len(snapshot.places) - len(snapshot.off)
+        ranges = snapshot.ranges + (", dotted" if snapshot.sense_m else "")
+        ranges += "" if all_circled else " (circles: only of stations on a path)"
+        handles.append(Line2D([], [], color=CIRCLE, linewidth=0.9, label=ranges))
     if snapshot.off:
-        handles.append(
-            Line2D(
-                [], [], color="white", marker="o", markeredgecolor=style.BLACK, linestyle="", markersize=5, label="switched off"
-            )
-        )
+        handles.append(Line2D([], [], color="white", marker="o", markeredgecolor=style.BLACK, linestyle="", markersize=5,
+                              label="switched off"))  # fmt: skip
     if snapshot.note:
         handles.append(Line2D([], [], linestyle="", label=snapshot.note))
     return handles

@@ -106,10 +106,10 @@ def iperf_delivered(flow: str, report: IperfReport, sender: SenderView, receiver
         detail = f"iperf3's receiver read {report.received_bytes} bytes; no segment captured"
         return Check(f"{flow} iperf3-capture", report.received_bytes == 0, detail)
     test_end_ns = int(sender.segments.t_ns[0]) + round(report.test_s * 1e9)
-    least = receiver.delivered.before(test_end_ns) - preamble_bytes - report.block_bytes
-    most = receiver.delivered.total - preamble_bytes
-    detail = f"iperf3's receiver read {report.received_bytes} bytes; the capture allows {max(least, 0)} to {most}"
-    return Check(f"{flow} iperf3-capture", least <= report.received_bytes <= most, detail)
+    min_bytes = receiver.delivered.before(test_end_ns) - preamble_bytes - report.block_bytes
+    max_bytes = receiver.delivered.total - preamble_bytes
+    detail = f"iperf3's receiver read {report.received_bytes} bytes; the capture allows {max(min_bytes, 0)} to {max_bytes}"
+    return Check(f"{flow} iperf3-capture", min_bytes <= report.received_bytes <= max_bytes, detail)
 
 
 # If a layer's gate keeps back a timer retransmission, the kernel retries after TCP_RESOURCE_PROBE_INTERVAL (include/net/tcp.h).
@@ -152,8 +152,8 @@ def iperf_retransmissions(
     late = sender.segments.late
     copies = int((sender.segments.repeated & sender.segments.unnumbered).sum()) if layers.probes else 0
     probes = max(layers.probes, copies)
-    least, most = until_end - late - probes - 1, len(repeated) + unsent + layers.kept_back + off + 1
-    ok = least <= report.retransmissions <= most
+    max_count = len(repeated) + unsent + layers.kept_back + off + 1
+    ok = until_end - late - probes - 1 <= report.retransmissions <= max_count
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
     detail += f"; {late} of them held until later ones had left" if late else ""
     detail += f"; {unsent} given up by the routing daemon" if unsent else ""
@@ -170,13 +170,10 @@ def iperf_datagrams(flow: str, report: IperfReport, receiver: pl.DataFrame, conn
     stamped = connection.forward(receiver).filter(pl.col("payload_bytes") >= STAMP_BYTES)
     arrived = stamped.sort("t_ns").unique(subset="stamp", keep="first")
     ended_s, looked_s = report.content.get("end", {}).get("sum_received", {}).get("until_s") or (math.inf, math.inf)
-    least, most = (_bytes_until(arrived, limit_s) for limit_s in (ended_s - EDGE_S, looked_s + EDGE_S))
-    detail = f"the receiver read {report.received_bytes} bytes; {most} arrived"
-    return Check(f"{flow} iperf3-capture", least <= report.received_bytes <= most, detail)
-
-
-def _bytes_until(packets: pl.DataFrame, limit_s: float) -> int:
-    return int(packets.filter(pl.col("t_ns") / 1e9 <= limit_s)["payload_bytes"].sum())
+    limits_s = (ended_s - EDGE_S, looked_s + EDGE_S)
+    min_bytes, max_bytes = (int(arrived.filter(pl.col("t_ns") / 1e9 <= at_s)["payload_bytes"].sum()) for at_s in limits_s)
+    detail = f"the receiver read {report.received_bytes} bytes; {max_bytes} arrived"
+    return Check(f"{flow} iperf3-capture", min_bytes <= report.received_bytes <= max_bytes, detail)
 
 
 def report_without_error(name: str, report: IperfReport) -> Check:

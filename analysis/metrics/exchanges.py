@@ -106,11 +106,10 @@ def connections_of(run: RunDirectory, flow: RunFlow) -> list[Carried]:
     port = known.destination_port
     of_port = (pl.col("protocol") == "tcp") & ((pl.col("source_port") == port) | (pl.col("destination_port") == port))
     at_client, at_server = (run.capture_of(flow, end).filter(of_port) for end in (flow.source, flow.target))
-    found = find_connections(
-        at_client, "tcp", *(run.address(node, run.scenario.ip_of(flow)) for node in (flow.source, flow.target))
-    )
-    own = sorted((each for each in found if each.destination_port == port), key=lambda each: each.source_port)
-    return [carried for to_server in own for carried in _carried(to_server, at_client, at_server)]
+    client, server = (run.address(node, run.scenario.ip_of(flow)) for node in (flow.source, flow.target))
+    to_servers = [each for each in find_connections(at_client, "tcp", client, server) if each.destination_port == port]
+    to_servers.sort(key=lambda each: each.source_port)
+    return [carried for to_server in to_servers for carried in _carried(to_server, at_client, at_server)]
 
 
 def _carried(to_server: Connection, at_client: pl.DataFrame, at_server: pl.DataFrame) -> list[Carried]:
@@ -171,17 +170,17 @@ def captures_agree(flow: str, events: Sequence[Event], carried: Sequence[Carried
             attempts.setdefault((event["connection"], _begin_ns(event, carried)), []).append(event)
     by_begin = {(each.port, each.begin_ns): each for each in carried}
     wrong = []
-    for (port, begin_ns), made in attempts.items():
-        read, asked = sum(event["reply_bytes"] for event in made), sum(event["request_bytes"] for event in made)
-        whole = all(event["error"] is None for event in made)
-        seen = by_begin.get((port, begin_ns))
-        name = f"connection {port} of request {made[0]['id']}"
-        if seen is None:
+    for (port, begin_ns), requests in attempts.items():
+        read, sent = sum(event["reply_bytes"] for event in requests), sum(event["request_bytes"] for event in requests)
+        whole = all(event["error"] is None for event in requests)
+        captured = by_begin.get((port, begin_ns))
+        name = f"connection {port} of request {requests[0]['id']}"
+        if captured is None:
             wrong.append(f"{name}: not captured")
-        elif read > seen.reply_bytes or (whole and read != seen.reply_bytes):
-            wrong.append(f"{name}: {read} bytes read by the client, {seen.reply_bytes} captured there")
-        elif whole and asked != seen.request_bytes:
-            wrong.append(f"{name}: {asked} bytes of requests sent, {seen.request_bytes} captured at the server")
+        elif read > captured.reply_bytes or (whole and read != captured.reply_bytes):
+            wrong.append(f"{name}: {read} bytes read by the client, {captured.reply_bytes} captured there")
+        elif whole and sent != captured.request_bytes:
+            wrong.append(f"{name}: {sent} bytes of requests sent, {captured.request_bytes} captured at the server")
     total = sum(each.reply_bytes for each in carried)
     agreement = f"{len(attempts)} connections agree, {total} bytes captured"
     return Check(f"{flow} requests-captured", not wrong, named(wrong, agreement))

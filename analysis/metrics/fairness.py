@@ -24,8 +24,5 @@ def fairness(flows: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
         if RATE in entry:
             by_kind.setdefault(entry["traffic"], []).append(entry[RATE])
     several = {kind: rates for kind, rates in by_kind.items() if len(rates) > 1}
-    return {kind: jain_index(known) if len(known := _present(rates)) == len(rates) else None for kind, rates in several.items()}
-
-
-def _present(rates: Sequence[float | None]) -> list[float]:
-    return [rate for rate in rates if rate is not None]
+    known = {kind: [rate for rate in rates if rate is not None] for kind, rates in several.items()}
+    return {kind: jain_index(known[kind]) if len(known[kind]) == len(rates) else None for kind, rates in several.items()}

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from analysis.captures import tcp_samples
-from analysis.captures.connections import Connection
 from analysis.captures.iperf import IperfReport
 from analysis.captures.routing_notes import segments_given_up, too_big
 from analysis.captures.rundir import RunDirectory
@@ -47,7 +46,7 @@ class TcpFlow(MeasuredFlow):
         self.sender, self.receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
         self.found.append(checks.capture_complete(flow.name, self.sender, self.receiver))
         self.found.append(checks.acked_delivered(flow.name, self.sender, self.receiver, begin_ns, end_ns))
-        self.samples = _samples(run, flow, connection)
+        self.samples = tcp_samples.connection_rows(run.path, flow.source, connection)
         if report:
             self.found.append(checks.iperf_delivered(flow.name, report, self.sender, self.receiver, flow.kind.preamble_bytes))
             unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
@@ -211,13 +210,6 @@ def metrics_of(kind: Kind[Any]) -> tuple[Metric, ...]:
 def metrics_of_captures() -> Iterable[Metric]:
     """Every metric that captures and the run's other files give."""
     return (metric for metrics in (*(way.metrics for way in MEASURED.values()), MOVEMENT, ROUTES) for metric in metrics)
-
-
-def _samples(run: RunDirectory, flow: RunFlow, connection: Connection) -> pl.DataFrame:
-    """The connection's rows of tcp.csv; none without the file."""
-    if not (run.path / "tcp.csv").exists():
-        return pl.DataFrame(schema=tcp_samples.SCHEMA)
-    return tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)
 
 
 def _layers_part(rows: pl.DataFrame, end_ns: int) -> checks.LayersPart:

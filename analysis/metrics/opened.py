@@ -171,22 +171,23 @@ def opened_by(run: RunDirectory, flow: RunFlow, found: list[Check]) -> list[Open
     neither port belong to no flow; a check reports it, which is no contradiction of the run's sources."""
     captures = [_between(run, flow, node) for node in (flow.source, flow.target)]
     begin_ns = round((run.report(flow).first_try_s or 0) * NS_PER_S)
-    own, others = _ports(run, flow), [other for other in run.flows if other.name != flow.name and _same_ends(flow, other)]
-    foreign = {port for other in others for port in _ports(run, other)} - own
+    ends = {flow.source, flow.target}
+    own, others = _ports(flow), [other for other in run.flows if other.name != flow.name and {other.source, other.target} == ends]
+    foreign = {port for other in others for port in _ports(other)} - own
     rivals = [other.name for other in others if other.kind.measured == flow.kind.measured and _overlap(run, flow, other)]
-    kept, unowned = [], 0
+    of_flow, unowned = [], 0
     for connection, first_ns in _four_tuples(run, flow, captures):
-        ends = {(flow.source, connection.source_port), (flow.target, connection.destination_port)}
-        if first_ns < begin_ns or ends & foreign:
+        ports = {(flow.source, connection.source_port), (flow.target, connection.destination_port)}
+        if first_ns < begin_ns or ports & foreign:
             continue
-        if rivals and not ends & own:
+        if rivals and not ports & own:
             unowned += 1
             continue
-        kept.append((first_ns, connection))
+        of_flow.append((first_ns, connection))
     if unowned:
         text = f"{unowned} connections are on a port of none of {flow.name}, {', '.join(rivals)}, which run between the same"
         found.append(Unmeasured(f"{flow.name} connections", False, f"{text} stations at once: let each use its {{port}}"))
-    ordered = (connection for _, connection in sorted(kept, key=lambda each: each[0]))
+    ordered = (connection for _, connection in sorted(of_flow, key=lambda each: each[0]))
     return [opened for connection in ordered for opened in _opened(connection, *captures)]
 
 
@@ -290,8 +291,7 @@ def _checked(flow: str, opened: Sequence[Opened], begin_ns: int, end_ns: int) ->
                 alien = _datagrams(connection, sender, receiver)["sent_ns"].null_count()
                 unsent += [f"{each.name}: {alien} datagrams arrived that never left"] if alien else []
             elif (views := _views(connection, sender, receiver)) is not None:
-                made = (checks.capture_complete(flow, *views), checks.acked_delivered(flow, *views, begin_ns, end_ns))
-                for check in made:
+                for check in (checks.capture_complete(flow, *views), checks.acked_delivered(flow, *views, begin_ns, end_ns)):
                     wrong[check.name] += [f"{each.name}: {check.detail}"] if not check.ok else []
     protocols = [each.connection.protocol for each in opened]
     lines = wrong if "tcp" in protocols else {}
@@ -299,14 +299,10 @@ def _checked(flow: str, opened: Sequence[Opened], begin_ns: int, end_ns: int) ->
     return [Check(name, not failed, checks.named(failed, f"{len(opened)} connections agree")) for name, failed in lines.items()]
 
 
-def _ports(run: RunDirectory, flow: RunFlow) -> set[tuple[str, int]]:
+def _ports(flow: RunFlow) -> set[tuple[str, int]]:
     """The ports that the flow has at its target: its own, and the one that its server names."""
     ready = dict(flow)["ready_port"]
     return {(flow.target, port) for port in (FIRST_PORT + int(flow.name.removeprefix("flow")) - 1, ready) if port}
-
-
-def _same_ends(one: RunFlow, other: RunFlow) -> bool:
-    return {one.source, one.target} == {other.source, other.target}
 
 
 def _overlap(run: RunDirectory, one: RunFlow, other: RunFlow) -> bool:

@@ -21,7 +21,7 @@ from analysis.metrics.reception import range_of
 from mobility import connectivity
 from mobility.connectivity import Profile
 from record.errors import RunFileError
-from record.files import plain_text, read_json
+from record.files import plain_text, read_object
 from record.movement import read_trace, trace_path
 from record.scenario import RunFlow
 
@@ -58,7 +58,8 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     sent = air.filter((pl.col("event") == "tx") & pl.col("frame").is_in(["data", "bcast"]))
     longest = dict(flow)["bytes"] + _overhead_bytes(run)
     control, data = sent.filter(pl.col("bytes") < longest), sent.filter(pl.col("bytes") >= longest)
-    usage, began_ns = _usage(run), run.run.get("routing_ns")
+    usage = read_object(run.path / USAGE)
+    began_ns = run.run.get("routing_ns")
     seconds = (end_ns - begin_ns) / 1e9
     return RoutingCost(
         traffic_s=None if began_ns is None else (begin_ns - began_ns) / 1e9,
@@ -131,11 +132,6 @@ def _overhead_bytes(run: RunDirectory) -> int:
     queued = rows.filter(pl.col("event") == "enqueue").select("station", "packet", queued="bytes")
     both = rows.filter(pl.col("event") == "tx").join(queued, on=["station", "packet"])
     return both.select((pl.col("bytes") - pl.col("queued")).min()).item() or 0
-
-
-def _usage(run: RunDirectory) -> dict[str, Any]:
-    path = run.path / USAGE
-    return read_json(path) if path.exists() else {}
 
 
 def _cpu_ms_per_s(usage: dict[str, Any]) -> float | None:

@@ -25,8 +25,8 @@ def timeouts_of(
     """`timeouts` in [begin_ns, end_ns), and of them `spurious_timeouts`. `rows`: the connection's of tcp.csv."""
     if rows.is_empty():
         return {"timeouts": None, "spurious_timeouts": None}
-    found = rows.filter(pl.col("event") == "timeout")
-    inside = found["t_ns"].is_between(begin_ns, end_ns, closed="left").to_list()
+    timeouts = rows.filter(pl.col("event") == "timeout")
+    inside = timeouts["t_ns"].is_between(begin_ns, end_ns, closed="left").to_list()
     sent = connection.forward(at_sender).sort("t_ns")
     if any(inside) and not sent["identification"].drop_nulls().len():
         return {"timeouts": sum(inside), "spurious_timeouts": None}
@@ -34,7 +34,7 @@ def timeouts_of(
     arrived_ns = _first_ns(connection.forward(at_receiver), "sequence")
     left_ns = _first_ns(connection.backward(at_receiver), "acknowledgement")
     spurious = []
-    for t_ns, una, again in _sent_again(found, sent):
+    for t_ns, una, again in _sent_again(timeouts, sent):
         newer = (pl.col("acknowledgement") - una) % MODULUS
         new = acks.filter((pl.col("t_ns") >= t_ns) & newer.is_between(1, MODULUS // 2))
         ack = new.select("identification", "acknowledgement").row(0) if len(new) else None
@@ -50,14 +50,14 @@ def _sent_again(timeouts: pl.DataFrame, sent: pl.DataFrame) -> list[tuple[int, i
     new = _new_data(sent, order)
     fresh, starts = order[new], sequences[new]
     times_ns, data = sent["t_ns"].to_numpy(), sent["payload_bytes"].to_numpy() > 0
-    found, last = [], -(1 << 62)
+    repeats, last = [], -(1 << 62)
     for t_ns, una, nxt in timeouts.select("t_ns", "snd_una", "snd_nxt").iter_rows():
         outstanding = fresh[(starts - una) % MODULUS < (nxt - una) % MODULUS]
         last = max(last, *order[times_ns < t_ns - SLACK_NS].tolist(), *outstanding.tolist())
         again = order[data & (sequences == una) & (order > last)]
         last = max(last, again.min()) if again.size else last
-        found.append((t_ns, una, [(number, una) for number in (again % IDENTIFICATIONS).tolist()]))
-    return found
+        repeats.append((t_ns, una, [(number, una) for number in (again % IDENTIFICATIONS).tolist()]))
+    return repeats
 
 
 def _unwrapped(identifications: pl.Series) -> np.ndarray:

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
 from analysis.nights.change import Series
 from analysis.nights.table import series_of
+from analysis.reports.page import template_of
 
-TEMPLATE = "page.html.j2"
+TEMPLATE = Path(__file__).parent / "page.html.j2"
 WIDTH, HEIGHT, MARGIN = 220.0, 60.0, 6.0  # of a chart, in px
 SHOWN_NIGHTS = 60
 
@@ -21,11 +20,7 @@ def rendered(rows: Iterable[Mapping[str, Any]]) -> str:
     nights = sorted({night.night for one in series for night in one.nights})
     charts = [chart(one, nights[-1]) for one in series]
     charts.sort(key=lambda one: (not one["alarm"], one["part"], one["metric"]))
-    loader = FileSystemLoader(Path(__file__).parent)
-    environment = Environment(
-        loader=loader, autoescape=select_autoescape(["j2"]), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(TEMPLATE).render(charts=charts, nights=nights, width=WIDTH, height=HEIGHT)
+    return template_of(TEMPLATE).render(charts=charts, nights=nights, width=WIDTH, height=HEIGHT)
 
 
 def chart(series: Series, newest: str) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def read(history: Path) -> pa.Table:
     path = history / NAME
     try:
         with plain_file(path) as file:
-            found = pq.ParquetFile(file).read(use_threads=False)
-        if (found.schema.metadata or {}).get(FORMAT) == NIGHTS.encode():
-            return table_of(found.to_pylist())
+            history_rows = pq.ParquetFile(file).read(use_threads=False)
+        if (history_rows.schema.metadata or {}).get(FORMAT) == NIGHTS.encode():
+            return table_of(history_rows.to_pylist())
     except FileNotFoundError:
         return table_of(())
     except UNREADABLE:

@@ -18,7 +18,11 @@ MARKERS = {"good": "o", "bad": "s", "even": "D", "open": "o"}
 
 def draw(out_dir: Path, answers: Sequence[AnswerEntry]) -> list[Path]:
     """Draw the answers that have a difference, numbered as in `answers`; returns the files written, none without any."""
-    known = [(number, answer) for number, answer in enumerate(answers, start=1) if _is_drawable(answer)]
+    numbered = enumerate(answers, start=1)
+    known = [
+        (number, answer) for number, answer in numbered
+        if None not in (answer.low, answer.difference, answer.high) and answer.matters > 0
+    ]  # fmt: skip
     if not known:
         return []
     with style.page(out_dir, NAME, 0.9 + 0.42 * len(known)) as (axes, written):
@@ -42,10 +46,6 @@ def draw(out_dir: Path, answers: Sequence[AnswerEntry]) -> list[Path]:
         panel.grid(axis="y", visible=False)
         panel.set_xlabel("difference / smallest that matters (grey: does not matter)")
     return written
-
-
-def _is_drawable(answer: AnswerEntry) -> bool:
-    return None not in (answer.low, answer.difference, answer.high) and answer.matters > 0
 
 
 def _scaled(answer: AnswerEntry) -> tuple[float, float, float]:

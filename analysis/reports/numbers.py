@@ -1,6 +1,5 @@
 """Our numbers beside the published ones and ns-2's: a table for each metric that an experiment shows or has references for."""
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +7,7 @@ from analysis.drawing.style import of_variant
 from analysis.reports.answers import MINUS
 from analysis.reports.content import NumberTable
 from analysis.tables.digits import rounded
-from analysis.tables.results import ENDINGS, METRICS, Results, cell_of, ending
+from analysis.tables.results import METRICS, Results, cell_of, endings_of_cells
 from analysis.tables.shown import kinds_in, kinds_of_cells, shown_of
 from traffic.shared.kind import Shown
 
@@ -48,16 +47,16 @@ def _table(results: Results, shown: Shown, kind: str | None) -> NumberTable | No
     names = [*axes, *(["variant"] if any(row["variant"] for row in rows) else [])]
     profiles = {row["profile"] for row in rows if row["profile"]}
     names += ["profile"] if len(profiles) > 1 and "profile" not in axes else []
-    endings = _endings(results)
-    texts = [[*_numbers(row, shown), endings[cell_of(row, axes)]] for row in rows]
-    kept = [column for column in range(len(texts[0])) if any(text[column] for text in texts)]
+    endings = endings_of_cells(results)
+    texts = [[*_numbers(row, shown), ", ".join(endings.get(cell_of(row, axes), ["no runs"]))] for row in rows]
+    filled = [column for column in range(len(texts[0])) if any(text[column] for text in texts)]
     headings = (*HEADINGS, "verdicts")
     caption = shown.label + (f", {shown.unit}" if shown.unit else "")
     caption += f" ({kind})" if kind is not None and len(kinds_in(results)) > 1 else ""
     caption += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
     return NumberTable(
-        caption, (*names, *(headings[column] for column in kept)), len(names),
-        tuple((*(_name(key, row[key]) for key in names), *(text[column] for column in kept))
+        caption, (*names, *(headings[column] for column in filled)), len(names),
+        tuple((*(_name(key, row[key]) for key in names), *(text[column] for column in filled))
               for row, text in zip(rows, texts, strict=True)),
     )  # fmt: skip
 
@@ -78,12 +77,3 @@ def _text(value: float | None) -> str:
 
 def _name(key: str, value: Any) -> str:
     return str(value) if value or key != "variant" else of_variant("").name
-
-
-def _endings(results: Results) -> defaultdict[tuple[Any, ...], str]:
-    """`5 valid`, `3 valid, 2 void` of each cell."""
-    counted: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    for run in results.rows:
-        counted[cell_of(run, results.experiment.axes)][ending(run)] += 1
-    words = {cell: ", ".join(f"{count[kind]} {kind}" for kind in ENDINGS if count[kind]) for cell, count in counted.items()}
-    return defaultdict(lambda: "no runs", words)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from analysis.reports.content import Page
@@ -12,13 +12,18 @@ NAME = "report.html"
 HERE = Path(__file__).parent
 
 
+def template_of(path: Path) -> Template:
+    """A template that escapes every text, and refuses a name that it is not given."""
+    environment = Environment(
+        loader=FileSystemLoader(path.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(path.name)
+
+
 def render(page: Page) -> str:
     """The text of the page."""
-    environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     style = Markup((HERE / "style.css").read_text(encoding="utf-8"))
-    return environment.get_template("page.html.j2").render(page=page, style=style)
+    return template_of(HERE / "page.html.j2").render(page=page, style=style)
 
 
 def write_page(directory: Path, page: Page) -> Path:

@@ -6,7 +6,6 @@ wide together.
 """
 
 import textwrap
-from collections import Counter, defaultdict
 from statistics import fmean
 from typing import Any
 
@@ -14,9 +13,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from analysis.drawing.style import variant_name
 from analysis.tables.digits import rounded
-from analysis.tables.results import ENDINGS, OF_KINDS, Results, cell_of, counts, ending
+from analysis.tables.results import OF_KINDS, Results, cell_of, counts, endings_of_cells
 from analysis.tables.shown import flows_of, kinds_in, kinds_of_cells, shown_of
 from traffic.shared.kind import Shown
 
@@ -43,24 +41,24 @@ def _kind_table(results: Results, kind: str) -> list[Text | Table]:
     axes = (*description.axes, *(["profile"] if len(profiles) > 1 else []))
     table = Table()
     _add_names(table, axes, with_variants)
-    found = {(row["metric"], cell_of(row, description.axes)): row for row in results.summary}
-    blocks = [_columns(one, [_metric(found, one, row, description.axes) for row in cells], len(shown) == 1) for one in shown]
-    kept = _fitting(blocks, [*axes, *(["variant"] if with_variants else [])])
-    shown, columns = shown[:kept], [column for block in blocks[:kept] for column in block]
+    summary = {(row["metric"], cell_of(row, description.axes)): row for row in results.summary}
+    blocks = [_columns(one, [_metric(summary, one, row, description.axes) for row in cells], len(shown) == 1) for one in shown]
+    count = _fitting(blocks, [*axes, *(["variant"] if with_variants else [])])
+    shown, columns = shown[:count], [column for block in blocks[:count] for column in block]
     empty = not any(text for _, texts in columns for text in texts)
     if empty:
         columns = []  # a metric's name would promise a figure
     for heading, _ in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
-    endings: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    for run in results.rows:
-        endings[cell_of(run, description.axes)][ending(run)] += 1
+    endings = endings_of_cells(results)
     for number, row in enumerate(cells):
         texts = [texts[number] for _, texts in columns]
-        table.add_row(*_names(row, axes, with_variants), *texts, _endings(endings[cell_of(row, description.axes)]))
+        runs = "\n".join(endings.get(cell_of(row, description.axes), ["none"]))
+        table.add_row(*_names(row, axes, with_variants), *texts, runs)
     title = f"{description.name}: {'; '.join(one.label for one in shown)}"
-    title += _unit(shown[0]) if len(shown) == 1 else f" ({kind}{', all flows' if _over_all(results, kind, shown) else ''})"
+    over_all = flows_of(results, kind) > 1 and any(one.metric in OF_KINDS for one in shown)
+    title += _unit(shown[0]) if len(shown) == 1 else f" ({kind}{', all flows' if over_all else ''})"
     title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
     if empty:
         title = f"{description.name}: no figures{'' if any(map(counts, results.rows)) else ', as no run counts'}"
@@ -79,21 +77,17 @@ def _fitting(blocks: list[list[tuple[str, list[str]]]], names: list[str]) -> int
     return len(blocks)
 
 
-def _over_all(results: Results, kind: str, shown: list[Shown]) -> bool:
-    return flows_of(results, kind) > 1 and any(one.metric in OF_KINDS for one in shown)
-
-
 def _unit(shown: Shown) -> str:
     return f", {shown.unit}" if shown.unit else ""
 
 
 def _metric(
-    found: dict[tuple[str, tuple[Any, ...]], dict[str, Any]], shown: Shown, cell: dict[str, Any], axes: tuple[str, ...]
+    summary: dict[tuple[str, tuple[Any, ...]], dict[str, Any]], shown: Shown, cell: dict[str, Any], axes: tuple[str, ...]
 ) -> dict[str, Any]:
     """The figures of a metric in a cell as they are printed: mean, interval, references, and the mean of the whole."""
-    row = found.get((shown.metric, cell_of(cell, axes)), {})
+    row = summary.get((shown.metric, cell_of(cell, axes)), {})
     figures = {key: row.get(key) for key in ("mean", "ci95", "published", "ns2")}
-    return shown.scaled(figures) | {"of": found.get((shown.of, cell_of(cell, axes)), {}).get("mean")}
+    return shown.scaled(figures) | {"of": summary.get((shown.of, cell_of(cell, axes)), {}).get("mean")}
 
 
 def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tuple[str, list[str]]]:
@@ -147,7 +141,7 @@ def _add_names(table: Table, axes: tuple[str, ...], with_variants: bool) -> None
 
 
 def _names(row: dict[str, Any], axes: tuple[str, ...], with_variants: bool) -> list[str]:
-    return [str(row[axis]) for axis in axes] + ([variant_name(row["variant"])] if with_variants else [])
+    return [str(row[axis]) for axis in axes] + ([row["variant"] or ""] if with_variants else [])
 
 
 def _value(row: dict[str, Any]) -> str:
@@ -169,11 +163,6 @@ def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...]) -> d
     for row in summary:
         cells.setdefault(cell_of(row, axes), row)
     return cells
-
-
-def _endings(endings: Counter[str]) -> str:
-    """`3 valid`, or all kinds that occur, one per line."""
-    return "\n".join(f"{endings[kind]} {kind}" for kind in ENDINGS if endings[kind]) or "none"
 
 
 def _caption(runs: list[dict[str, Any]]) -> str:

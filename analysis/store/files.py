@@ -70,15 +70,21 @@ def write(results: Results, since: datetime) -> None:
     them or gone; later ones are kept."""
     out_dir, axes, name = results.directory, results.experiment.axes, results.experiment.name
     rows = [row_of(row, out_dir, name, axes) for row in results.rows]
-    aside = (run_row(run_dir, out_dir, axes) for run_dir in _put_aside(out_dir))
+    # the runs in `void/` with an intact run.json
+    paths = [
+        path
+        for path in sorted(out_dir.glob(f"*/{ASIDE}/*/{records.RUN}"))
+        if not records.wrong_value(path.name, read_object(path))
+    ]
+    aside = (run_row(path.parent, out_dir, axes) for path in paths)
     put_aside = [row for row in (row_of(row, out_dir, name, axes) for row in aside) if _fits(row)]
     units = _units(out_dir)
     _write(out_dir / NAMES[schema.FLOWS], schema.table_of((one for row in rows for one in flow_rows(row)), schema.FLOWS, units))
     with _locked(out_dir):
         parts = _parts(out_dir)
         later = [part for part in parts if _time_of(part) >= since.timestamp() * 1e9]
-        made = schema.table_of([*rows, *put_aside], schema.RUNS, units)
-        _replace(out_dir, [made, _pending(out_dir, later)], parts)
+        table = schema.table_of([*rows, *put_aside], schema.RUNS, units)
+        _replace(out_dir, [table, _pending(out_dir, later)], parts)
 
 
 def _fits(row: dict[str, Any]) -> bool:
@@ -152,9 +158,9 @@ def _newest(table: pa.Table) -> pa.Table:
     order = table.append_column("_row", pa.array(range(len(table)), pa.int64()))
     order = order.select(["run_dir", "written", "_row"]).sort_by([("written", "ascending"), ("_row", "ascending")])
     last = dict(zip(order["run_dir"].to_pylist(), order["_row"].to_pylist(), strict=True))
-    kept = table.take(pa.array(sorted(last.values()), pa.int64()))
-    axes = [field.name for field in kept.schema if (field.metadata or {}).get(b"role") == b"axis"]
-    return kept.sort_by([(name, "ascending") for name in ("variant", *axes, "seed", "run_dir")])
+    newest = table.take(pa.array(sorted(last.values()), pa.int64()))
+    axes = [field.name for field in newest.schema if (field.metadata or {}).get(b"role") == b"axis"]
+    return newest.sort_by([(name, "ascending") for name in ("variant", *axes, "seed", "run_dir")])
 
 
 def _whole(out_dir: Path, form: str) -> list[pa.Table]:
@@ -232,12 +238,6 @@ def _parts(out_dir: Path) -> list[Path]:
 def _time_of(part: Path) -> int:
     digits = part.name.partition("-")[0]
     return int(digits) if digits.isdecimal() else 0
-
-
-def _put_aside(out_dir: Path) -> list[Path]:
-    """The runs in `void/` with an intact run.json."""
-    found = sorted(out_dir.glob(f"*/{ASIDE}/*/{records.RUN}"))
-    return [path.parent for path in found if records.wrong_value(records.RUN, read_object(path)) is None]
 
 
 def _units(out_dir: Path) -> dict[str, Any]:

@@ -99,14 +99,14 @@ def view_name(name: str) -> str:
 
 
 def _columns(tables: dict[str, pa.Table]) -> pa.Table:
-    given = [(name, field, field.metadata or {}) for name, table in tables.items() for field in table.schema]
+    columns = [(name, field, field.metadata or {}) for name, table in tables.items() for field in table.schema]
     return pa.table(
         {
-            "table_name": [name for name, _, _ in given],
-            "column_name": [field.name for _, field, _ in given],
-            "column_type": [str(field.type) for _, field, _ in given],
-            "unit": [_text(more, b"unit") for _, _, more in given],
-            "about": [_text(more, b"about") for _, _, more in given],
+            "table_name": [name for name, _, _ in columns],
+            "column_name": [field.name for _, field, _ in columns],
+            "column_type": [str(field.type) for _, field, _ in columns],
+            "unit": [_text(metadata, b"unit") for _, _, metadata in columns],
+            "about": [_text(metadata, b"about") for _, _, metadata in columns],
         }
     )
 

@@ -20,8 +20,8 @@ TIME = pa.timestamp("us", tz="UTC")
 
 def column(name: str, kind: pa.DataType, about: str = "", unit: str = "", role: str = "") -> pa.Field:
     """A column with its unit, meaning and role in the metadata of its field."""
-    given = {"unit": unit, "about": about, "role": role}
-    return pa.field(name, kind, metadata={key: text for key, text in given.items() if text})
+    metadata = {"unit": unit, "about": about, "role": role}
+    return pa.field(name, kind, metadata={key: text for key, text in metadata.items() if text})
 
 
 PLACE = (
@@ -94,7 +94,7 @@ def table_of(rows: Iterable[Mapping[str, Any]], form: str, units: Mapping[str, s
         values = [row["axes"].get(axis) for row in rows]
         kind = _kind(values)
         fields.append(column(axis_column(axis, form), kind, "axis of the experiment", (units or {}).get(axis) or "", "axis"))
-        columns.append([None if value is None else _as_kind(value, kind) for value in values])
+        columns.append([str(value) if pa.types.is_string(kind) and value is not None else value for value in values])
     fields += after
     columns += [[row.get(field.name) for row in rows] for field in after]
     arrays = [pa.array(values, field.type) for field, values in zip(fields, columns, strict=True)]
@@ -129,9 +129,9 @@ def joined(tables: list[pa.Table], form: str) -> pa.Table:
 
 
 def _check_format(table: pa.Table, form: str) -> None:
-    given = (table.schema.metadata or {}).get(FORMAT, b"").decode(errors="replace")
+    version = (table.schema.metadata or {}).get(FORMAT, b"").decode(errors="replace")
     name = form.partition("/")[0]
-    if not re.fullmatch(rf"{name}/[1-9][0-9]{{0,3}}", given):
+    if not re.fullmatch(rf"{name}/[1-9][0-9]{{0,3}}", version):
         raise ForeignFile(f'is no "{form}"')
     if len(set(table.schema.names)) != len(table.schema.names):
         raise ForeignFile("has two columns of one name")
@@ -162,7 +162,3 @@ def _kind(values: list[Any]) -> pa.DataType:
         if present and all(isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)) for value in present):
             return arrow if arrow != pa.int64() or all(abs(value) < 1 << 63 for value in present) else pa.string()
     return pa.string()
-
-
-def _as_kind(value: Any, kind: pa.DataType) -> Any:
-    return str(value) if pa.types.is_string(kind) else value

@@ -34,14 +34,14 @@ def begin_s(story: Story) -> float:
 
 def _new_acks_s(story: Story) -> list[float]:
     """Arrival times of ACKs that acknowledge more than all before, s."""
-    highest, found = -1, []
+    highest, new_acks_s = -1, []
     end_s = story.run.scenario.traffic_seconds()
     for ack in sorted(story.acknowledgements, key=lambda ack: ack.journey.at_ns):
         at_s = story.seconds(ack.journey.at_ns)
         if ack.journey.received and ack.next_byte > highest and at_s < end_s:
             highest = ack.next_byte
-            found.append(at_s)
-    return found
+            new_acks_s.append(at_s)
+    return new_acks_s
 
 
 def packets_during(story: Story, stall: Stall) -> list[Transmission | Acknowledgement]:

@@ -144,7 +144,7 @@ def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     isn = initial_sequence(connection, at_source, at_target) if connection else None
     if connection is None or isn is None:
         raise RunFileError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
-    rows = _tcp_rows(run, flow, connection)
+    rows = tcp_samples.connection_rows(run.path, flow.source, connection)
     events = [TcpEvent(*row) for row in tcp_samples.events(rows).select("t_ns", "station", "event", "detail").iter_rows()]
     probes_ns = [event.t_ns for event in events if event.event == "probe"]
     forward = journeys(run, connection, flow.source, flow.target, probes_ns)
@@ -152,18 +152,11 @@ def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     transmissions = _transmissions(forward, isn, probes_ns)
     acknowledgements = _acknowledgements(backward, isn, transmissions)
     _mark_acknowledged(transmissions, acknowledgements)
-    own = [(run.epoch_ns + round(float(row["t_s"]) * 1e9), row["station"], row["event"], row["detail"]) for row in run.events]
-    scenario = [TcpEvent(*event) for event in own]
-    frozen = tcp_samples.stand_bys(rows)
-    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, rows, frozen)
-
-
-def _tcp_rows(run: RunDirectory, flow: RunFlow, connection: Connection) -> pl.DataFrame:
-    """The sender's rows of tcp.csv; none where the run took no samples."""
-    path = run.path / "tcp.csv"
-    if not path.exists():
-        return pl.DataFrame(schema=tcp_samples.SCHEMA)
-    return tcp_samples.of_connection(tcp_samples.read_samples(path), flow.source, connection)
+    scenario = [
+        TcpEvent(run.epoch_ns + round(float(row["t_s"]) * 1e9), row["station"], row["event"], row["detail"]) for row in run.events
+    ]
+    stand_bys = tcp_samples.stand_bys(rows)
+    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, rows, stand_bys)
 
 
 def _transmissions(sent: list[Journey], isn: int, probes_ns: list[int]) -> list[Transmission]:
@@ -172,7 +165,7 @@ def _transmissions(sent: list[Journey], isn: int, probes_ns: list[int]) -> list[
     starts = unwrap([journey.sequence for journey in sent], isn + 1).tolist()
     numbered = _first_starts([(start, journey) for start, journey in zip(starts, sent, strict=True) if journey.payload_bytes])
     seen: set[tuple[int, str]] = set()
-    found = []
+    transmissions = []
     for start, journey in zip(starts, sent, strict=True):
         label = "" if journey.payload_bytes else "SYN" if journey.flags & SYN else "FIN"
         segment = 0 if label == "SYN" else bisect_right(numbered, start) + (label == "FIN")
@@ -180,8 +173,8 @@ def _transmissions(sent: list[Journey], isn: int, probes_ns: list[int]) -> list[
         if any(abs(journey.sent_ns - probe_ns) < PROBE_NS for probe_ns in probes_ns) and kind == AGAIN:
             kind = PROBE
         seen.add((segment, label))
-        found.append(Transmission(segment, start, start + journey.payload_bytes, kind, journey, label=label))
-    return found
+        transmissions.append(Transmission(segment, start, start + journey.payload_bytes, kind, journey, label=label))
+    return transmissions
 
 
 def _first_starts(sent: list[tuple[int, Journey]]) -> list[int]:
@@ -250,7 +243,7 @@ def sent_between(story: Story, begin_s: float | None, end_s: float | None) -> li
 def acknowledging(story: Story, chosen: list[Transmission]) -> list[Acknowledgement]:
     """For each of these segments, the ACKs of all its bytes that the target sent after it arrived, up to the first that was
     received."""
-    found: dict[int, Acknowledgement] = {}
+    chosen_acks: dict[int, Acknowledgement] = {}
     by_time = sorted(story.acknowledgements, key=lambda ack: ack.journey.sent_ns)
     times_ns = [ack.journey.sent_ns for ack in by_time]
     for sent in chosen:
@@ -259,16 +252,16 @@ def acknowledging(story: Story, chosen: list[Transmission]) -> list[Acknowledgem
         for place in range(bisect_left(times_ns, sent.journey.at_ns), len(by_time)):
             ack = by_time[place]
             if ack.next_byte >= sent.end:
-                found[place] = ack
+                chosen_acks[place] = ack
                 if ack.journey.received:
                     break
-    return [found[place] for place in sorted(found)]
+    return [chosen_acks[place] for place in sorted(chosen_acks)]
 
 
 def of_segment(story: Story, number: int) -> list[Transmission]:
     """All transmissions of a segment; a RunFileError that names the existing ones."""
-    found = [sent for sent in story.transmissions if sent.segment == number]
-    if not found:
+    transmissions = [sent for sent in story.transmissions if sent.segment == number]
+    if not transmissions:
         last = max((sent.segment for sent in story.transmissions), default=0)
         raise RunFileError(f"{story.run.path}: {story.flow.name} has no segment {number}; there are 0 (the SYN) to {last}")
-    return found
+    return transmissions

@@ -44,18 +44,17 @@ def _end(address: str, port: int) -> str:
 
 def summary_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     """A line for each transmission, with the events between them."""
-    lines = [(sent.journey.sent_ns, _summary_line(story, sent)) for sent in chosen]
+    lines = []
+    for sent in chosen:
+        t_ns = sent.journey.sent_ns
+        lines.append((t_ns, f"{story.seconds(t_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {outcome(story, sent)}"))
     begin_ns, end_ns = _span(chosen) if chosen else (0, 0)
     whole = len(chosen) == len(story.transmissions)
     for event in story.tcp_events + story.scenario_events:
         if whole or begin_ns <= event.t_ns <= end_ns:
-            words = f"{event.event} {event.node} {event.detail}".rstrip()
-            lines.append((event.t_ns, f"{story.seconds(event.t_ns):11.6f}  * {words}"))
+            text = f"{story.seconds(event.t_ns):11.6f}  * {event.event} {event.node} {event.detail}"
+            lines.append((event.t_ns, text.rstrip()))
     return [SUMMARY_HEADER, *(line for _, line in sorted(lines, key=lambda line: line[0]))]
-
-
-def _summary_line(story: Story, sent: Transmission) -> str:
-    return f"{story.seconds(sent.journey.sent_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {outcome(story, sent)}"
 
 
 def outcome(story: Story, sent: Transmission) -> str:
@@ -67,16 +66,16 @@ def outcome(story: Story, sent: Transmission) -> str:
     at_s = f"{story.seconds(journey.at_ns):.6f}"
     if journey.received:
         acked = f"; acked {story.seconds(sent.acked_ns):.6f}" if sent.acked_ns else "; never acked"
-        words = f"received by {journey.node} {at_s}, {hops} hop{'' if hops == 1 else 's'}{acked}"
+        text = f"received by {journey.node} {at_s}, {hops} hop{'' if hops == 1 else 's'}{acked}"
     elif journey.fate == NO_RECORD:
-        words = f"no record after {journey.node} {at_s}"
+        text = f"no record after {journey.node} {at_s}"
     else:
-        words = f"dropped by {journey.node} {at_s}: {journey.fate}"
+        text = f"dropped by {journey.node} {at_s}: {journey.fate}"
     if not journey.captured:
-        words += "; never on the radio" if journey.time_known else "; never on the radio, start unknown"
-    for held, until in _holdings(journey):
-        words += f"; {_held_words(story, held, until)}"
-    return words + (f"; {sum(fates.values())} frames for it: {lost}" if lost else "")
+        text += "; never on the radio" if journey.time_known else "; never on the radio, start unknown"
+    for step in journey.steps:
+        text += f"; {_held_words(story, step, _left(journey, step))}" if step.kind == HELD else ""
+    return text + (f"; {sum(fates.values())} frames for it: {lost}" if lost else "")
 
 
 def total_lines(story: Story) -> list[str]:
@@ -87,12 +86,12 @@ def total_lines(story: Story) -> list[str]:
     ]
 
 
-def _totals_of(name: str, found: dict[str, Any]) -> list[str]:
-    lost = sum(sum(nodes.values()) for nodes in found["dropped"].values())
+def _totals_of(name: str, counts: dict[str, Any]) -> list[str]:
+    lost = sum(sum(nodes.values()) for nodes in counts["dropped"].values())
     lines = [
-        f"{name}: {found['sent']} sent = {found['received']} received + {lost} dropped + {found['no_record']} without a record"
+        f"{name}: {counts['sent']} sent = {counts['received']} received + {lost} dropped + {counts['no_record']} without a record"
     ]
-    for reason, nodes in found["dropped"].items():
+    for reason, nodes in counts["dropped"].items():
         by_node = ", ".join(f"{node} {count}" for node, count in nodes.items())
         lines.append(f"  {reason}: {sum(nodes.values())} ({by_node})")
     return lines
@@ -119,7 +118,10 @@ class StoryRow(NamedTuple):
 
 def table_rows(story: Story, chosen: list[Transmission]) -> list[StoryRow]:
     """The rows of `table_lines`; none if nothing was chosen."""
-    rows = [row for sent in chosen for row in _journey_rows(story, sent.journey, sent.name, _sent_words(sent))]
+    rows = []
+    for sent in chosen:
+        about = f"{sent.kind}, bytes {sent.start} to {sent.end - 1}" if not sent.label else sent.kind
+        rows += _journey_rows(story, sent.journey, sent.name, about)
     for ack in acknowledging(story, chosen):
         rows += _journey_rows(story, ack.journey, f"ack {ack.segment}", f"asks for byte {ack.next_byte}")
     if not rows:
@@ -131,30 +133,23 @@ def table_rows(story: Story, chosen: list[Transmission]) -> list[StoryRow]:
     return sorted(rows, key=lambda row: row.t_ns)
 
 
-def _sent_words(sent: Transmission) -> str:
-    return f"{sent.kind}, bytes {sent.start} to {sent.end - 1}" if not sent.label else sent.kind
-
-
-def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[StoryRow]:
+def _journey_rows(story: Story, journey: Journey, name: str, about_first: str) -> list[StoryRow]:
     rows = []
     for step in journey.steps:
-        words = first_words if step is journey.steps[0] else ""
+        about = about_first if step is journey.steps[0] else ""
         details = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
-        rows.append(StoryRow(step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
+        kind = DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (ICMP_SENT, ICMP_RECEIVED) else step.kind
+        rows.append(StoryRow(step.t_ns, kind, step.node, name, "; ".join(filter(None, (about, details)))))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
-            words = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
+            details = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
             if (attempt.frame, attempt.fate) == ("data", "delivered") and step.air.power_dbm is not None:
-                words += f" at {step.air.power_dbm:.1f} dBm"
-            rows.append(StoryRow(max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
+                details += f" at {step.air.power_dbm:.1f} dBm"
+            rows.append(StoryRow(max(step.t_ns, attempt.t_ns), "attempt", step.node, name, details))
     if journey.fate == NO_RECORD:
         rows.append(StoryRow(journey.at_ns, "?", journey.node, name, NO_RECORD))
     return rows
-
-
-def _kind(step: Step) -> str:
-    return DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (ICMP_SENT, ICMP_RECEIVED) else step.kind
 
 
 def _step_words(step: Step) -> str:
@@ -165,11 +160,6 @@ def _step_words(step: Step) -> str:
     if step.kind == RESOLVING:
         return f"asks for {step.reason} by ARP"
     return f"receives: {step.reason}" if step.kind == ICMP_RECEIVED else step.reason
-
-
-def _holdings(journey: Journey) -> list[tuple[Step, Step | None]]:
-    """Each stay in a daemon's buffer, and the step that ended it."""
-    return [(step, _left(journey, step)) for step in journey.steps if step.kind == HELD]
 
 
 def _left(journey: Journey, held: Step) -> Step | None:

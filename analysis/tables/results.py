@@ -6,6 +6,7 @@ formats/results.md defines the columns. A mean is over the runs that are complet
 
 import csv
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +90,8 @@ class Experiment:
     shown: tuple[str, ...] = ()  # metrics that it prints before those of its traffic kinds
 
     @classmethod
-    def of(cls, definition: Any, out_dir: Path) -> "Experiment":
-        """Build it from a mapping, an object with these attributes or, for None, `out_dir`/experiment.json."""
-        raw = _as_mapping(definition, out_dir)
+    def of(cls, raw: Mapping[str, Any], out_dir: Path) -> "Experiment":
+        """Build it from the content of an experiment.json; `out_dir`: of the results."""
         return cls(
             raw.get("name", out_dir.name),
             tuple(raw.get("axes") or ()),
@@ -113,12 +113,14 @@ class Results:
 
 
 def collect(
-    out_dir: Path, experiment: Any = None, runs: Iterable[Path] | None = None, kept: Mapping[tuple[str, int], Row] = NO_ROWS
+    out_dir: Path,
+    experiment: Mapping[str, Any] | None = None,
+    runs: Iterable[Path] | None = None,
+    kept: Mapping[tuple[str, int], Row] = NO_ROWS,
 ) -> Results:
-    """Read the runs below `out_dir` (default: all that count, `find_runs`); of `experiment` see `Experiment.of`. The summary also
-    counts `kept`, rows of earlier runs by cell and seed (kept_rows.runs_in)."""
-    out_dir = Path(out_dir)
-    description = Experiment.of(experiment, out_dir)
+    """Read the runs below `out_dir` (default: all that count, `find_runs`) of an experiment with the content of experiment.json
+    (default: the file's). The summary also counts `kept`, rows of earlier runs by cell and seed (kept_rows.runs_in)."""
+    description = Experiment.of(_json(out_dir / "experiment.json") if experiment is None else experiment, out_dir)
     rows = _rows(out_dir, description.axes, find_runs(out_dir).runs if runs is None else runs)
     return Results(out_dir, description, rows, summarise(joined(rows, kept), description))
 
@@ -133,8 +135,8 @@ def write_tables(results: Results) -> list[Path]:
         *cell_columns, "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void",
     ]  # fmt: skip
     return [
-        _write_csv(out_dir / "table.csv", columns, results.rows),
-        _write_csv(out_dir / "summary.csv", summary_columns, results.summary),
+        write_csv(out_dir / "table.csv", columns, results.rows),
+        write_csv(out_dir / "summary.csv", summary_columns, results.summary),
     ]
 
 
@@ -210,6 +212,14 @@ def summarise(rows: Iterable[Row], experiment: Experiment) -> list[dict[str, Any
     return summary
 
 
+def endings_of_cells(results: Results) -> dict[tuple[Any, ...], list[str]]:
+    """`5 valid`, or `3 valid`, `2 void`: the number of runs of each ending in a cell that has any."""
+    counted: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
+    for run in results.rows:
+        counted[cell_of(run, results.experiment.axes)][ending(run)] += 1
+    return {cell: [f"{count[kind]} {kind}" for kind in ENDINGS if count[kind]] for cell, count in counted.items()}
+
+
 def cell_of(row: Mapping[str, Any], axes: Iterable[str]) -> tuple[Any, ...]:
     """The values that distinguish the cell of a row of either table from other cells."""
     return tuple(row[key] for key in (*axes, "variant"))
@@ -250,7 +260,7 @@ def mean_and_interval(values: list[float | None]) -> dict[str, float | int | Non
 
 def read_summary(out_dir: Path) -> list[dict[str, Any]]:
     """summary.csv with numbers as numbers; an empty field is None."""
-    path = Path(out_dir) / "summary.csv"
+    path = out_dir / "summary.csv"
     if not path.exists():
         raise RunFileError(f"{path}: missing; make the tables first (analysis.tables.results.write_tables, or `manet run`)")
     with plain_text(path) as file:
@@ -280,10 +290,8 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
         row[name] = sum(present) / divisor if present else None
     for name, (_, entry, divisor) in SOME_METRICS.items():
         having = [flow for flow in flows.values() if flow.get(entry) is not None]
-        if name == "silence_s":
-            having.sort(
-                key=lambda flow: flow.get("sent") is None
-            )  # datagrams, such as the low-rate flow beside flow 1, come first
+        if name == "silence_s":  # datagrams, such as the low-rate flow beside flow 1, come first
+            having.sort(key=lambda flow: flow.get("sent") is None)
         row[name] = having[0][entry] / divisor if having else None
     row |= {name: metrics.get("fairness", {}).get(kind) for name, (_, kind, _) in FAIRNESS.items()}
     row |= {name: metrics.get("kinds", {}).get(kind, {}).get(entry) for name, (_, (kind, entry), _) in OF_KINDS.items()}
@@ -302,17 +310,6 @@ def _record(run: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     return texts | {"duration": scenario.get("duration"), "versions": run.get("versions") or {}}
 
 
-def _as_mapping(definition: Any, out_dir: Path) -> Mapping[str, Any]:
-    if definition is None:
-        path = out_dir / "experiment.json"
-        if not path.exists():
-            raise RunFileError(f"{path}: missing; pass the experiment, or let `manet run` write it")
-        return _json(path)
-    if isinstance(definition, Mapping):
-        return definition
-    return vars(definition)
-
-
 def _json(path: Path) -> dict[str, Any]:
     """A JSON object; empty if the file is missing, as in a run that failed early."""
     if not path.exists():
@@ -324,16 +321,13 @@ def _json(path: Path) -> dict[str, Any]:
         raise RunFileError(f"{path}: not JSON ({problem}); {again}") from None
 
 
-def _write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> Path:
+def write_csv(path: Path, columns: list[str], rows: Iterable[Row]) -> Path:
+    """Write a table with these columns; returns its path."""
     with atomic_file(path) as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _text(row[key]) for key in columns} for row in rows)
+        writer.writerows({key: f"{row[key]:.6g}" if isinstance(row[key], float) else row[key] for key in columns} for row in rows)
     return path
-
-
-def _text(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _number(text: str) -> float | str | None:

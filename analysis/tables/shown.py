@@ -34,14 +34,14 @@ def shown_of(results: Results, kind_name: str) -> list[Shown]:
     wanted = wanted or [_plain(shown_metric(results.summary))]
     if kind_name == kinds_in(results)[0]:
         wanted = [*map(_plain, results.experiment.shown), *wanted]
-    kept = [
+    known = [
         shown
         for shown in wanted
         if shown.metric in measured
         and not _is_flow_1_alone(results, shown.metric)
         and not _is_of_another_kind(results, kind_name, shown.metric)
     ]
-    return [replace(shown, label=shown.label + _scope(results, kind_name, shown.metric)) for shown in kept or wanted[:1]]
+    return [replace(shown, label=shown.label + _scope(results, kind_name, shown.metric)) for shown in known or wanted[:1]]
 
 
 def flows_of(results: Results, kind_name: str) -> int:

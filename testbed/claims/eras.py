@@ -8,6 +8,7 @@ from analysis.decisions import eras
 from analysis.decisions.eras import FIRST, LAST, TCPS, WITH, WITHOUT, Shares
 from analysis.decisions.question import VARIANT
 from analysis.decisions.rule import Outcome
+from analysis.tables.digits import with_interval
 from record.files import read_text, write_atomic
 from testbed.claims.numbers import Numbers, Sized
 from testbed.claims.source import Size
@@ -106,7 +107,7 @@ def _share(shares: Shares, speed: str, compared: tuple[str, str] | None) -> str:
 
 def _level(shares: Shares, variant: str, speed: str) -> str:
     spread = shares.means[speed, variant]
-    return "no runs" if spread["mean"] is None else eras.level_in_words(spread)
+    return "no runs" if spread["mean"] is None else with_interval(spread)
 
 
 def _line(label: str, cells: Iterable[str]) -> str:
