@@ -277,7 +277,7 @@ WITHOUT_CIRCLES = (
     "scenarios", "keys", "traffic", "topologies", "mobility", "testbed/mn_wifi", "testbed/guests",
     "testbed/validate", "manet_testbed", "docs/site", "testbed/bundles", "testbed/campaigns", "testbed/claims",
     "testbed/commands", "testbed/nightly", "testbed/serve", "testbed/view", "testbed/web", "testbed/workers",
-    "testbed/host", "testbed/runs", "testbed/stages",
+    "testbed/host", "testbed/runs", "testbed/stages", "record", "analysis",
 )  # fmt: skip
 
 
