@@ -18,6 +18,7 @@ use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};
+use neighbours::{Neighbourhood, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use wakes::Wakes;
@@ -27,6 +28,7 @@ mod arrivals;
 mod channels;
 mod moves;
 mod mpdu;
+mod neighbours;
 mod power;
 mod receptions;
 mod visible;
@@ -40,9 +42,6 @@ enum Event {
 
 const SEND_END: u8 = 0;
 const HEAR_END: u8 = 1;
-
-/// Stations that sense a frame, with the power in W at each.
-type Neighbourhood = Arc<[(u16, f64)]>;
 
 /// A frame on the air and the stations that sense it.
 struct Airborne {
@@ -100,9 +99,7 @@ pub struct Medium {
     begun: Vec<FrameId>,
     begun_at: Instant,
     arrivals: Vec<Arrival>,
-    /// The stations that sense each station, valid while no station moves.
-    neighbourhoods: Vec<Option<Neighbourhood>>,
-    still_from: Instant,
+    neighbours: Neighbours,
     moved: bool,
     outputs: VecDeque<Output>,
     recording: bool,
@@ -159,8 +156,7 @@ impl Medium {
             begun: Vec::new(),
             begun_at: Instant::ZERO,
             arrivals: Vec::new(),
-            neighbourhoods: vec![None; n],
-            still_from,
+            neighbours: Neighbours::new(n, still_from),
             moved: false,
             outputs: VecDeque::new(),
             recording: false,
@@ -257,50 +253,6 @@ impl Medium {
     fn power_w(&self, from: u16, to: u16, now: Instant) -> f64 {
         let (a, b) = (&self.stations[from as usize], &self.stations[to as usize]);
         self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
-    }
-
-    /// Draws the fading of a frame of `from` at every station: as in wmediumd (`get_fading_signal`), independent of earlier frames.
-    fn fade(&mut self, from: u16) {
-        if self.fading_db > 0.0 {
-            let (n, fading) = (self.stations.len(), &mut self.stations[from as usize].fading);
-            self.fades.clear();
-            self.fades.extend((0..n).map(|_| 10f64.powf(fading.normal() * self.fading_db / 10.0)));
-        }
-    }
-
-    /// The factor on the power at station `to` of the frame that begins.
-    fn faded(&self, to: u16) -> f64 {
-        self.fades.get(usize::from(to)).copied().unwrap_or(1.0)
-    }
-
-    /// The stations that sense a frame of `from` that begins now.
-    fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
-        self.fade(from);
-        let still = now >= self.still_from && self.fades.is_empty();
-        if still {
-            if let Some(known) = &self.neighbourhoods[from as usize] {
-                return known.clone();
-            }
-        }
-        // a sum of interference needs powers below the sense threshold too, down to a tenth of the noise
-        let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
-        let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
-        let place = self.stations[from as usize].trajectory.at(now);
-        let freq_mhz = self.stations[from as usize].freq_mhz;
-        let hears = |station: &Station| station.on && station.freq_mhz == freq_mhz;
-        let others = (0..).zip(&self.stations).filter(|(s, station)| *s != from && hears(station));
-        let power_w = |(s, other): (u16, &Station)| {
-            (s, self.propagation.power_w(from.into(), s.into(), place, other.trajectory.at(now)) * self.faded(s))
-        };
-        let heard: Neighbourhood = others.map(power_w).filter(|(_, p)| *p >= floor_w).collect();
-        if still {
-            self.neighbourhoods[from as usize] = Some(heard.clone());
-        }
-        heard
-    }
-
-    fn sums_interference(&self) -> bool {
-        self.stations[0].receiver.sums()
     }
 
     /// The earliest instant at which anything of any phase is due; `Instant::MAX`: nothing is.

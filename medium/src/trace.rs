@@ -123,8 +123,45 @@ impl Trajectory {
         self.legs[index + 1..].iter().find(|leg| leg.speed_mps > 0.0 && leg.from != leg.to).map(|leg| leg.start)
     }
 
+    /// The movement from `from` to `until`, both included.
+    pub fn course(&self, from: Instant, until: Instant) -> Course {
+        let (first, last) = (self.in_force(from), self.in_force(until));
+        let place = self.legs[first].at(from);
+        let (mut reach_m, mut top_m) = (0.0_f64, place[2]);
+        for (i, leg) in (first..).zip(&self.legs[first..=last]) {
+            let end = self.legs.get(i + 1).map_or(until, |next| next.start.min(until));
+            for end in [leg.at(leg.start.max(from)), leg.at(end)] {
+                (reach_m, top_m) = (reach_m.max(distance_m(place, end)), top_m.max(end[2]));
+            }
+        }
+        Course { place, reach_m, top_m, leg: (first == last).then(|| self.legs[first]) }
+    }
+
     fn in_force(&self, now: Instant) -> usize {
         self.legs.partition_point(|leg| leg.start <= now) - 1
+    }
+}
+
+/// The movement of a station during a period.
+///
+/// It is a row of straight pieces, and along a straight piece the distance from a point and the height are largest at one of
+/// its ends; so `reach_m` and `top_m` come from the ends of the pieces. A jump is a piece whose two ends are its destination.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// The position at the start of the period.
+    pub place: Position,
+    /// Maximum distance from there within the period, m.
+    pub reach_m: f64,
+    /// Maximum z within the period, m.
+    pub top_m: f64,
+    /// The leg of the whole period; `None`: there are several.
+    leg: Option<Leg>,
+}
+
+impl Course {
+    /// The position at an instant of the period: that of the trajectory.
+    pub fn at(&self, now: Instant, trajectory: &Trajectory) -> Position {
+        self.leg.map_or_else(|| trajectory.at(now), |leg| leg.at(now))
     }
 }
 

@@ -14,6 +14,6 @@ impl Medium {
     pub(super) fn change_antenna(&mut self, station: StationId, change: &Change) {
         let changed = self.antenna(station).with(change);
         self.propagation.set_antenna(station.0.into(), changed);
-        self.neighbourhoods.fill(None);
+        self.neighbours.forget();
     }
 }

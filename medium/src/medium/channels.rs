@@ -29,7 +29,7 @@ impl Medium {
         }
         s.freq_mhz = freq_mhz;
         s.receiver.retune();
-        self.neighbourhoods.fill(None);
+        self.neighbours.forget();
     }
 
     /// Whether a frame for this channel follows one for another.

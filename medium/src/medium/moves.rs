@@ -3,6 +3,7 @@
 //! Requests become legs of the stations' trajectories, so that a position stays an exact function of time and the
 //! trajectories stay the complete record of the movement: `moved.csv` is written from them (formats/results.md).
 
+use super::neighbours::Neighbours;
 use super::Medium;
 use crate::message::{Leg, StationId};
 use crate::trace::Trajectory;
@@ -31,8 +32,8 @@ impl Medium {
 
     fn places_changed(&mut self, now: Instant) {
         self.moved = true;
-        self.still_from = self.stations.iter().map(|s| s.trajectory.moving_until()).max().unwrap_or(now).max(now);
-        self.neighbourhoods.fill(None);
+        let still_from = self.stations.iter().map(|s| s.trajectory.moving_until()).max().unwrap_or(now);
+        self.neighbours = Neighbours::new(self.stations.len(), still_from.max(now));
     }
 
     /// Whether a request moved any station.

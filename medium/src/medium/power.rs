@@ -25,7 +25,7 @@ impl Medium {
             return;
         }
         s.on = on;
-        self.neighbourhoods.fill(None);
+        self.neighbours.forget();
         if on {
             return;
         }

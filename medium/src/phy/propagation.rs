@@ -217,6 +217,38 @@ impl Propagation {
         }
     }
 
+    /// A distance in m beyond which no station receives `floor_w` (W) or more from station `from`, if no station is higher above the ground
+    /// than `top_m`; infinite if the model has none.
+    ///
+    /// Each formula solves that of [`Self::power_w`] for the distance, with the largest factor of any receiver. A power of two-ray
+    /// is the lesser of its two laws (they meet at the crossover, beyond which the second falls faster), so neither law may be below
+    /// the floor. The floor is lowered by far more than the rounding of either side.
+    pub fn range_m(&self, from: usize, floor_w: f64, top_m: f64) -> f64 {
+        let floor_w = floor_w * (1.0 - 1e-9);
+        let receivers = if self.antennas.is_empty() { 0..1 } else { 0..self.stations };
+        let mut strongest_w = receivers.map(|to| self.radiated_w(from, to)).fold(0.0, f64::max);
+        if let Model::Shadowing { .. } = self.model {
+            let gains = &self.pair_gain[from * self.stations..(from + 1) * self.stations];
+            strongest_w *= gains.iter().copied().fold(0.0, f64::max);
+        }
+        let free_space_m = self.wavelength_m / (4.0 * PI) * (strongest_w / floor_w).sqrt();
+        match &self.model {
+            _ if floor_w == 0.0 => f64::INFINITY,
+            Model::TwoRay {} => {
+                let heights = self.antennas.iter().chain([&self.usual]).map(|antenna| antenna.height_m);
+                let height_m = (heights.fold(0.0, f64::max) + top_m).max(0.0);
+                free_space_m.min(height_m * (strongest_w / floor_w).powf(0.25))
+            }
+            Model::FreeSpace {} => free_space_m,
+            Model::LogDistance { exponent, reference_m } | Model::Shadowing { exponent, reference_m, .. } => {
+                let at_reference_w = self.free_space_w(strongest_w, *reference_m);
+                reference_m * (at_reference_w / floor_w).powf(1.0 / exponent).max(1.0)
+            }
+            Model::Disc { range_m, sense_m } => range_m.max(*sense_m),
+            Model::Matrix { .. } => f64::INFINITY,
+        }
+    }
+
     fn free_space_w(&self, radiated_w: f64, d: f64) -> f64 {
         if d == 0.0 {
             return radiated_w;
