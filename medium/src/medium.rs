@@ -21,6 +21,7 @@ use manet_engine::{EventQueue, Instant, Machine, Stream};
 use neighbours::{Neighbourhood, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use visible::Engaged;
 use wakes::Wakes;
 
 mod antennas;
@@ -93,6 +94,7 @@ pub struct Medium {
     events: EventQueue<Event>,
     /// Phase 2.
     wakes: Wakes,
+    engaged: Engaged,
     airborne: Vec<Option<Airborne>>,
     free: Vec<FrameId>,
     /// Frames that begin at `begun_at` and have not reached the other stations yet: phase 3.
@@ -151,6 +153,7 @@ impl Medium {
             error_rates: ErrorRates::new(loaded),
             events: EventQueue::default(),
             wakes: Wakes::new(n),
+            engaged: Engaged::new(n),
             airborne: Vec::new(),
             free: Vec::new(),
             begun: Vec::new(),
@@ -290,7 +293,9 @@ impl Medium {
             self.act(now, station, action);
         }
         self.scratch = actions;
-        self.wakes.set(station, self.stations[station as usize].dcf.next_timeout());
+        let dcf = &self.stations[station as usize].dcf;
+        self.wakes.set(station, dcf.next_timeout());
+        self.engaged.set(station, dcf.is_engaged());
         self.report_nav(now, station);
     }
 

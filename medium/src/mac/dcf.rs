@@ -151,6 +151,11 @@ impl Dcf {
         matches!(self.state, State::Transmitting(_))
     }
 
+    /// Whether it has a packet or is in an exchange.
+    pub fn is_engaged(&self) -> bool {
+        self.backlog() > 0 || !matches!(self.state, State::Idle)
+    }
+
     /// Number of packets that wait, the one in service included.
     pub fn backlog(&self) -> usize {
         self.queue.len() + usize::from(self.service.is_some())

@@ -9,6 +9,29 @@ use crate::mac::dcf::visible::{after_cts, after_rts};
 use crate::phy::FrameKind;
 use manet_engine::{Duration, Instant};
 
+/// The stations whose MAC has a packet or is in an exchange, one bit each. Only they can have a visible event without a packet from
+/// a host or a frame of another station; a wake would ask all the others in vain.
+pub(super) struct Engaged(Vec<u64>);
+
+impl Engaged {
+    pub(super) fn new(stations: usize) -> Self {
+        Self(vec![0; stations.div_ceil(64)])
+    }
+
+    pub(super) fn set(&mut self, station: u16, engaged: bool) {
+        let (word, bit) = (&mut self.0[usize::from(station / 64)], 1 << (station % 64));
+        *word = if engaged { *word | bit } else { *word & !bit };
+    }
+
+    fn stations(&self) -> impl Iterator<Item = usize> + '_ {
+        let bits_of = |word: u64| {
+            std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1))).take_while(|left| *left != 0)
+        };
+        let all = (0..).step_by(64).zip(&self.0);
+        all.flat_map(move |(first, word)| bits_of(*word).map(move |left| first + left.trailing_zeros() as usize))
+    }
+}
+
 impl Medium {
     /// Lower bound on the next visible event, not before `event`, the next instant at which anything happens.
     pub(super) fn visible_from(&self, event: Instant) -> Option<Instant> {
@@ -26,7 +49,7 @@ impl Medium {
             let by_sender = self.stations[frame.from as usize].dcf.visible_after_sending(end);
             [Some(by_frame), by_sender]
         });
-        let stations = self.stations.iter().map(|s| s.dcf.visible_from(event));
+        let stations = self.engaged.stations().map(|s| self.stations[s].dcf.visible_from(event));
         frames.chain(stations).flatten().min().map(|at| at.max(event))
     }
 }
