@@ -236,17 +236,20 @@ impl Dcf {
 
     // ----- carrier sense
 
-    /// The radio senses the medium busy from now on.
-    pub fn medium_busy(&mut self, now: Instant) {
-        if !self.busy {
+    /// The radio senses the medium busy from now on. Returns whether it was idle.
+    pub fn medium_busy(&mut self, now: Instant) -> bool {
+        let was_idle = !self.busy;
+        if was_idle {
             self.freeze(now);
             self.busy = true;
         }
+        was_idle
     }
 
-    /// The radio senses nothing from now on.
-    pub fn medium_idle(&mut self, now: Instant) {
-        if self.busy {
+    /// The radio senses nothing from now on. Returns whether it was busy.
+    pub fn medium_idle(&mut self, now: Instant) -> bool {
+        let was_busy = self.busy;
+        if was_busy {
             self.busy = false;
             self.idle_since = now;
             if std::mem::take(&mut self.eifs_due) {
@@ -254,6 +257,7 @@ impl Dcf {
             }
             self.fail_if_overdue(now);
         }
+        was_busy
     }
 
     /// ns-2's capture: the ignored frame, of remaining length `ignored`, reserves the medium until its end plus EIFS.

@@ -15,25 +15,30 @@ pub(super) struct Arrival {
 impl Medium {
     pub(super) fn frames_begin(&mut self, now: Instant) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        for id in std::mem::take(&mut self.begun) {
-            self.arrivals_of(now, id, &mut arrivals);
+        let begun = std::mem::take(&mut self.begun);
+        for id in &begun {
+            self.arrivals_of(now, *id, begun.len() > 1, &mut arrivals);
         }
-        let rule = self.stations[0].receiver.rule();
-        arrivals.sort_by(|a, b| a.station.cmp(&b.station).then_with(|| air::order(rule, &a.signal, &b.signal)));
+        if begun.len() > 1 {
+            let rule = self.stations[0].receiver.rule();
+            arrivals.sort_by(|a, b| a.station.cmp(&b.station).then_with(|| air::order(rule, &a.signal, &b.signal)));
+        }
         for Arrival { station, signal } in arrivals.drain(..) {
             self.frame_begins_at(now, station, signal);
         }
         self.arrivals = arrivals;
     }
 
-    fn arrivals_of(&self, now: Instant, id: FrameId, into: &mut Vec<Arrival>) {
+    /// `ordered`: several frames begin, so that the distance decides about their order.
+    fn arrivals_of(&self, now: Instant, id: FrameId, ordered: bool, into: &mut Vec<Arrival>) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
         let from = airborne.frame.from;
         let needs_w = self.needed_w(&airborne.frame);
         let end_ns = (now + airborne.frame.airtime).as_nanos();
         let place = self.stations[from as usize].trajectory.at(now);
         into.extend(airborne.heard.iter().map(|&(station, power_w)| {
-            let distance_m = distance_m(place, self.stations[station as usize].trajectory.at(now));
+            let there = || self.stations[station as usize].trajectory.at(now);
+            let distance_m = if ordered { distance_m(place, there()) } else { 0.0 };
             Arrival { station, signal: Signal { frame: id, from, distance_m, power_w, needs_w, end_ns } }
         }));
     }
@@ -41,23 +46,27 @@ impl Medium {
     fn frame_begins_at(&mut self, now: Instant, s: u16, signal: Signal) {
         let station = &mut self.stations[s as usize];
         let began = station.receiver.frame_begins(signal);
+        let mut touched = began.captured;
         if began.captured {
             station.dcf.captured(now, Instant::from_nanos(signal.end_ns).since(now));
         }
         if station.receiver.senses() {
-            station.dcf.medium_busy(now);
+            touched |= station.dcf.medium_busy(now);
         }
         self.settle(signal.frame, s, began);
-        self.after(now, s);
+        // most of the stations that are reached by interference alone notice nothing
+        if touched {
+            self.after(now, s);
+        }
     }
 
     /// Fates that the start of frame `id` decides at station `s`.
     fn settle(&mut self, id: FrameId, s: u16, began: Began) {
-        if let Some(spoilt) = began.spoils {
+        if let Some(spoilt) = began.spoils.filter(|spoilt| self.is_undecided(*spoilt, s)) {
             let fate = self.interference_fate(spoilt, id);
             self.spoil(spoilt, s, fate);
         }
-        if let Some(cause) = began.lost {
+        if let Some(cause) = began.lost.filter(|_| self.is_undecided(id, s)) {
             let fate = match cause {
                 Cause::Weak => Fate::Weak,
                 Cause::Sending => Fate::Busy,

@@ -1,6 +1,6 @@
 //! Receptions: the end of a frame at the stations that sense it, and the frame's fate at the station that it is for.
 
-use super::Medium;
+use super::{Airborne, Medium};
 use crate::air::{FrameId, Heard};
 use crate::mac::{Dest, Frame};
 use crate::message::{Output, StationId};
@@ -33,6 +33,7 @@ impl Medium {
             Heard::Good if cut => Heard::Spoiled,
             heard => heard,
         };
+        let mut touched = true;
         match heard {
             Heard::Good if self.error_rates.strikes(frame, s, &mut station.errors) => {
                 station.dcf.receive_failed(now, false);
@@ -43,16 +44,18 @@ impl Medium {
             Heard::Spoiled | Heard::Sensed if !station.receiver.is_sending() => {
                 station.dcf.receive_failed(now, heard == Heard::Sensed);
             }
-            _ => {}
+            _ => touched = false,
         }
         if for_me && heard != Heard::Good {
             self.spoil(id, s, if power_w < self.needed_w(frame) { Fate::Weak } else { Fate::Collision });
         }
         let station = &mut self.stations[s as usize];
         if !station.receiver.senses() {
-            station.dcf.medium_idle(now);
+            touched |= station.dcf.medium_idle(now);
         }
-        self.after(now, s);
+        if touched {
+            self.after(now, s);
+        }
     }
 
     fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
@@ -101,11 +104,15 @@ impl Medium {
 
     /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.
     pub(super) fn spoil(&mut self, id: FrameId, at_station: u16, fate: Fate) {
-        if let Some(airborne) = &mut self.airborne[id as usize] {
-            if airborne.frame.dest == Dest::Station(at_station) && airborne.fate.is_none() {
-                airborne.fate = Some(fate);
-            }
+        if self.is_undecided(id, at_station) {
+            self.airborne[id as usize].as_mut().expect("just seen").fate = Some(fate);
         }
+    }
+
+    /// Whether frame `id` is for this station and its fate is not decided yet.
+    pub(super) fn is_undecided(&self, id: FrameId, at_station: u16) -> bool {
+        let for_it = |airborne: &Airborne| airborne.frame.dest == Dest::Station(at_station) && airborne.fate.is_none();
+        self.airborne[id as usize].as_ref().is_some_and(for_it)
     }
 
     /// `Collision` if the sender of `victim` could have sensed that of `other`, else `Hidden`.
