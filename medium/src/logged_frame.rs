@@ -5,24 +5,26 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
-use std::fmt::Write;
 
 /// Bytes kept: more than the longest headers (a frame of mac80211 with mesh control: 58) and the captured part of a packet (128).
 pub const KEPT: usize = 192;
+const DIGITS: [u8; 16] = *b"0123456789abcdef";
 /// No interface has longer frames.
 const MAX_LEN: usize = 1 << 16;
 
 /// For `#[serde(with)]`.
 pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
+    let mut digits = [[0; 2]; KEPT];
+    for (pair, byte) in digits.iter_mut().zip(frame) {
+        *pair = [byte >> 4, byte & 15].map(|value| DIGITS[usize::from(value)]);
+    }
     let kept = frame.len().min(KEPT);
-    let mut text = String::with_capacity(2 * kept + 8);
-    for byte in &frame[..kept] {
-        let _ = write!(text, "{byte:02x}");
-    }
+    let text = std::str::from_utf8(digits[..kept].as_flattened()).expect("digits are ASCII");
     if frame.len() > kept {
-        let _ = write!(text, "+{}", frame.len() - kept);
+        s.collect_str(&format_args!("{text}+{}", frame.len() - kept))
+    } else {
+        s.serialize_str(text)
     }
-    s.serialize_str(&text)
 }
 
 /// For `#[serde(with)]`.
