@@ -20,8 +20,8 @@ pub use loaded::Loaded;
 
 /// Value of the key `format`.
 pub const FORMAT: &str = "manet-medium/1";
-/// Maximum number of stations, below the 16 bits of a station number and far above the capacity of one host.
-pub const MAX_STATIONS: usize = 2000;
+/// Maximum number of stations, below the 16 bits of a station number. Memory: formats/medium.md.
+pub const MAX_STATIONS: usize = 10_000;
 /// Maximum of `queue.packets` with mac80211_hwsim, in packets: hwsim drops frames when 200 wait for their status.
 pub const MAX_HWSIM_QUEUE: usize = 90;
 /// Maximum rate of a synthetic source, bit/s: above it the gap between two packets would round to 0 ns.

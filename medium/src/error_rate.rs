@@ -8,12 +8,21 @@ use crate::mac::Frame;
 use crate::phy::FrameKind;
 use manet_engine::Stream;
 
+/// Error rate of a link.
+#[derive(Clone, Copy)]
+struct Link {
+    rate: f64,
+    unit: ErrorUnit,
+    frames: ErrorFrames,
+}
+
+const FREE_OF_ERRORS: Link = Link { rate: 0.0, unit: ErrorUnit::Frame, frames: ErrorFrames::Data };
+
 /// Error rates of all ordered pairs of stations; a later entry of `links` overrides an earlier one.
 pub struct ErrorRates {
     stations: usize,
-    rate: Vec<f64>,
-    unit: Vec<ErrorUnit>,
-    frames: Vec<ErrorFrames>,
+    /// Empty while no link has an error rate.
+    links: Vec<Link>,
     overhead_bytes: u32,
 }
 
@@ -21,46 +30,47 @@ impl ErrorRates {
     /// The error rates of the configuration.
     pub fn new(loaded: &Loaded) -> Self {
         let n = loaded.config.stations.len();
-        let mut rates = Self {
-            stations: n,
-            rate: vec![0.0; n * n],
-            unit: vec![ErrorUnit::Frame; n * n],
-            frames: vec![ErrorFrames::Data; n * n],
-            overhead_bytes: loaded.radio.overhead_bytes,
-        };
+        let mut rates = Self { stations: n, links: Vec::new(), overhead_bytes: loaded.radio.overhead_bytes };
         let index = loaded.station_index();
-        let matches = |name: &str, i: usize| name == "*" || index[name] == i;
+        let those = |name: &str| if name == "*" { 0..n } else { index[name]..index[name] + 1 };
         for link in &loaded.config.links {
-            for pair in 0..n * n {
-                if matches(&link.from, pair / n) && matches(&link.to, pair % n) {
-                    rates.rate[pair] = link.error_rate;
-                    rates.unit[pair] = link.unit;
-                    rates.frames[pair] = link.frames;
+            for from in those(&link.from) {
+                for to in those(&link.to) {
+                    *rates.link(from, to) = Link { rate: link.error_rate, unit: link.unit, frames: link.frames };
                 }
             }
         }
         rates
     }
 
+    fn link(&mut self, from: usize, to: usize) -> &mut Link {
+        self.links.resize(self.stations * self.stations, FREE_OF_ERRORS);
+        &mut self.links[from * self.stations + to]
+    }
+
     /// Error rate, 0 to 1, of the link from station `from` to station `to`.
     pub fn rate(&self, from: u16, to: u16) -> f64 {
-        self.rate[from as usize * self.stations + to as usize]
+        self.of(from, to).rate
+    }
+
+    fn of(&self, from: u16, to: u16) -> Link {
+        let pair = usize::from(from) * self.stations + usize::from(to);
+        self.links.get(pair).copied().unwrap_or(FREE_OF_ERRORS)
     }
 
     /// Sets the error rate of a link, limited to 0 to 1.
     pub fn set(&mut self, from: u16, to: u16, rate: f64) {
-        self.rate[from as usize * self.stations + to as usize] = rate.clamp(0.0, 1.0);
+        self.link(from.into(), to.into()).rate = rate.clamp(0.0, 1.0);
     }
 
     /// Whether this frame is lost at station `at`. Draws from `rng` only if the link has an error rate.
     pub fn strikes(&self, frame: &Frame, at: u16, rng: &mut Stream) -> bool {
-        let pair = frame.from as usize * self.stations + at as usize;
-        let rate = self.rate[pair];
+        let Link { rate, unit, frames } = self.of(frame.from, at);
         let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
-        if rate == 0.0 || !(data || self.frames[pair] == ErrorFrames::All) {
+        if rate == 0.0 || !(data || frames == ErrorFrames::All) {
             return false;
         }
-        let probability = match self.unit[pair] {
+        let probability = match unit {
             ErrorUnit::Frame => rate,
             ErrorUnit::Byte => {
                 let bytes = if data { frame.bytes.saturating_sub(self.overhead_bytes) } else { frame.bytes };

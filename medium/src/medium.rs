@@ -129,7 +129,7 @@ impl Medium {
             let queue = InterfaceQueue::new(config.queue.packets, config.queue.control_first);
             let backoff = Stream::new(config.seed, i as u64, Purpose::Backoff);
             Station {
-                dcf: Dcf::new(i as u16, n, radio.clone(), queue, backoff),
+                dcf: Dcf::new(i as u16, radio.clone(), queue, backoff),
                 receiver: Receiver::new(config.interference, &radio),
                 trajectory,
                 errors: Stream::new(config.seed, i as u64, Purpose::Error),

@@ -15,6 +15,7 @@ use super::{Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::radio::{BackoffDraw, Timeouts, CTS_BYTES, RTS_BYTES};
 use crate::phy::{FrameKind, Radio};
 use manet_engine::{Duration, Instant, Stream};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 mod receptions;
@@ -105,15 +106,15 @@ pub struct Dcf {
     eifs_due: bool,
 
     /// Last sequence number received from each station (9.3.2.10).
-    heard: Vec<Option<u16>>,
+    heard: HashMap<u16, u16>,
     actions: Vec<Action>,
     /// Counters of this station.
     pub counters: DcfCounters,
 }
 
 impl Dcf {
-    /// `station`: own number; `stations`: number of all stations; `random`: stream of the backoff.
-    pub fn new(station: u16, stations: usize, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream) -> Self {
+    /// `station`: own number; `random`: stream of the backoff.
+    pub fn new(station: u16, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream) -> Self {
         let cw = radio.cw_min;
         Self {
             station,
@@ -135,7 +136,7 @@ impl Dcf {
             nav_until: Instant::ZERO,
             eifs_until: Instant::ZERO,
             eifs_due: false,
-            heard: vec![None; stations],
+            heard: HashMap::new(),
             actions: Vec::new(),
             counters: DcfCounters::default(),
         }
@@ -198,7 +199,7 @@ impl Dcf {
         (self.slots, self.undrawn, self.drawn) = (None, false, 0);
         (self.busy, self.idle_since, self.ready_at) = (false, now, now);
         (self.nav_until, self.eifs_until, self.eifs_due) = (Instant::ZERO, Instant::ZERO, false);
-        self.heard.fill(None);
+        self.heard.clear();
         self.actions.clear();
         lost
     }

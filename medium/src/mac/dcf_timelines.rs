@@ -35,7 +35,7 @@ impl Bench {
         change(&mut radio);
         let radio = Arc::new(radio);
         let random = Stream::new(4, 0, Purpose::Backoff);
-        let dcf = Dcf::new(ME, 3, radio.clone(), InterfaceQueue::new(50, true), random);
+        let dcf = Dcf::new(ME, radio.clone(), InterfaceQueue::new(50, true), random);
         Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], now: 0 }
     }
 

@@ -73,7 +73,7 @@ impl Dcf {
         }
         let then = Response::Ack { to: Dest::Station(frame.from), rate_bps: frame.rate_bps };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
-        let last = self.heard[frame.from as usize].replace(frame.sequence);
+        let last = self.heard.insert(frame.from, frame.sequence);
         if frame.retry && last == Some(frame.sequence) {
             self.counters.rx_duplicate += 1;
         } else {
