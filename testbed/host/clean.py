@@ -14,6 +14,7 @@ from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.host import cgroup
+from testbed.host.processes import limit_s
 from testbed.host.state import STATE_FOLDER, Process, RunState, recorded_runs
 
 END_DEADLINE_S = 10.0
@@ -56,7 +57,7 @@ def _end(state: RunState, cleaned: Cleaned) -> None:
 
 
 def _end_processes(keeper: Process | None, group: Path) -> None:
-    """A run whose owner died takes itself down in order; after END_DEADLINE_S its processes are killed."""
+    """A run whose owner died takes itself down in order; after its limit its processes are killed."""
     members = [
         process for process in map(Process.of, cgroup.members(group) if _is_run_group(group) else []) if process is not None
     ]
@@ -64,12 +65,13 @@ def _end_processes(keeper: Process | None, group: Path) -> None:
         members.append(keeper)
     if not members:
         return
-    if not _all_ended(members, END_DEADLINE_S):
+    within_s = limit_s(END_DEADLINE_S, len(members))
+    if not _all_ended(members, within_s):
         if keeper is not None:
             _kill(keeper)  # its child, pid 1 of the run's namespace, goes with it, and so everything in it
         for process in members:
             _kill(process)
-        _all_ended(members, END_DEADLINE_S)
+        _all_ended(members, within_s)
 
 
 def _is_run_group(group: Path) -> bool:

@@ -25,8 +25,14 @@ POLL_S = 0.005  # between two checks of a condition that no descriptor announces
 TICK_S = 0.5  # between the checks of `watch`
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
+EACH_S = 0.1  # that a limit is longer for each process or station: an end takes a station 20 ms, on a loaded host some times that
 # Limits of a start are longer in a guest (`MANET_GUEST` is set by it): an emulated machine is 10 to 20 times slower.
 SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
+
+
+def limit_s(least_s: float, count: int) -> float:
+    """The limit of a time in which so many processes or stations start or end, seconds."""
+    return least_s + EACH_S * count
 
 
 def exit_text(status: int) -> str:
@@ -176,13 +182,14 @@ class Processes:
         for child in list(children):
             self._forget(child)
 
-    def stop(self, children: Iterable[Child], *, first: int = signal.SIGTERM) -> None:
-        """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable."""
+    def stop(self, children: Iterable[Child], *, first: int = signal.SIGTERM, stations: int = 0) -> None:
+        """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable. `stations`: how many a
+        child serves, if it takes longer to end with more of them."""
         stopping = [child for child in children if child in self.children]
         for child in stopping:
             child.stopped = child.stopped or child.running()
             _signal(child, first)
-        deadline = time.monotonic() + STOP_DEADLINE_S
+        deadline = time.monotonic() + limit_s(STOP_DEADLINE_S, len(stopping) + stations)
         for child in stopping:
             try:
                 child.popen.wait(max(0.0, deadline - time.monotonic()))

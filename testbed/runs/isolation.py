@@ -29,12 +29,14 @@ from typing import Any, Self
 
 from testbed.errors import UsageError
 from testbed.host import cgroup, neighbours
+from testbed.host.processes import limit_s
 from testbed.host.state import Process, RunState
 from testbed.programs import ROOT
 from testbed.runs.template import TEMPLATE, Keeper
 from testbed.signals import interrupts_noted
 
-TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep
+TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep;
+# longer for each of the run's processes
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
 
 
@@ -89,8 +91,9 @@ class Isolated:
 
     def wait(self) -> None:
         """Wait for the end of the run, which is ended by force if it takes too long after `let_go`."""
+        limited = self._lifeline is None
         try:
-            self._keeper.wait(None if self._lifeline is not None else TEARDOWN_DEADLINE_S)
+            self._keeper.wait(limit_s(TEARDOWN_DEADLINE_S, len(cgroup.members(self.cgroup))) if limited else None)
         except subprocess.TimeoutExpired:
             self._keeper.kill()
             self._keeper.wait()

@@ -142,5 +142,5 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
         yield Medium(child, control)
     finally:
         control.close()
-        children.stop([child])
+        children.stop([child], stations=len(net.hosts))
     children.require_whole([child])

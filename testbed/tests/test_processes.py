@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 
 import pytest
 
@@ -34,6 +35,20 @@ def test_an_awaited_child_that_is_killed_while_others_are_looked_at_is_a_failure
         child = processes.start("flow1-sender", ["sleep", "60"], remedy="run it again", may_end=True)
         with pytest.raises(RunError, match="flow1-sender: sleep was killed by SIGKILL"):
             processes.watch(ended=[child], on_tick=kill)
+
+
+@pytest.mark.parametrize(("stations", "status"), [(0, -signal.SIGKILL), (1000, 0)])
+def test_a_child_that_serves_many_stations_has_longer_to_end(tmp_path, monkeypatch, stations, status):
+    """Without stations the limit is over at once here; with 1000 it is 100 s, and the child takes a moment."""
+    monkeypatch.setattr("testbed.host.processes.STOP_DEADLINE_S", 0.0)
+    monkeypatch.setattr("testbed.host.processes.EACH_S", 0.1 if stations else 0.0)
+    at_the_signal = "sleep 0.1; exit 0" if stations else "sleep infinity"
+    with Processes(tmp_path) as processes:
+        script = f"trap '{at_the_signal}' TERM; echo ready; sleep infinity & wait"
+        medium = processes.start("medium", ["sh", "-c", script], remedy="-", with_children=True)
+        processes.wait_for_text([medium], "ready\n", within_s=60)
+        processes.stop([medium], stations=stations)
+        assert medium.popen.returncode == status
 
 
 def test_a_failed_child_that_another_thread_takes_back_fails_nothing(tmp_path, monkeypatch):

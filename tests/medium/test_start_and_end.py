@@ -1,6 +1,7 @@
 """Start and end of the medium: signals, the stop command, SIGKILL, the end of its parent, mistakes in its configuration."""
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -38,6 +39,23 @@ def test_a_killed_medium_leaves_only_its_data_and_starts_again(hosts, start, tmp
     start(configuration(stations))
     address(stations)
     assert pings_answered(stations[0], "10.0.0.2") == 5
+
+
+def test_the_results_are_complete_before_the_interfaces_are_closed(hosts, start):
+    """Of many interfaces a medium that is ended in a hurry closes only some: by then the verdict is there."""
+    (station,) = hosts(1)
+    daemon = start(configuration([station]))
+    unread = daemon.process.stdout.fileno()
+    with open(f"/proc/self/fd/{unread}", "wb", buffering=0) as pipe:  # noqa: PTH123 - no path of a file
+        os.set_blocking(pipe.fileno(), False)
+        while pipe.write(b"\n"):  # None: full; the medium waits with its message about the files that it has written
+            pass
+    daemon.process.send_signal(signal.SIGTERM)
+    wait_for("the verdict", lambda: (daemon.folder / "verdict.json").exists())
+    assert (daemon.folder / "counters.json").exists()
+    assert station.interfaces() == ["lo", "wlan0"]
+    assert daemon.stop() == (0, "")  # reads the pipe
+    assert station.interfaces() == ["lo"]
 
 
 def test_the_medium_ends_with_its_parent_on_request(hosts, tmp_path):

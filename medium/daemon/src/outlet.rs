@@ -17,11 +17,14 @@ use manet_medium::wire::ethernet;
 use manet_medium::wire::feedback::Repr;
 use manet_medium::wired::{EndId, Sent};
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of frames read from one TAP in a turn, so that a host that floods cannot starve the others.
 pub const FRAMES_AT_ONCE: u32 = 64;
 /// Rows of the air log kept for the control socket.
 const ROWS_KEPT: usize = 1000;
+/// Threads that close ports at the end.
+const CLOSERS: usize = 64;
 
 /// The station or wire that a port belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +91,23 @@ impl Port {
         self.deleted |= matches!(self.device, Device::Radio(_)) && dropped.is_none();
         self.lost_before_off.or(dropped).unwrap_or(0)
     }
+}
+
+/// Closes ports, many at once: to remove one interface the kernel waits 18 ms for its other processors (`rcu_barrier` of
+/// `netdev_run_todo`), and these waits overlap.
+pub fn close_all<P: Send>(ports: Vec<P>) {
+    let closers = CLOSERS.min(ports.len());
+    let left = Mutex::new(ports);
+    // a function of its own, so that the lock is released before the port is closed
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let close = || while next().is_some() {};
+    std::thread::scope(|scope| {
+        for _ in 1..closers {
+            // without a further thread the others close its share
+            let _ = std::thread::Builder::new().spawn_scoped(scope, close);
+        }
+        close();
+    });
 }
 
 /// All ports, sockets and logs: the surroundings of the machine.
@@ -251,5 +271,38 @@ impl Outside<LoggedWorld> for Outlet {
             self.answering.pop_front();
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Barrier};
+
+    /// Its end waits until all of `at_once` end.
+    struct Slow {
+        at_once: Arc<Barrier>,
+    }
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            self.at_once.wait();
+        }
+    }
+
+    #[test]
+    fn ports_are_closed_at_the_same_time() {
+        // one after the other the first would wait for ever
+        let at_once = Arc::new(Barrier::new(CLOSERS));
+        close_all((0..CLOSERS).map(|_| Slow { at_once: at_once.clone() }).collect());
+        assert_eq!(Arc::strong_count(&at_once), 1);
+    }
+
+    #[test]
+    fn more_ports_than_threads_and_none_at_all_are_closed() {
+        let port = Arc::new(());
+        close_all(vec![port.clone(); 3 * CLOSERS + 1]);
+        assert_eq!(Arc::strong_count(&port), 1);
+        close_all(Vec::<Port>::new());
     }
 }

@@ -7,7 +7,7 @@ use crate::hwsim::Hwsim;
 use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
 use crate::lateness_log::LatenessLog;
-use crate::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
+use crate::outlet::{close_all, Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
 use crate::recorder::{Ended, Files, Names, Recorder, Written};
 use crate::setup::Setup;
 use crate::tap::{no_netns, Tap};
@@ -243,7 +243,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// Completes the outputs.
+    /// Completes the outputs, then closes the interfaces: whoever ends the process in a hurry still has the results.
     fn finish(mut self) -> Result<Vec<Incomplete>, DaemonError> {
         self.driver.input(Input::Air(message::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
@@ -260,7 +260,7 @@ impl Daemon<'_> {
         let moved = self.responder.moved(&self.driver);
         let setup = self.responder.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
-        drop((self.control, feedback, ports));
+        drop((self.control, feedback));
         let mut ended;
         (evidence.log_drops, ended) = recorder.finish();
         ended.lacking.extend(deleted);
@@ -281,6 +281,7 @@ impl Daemon<'_> {
         for written in &ended.written {
             println!("{written}");
         }
+        close_all(ports);
         Ok(ended.lacking)
     }
 }
