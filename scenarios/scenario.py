@@ -19,13 +19,15 @@ from scenarios.events import Event, check_events
 from scenarios.routing import OWN_DAEMONS
 from scenarios.sending import TrafficKeys
 
+MAX_TRAFFIC_AT_S = 3600
 MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
+MODEL_STATIONS, MODEL_STATION_S = 100, 0.05  # it is later by so much for each station beyond so many
 
 
 class Scenario(TrafficKeys):
     """One scenario; `positions()` and `flows` are complete after validation."""
 
-    traffic_at: Seconds | None = Field(None, ge=0, le=3600)
+    traffic_at: Seconds | None = Field(None, ge=0, le=MAX_TRAFFIC_AT_S)
     events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"
     seeds: Whole = Field(1, ge=1, le=10_000)
@@ -94,7 +96,9 @@ class Scenario(TrafficKeys):
     def _complete_traffic_at(self) -> dict[str, Any]:
         if self.traffic_at is not None or not self.mobility.with_traffic:
             return {}
-        return {"traffic_at": MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0)}
+        further = max(0, len(self.station_names()) - MODEL_STATIONS)
+        settle_s = getattr(self.routing, "settle", None) or 0.0
+        return {"traffic_at": min(MAX_TRAFFIC_AT_S, MODEL_TRAFFIC_AT_S + MODEL_STATION_S * further + settle_s)}
 
     def _check_containers(self) -> None:
         check_containers(self.containers, self.station_names(), self.host_names(), self.clock)

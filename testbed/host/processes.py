@@ -5,6 +5,7 @@ A child ends when we stop it or, if it was started with `may_end`, by itself. An
 `log/<name>.log`.
 """
 
+import itertools
 import os
 import selectors
 import signal
@@ -22,12 +23,17 @@ from testbed.host import descriptors, namespace
 
 LISTEN = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
 POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
+# A check looks at every child: of more than 100 it follows each fifth of their number of looks, so that a look costs the same.
+LOOKS_PER_CHECK = 20
 TICK_S = 0.5  # between the checks of `watch`
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
 EACH_S = 0.1  # that a limit is longer for each process or station: an end takes a station 20 ms, on a loaded host some times that
 # Limits of a start are longer in a guest (`MANET_GUEST` is set by it): an emulated machine is 10 to 20 times slower.
 SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
+# Programs that are started at the same time: each start waits for the kernel and for a turn. In a guest, whose runs are repeated
+# byte for byte, their order is fixed.
+STARTS_AT_ONCE = 1 if "MANET_GUEST" in os.environ else 8
 
 
 def limit_s(least_s: float, count: int) -> float:
@@ -108,7 +114,7 @@ class Processes:
 
     def __init__(self, log_folder: Path) -> None:
         self.log_folder = log_folder
-        self.children: list[Child] = []
+        self.children: dict[Child, None] = {}  # a dictionary: in their order, and one is found without a look at all
         self.checks: list[Callable[[], None]] = []  # called now and then by watch(); each may raise
         self._descriptors = threading.Lock()  # held while the descriptors of children are closed, or begin to be watched
 
@@ -117,7 +123,7 @@ class Processes:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self.stop(reversed(self.children))
+        self.stop(list(reversed(self.children)))
 
     def start(
         self,
@@ -168,13 +174,13 @@ class Processes:
             descriptors.restore_limit(popen.pid)
         pidfd, rules = os.pidfd_open(popen.pid), (may_end, any_status, explain, with_children)
         child = Child(name, popen, log_path, pidfd, remedy, *rules, printed_before, program)
-        self.children.append(child)
+        self.children[child] = None
         return child
 
     def adopt(self, name: str, popen: subprocess.Popen[bytes], remedy: str) -> Child:
         """Watch a process that another module started and will end (a station's shell)."""
         child = Child(name, popen, self.log_folder / f"{name}.log", os.pidfd_open(popen.pid), remedy)
-        self.children.append(child)
+        self.children[child] = None
         return child
 
     def release(self, children: Iterable[Child]) -> None:
@@ -222,18 +228,18 @@ class Processes:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
-        """Wait until each child has printed `text`, at most `within_s`, on a guest SLOWER times that."""
-        waiting, within_s = list(children), within_s * SLOWER
-        deadline = time.monotonic() + within_s
-        while waiting:
-            waiting = [child for child in waiting if text not in child.printed()]
-            if not waiting:
-                return
-            self.check()
-            if time.monotonic() > deadline:
-                child = waiting[0]
-                raise RunError(f'{child.name}: no "{text}" within {within_s:g} s (see {child.log}); {child.remedy}')
-            time.sleep(POLL_S)
+        """Wait until each child has printed `text`, at most `within_s` and EACH_S for each of them, on a guest SLOWER times that.
+        They start together, so looking at one after the other finds most of them ready at the first look."""
+        waiting = list(children)
+        within_s = limit_s(within_s, len(waiting)) * SLOWER
+        deadline, looks = time.monotonic() + within_s, itertools.count()
+        for child in waiting:
+            while text not in child.printed():
+                if next(looks) % max(LOOKS_PER_CHECK, len(self.children) // 5) == 0:
+                    self.check()
+                if time.monotonic() > deadline:
+                    raise RunError(f'{child.name}: no "{text}" within {within_s:g} s (see {child.log}); {child.remedy}')
+                time.sleep(POLL_S)
 
     def watch(
         self,
@@ -249,7 +255,7 @@ class Processes:
         awaited = list(ended)
         with selectors.DefaultSelector() as selector:
             with self._descriptors:
-                for child in self.children:
+                for child in list(self.children):
                     if child.running():
                         selector.register(child.pidfd, selectors.EVENT_READ, child)
             while True:
@@ -268,7 +274,7 @@ class Processes:
     def _forget(self, child: Child) -> None:
         with self._descriptors:
             if child in self.children:
-                self.children.remove(child)
+                del self.children[child]
                 os.close(child.pidfd)
 
 

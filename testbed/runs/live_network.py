@@ -20,6 +20,7 @@ from scenarios.live_events import live_event
 from testbed.errors import HostLateError, RunError
 from testbed.host import neighbours
 from testbed.host.changes import of_own_daemons, of_third_party
+from testbed.host.other_load import OtherLoad
 from testbed.host.processes import Child, Processes
 from testbed.runs import metadata
 from testbed.runs.background import in_background
@@ -255,7 +256,7 @@ class LiveNetwork:
 def network_running(site: Site, say: Say, session: str | None = None) -> Iterator[LiveNetwork]:
     """Bring a network up; after the block take it down in the opposite order, and complete its verdict. `say` reports stages.
     `session`: as of LiveNetwork."""
-    waits = Waits(site.cgroup, without=site.limited_groups)
+    waits, others = Waits(site.cgroup, without=site.limited_groups), OtherLoad(site.cgroup)
     with ExitStack() as stages:
         stages.enter_context(outputs_kept(site))
         children = stages.enter_context(Processes(site.log))
@@ -269,7 +270,7 @@ def network_running(site: Site, say: Say, session: str | None = None) -> Iterato
         stages.enter_context(commands_running(network.net, children))
         if session is None:
             protocol.before_traffic(say)
-            require_before_traffic_at(site, network.medium)
+            require_before_traffic_at(site, network.medium, others.seconds())
         live.note_settings()
         stages.callback(live.end_commands)
         yield live

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunError
+from testbed.host.processes import limit_s
 
 ANSWER_DEADLINE_S = 10.0
 
@@ -14,10 +15,11 @@ ANSWER_DEADLINE_S = 10.0
 class MediumControl:
     """A connection to the medium, for several threads; `ask` raises RunError with the medium's message if it refuses."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, stations: int = 0) -> None:
+        """`stations`: how many the medium has, if it may take longer to answer."""
         self._path, self._turn = path, threading.Lock()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(ANSWER_DEADLINE_S)
+        self._socket.settimeout(limit_s(ANSWER_DEADLINE_S, stations))
         try:
             self._socket.connect(str(path))
         except OSError as problem:

@@ -14,7 +14,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
     """The configuration of station `number`; `wires` are the networks (address/bits) to which it is a gateway."""
     routing, results = site.scenario.routing, site.directory / "routing"
     options = routing.options()
-    if site.scenario.tcp_wants_error_notices:  # some flow's TCP is elfn(notice=route-error); such a scenario has DSR
+    if site.of_tcps["error_notices"]:  # some flow's TCP is elfn(notice=route-error); such a scenario has DSR
         options["error_notices"] = True
     return {
         "format": "manet-routing/1",
@@ -39,8 +39,8 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "held": str(site.folder("captures") / f"{name}.held.pcapng"),
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",
         # some flow's TCP has the layer tcpf or tcpbus
-        "notices": site.scenario.tcp_wants_notices,
+        "notices": site.of_tcps["notices"],
         # if not, TCPs of the papers' years would follow RFC 6069
-        "tcp_unreachable": site.scenario.tcp_hears_unreachable,
+        "tcp_unreachable": site.of_tcps["tcp_unreachable"],
         "options": options,
     }

@@ -13,7 +13,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from scenarios.tcp_names import table
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.host.algorithms import missing_algorithm
-from testbed.host.processes import POLL_S, Child, Processes
+from testbed.host.processes import POLL_S, Child, Processes, limit_s
 from testbed.programs import ROOT
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station, StationNet, WiredLink
@@ -43,8 +43,9 @@ PROC_SYS = Path("/proc/sys")
 RTO_MIN_FILE = PROC_SYS / RTO_MIN_SYSCTL.replace(".", "/")
 
 
+@cache
 def profile(name: str) -> dict[str, Any]:
-    """The tables of kernel-tcp/profiles/<name>.toml; UsageError for an unknown name."""
+    """The tables of kernel-tcp/profiles/<name>.toml, read once; UsageError for an unknown name."""
     path = PROFILES / f"{name}.toml"
     try:
         return tomllib.loads(path.read_text())
@@ -164,7 +165,7 @@ def kernel_tcp_running(
         [site.programs.kernel_tcp, "run", site.directory / SETTINGS],
         remedy="without it connections have the kernel's own settings; `manet doctor` says what this kernel can do",
     )
-    children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S)
+    children.wait_for_text([child], "ready\n", within_s=limit_s(READY_DEADLINE_S, len(net.hosts)))
     try:
         yield child
     finally:

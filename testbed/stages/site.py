@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from scenarios.scenario import Scenario
@@ -45,6 +46,16 @@ class Site:
     def limited_groups(self) -> list[Path]:
         """The control groups whose programs have a limit of processor time, and therefore wait."""
         return [self.cgroup / container.name for container in self.scenario.containers if container.cpu is not None]
+
+    @cached_property
+    def of_tcps(self) -> dict[str, bool]:
+        """What the flows' TCPs need of the routing daemons, each of which is configured by it: looked up once, not once a station
+        in all flows."""
+        scenario = self.scenario
+        return {
+            "error_notices": scenario.tcp_wants_error_notices, "notices": scenario.tcp_wants_notices,
+            "tcp_unreachable": scenario.tcp_hears_unreachable,
+        }  # fmt: skip
 
     def write(self, name: str, text: str, *, append: bool = False) -> None:
         """Write a text file of the run's directory, whose content at the end of the run is to be this."""

@@ -14,6 +14,7 @@ import subprocess
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +31,7 @@ from scenarios.scenario import Scenario
 from scenarios.wires import Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace, station_pids
-from testbed.host.processes import SLOWER, exit_text
+from testbed.host.processes import SLOWER, STARTS_AT_ONCE, exit_text, limit_s
 from testbed.stages.running_container import RunningContainer
 from topologies.addresses import (
     GATEWAY_END,
@@ -90,12 +91,14 @@ class NamespaceHost(Host):
     on_command: Callable[[str, list[str]], None] | None = None  # called with its name and the words of each command of a user's
     home: int | None = None  # a process whose network namespace the host uses instead of its own
     cabled = False  # whether a host has the first of its cables (testbed/stages/access_points.py)
+    _starting: Future | None = None  # of its first shell
     _namespace: int | None = None  # a descriptor that keeps it open
     _pidfd: int  # of the shell
 
-    def __init__(self, name: str, *, pids: int | None = None, **params: object) -> None:
-        """`pids`: a descriptor of the pid namespace of its programs (testbed/host/station_pids.py); None: this process's."""
-        self.pids = pids
+    def __init__(self, name: str, *, pids: int | None = None, starter: Executor | None = None, **params: object) -> None:
+        """`pids`: a descriptor of the pid namespace of its programs (testbed/host/station_pids.py); None: this process's.
+        `starter`: starts its shell meanwhile."""
+        self.pids, self._starter = pids, starter
         super().__init__(name, **params)
 
     @property
@@ -119,6 +122,12 @@ class NamespaceHost(Host):
         if mnopts is not None:
             self._start(["mnexec", mnopts])
             return
+        if self._starter is None:
+            self._start_first()
+        else:
+            self._starting = self._starter.submit(self._start_first)
+
+    def _start_first(self) -> None:
         try:
             self._start_in_namespaces(None if self.home is None else f"/proc/{self.home}/ns/net")
         except RunError as problem:
@@ -162,6 +171,8 @@ class NamespaceHost(Host):
 
     def wait_for_shell(self, deadline: float) -> None:
         """Wait until the shell has answered and takes commands. Raises RunError after the monotonic instant `deadline`."""
+        if self._starting is not None:
+            self._starting.result()
         seen = ""
         while seen.count(PROMPT) < 2:
             left_s = deadline - time.monotonic()
@@ -379,12 +390,12 @@ class WiredLink:
 class StationNet(Mininet):
     """A Mininet network of stations and wired hosts (`hosts` is both): what the prompt and scripts work on."""
 
-    def __init__(self, naming: str = INTERFACE, pids: int | None = None) -> None:
+    def __init__(self, naming: str = INTERFACE, pids: int | None = None, starter: Executor | None = None) -> None:
         # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
         # net.core.*, ...) and never restore them
         Mininet.inited = True
         super().__init__(topo=None, build=False, controller=None)
-        self.naming, self.pids = naming, pids
+        self.naming, self.pids, self.starter = naming, pids, starter
         self.wires: list[WiredLink] = []
 
     def radio(self, name: str) -> Station | FurtherRadio:
@@ -394,7 +405,7 @@ class StationNet(Mininet):
 
     def addHost(self, name: str, cls: type[NamespaceHost], **params: object) -> Any:
         """Declare and start one host; its shell may still be starting."""
-        return super().addHost(name, cls=cls, pids=self.pids, **params)
+        return super().addHost(name, cls=cls, pids=self.pids, starter=self.starter, **params)
 
     def addStation(self, name: str, number: int | None = None, home: int | None = None) -> Station:
         """Declare and start one station; its shell may still be starting. `home`: a process whose namespaces it uses."""
@@ -435,17 +446,21 @@ def stations_up(
     """Start one station per name, numbered from 1, and the hosts of the wires. The end of the block ends their shells and
     namespaces. `homes`: by name, processes whose namespaces stations use instead of their own. `naming`: of the radios
     (`topologies.addresses.radio_interface`). `pids`: as of NamespaceHost. Raises RunError."""
-    net = StationNet(naming, pids)
+    starter = ThreadPoolExecutor(STARTS_AT_ONCE)
+    net = StationNet(naming, pids, starter)
     try:
-        for name in names:
-            net.addStation(name, home=homes.get(name))
+        for number, name in enumerate(names, start=1):
+            net.addStation(name, number, home=homes.get(name))
         for wire in wires:
             net.addWire(wire)
-        deadline = time.monotonic() + SHELL_DEADLINE_S
+        deadline = time.monotonic() + limit_s(SHELL_DEADLINE_S, len(net.hosts))
         for host in net.hosts:
             host.wait_for_shell(deadline)
+        starter.shutdown()
+        net.starter = None
         yield net
     finally:
+        starter.shutdown(cancel_futures=True)
         for host in net.hosts:
             host.hang_up()  # all at once, so that they end in parallel
         for host in net.hosts:

@@ -16,7 +16,7 @@ from typing import Any
 from record.files import write_atomic
 from scenarios.flows import FIRST_PORT, Flow
 from testbed.errors import RunError
-from testbed.host.processes import Child, Processes
+from testbed.host.processes import Child, Processes, limit_s
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 from traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Program, Readiness
@@ -134,15 +134,16 @@ def start_receiver(flow: RunningFlow, children: Processes) -> None:
 
 
 def wait_until_ready(flows: Sequence[RunningFlow], children: Processes) -> None:
-    """Wait for the receivers. RunError after READY_DEADLINE_S."""
-    deadline = time.monotonic() + READY_DEADLINE_S
+    """Wait for the receivers. RunError after READY_DEADLINE_S, and some more for each."""
+    within_s = limit_s(READY_DEADLINE_S, len(flows))
+    deadline = time.monotonic() + within_s
     waiting = [flow for flow in flows if flow.receiver is not None]
     while waiting := [flow for flow in waiting if not _ready(flow)]:
         children.check()
         for flow in waiting:
             readiness = flow.readiness
             if not isinstance(readiness, After) and time.monotonic() > deadline:
-                text = f"{flow.name}: its receiver {readiness.missing} after {READY_DEADLINE_S:g} s; {readiness.remedy}"
+                text = f"{flow.name}: its receiver {readiness.missing} after {within_s:g} s; {readiness.remedy}"
                 raise RunError(text)
         time.sleep(0.005)
     children.check()

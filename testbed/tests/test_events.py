@@ -17,7 +17,8 @@ from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT
 from testbed.runs.routes import known_routes
 from testbed.runs.run import run_scenario
-from testbed.stages.events import carry_out, relay_in_use
+from testbed.stages.events import carry_out, relay_in_use, require_before_traffic_at
+from testbed.stages.site import Site
 from testbed.tests.running import Background, air_rows, chain, needs_runs
 
 HEADER = "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers"
@@ -174,12 +175,31 @@ def test_an_event_that_cannot_be_carried_out_ends_the_run_in_one_line(tmp_path: 
     assert result.error is not None and result.error.startswith("events: cut: no station relayed frames of sta4")
 
 
+@pytest.mark.parametrize(
+    ("ready_s", "others_s", "late"),
+    [
+        (9.9, 0.0, None),
+        (12.0, 2.0, HostLateError),  # without them it might have been ready at 10 s
+        (12.0, 1.9, RunError),
+    ],
+)
+def test_a_late_network_is_repeated_only_if_other_programs_can_be_the_reason(tmp_path: Path, ready_s, others_s, late) -> None:
+    site = Site(chain(traffic_at=10), 1, tmp_path, Path("/"))
+    medium = FakeMedium(model_s=ready_s)
+    if late is None:
+        require_before_traffic_at(site, medium, others_s)
+        return
+    with pytest.raises(RunError, match=r"ready 2\.0 s after traffic_at = 10 s.*; give a later one") as problem:
+        require_before_traffic_at(site, medium, others_s)
+    assert type(problem.value) is late
+
+
 @pytest.mark.root
 @needs_runs
 def test_a_network_that_is_ready_too_late_for_its_traffic_is_reported(tmp_path: Path) -> None:
     result = Background(chain(traffic_at=0), tmp_path / "run").result()
     assert result.status == "failed"
-    assert result.error is not None and "after traffic_at = 0 s; give a later one" in result.error
+    assert result.error is not None and "after traffic_at = 0 s" in result.error and "give a later one" in result.error
 
 
 # Ends a process of the run by itself, as a defect would: the events know nothing of it.

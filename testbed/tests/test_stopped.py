@@ -48,7 +48,7 @@ class Run:
     def start_below(self, name: str, argv: list[str]) -> int:
         """Start a child that starts another program; that one's process id."""
         self.start(name, argv)
-        child = self.processes.children[-1]
+        child = list(self.processes.children)[-1]
         while not child.printed():
             time.sleep(0.001)
         below = int(child.printed())
@@ -150,7 +150,7 @@ def test_a_stopped_capture_costs_no_throughput(run: Run) -> None:
 
 def test_a_program_below_a_child_is_named_with_the_child(run: Run) -> None:
     below = run.start_below("flow1-sender", PARENT)
-    parent = run.processes.children[-1].pid
+    parent = list(run.processes.children)[-1].pid
     run.begin(below)
     stop(below)
     run.look()
@@ -206,7 +206,7 @@ def test_a_program_in_a_frozen_control_group_is_named(run: Run) -> None:
     finally:
         (group / "freezer.state").write_text("THAWED")
         os.kill(pid, signal.SIGKILL)
-        run.processes.children[-1].popen.wait()
+        list(run.processes.children)[-1].popen.wait()
         group.rmdir()
 
 

@@ -3,9 +3,10 @@ prompt."""
 
 import signal
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from testbed.errors import RunError
-from testbed.host.processes import Child, Processes
+from testbed.host.processes import STARTS_AT_ONCE, Child, Processes
 from testbed.stages.routing import Network, RunningProtocol
 from testbed.stages.station import Station
 
@@ -25,15 +26,17 @@ class StationProcesses:
         self._children, self._start, self._ready, self._stop = children, start, ready, stop
 
     def start(self, stations: Iterable[Station]) -> None:
-        """Start those of the stations, and return when all of them work. RunError for one that runs."""
-        started = {}
+        """Start those of the stations, several at a time, and return when all of them work. RunError for one that runs."""
+        stations = list(stations)
         for station in stations:
             before = self.running.get(station)
             if before is not None and before.running():
                 raise RunError(f"{station.name}: its routing daemon runs; restart it, or stop it before")
             if before is not None:  # it had ended by itself, which a prompt survives
                 self._children.release([before])
-            started[station] = self.running[station] = self._start(station)
+        with ThreadPoolExecutor(STARTS_AT_ONCE) as pool:
+            started = dict(zip(stations, pool.map(self._start, stations), strict=True))
+        self.running |= started
         self._ready(started)
 
     def end(self, station: Station, *, kill: bool = False) -> Child:

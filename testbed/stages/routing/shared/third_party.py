@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError
-from testbed.host.processes import Child
+from testbed.host.processes import Child, limit_s
 from testbed.stages.routing import Network
 from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.station import Station
@@ -76,11 +76,12 @@ def processes_running(
 
 
 def _wait_for_signs(network: Network, signs: dict[Child, Sign]) -> None:
-    deadline = time.monotonic() + READY_DEADLINE_S
     waiting = [*signs]
+    within_s = limit_s(READY_DEADLINE_S, len(waiting))
+    deadline = time.monotonic() + within_s
     while waiting := [child for child in waiting if not signs[child].seen(child)]:
         network.children.check()
         if time.monotonic() > deadline:
             child = waiting[0]
-            raise RunError(f"{child.name}: no {signs[child]} within {READY_DEADLINE_S:g} s; see {child.log}")
+            raise RunError(f"{child.name}: no {signs[child]} within {within_s:g} s; see {child.log}")
         time.sleep(0.01)
