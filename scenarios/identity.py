@@ -18,7 +18,7 @@ from scenarios.scenario import Scenario
 
 GENERATION = 1  # of the defaults (scenarios/tests/test_identity.py)
 DIGITS = 16  # of the sum, in hex: of a million scenarios no two are expected to have the same
-NOT_IN_A_RUN = ("seeds",)  # keys that no run depends on
+NOT_IN_A_RUN = ("seeds", "capture_program")  # keys that no outcome depends on
 
 
 def identity(scenario: Scenario) -> str:

@@ -13,6 +13,7 @@ class Programs:
     medium: Path = ROOT / "target" / "release" / "manet-medium"
     kernel_tcp: Path = ROOT / ".build" / "kernel-tcp" / "manet-tcp"
     daemons: Path = ROOT / "target" / "release"  # the folder of the routing daemons
+    capture: Path = ROOT / "target" / "release" / "manet-capture"
 
     def daemon(self, protocol: str) -> Path:
         """Our daemon of this routing protocol."""
@@ -20,7 +21,7 @@ class Programs:
 
     def as_arguments(self) -> dict[str, str]:
         """The paths as text, for another process."""
-        return {"medium": str(self.medium), "kernel_tcp": str(self.kernel_tcp), "daemons": str(self.daemons)}
+        return {name: str(path) for name, path in vars(self).items()}
 
     @classmethod
     def from_arguments(cls, paths: dict[str, str]) -> "Programs":

@@ -228,7 +228,12 @@ def max_guests() -> int:
 def program_files(routing: Routing) -> list[str]:
     """Programs that a run starts, with their libraries: the guest reads them before its run begins, so that they are in its
     memory. A described daemon's are those that its description names."""
-    programs = [str(BUILT.medium), str(BUILT.kernel_tcp), *_program_paths("iperf3", "tcpdump", "ip", "mnexec", "bash")]
+    programs = [
+        str(BUILT.medium),
+        str(BUILT.kernel_tcp),
+        str(BUILT.capture),
+        *_program_paths("iperf3", "tcpdump", "ip", "mnexec", "bash"),
+    ]
     if BUILT.daemon(routing.protocol).exists():
         programs.append(str(BUILT.daemon(routing.protocol)))
     if routing.DESCRIPTION is not None:

@@ -1,8 +1,8 @@
 """Whether the files of a run hold what their writers wrote (formats/results.md, "Written files").
 
-A writer ends by saying how much it wrote: the medium with a line `wrote NAME BYTES CRC32` for each file, manet-tcp in its report,
-tcpdump with its number of packets. Of a file whose writer keeps no sum, what it held EVERY_S ago is summed up while it grows, so
-that a change in its middle shows. A file that disagrees makes the run void.
+A writer ends by saying how much it wrote: the medium and manet-capture with a line `wrote NAME BYTES CRC32` for each file,
+manet-tcp in its report, tcpdump with its number of packets. Of a file whose writer keeps no sum, what it held EVERY_S ago is
+summed up while it grows, so that a change in its middle shows. A file that disagrees makes the run void.
 """
 
 import io
@@ -98,7 +98,8 @@ def outputs_kept(site: Site) -> Iterator[None]:
     with in_background("outputs", follow):
         yield
     missing = [f"{name} was removed" for name in PRESENT if not (site.directory / name).is_file()]
-    wrong = growing.differences(_expected(site), _said(site)) + _captures(site) + missing
+    counted = _captures(site) if site.scenario.capture_program == "tcpdump" else []
+    wrong = growing.differences(_expected(site), _said(site)) + counted + missing
     if wrong:
         add_outputs(site.directory, wrong)
 
@@ -197,13 +198,15 @@ def _expected(site: Site) -> set[str]:
     """The files whose writers say what they wrote."""
     optional = {INPUT_LOG: site.scenario.input_log, "monitor.pcapng": site.scenario.monitor}
     always = {"air.csv", "air.pcapng", "counters.json", "lateness.csv", "tcp.csv", "verdict.json"}
-    return always | {name for name, wanted in optional.items() if wanted}
+    by_sum = [] if site.scenario.capture_program == "tcpdump" else site.scenario.station_names()
+    captures = {f"captures/{name}.pcap" for name in by_sum}
+    return always | captures | {name for name, wanted in optional.items() if wanted}
 
 
 def _said(site: Site) -> dict[str, _Said]:
     """Reports of all writers, this process included; of verdict.json the medium's, before the testbed adds to it."""
     said = {name: _Said(size, total) for name, (size, total) in site.wrote.items()}
-    lines = WROTE.findall(_text(site.log / "medium.log"))
+    lines = [line for log in ("medium.log", "captures.log") for line in WROTE.findall(_text(site.log / log))]
     said |= {name: _Said(int(size), int(total, 16)) for name, size, total in lines}
     for report in REPORT.findall(_text(site.log / "kernel-tcp.log")):
         wrote = json.loads(report).get("wrote", {})

@@ -36,7 +36,7 @@ STOPPED_STATES = ("T", "t")  # proc_pid_stat(5): stopped by a signal, by a trace
 FROZEN_IN = "do_freezer_trap"  # /proc/PID/wchan of a process in a frozen control group of version 2
 THIS_PROCESS = "the run's own process"
 # They record the run and take no part in it: a stop costs samples, no throughput.
-RECORDERS = ("tcpdump-", "kernel-tcp")
+RECORDERS = ("tcpdump-", "captures", "kernel-tcp")
 MAX_GAP_S = 5.0 * SLOWER  # between two looks: a frozen control group, a suspended machine
 FLOW, EVENT = "flow", "event-"  # the names of the programs of flows, and of commands of events, begin so
 MAX_REASONS = 5

@@ -1,9 +1,13 @@
-"""tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, of its second wire
+"""A capture of every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, of its second wire
 `<host>.eth1.pcap`; `<station>.eth0.pcap`): the scenario's `snaplen` bytes of each packet (128: headers, and the CBR stamp), and
-as many more as the routing protocol may put before them. tcpdump has one snap length for all packets: those of a routing
-protocol that has a UDP port of its own are captured once more, whole, by a second tcpdump (`<station>.routing.pcap`).
+as many more as the routing protocol may put before them. The packets of a routing protocol that has a UDP port of its own are
+captured once more, whole (`<station>.routing.pcap`).
 
-Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
+With `capture_program = "tcpdump"` each file has a process, since tcpdump has one snap length for all packets and is in one
+network namespace. `manet-capture` (medium/daemon/src/capture.rs) is one process for all files, the same in content: hundreds of
+stations start sooner. At SIGTERM it writes the waiting packets, too.
+
+tcpdump: ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
 hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
 (pcap-linux.c); so a second passes, after the last packet of the traffic, before the signal.
 """
@@ -17,7 +21,7 @@ from pathlib import Path
 
 from record.run import host_capture
 from testbed.errors import RunError
-from testbed.host.processes import Child, Processes
+from testbed.host.processes import Child, Processes, limit_s
 from testbed.stages.site import SOCKETS, Site
 from testbed.stages.station import NamespaceHost, StationNet
 
@@ -26,17 +30,18 @@ NAME = "manet-capture"
 NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0
-_DROPPED = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
+_DROPPED = re.compile(r"^(?:\S+: )?(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
+REMEDY = "what it had captured is kept; run it again"
 
 
 class Captures:
-    """The tcpdump processes of a run, and after their end the number of packets that they missed."""
+    """The capturing processes of a run, and after their end the number of packets that they missed."""
 
     def __init__(self) -> None:
         self.children: dict[str, Child] = {}
 
     def dropped(self) -> int:
-        """Packets that the kernel or the interface did not hand to tcpdump in time."""
+        """Packets that the kernel or the interface did not hand over in time."""
         return sum(int(count) for child in self.children.values() for count in _DROPPED.findall(child.printed()))
 
 
@@ -51,33 +56,54 @@ def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
 
 @contextmanager
 def captures_running(site: Site, net: StationNet, children: Processes) -> Iterator[Captures]:
-    """Capture all interfaces: every socket is open on entry, every file complete on exit. RunError if a tcpdump failed."""
-    folder = site.folder("captures")
+    """Capture all interfaces: every socket is open on entry, every file complete on exit. RunError if a process failed."""
     captures = Captures()
-    snap_bytes = site.scenario.snaplen + site.scenario.routing.headers_bytes
-    port = site.scenario.routing.udp_port
-    program = _renamed("tcpdump")
+    one_for_all = site.scenario.capture_program == "manet-capture"
+    if one_for_all:
+        captures.children["all"] = _start_one(site, net, children)
+    else:
+        _start_tcpdumps(site, net, children, captures)
+    within_s = limit_s(READY_DEADLINE_S, len(net.stations))
+    children.wait_for_text(captures.children.values(), "listening on", within_s=within_s)
+    try:
+        yield captures
+    finally:
+        if not one_for_all:
+            time.sleep(BLOCK_S * 1.1)  # also after a failure: its last second matters most
+        children.stop(captures.children.values(), stations=len(net.stations))
+    children.require_whole(captures.children.values())
+
+
+def _snap_bytes(site: Site) -> int:
+    return site.scenario.snaplen + site.scenario.routing.headers_bytes
+
+
+def _start_one(site: Site, net: StationNet, children: Processes) -> Child:
+    """Start one process for all files."""
+    port, first = site.scenario.routing.udp_port, {station.name for station in net.stations}
+    words = [
+        f"{name}:{host.netns}:{interface}" + (f":{port}" if port is not None and name in first else "")
+        for name, (host, interface) in interfaces(net).items()
+    ]
+    options = ["--folder", site.folder("captures"), "--snap-bytes", str(_snap_bytes(site))]
+    return children.start("captures", [site.programs.capture, *options, *words], remedy=REMEDY, many_files=True)
+
+
+def _start_tcpdumps(site: Site, net: StationNet, children: Processes, captures: Captures) -> None:
+    """Start a process for each file."""
+    folder, port, program = site.folder("captures"), site.scenario.routing.udp_port, _renamed("tcpdump")
 
     def start(name: str, host: NamespaceHost, interface: str, snap_bytes: int, *expression: str) -> None:
         argv: list[str | Path | int] = [program, "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
         argv += ["-Z", "root", "-w", folder / f"{name}.pcap", *expression]
-        captures.children[name] = children.start(
-            f"tcpdump-{name}", argv, netns=host.netns, program="tcpdump", remedy="what it had captured is kept; run it again"
-        )
+        captures.children[name] = children.start(f"tcpdump-{name}", argv, netns=host.netns, program="tcpdump", remedy=REMEDY)
 
     for name, (host, interface) in interfaces(net).items():
-        start(name, host, interface, snap_bytes)
+        start(name, host, interface, _snap_bytes(site))
     if port is not None:
         for station in net.stations:
             start(f"{station.name}.routing", station, station.radio.name, NO_LIMIT, f"udp port {port}")
-    children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
-    try:
-        yield captures
-    finally:
-        time.sleep(BLOCK_S * 1.1)  # also after a failure: its last second matters most
-        children.stop(captures.children.values())
-    children.require_whole(captures.children.values())
 
 
 def _renamed(name: str) -> Path:

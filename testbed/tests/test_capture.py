@@ -3,6 +3,7 @@
 import os
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 
 from testbed.errors import RunError
 from testbed.host.processes import Processes
+from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.stages.capture import Captures, captures_running
 from testbed.stages.site import Site
@@ -73,6 +75,26 @@ def test_a_capture_that_somebody_else_ended_in_order_fails_the_run(stand_in) -> 
 
     with pytest.raises(RunError, match=r"tcpdump-sta1: tcpdump ended with status 0.*run it again"):
         stand_in(meanwhile=end)
+
+
+def test_one_process_captures_all_stations_and_says_what_each_lost(tmp_path) -> None:
+    """A program in the place of manet-capture, whose losses of both stations count."""
+    program = tmp_path / "one"
+    lost = "sta1: 2 packets dropped by kernel\\nsta2: 40 packets dropped by kernel"
+    text = TCPDUMP.format(log=tmp_path / "argv", status=0).replace("trap '", f'trap \'printf "{lost}\\n"; ')
+    program.write_text(text)
+    program.chmod(0o755)
+    scenario = chain(routing="olsr", capture_program="manet-capture")
+    site = Site(scenario, 1, tmp_path, Path("/"), programs=replace(BUILT, capture=program))
+    radio = SimpleNamespace(name="wlan0")
+    stations = [SimpleNamespace(name=f"sta{i}", netns=f"/proc/{i}/ns/net", radio=radio, further_radios=[]) for i in (1, 2)]
+    net = SimpleNamespace(stations=stations, wires=[])
+    with Processes(tmp_path / "log") as children, captures_running(site, net, children) as captures:
+        pass
+    assert captures.dropped() == 42
+    (words,) = (tmp_path / "argv").read_text().splitlines()
+    expected = f"--folder {tmp_path}/captures --snap-bytes 128 sta1:/proc/1/ns/net:wlan0:698 sta2:/proc/2/ns/net:wlan0:698"
+    assert words == expected
 
 
 def lengths(path: Path) -> list[tuple[int, int]]:

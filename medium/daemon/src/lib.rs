@@ -6,11 +6,13 @@
 //! - [`tap`], [`feedback`], [`control`], [`commands`]: interfaces and sockets; [`listener`]: listening without a free descriptor;
 //! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), in a thread of their own; [`incomplete`]: missing results; [`lateness_log`]: lateness
 //!   of each second;
+//! - [`capture`]: the captures of all stations, by another program, `manet-capture`;
 //! - [`host`]: priority, memory, signals; [`token`]: identifies a ready descriptor;
 //! - [`error`]: errors that end the daemon.
 
 #![warn(missing_docs)]
 
+pub mod capture;
 pub mod commands;
 pub mod control;
 pub mod error;
