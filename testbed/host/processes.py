@@ -28,7 +28,8 @@ LOOKS_PER_CHECK = 20
 TICK_S = 0.5  # between the checks of `watch`
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
-EACH_S = 0.1  # that a limit is longer for each process or station: an end takes a station 20 ms, on a loaded host some times that
+# A limit is for so many processes or stations, and longer for each further one: an end takes one 20 ms, on a loaded host more.
+WITHIN_LIMIT, EACH_S = 100, 0.1
 # Limits of a start are longer in a guest (`MANET_GUEST` is set by it): an emulated machine is 10 to 20 times slower.
 SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
 # Programs that are started at the same time: each start waits for the kernel and for a turn. In a guest, whose runs are repeated
@@ -38,7 +39,7 @@ STARTS_AT_ONCE = 1 if "MANET_GUEST" in os.environ else 8
 
 def limit_s(least_s: float, count: int) -> float:
     """The limit of a time in which so many processes or stations start or end, seconds."""
-    return least_s + EACH_S * count
+    return least_s + EACH_S * max(0, count - WITHIN_LIMIT)
 
 
 def exit_text(status: int) -> str:
@@ -228,7 +229,7 @@ class Processes:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
-        """Wait until each child has printed `text`, at most `within_s` and EACH_S for each of them, on a guest SLOWER times that.
+        """Wait until each child has printed `text`, at most `within_s`, with many more (`limit_s`), on a guest SLOWER times that.
         They start together, so looking at one after the other finds most of them ready at the first look."""
         waiting = list(children)
         within_s = limit_s(within_s, len(waiting)) * SLOWER

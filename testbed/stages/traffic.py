@@ -134,7 +134,7 @@ def start_receiver(flow: RunningFlow, children: Processes) -> None:
 
 
 def wait_until_ready(flows: Sequence[RunningFlow], children: Processes) -> None:
-    """Wait for the receivers. RunError after READY_DEADLINE_S, and some more for each."""
+    """Wait for the receivers. RunError after READY_DEADLINE_S, of many flows later."""
     within_s = limit_s(READY_DEADLINE_S, len(flows))
     deadline = time.monotonic() + within_s
     waiting = [flow for flow in flows if flow.receiver is not None]

@@ -39,7 +39,7 @@ def test_an_awaited_child_that_is_killed_while_others_are_looked_at_is_a_failure
 
 @pytest.mark.parametrize(("stations", "status"), [(0, -signal.SIGKILL), (1000, 0)])
 def test_a_child_that_serves_many_stations_has_longer_to_end(tmp_path, monkeypatch, stations, status):
-    """Without stations the limit is over at once here; with 1000 it is 100 s, and the child takes a moment."""
+    """Without stations the limit is over at once here; with 1000 it is 90 s, and the child takes a moment."""
     monkeypatch.setattr("testbed.host.processes.STOP_DEADLINE_S", 0.0)
     monkeypatch.setattr("testbed.host.processes.EACH_S", 0.1 if stations else 0.0)
     at_the_signal = "sleep 0.1; exit 0" if stations else "sleep infinity"
