@@ -39,29 +39,28 @@ class Both:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.host = folder, Namespace()
+        self.programs: list[subprocess.Popen] = []
         self.device = subprocess.Popen(self.host.inside("python3", "-c", DEVICE), stdout=subprocess.PIPE)
+
+    def start(self) -> None:
         assert self.device.stdout.readline() == b"ready\n"
         self.host.sh("ip", "address", "add", "10.9.0.1/24", "dev", "d0")
         self.host.sh("ip", "link", "set", "d0", "up")
         self.host.sh("ip", "neighbour", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:02", "dev", "d0", "nud", "permanent")
-        self.programs = [
-            self._tcpdump("tcpdump", SNAP_BYTES),
-            self._tcpdump("tcpdump.routing", 0, f"udp port {PORT}"),
-        ]
+        self._tcpdump("tcpdump", SNAP_BYTES)
+        self._tcpdump("tcpdump.routing", 0, f"udp port {PORT}")
         interface = f"ours:{self.host.netns}:d0:{PORT}"
-        self.ours = self._start("ours", str(BUILT.capture), "--folder", str(folder), "--snap-bytes", str(SNAP_BYTES), interface)
-        self.programs.append(self.ours)
+        self._start("ours", str(BUILT.capture), "--folder", str(self.folder), "--snap-bytes", str(SNAP_BYTES), interface)
 
-    def _tcpdump(self, name: str, snap_bytes: int, *expression: str) -> subprocess.Popen:
+    def _tcpdump(self, name: str, snap_bytes: int, *expression: str) -> None:
         words = ["-U", "-i", "d0", "-s", snap_bytes, "-n", "--time-stamp-precision=nano", "-Z", "root"]
-        return self._start(name, *self.host.inside("tcpdump", *words, "-w", self.folder / f"{name}.pcap", *expression))
+        self._start(name, *self.host.inside("tcpdump", *words, "-w", self.folder / f"{name}.pcap", *expression))
 
-    def _start(self, name: str, *words: str) -> subprocess.Popen:
+    def _start(self, name: str, *words: str) -> None:
         log = self.folder / f"{name}.log"
         with log.open("wb") as file:
-            program = subprocess.Popen(words, stdout=file, stderr=file)
+            self.programs.append(subprocess.Popen(words, stdout=file, stderr=file))
         wait_for("its socket", lambda: "listening on" in log.read_text())
-        return program
 
     def send(self, port: int, first: int, count: int, size: int) -> None:
         self.host.sh("python3", "-c", SEND, port, first, count, size)
@@ -107,8 +106,11 @@ def numbers(packets: list[tuple[int, int, bytes]]) -> list[int]:
 @pytest.fixture
 def both(tmp_path: Path) -> Iterator[Both]:
     running = Both(tmp_path)
-    yield running
-    running.close()
+    try:
+        running.start()
+        yield running
+    finally:
+        running.close()
 
 
 def test_both_programs_capture_the_same_packets_at_the_same_times(both: Both) -> None:

@@ -44,7 +44,7 @@ def test_a_child_that_serves_many_stations_has_longer_to_end(tmp_path, monkeypat
     monkeypatch.setattr("testbed.host.processes.EACH_S", 0.1 if stations else 0.0)
     at_the_signal = "sleep 0.1; exit 0" if stations else "sleep infinity"
     with Processes(tmp_path) as processes:
-        script = f"trap '{at_the_signal}' TERM; echo ready; sleep infinity & wait"
+        script = f"trap '{at_the_signal}' TERM; sleep infinity & echo ready; wait"
         medium = processes.start("medium", ["sh", "-c", script], remedy="-", with_children=True)
         processes.wait_for_text([medium], "ready\n", within_s=60)
         processes.stop([medium], stations=stations)
