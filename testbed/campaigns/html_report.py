@@ -133,7 +133,9 @@ class HtmlReport:
             ),
             tables=number_tables(report.results),
             outcome=report.outcome,
-            checks=tuple(ExpectedOutcome(marks[comparison.ok], comparison.text, comparison.detail) for comparison in report.comparisons),
+            checks=tuple(
+                ExpectedOutcome(marks[comparison.ok], comparison.text, comparison.detail) for comparison in report.comparisons
+            ),
             doubtful=tuple(_doubtful(report)),
             remarks=(
                 *([report.kept_text()] if report.kept else []),

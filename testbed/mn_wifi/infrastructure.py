@@ -320,7 +320,9 @@ class Infrastructure:
         """Raise UsageError for a program that the access points need and this machine lacks."""
         if self.used:
             roams = any("bgscan_threshold" in station.params for station in self.net.stations)
-            require_access_points(encrypted=roams or any(radio.bss and radio.bss.passphrase is not None for radio in self.masters()))
+            require_access_points(
+                encrypted=roams or any(radio.bss and radio.bss.passphrase is not None for radio in self.masters())
+            )
 
     # --- running --------------------------------------------------------------------------------------------------
 

@@ -85,8 +85,8 @@ def _start_one(site: Site, net: StationNet, children: Processes) -> Child:
         f"{name}:{host.netns}:{interface}" + (f":{port}" if port is not None and name in first else "")
         for name, (host, interface) in interfaces(net).items()
     ]
-    options = ["--folder", site.folder("captures"), "--snap-bytes", str(_snap_bytes(site))]
-    return children.start("captures", [site.programs.capture, *options, *words], remedy=REMEDY, many_files=True)
+    argv: list[str | Path | int] = [site.programs.capture, "--folder", site.folder("captures"), "--snap-bytes", _snap_bytes(site)]
+    return children.start("captures", [*argv, *words], remedy=REMEDY, many_files=True)
 
 
 def _start_tcpdumps(site: Site, net: StationNet, children: Processes, captures: Captures) -> None:

@@ -91,7 +91,7 @@ class NamespaceHost(Host):
     on_command: Callable[[str, list[str]], None] | None = None  # called with its name and the words of each command of a user's
     home: int | None = None  # a process whose network namespace the host uses instead of its own
     cabled = False  # whether a host has the first of its cables (testbed/stages/access_points.py)
-    _starting: Future | None = None  # of its first shell
+    _starting: Future[None] | None = None  # of its first shell
     _namespace: int | None = None  # a descriptor that keeps it open
     _pidfd: int  # of the shell
 
