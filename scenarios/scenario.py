@@ -39,7 +39,7 @@ class Scenario(TrafficKeys):
     log_limit: int = Field(4_000_000_000, ge=100_000)  # bytes, of air.csv, air.pcapng and inputs.jsonl each
 
     @model_validator(mode="after")
-    def _complete_and_check(self) -> Self:
+    def _complete(self) -> Self:
         """Complete the keys, each completion by those before it, then check the complete scenario; the first error counts."""
         for complete in (
             self._complete_mobility,

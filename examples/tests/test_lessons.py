@@ -19,7 +19,7 @@ from testbed.campaigns.request import Request
 from testbed.programs import BUILT, ROOT
 from testbed.runs.run import run_scenario
 from testbed.tests.running import needs_runs
-from testbed.view.recorded import Recorded
+from testbed.view.recorded import RecordedRun
 
 LESSONS = ROOT / "examples" / "lessons"
 PAGES = ROOT / "docs" / "teaching"
@@ -69,7 +69,7 @@ def test_a_recorded_run_is_small_and_as_it_was_bundled(bundle):
 
 @pytest.mark.parametrize(("run", "link"), links())
 def test_a_link_names_an_instant_a_frame_and_a_segment_of_the_recorded_run(recorded, run, link):
-    view = Recorded(recorded / run)
+    view = RecordedRun(recorded / run)
     keys = dict(part.split("=") for part in link.split("&"))
     begin_s, end_s = (float(keys["t"]) + side * float(keys["span"]) / 2 for side in (-1, 1))
     start_ns = view.traffic_ns
@@ -96,7 +96,7 @@ def test_a_link_names_an_instant_a_frame_and_a_segment_of_the_recorded_run(recor
     ],
 )
 def test_a_frame_of_a_link_has_the_fate_that_its_lesson_explains(recorded, run, row, fate):
-    assert Recorded(recorded / "results" / run / "seed-1").frame(row)["fate"] == fate
+    assert RecordedRun(recorded / "results" / run / "seed-1").frame(row)["fate"] == fate
 
 
 # --- the effects, in short runs -------------------------------------------------------------------------------------

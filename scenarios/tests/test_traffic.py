@@ -53,7 +53,7 @@ def test_a_key_means_the_same_in_every_kind() -> None:
 # kinds
 OTHER_STREAMS = (
     ROOT / "testbed" / "validate",
-    ROOT / "testbed" / "runs" / "start_links.py",
+    ROOT / "testbed" / "runs" / "preflight.py",
     ROOT / "scenarios" / "daemon_description.py",
 )
 SEARCHED = [
