@@ -13,7 +13,7 @@ from pathlib import Path
 
 from analysis.captures.rundir import RunDirectory
 from analysis.maps.snapshot import FlowPath, Snapshot
-from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
+from analysis.metrics.radio_range import RECEIVED, SENSED, range_of_run
 from analysis.story.journeys import ICMP_RECEIVED, ICMP_SENT
 from analysis.story.story import Story, read_story
 from mobility import connectivity

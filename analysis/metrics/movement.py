@@ -12,7 +12,7 @@ from typing import Any
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.checks import Check, Unmeasured
 from analysis.metrics.expected import Curve, expected
-from analysis.metrics.reception import range_of_run
+from analysis.metrics.radio_range import range_of_run
 from mobility import connectivity
 from mobility.connectivity import Profile
 from mobility.trace import TraceError

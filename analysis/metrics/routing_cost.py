@@ -17,7 +17,7 @@ import polars as pl
 
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.datagrams import FOLDER
-from analysis.metrics.reception import range_of
+from analysis.metrics.radio_range import range_of
 from mobility import connectivity
 from mobility.connectivity import Profile
 from record.errors import RunFileError

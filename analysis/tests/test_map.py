@@ -16,7 +16,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.maps import map_picture, map_text, past_snapshot
 from analysis.maps.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
 from analysis.maps.snapshot import FlowPath, Snapshot
-from analysis.metrics.reception import SENSED, range_m
+from analysis.metrics.radio_range import SENSED, range_m
 from analysis.tests.drawn import Panel, page, panels
 from mobility import trace
 from record.errors import RunFileError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from analysis.metrics.reception import reach
+from analysis.metrics.radio_range import reach
 from scenarios.radios import OF_A_STATION
 from testbed.errors import UsageError
 from testbed.programs import ROOT

@@ -14,7 +14,7 @@ from typing import Any
 
 from analysis.captures.rundir import RunDirectory
 from analysis.maps.snapshot import FlowPath, Snapshot
-from analysis.metrics.reception import RECEIVED, SENSED, range_of_run
+from analysis.metrics.radio_range import RECEIVED, SENSED, range_of_run
 from record import records
 from record.errors import RecordError
 from record.found_runs import title_of

@@ -15,7 +15,7 @@ import pytest
 from mininet.log import lg
 from mininet.node import Node as MininetNode
 
-from analysis.metrics.reception import reach
+from analysis.metrics.radio_range import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.metrics.reception import RECEIVED, SENSED, radio_of, range_of
+from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of
 from mobility.trace import Leg, Trace
 from scenarios.events import by_time, command_names, worded
 from scenarios.flows import FIRST_PORT

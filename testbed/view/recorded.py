@@ -18,7 +18,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.captures.tcp_samples import held_from
 from analysis.maps.past_snapshot import off_at, path_of
 from analysis.maps.snapshot import FlowPath
-from analysis.metrics.reception import RECEIVED, SENSED, radio_of, range_of_run
+from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
 from analysis.story import story_text
 from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.metrics.reception import range_m, range_of
+from analysis.metrics.radio_range import range_m, range_of
 
 RADIOS = Path(__file__).resolve().parents[2] / "medium" / "radios"
 
