@@ -225,7 +225,10 @@ mod tests {
         ]
     }
 
-    fn movements() -> impl Strategy<Value = (Vec<(u64, Leg)>, Vec<(u64, Step)>)> {
+    /// With the time of each.
+    type Movements = (Vec<(u64, Leg)>, Vec<(u64, Step)>);
+
+    fn movements() -> impl Strategy<Value = Movements> {
         prop::sample::select(vec![800.0, 4000.0, 30_000.0]).prop_flat_map(|area_m| {
             let trace = prop::collection::vec((0..20_000_u64, leg(area_m)), 8..40);
             (trace, prop::collection::vec((0..500_u64, step(area_m)), 1..80))
