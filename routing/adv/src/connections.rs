@@ -132,12 +132,9 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::at;
 
     const P: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
 
     fn connections() -> Connections {
         Connections::new(Duration::from_secs(30), Duration::from_secs(1))
@@ -162,7 +159,7 @@ mod tests {
         let mut times = vec![0];
         for _ in 0..7 {
             let now = *times.last().unwrap();
-            connections.flooded(at(now), P);
+            connections.flooded(at(now as f64), P);
             times.push(connections.next_flood().unwrap().as_nanos() / 1_000_000_000);
         }
         assert_eq!(times, [0, 1, 3, 7, 15, 31, 63, 95]);

@@ -115,13 +115,10 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::at;
 
     fn meter() -> Meter {
         Meter::new(&Options::default())
-    }
-
-    fn at(s: f64) -> Instant {
-        Instant::ZERO + Duration::from_secs_f64(s)
     }
 
     fn after(mut meter: Meter, packets: usize) -> Option<Kind> {

@@ -81,10 +81,7 @@ impl Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
+    use manet_routing::trial::at;
 
     #[test]
     fn only_with_a_silence_limit_a_silent_neighbour_is_lost() {
@@ -103,7 +100,7 @@ mod tests {
     fn forged_neighbours_fill_the_list_for_a_minute_only() {
         let mut neighbours = Neighbours::new(None);
         let heard =
-            |n: &mut Neighbours, s, i: u32| n.heard(at(s), Ipv4Addr::from(0x0a00_0000 + i), Sequence(0)).is_ok();
+            |n: &mut Neighbours, s: u32, i: u32| n.heard(at(s), Ipv4Addr::from(0x0a00_0000 + i), Sequence(0)).is_ok();
         let accepted = (0..1000).filter(|i| heard(&mut neighbours, 1, *i)).count();
         assert_eq!(accepted, MAX_NEIGHBOURS);
         assert!(!heard(&mut neighbours, 60, 5000) && heard(&mut neighbours, 61, 5000));

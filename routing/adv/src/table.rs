@@ -163,15 +163,12 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::at;
 
     const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const P: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const Q: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
     const D: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
 
     fn offer(table: &mut Table, via: Ipv4Addr, sequence: u32, hops: u8) -> Received {
         let offer = Offer { via, destination: D, sequence: Sequence(sequence), hops, receiver: true };

@@ -100,11 +100,9 @@ impl Internet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::ip;
 
     const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
-    const fn ip(d: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, d)
-    }
 
     #[test]
     fn the_nearest_replying_gateway_is_chosen_and_the_latest_among_equals() {

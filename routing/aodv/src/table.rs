@@ -265,13 +265,8 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::{at, ip};
 
-    const fn ip(d: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, d)
-    }
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
     fn offer(sequence: Option<u32>, hops: u8, next_hop: Ipv4Addr) -> Offer {
         Offer { destination: ip(9), sequence, hops, next_hop, expires: at(3) }
     }

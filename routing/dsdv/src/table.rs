@@ -196,14 +196,11 @@ fn replace(entry: &mut Entry, now: Instant, via: Ipv4Addr, hops: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::at;
 
     const D: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
     const P: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const Q: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-
-    fn at(s: f64) -> Instant {
-        Instant::ZERO + Duration::from_secs_f64(s)
-    }
 
     fn table() -> Table {
         Table::new(Settling { first: Duration::from_secs(6), weight: 0.875, trigger_on_fresh: true })

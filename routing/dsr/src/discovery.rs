@@ -144,6 +144,7 @@ impl Discoveries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::ms as at;
 
     const T: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
     const PACE: Pace = Pace {
@@ -154,10 +155,6 @@ mod tests {
         max_period: Duration::from_secs(10),
         retries: 16,
     };
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(ms)
-    }
 
     #[test]
     fn waits_are_30_ms_then_half_a_second_doubling_to_ten() {

@@ -46,10 +46,7 @@ impl Lifetime {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
+    use manet_routing::trial::at;
 
     fn lifetime(adaptive: bool) -> Lifetime {
         let mut lifetime = Lifetime::new(Duration::from_secs(300), adaptive);

@@ -284,13 +284,10 @@ impl Unconfirmed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::ms as at;
 
     const NEXT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const PACE: Pace = Pace { passive: Duration::from_millis(100), holdoff: Duration::from_millis(250), retries: 2 };
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(ms)
-    }
 
     fn packet(id: u16) -> Datagram {
         Datagram::control(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 9), id, Vec::new())

@@ -54,10 +54,7 @@ impl<K: Ord + Copy> Duplicates<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
+    use crate::trial::at;
 
     #[test]
     fn a_message_is_new_once_in_its_time() {

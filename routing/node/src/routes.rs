@@ -84,10 +84,7 @@ pub fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const fn ip(d: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, d)
-    }
+    use crate::trial::ip;
 
     #[test]
     fn the_longest_prefix_wins_and_clearing_it_uncovers_the_shorter() {

@@ -83,15 +83,11 @@ impl Networks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manet_engine::Duration;
+    use manet_routing::trial::at;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const X: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
 
     #[test]
     fn an_interface_stands_for_its_node_until_it_expires() {

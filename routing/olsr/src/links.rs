@@ -185,12 +185,9 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::at;
 
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
 
     fn heard(us: Option<LinkType>) -> Heard {
         let htime = Span::of(Duration::from_secs(2));
@@ -201,7 +198,7 @@ mod tests {
         Links::new(Duration::from_secs(6), false)
     }
 
-    fn kind(links: &Links, s: u64) -> Option<LinkType> {
+    fn kind(links: &Links, s: u32) -> Option<LinkType> {
         links.get(B).and_then(|l| l.kind(at(s)))
     }
 

@@ -140,16 +140,13 @@ mod tests {
     use crate::wire::hello::LinkType;
     use crate::wire::Span;
     use manet_engine::Duration;
+    use manet_routing::trial::at;
 
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
 
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
-
     /// B is heard over `interface` for 6 s, and hears us.
-    fn hear(links: &mut Links, s: u64, interface: Ipv4Addr) {
+    fn hear(links: &mut Links, s: u32, interface: Ipv4Addr) {
         let validity = Duration::from_secs(6);
         let heard = Heard { main: B, us: Some(LinkType::Symmetric), validity, htime: Span(5), packet: 0 };
         links.hello(at(s), interface, heard);

@@ -84,15 +84,11 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manet_engine::Duration;
+    use manet_routing::trial::at;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
     const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
 
     fn tc(topology: &mut Topology, ansn: u16, list: &[Ipv4Addr]) -> Result<(), Stale> {
         topology.begin(A, ansn)?;

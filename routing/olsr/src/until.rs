@@ -65,15 +65,7 @@ impl Until {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manet_engine::Duration;
-
-    const fn ip(d: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, d)
-    }
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
+    use manet_routing::trial::{at, ip};
 
     #[test]
     fn addresses_come_in_order_each_once_and_with_its_last_time() {

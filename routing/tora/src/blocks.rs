@@ -147,16 +147,9 @@ fn same_kind(a: &Body, b: &Body) -> bool {
 mod tests {
     use super::*;
     use crate::height::{Height, Level};
+    use manet_routing::trial::{ip, ms as at};
 
-    const fn ip(last: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, last)
-    }
-
-    fn at(ms: u64) -> Instant {
-        Instant::ZERO + Duration::from_millis(ms)
-    }
-
-    fn message(last: u8, body: Body) -> Message {
+    fn message(last: usize, body: Body) -> Message {
         Message { destination: ip(last), body }
     }
 

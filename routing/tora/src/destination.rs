@@ -279,16 +279,13 @@ fn is_destination(height: &Height) -> bool {
 mod tests {
     use super::*;
     use manet_engine::Duration;
-
-    const fn ip(last: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, last)
-    }
+    use manet_routing::trial::ip;
 
     fn here(s: u64) -> Here {
         Here { id: ip(1), now: Instant::ZERO + Duration::from_secs(s), tau: s * 1_000_000_000 }
     }
 
-    fn height(tau: u64, oid: u8, reflected: bool, delta: i32, id: u8) -> Height {
+    fn height(tau: u64, oid: usize, reflected: bool, delta: i32, id: usize) -> Height {
         let oid = if oid == 0 { Ipv4Addr::UNSPECIFIED } else { ip(oid) };
         Height { level: Level { tau, oid, reflected }, delta, id: ip(id) }
     }

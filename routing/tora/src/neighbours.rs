@@ -240,20 +240,17 @@ fn next(number: &mut u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::at;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
-    }
 
     fn neighbours(number: u16) -> Neighbours {
         Neighbours::new(99, Duration::from_secs(3), number)
     }
 
     /// A beacon of `sender` at `address` arrives at `receiver`, whose address is `us`.
-    fn beacon(now: u64, receiver: &mut Neighbours, us: Ipv4Addr, sender: &Neighbours, address: Ipv4Addr) -> Change {
+    fn beacon(now: u32, receiver: &mut Neighbours, us: Ipv4Addr, sender: &Neighbours, address: Ipv4Addr) -> Change {
         receiver.heard(at(now), address);
         match sender.list().into_iter().find(|h| h.address == us) {
             Some(heard) => receiver.listed(at(now), address, heard, 0),

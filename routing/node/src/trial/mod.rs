@@ -38,8 +38,8 @@ pub fn gateway(n: usize) -> Node {
 }
 
 /// `s` seconds after the start.
-pub fn at(s: f64) -> Instant {
-    Instant::ZERO + Duration::from_secs_f64(s)
+pub fn at(s: impl Into<f64>) -> Instant {
+    Instant::ZERO + Duration::from_secs_f64(s.into())
 }
 
 /// `ms` milliseconds after the start.
