@@ -23,24 +23,20 @@ pub struct Chosen {
 
 /// The destination that stands for the wired network behind `station`; none if the network's prefix leaves no room.
 pub fn behind(node: &Node, station: Ipv4Addr) -> Option<Ipv4Addr> {
-    let alias = Ipv4Addr::from(u32::from(station) & host_mask(node));
+    let alias = Ipv4Addr::from(u32::from(station) & node.host_mask());
     (!node.in_network(alias) && alias != INTERNET).then_some(alias)
 }
 
 /// The inverse of [`behind`]: the station of which `destination` is the wired network.
 pub fn station_before(node: &Node, destination: Ipv4Addr) -> Option<Ipv4Addr> {
-    let network = u32::from(node.network.0) & !host_mask(node);
+    let network = u32::from(node.network.0) & !node.host_mask();
     let station = Ipv4Addr::from(network | u32::from(destination));
     (behind(node, station) == Some(destination)).then_some(station)
 }
 
 /// Whether `address` is that of a host of the Internet.
 pub fn is_outside(node: &Node, address: Ipv4Addr) -> bool {
-    !node.in_network(address) && u32::from(address) & !host_mask(node) != 0
-}
-
-fn host_mask(node: &Node) -> u32 {
-    u32::MAX.checked_shr(u32::from(node.network.1)).unwrap_or(0)
+    !node.in_network(address) && u32::from(address) & !node.host_mask() != 0
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ impl Cache {
     }
 
     fn can_be_a_node(&self, address: Ipv4Addr) -> bool {
-        self.node.in_network(address) && is_host(address) && !is_subnet_broadcast(&self.node, address)
+        self.node.in_network(address) && is_host(address) && address != self.node.broadcast()
     }
 
     /// The paths with their remaining lifetimes.
@@ -179,30 +179,16 @@ fn is_host(address: Ipv4Addr) -> bool {
     !(address.is_unspecified() || address.is_broadcast() || address.is_multicast() || address.is_loopback())
 }
 
-/// Whether this is the broadcast address of the network (networks of two or fewer addresses have none).
-pub(crate) fn is_subnet_broadcast(node: &Node, address: Ipv4Addr) -> bool {
-    let prefix = u32::from(node.network.1);
-    let host = u32::MAX.checked_shr(prefix).unwrap_or(0);
-    node.in_network(address) && prefix < 31 && u32::from(address) & host == host
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::trial::{at, ip};
     use proptest::prelude::*;
 
-    const OWN: u8 = 1;
+    const OWN: usize = 1;
 
-    const fn ip(d: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, d)
-    }
-
-    fn hops(list: &[u8]) -> Vec<Ipv4Addr> {
+    fn hops(list: &[usize]) -> Vec<Ipv4Addr> {
         list.iter().map(|d| ip(*d)).collect()
-    }
-
-    fn at(s: u64) -> Instant {
-        Instant::ZERO + Duration::from_secs(s)
     }
 
     fn cache(max_paths: usize) -> Cache {
@@ -214,7 +200,7 @@ mod tests {
         Cache::new(node, max_paths, 15, Lifetime::new(Duration::from_secs(300), adaptive))
     }
 
-    fn found(cache: &mut Cache, to: u8) -> Option<Vec<Ipv4Addr>> {
+    fn found(cache: &mut Cache, to: usize) -> Option<Vec<Ipv4Addr>> {
         cache.find(at(1), ip(to)).map(|r| r.hops)
     }
 
@@ -303,8 +289,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_route_visits_a_node_twice_or_returns_here(
-            adds in proptest::collection::vec((proptest::collection::vec(0..9u8, 0..20), any::<bool>()), 0..40),
-            cuts in proptest::collection::vec((0..9u8, 0..9u8), 0..9)
+            adds in proptest::collection::vec((proptest::collection::vec(0..9usize, 0..20), any::<bool>()), 0..40),
+            cuts in proptest::collection::vec((0..9usize, 0..9usize), 0..9)
         ) {
             let mut cache = cache(16);
             for (path, external) in &adds {

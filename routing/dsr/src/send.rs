@@ -1,6 +1,6 @@
 //! Packets of the local stack (RFC 4728, section 8.1.1), and the sending of all packets: source routes and frames.
 
-use crate::cache::{is_subnet_broadcast, Route};
+use crate::cache::Route;
 use crate::datagram::Datagram;
 use crate::discovery::Step;
 use crate::machine::Dsr;
@@ -22,7 +22,7 @@ impl Dsr {
             Err(reason) => return self.count(reason),
         };
         let (source, destination) = (packet.source(), packet.destination());
-        if destination.is_multicast() || destination.is_broadcast() || is_subnet_broadcast(&self.node, destination) {
+        if destination.is_multicast() || destination.is_broadcast() || destination == self.node.broadcast() {
             // RFC 4728 floods requests only; it defines no broadcast of data
             return self.count("multicast");
         }

@@ -66,12 +66,24 @@ impl Node {
 
     /// Whether one station of the ad hoc network can have this address.
     pub fn is_station(&self, address: Ipv4Addr) -> bool {
-        let bits = u32::from(self.network.1);
-        let host_bits = u32::MAX.checked_shr(bits).unwrap_or(0);
-        let host = u32::from(address) & host_bits;
-        let names_the_network = bits < 31 && (host == 0 || host == host_bits);
+        let (mask, has_broadcast) = (self.host_mask(), self.network.1 < 31);
+        let names_the_network = has_broadcast && [0, mask].contains(&(u32::from(address) & mask));
         let single = !(address.is_unspecified() || address.is_broadcast() || address.is_multicast());
         self.in_network(address) && single && !names_the_network
+    }
+
+    /// Ones for the bits that number the hosts of the ad hoc network.
+    pub fn host_mask(&self) -> u32 {
+        u32::MAX.checked_shr(self.network.1.into()).unwrap_or(0)
+    }
+
+    /// The broadcast address of the ad hoc network (RFC 919, section 7); the limited one for prefixes of 31 bits or more
+    /// (RFC 3021).
+    pub fn broadcast(&self) -> Ipv4Addr {
+        if self.network.1 >= 31 {
+            return crate::BROADCAST;
+        }
+        Ipv4Addr::from(u32::from(self.network.0) | self.host_mask())
     }
 
     /// Whether `address` belongs to the ad hoc network.
@@ -154,4 +166,27 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
 
     /// The answer to a status request at `now`.
     fn status(&self, now: Instant) -> Status;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(address: [u8; 4], prefix: u8) -> Node {
+        Node::new(1, address.into(), (address.into(), prefix), [2, 0, 0, 0, 0, 1])
+    }
+
+    #[test]
+    fn a_network_of_two_addresses_has_no_broadcast_address_of_its_own() {
+        assert_eq!(node([10, 0, 0, 1], 8).broadcast(), Ipv4Addr::new(10, 255, 255, 255));
+        assert_eq!(node([192, 168, 4, 1], 22).broadcast(), Ipv4Addr::new(192, 168, 7, 255));
+        assert_eq!([31, 32].map(|prefix| node([10, 0, 0, 2], prefix).broadcast()), [crate::BROADCAST; 2]);
+    }
+
+    #[test]
+    fn neither_first_nor_last_address_is_a_stations_unless_the_network_has_two_only() {
+        let is_station = |prefix, last| node([10, 0, 0, 2], prefix).is_station(Ipv4Addr::new(10, 0, 0, last));
+        assert_eq!([0, 1, 3, 4].map(|last| is_station(30, last)), [false, true, false, false]);
+        assert_eq!([1, 2, 3, 4].map(|last| is_station(31, last)), [false, true, true, false]);
+    }
 }

@@ -526,7 +526,5 @@ fn announced_networks(node: &Node, options: &Options) -> Vec<(Ipv4Addr, u8)> {
 
 /// The broadcast address of the ad hoc network, which no node has.
 fn subnet_broadcast(node: &Node) -> Ipv4Addr {
-    let (address, prefix) = node.network;
-    let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
-    Ipv4Addr::from(u32::from(network(address, prefix)) | host_bits)
+    Ipv4Addr::from(u32::from(node.network.0) | node.host_mask())
 }

@@ -221,18 +221,8 @@ impl Aodv {
         is_own(&self.node, self.is_gateway(), source)
     }
 
-    /// The network's last address; the limited broadcast for prefixes of 31 bits or more (RFC 3021).
-    fn subnet_broadcast(&self) -> Ipv4Addr {
-        let (network, prefix) = self.node.network;
-        if prefix >= 31 {
-            return BROADCAST;
-        }
-        let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
-        Ipv4Addr::from(u32::from(network) | host_bits)
-    }
-
     fn is_broadcast(&self, address: Ipv4Addr) -> bool {
-        address == BROADCAST || address == self.subnet_broadcast()
+        address == BROADCAST || address == self.node.broadcast()
     }
 
     /// Whether one node, or one host of the Internet, can have this address.
@@ -248,7 +238,7 @@ impl Aodv {
         self.last_broadcast = Some(now);
         let to = match self.options.broadcast {
             Broadcast::Limited => BROADCAST,
-            Broadcast::Subnet => self.subnet_broadcast(),
+            Broadcast::Subnet => self.node.broadcast(),
         };
         self.send(to, ttl, bytes);
     }
