@@ -243,28 +243,14 @@ impl fmt::Display for Datagram {
 mod tests {
     use super::*;
     use manet_routing::packet::checksum;
+    use manet_routing::trial::{ip, packet_of};
 
-    const fn ip(d: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, d)
+    fn udp(source: usize, destination: usize) -> Vec<u8> {
+        packet_of(protocol::UDP, ip(source), ip(destination), 9, b"payload").0
     }
 
-    fn udp(source: u8, destination: u8) -> Vec<u8> {
-        let (source, destination) = (ip(source), ip(destination));
-        let header = ipv4::Repr {
-            tos: 0,
-            identification: 9,
-            dont_fragment: true,
-            ttl: 64,
-            protocol: protocol::UDP,
-            source,
-            destination,
-        };
-        header.packet(b"payload")
-    }
-
-    fn route(salvage: u8, segments_left: u8, hops: &[u8]) -> Opt {
-        let addresses = hops.iter().map(|d| ip(*d)).collect();
-        Opt::SourceRoute(SourceRoute { first_external: false, last_external: false, salvage, segments_left, addresses })
+    fn route(salvage: u8, segments_left: u8, hops: &[usize]) -> Opt {
+        Opt::SourceRoute(SourceRoute::internal(salvage, segments_left, hops.iter().map(|n| ip(*n)).collect()))
     }
 
     #[test]
@@ -308,17 +294,8 @@ mod tests {
     #[test]
     fn a_header_behind_a_header_is_refused() {
         // found by the fuzz target dsr_header: 48 behind 48, no options
-        let (source, destination) = (ip(1), ip(2));
-        let header = ipv4::Repr {
-            tos: 0,
-            identification: 1,
-            dont_fragment: false,
-            ttl: 9,
-            protocol: protocol::DSR,
-            source,
-            destination,
-        };
-        assert_eq!(Datagram::parse(&header.packet(&[48, 0, 0, 0, 17, 0, 0, 0])), Err("nested"));
+        let packet = packet_of(protocol::DSR, ip(1), ip(2), 1, &[48, 0, 0, 0, 17, 0, 0, 0]);
+        assert_eq!(Datagram::parse(&packet), Err("nested"));
     }
 
     #[test]

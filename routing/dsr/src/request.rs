@@ -4,7 +4,7 @@ use crate::cache::Route;
 use crate::datagram::{Datagram, Walk};
 use crate::delayed::Delayed;
 use crate::machine::Dsr;
-use crate::wire::{Opt, Reply, Request};
+use crate::wire::{Opt, Reply, Request, SourceRoute};
 use manet_engine::{Duration, Instant};
 use std::net::Ipv4Addr;
 
@@ -89,13 +89,7 @@ impl Dsr {
     fn put_route(&self, packet: &mut Datagram, hops: &[Ipv4Addr]) {
         let between = &hops[..hops.len().saturating_sub(1)];
         if !between.is_empty() {
-            let route = crate::wire::SourceRoute {
-                first_external: false,
-                last_external: false,
-                salvage: 0,
-                segments_left: between.len() as u8,
-                addresses: between.to_vec(),
-            };
+            let route = SourceRoute::internal(0, between.len() as u8, between.to_vec());
             packet.options.insert(0, Opt::SourceRoute(route));
         }
     }

@@ -149,8 +149,7 @@ impl Dsr {
         let mut addresses = vec![self.own()];
         addresses.extend(&hops[..hops.len() - 1]);
         packet.unroute();
-        let segments_left = (hops.len() - 1) as u8;
-        let route = SourceRoute { first_external: false, last_external, salvage, segments_left, addresses };
+        let route = SourceRoute { last_external, ..SourceRoute::internal(salvage, (hops.len() - 1) as u8, addresses) };
         packet.options.insert(0, Opt::SourceRoute(route));
     }
 

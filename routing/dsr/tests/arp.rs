@@ -3,13 +3,13 @@
 mod net;
 use manet_dsr::datagram::Datagram;
 use manet_dsr::options::Link;
-use manet_dsr::wire::{Opt, SourceRoute, What};
+use manet_dsr::wire::{Opt, What};
 use manet_dsr::Options;
 use manet_routing::arp::Resolution;
 use manet_routing::packet::arp::{Message, Operation};
 use manet_routing::trial::{ip, mac, ms, node, udp};
 use manet_routing::{Bytes, Input, Mac, Output, BROADCAST_MAC};
-use net::{chain, delivered, frames, net_of, send, Net};
+use net::{chain, delivered, frames, net_of, route, routed, send, Net};
 
 fn options(arp: Resolution) -> Options {
     Options { arp, ..Options::default() }
@@ -99,11 +99,7 @@ fn a_silent_table_reports_nothing() {
 
 /// A datagram from node 1 to node 3 over node 2.
 fn over_2(id: u16) -> Bytes {
-    let mut packet = Datagram::parse(&udp(ip(1), ip(3), id, b"x")).unwrap();
-    let (first_external, last_external) = (false, false);
-    let route = SourceRoute { first_external, last_external, salvage: 0, segments_left: 1, addresses: vec![ip(2)] };
-    packet.options.push(Opt::SourceRoute(route));
-    packet.to_bytes()
+    routed(&udp(ip(1), ip(3), id, b"x"), route(0, 1, &[2]))
 }
 
 #[test]

@@ -2,13 +2,14 @@
 //! 3.4).
 
 mod net;
+use manet_dsr::datagram::Datagram;
 use manet_dsr::options::Link;
-use manet_dsr::wire::{Opt, SourceRoute, What};
+use manet_dsr::wire::{Opt, What};
 use manet_dsr::Options;
 use manet_routing::packet::ipv4::{self, protocol};
 use manet_routing::trial::{ip, mac, ms, node, udp};
 use manet_routing::{Bytes, Input, Output};
-use net::{chain, delivered, frames, net_of, path, send, Net};
+use net::{chain, delivered, frames, net_of, path, route, routed, send, Net};
 
 /// 1-2-3-4 with the detour 2-5-6-4, so that 1's first choice is 1-2-3-4 and node 2 knows both.
 fn with_detour(options: &Options) -> Net {
@@ -147,12 +148,8 @@ fn a_route_error_with_a_notice_that_cannot_be_sent_starts_no_discovery() {
     let mut net = with_detour(&with_error_notices());
     net.cut(2, 3);
     net.cut(1, 2);
-    let mut packet = manet_dsr::datagram::Datagram::parse(&tcp(1, 4, 3)).unwrap();
-    let (addresses, segments_left) = (vec![ip(2), ip(3)], 1);
-    let route = SourceRoute { first_external: false, last_external: false, salvage: 0, segments_left, addresses };
-    packet.options.push(Opt::SourceRoute(route));
     let requests = net.total("requests-to-neighbours");
-    net.input(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+    net.input(2, Input::FrameFailed { to: mac(3), bytes: routed(&tcp(1, 4, 3), route(0, 1, &[2, 3])) });
     net.run(ms(2500));
     assert_eq!((delivered(&net, 4), net.counter(2, "error-notices-sent")), (vec![1, 2, 3], 1));
     assert_eq!((net.counter(2, "control-lost"), net.total("requests-to-neighbours")), (1, requests));
@@ -179,19 +176,7 @@ fn our_own_packet_takes_another_route_or_waits_for_one() {
 #[test]
 fn packets_purged_for_a_broken_link_are_treated_like_the_first_without_second_reports() {
     let mut net = with_detour(&Options { salvage: false, ..Options::default() });
-    let waiting: Vec<Bytes> = (10..30)
-        .map(|id| {
-            let mut packet = manet_dsr::datagram::Datagram::parse(&udp(ip(1), ip(4), id, b"x")).unwrap();
-            packet.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
-                first_external: false,
-                last_external: false,
-                salvage: 0,
-                segments_left: 1,
-                addresses: vec![ip(2), ip(3)],
-            }));
-            packet.to_bytes()
-        })
-        .collect();
+    let waiting: Vec<Bytes> = (10..30).map(|id| routed(&udp(ip(1), ip(4), id, b"x"), route(0, 1, &[2, 3]))).collect();
     net.input(2, Input::FrameFailed { to: mac(3), bytes: waiting[0].clone() });
     assert!(net.outputs(2).any(|o| *o == Output::PurgeFrames { to: mac(3) }));
     net.input(2, Input::FramesPurged { to: mac(3), packets: waiting[1..].to_vec() });
@@ -202,22 +187,14 @@ fn packets_purged_for_a_broken_link_are_treated_like_the_first_without_second_re
 fn a_packet_is_salvaged_at_most_fifteen_times_and_a_lone_reply_never() {
     for (salvage, only_reply, saved) in [(14, false, 1), (15, false, 0), (0, true, 0)] {
         let mut net = with_detour(&Options::default());
-        let mut packet = if only_reply {
+        let packet = if only_reply {
             let reply = manet_dsr::wire::Reply { last_external: false, addresses: vec![ip(1)] };
-            manet_dsr::datagram::Datagram::control(ip(1), ip(4), 9, vec![Opt::Reply(reply)])
+            Datagram::control(ip(1), ip(4), 9, vec![Opt::Reply(reply)]).to_bytes()
         } else {
-            manet_dsr::datagram::Datagram::parse(&udp(ip(1), ip(4), 9, b"x")).unwrap()
+            udp(ip(1), ip(4), 9, b"x")
         };
-        let addresses = if salvage > 0 { vec![ip(7), ip(2), ip(3)] } else { vec![ip(2), ip(3)] };
-        let segments_left = 1;
-        packet.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
-            first_external: false,
-            last_external: false,
-            salvage,
-            segments_left,
-            addresses,
-        }));
-        net.input(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+        let hops: &[usize] = if salvage > 0 { &[7, 2, 3] } else { &[2, 3] };
+        net.input(2, Input::FrameFailed { to: mac(3), bytes: routed(&packet, route(salvage, 1, hops)) });
         assert_eq!(net.counter(2, "salvaged"), saved, "salvage {salvage}, only a reply: {only_reply}");
     }
 }
@@ -234,9 +211,8 @@ fn an_error_is_included_in_the_next_request() {
     send(&mut net, 1, 3, 3);
     net.run(ms(1100));
     let requests: Vec<_> = frames(&net, 1).into_iter().filter(|(_, p)| p.request().is_some()).collect();
-    let reported = |p: &manet_dsr::datagram::Datagram| {
-        p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::NodeUnreachable(ip(3))))
-    };
+    let reported =
+        |p: &Datagram| p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::NodeUnreachable(ip(3))));
     let reported: Vec<bool> = requests.iter().map(|(_, p)| reported(p)).collect();
     assert_eq!(reported[reported.len() - 2..], [true, true], "the request to neighbours and the one to all");
     assert!(!reported[0]);
@@ -320,20 +296,13 @@ fn a_silent_neighbour_is_not_tried_again_before_it_is_heard() {
     net.run(ms(3500));
     assert_eq!(net.notes(1, "link-broken"), [(ip(2), 2)]);
     // another node's old route over 2 is not learnt: 2 has no known link address
-    let mut old = manet_dsr::datagram::Datagram::parse(&udp(ip(8), ip(3), 9, b"x")).unwrap();
-    old.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
-        first_external: false,
-        last_external: false,
-        salvage: 0,
-        segments_left: 2,
-        addresses: vec![ip(1), ip(2)],
-    }));
+    let old = routed(&udp(ip(8), ip(3), 9, b"x"), route(0, 2, &[1, 2]));
     let sent = frames(&net, 1).iter().filter(|(to, _)| *to == mac(2)).count();
-    net.input(1, Input::Frame { from: mac(8), to: mac(1), bytes: old.to_bytes() });
+    net.input(1, Input::Frame { from: mac(8), to: mac(1), bytes: old });
     assert_eq!((path(&net, 1, 3), net.counter(1, "no-mac")), (None, 1));
     let frames = frames(&net, 1);
     assert_eq!(frames.iter().filter(|(to, _)| *to == mac(2)).count(), sent);
-    let reported = |p: &manet_dsr::datagram::Datagram| {
+    let reported = |p: &Datagram| {
         p.options
             .iter()
             .any(|o| matches!(o, Opt::Error(e) if e.destination == ip(8) && e.what == What::NodeUnreachable(ip(2))))
@@ -346,15 +315,8 @@ fn without_feedback_a_packet_is_salvaged_once_by_a_node() {
     for (options, times) in [(by_acks(), 1), (Options::default(), 2)] {
         let mut net = with_detour(&options);
         for _ in 0..2 {
-            let mut packet = manet_dsr::datagram::Datagram::parse(&udp(ip(1), ip(4), 9, b"x")).unwrap();
-            packet.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
-                first_external: false,
-                last_external: false,
-                salvage: 0,
-                segments_left: 1,
-                addresses: vec![ip(2), ip(3)],
-            }));
-            net.input(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+            let bytes = routed(&udp(ip(1), ip(4), 9, b"x"), route(0, 1, &[2, 3]));
+            net.input(2, Input::FrameFailed { to: mac(3), bytes });
         }
         assert_eq!((net.counter(2, "salvaged"), net.counter(2, "salvaged-before")), (times, 2 - times));
         assert_eq!(net.counter(2, "icmp-sent"), 0);
@@ -369,7 +331,7 @@ fn a_request_next_to_an_acknowledgement_for_another_node_is_ignored() {
         let ack = manet_dsr::wire::Ack { identification: 5, source: ip(2), destination };
         let request = manet_dsr::wire::AckRequest { identification: 6 };
         let both = vec![Opt::Ack(ack), Opt::AckRequest(request)];
-        let packet = manet_dsr::datagram::Datagram::control(ip(2), ip(1), 9, both);
+        let packet = Datagram::control(ip(2), ip(1), 9, both);
         net.input(1, Input::Frame { from: mac(2), to: mac(1), bytes: packet.to_bytes() });
         assert_eq!(net.counter(1, "acks-sent"), answers);
     }

@@ -6,7 +6,7 @@ use manet_dsr::Options;
 use manet_routing::packet::ipv4::protocol;
 use manet_routing::trial::{ip, mac, ms, udp};
 use manet_routing::{Input, Output, BROADCAST_MAC};
-use net::{chain, delivered, frames, path, send};
+use net::{chain, delivered, frames, path, route, routed, send};
 
 #[test]
 fn a_chain_of_three_delivers() {
@@ -242,23 +242,14 @@ fn overheard_routes_are_learnt_if_the_option_is_on() {
 
 #[test]
 fn forwarded_data_restores_a_cut_route_if_the_option_is_on() {
-    use manet_dsr::datagram::Datagram;
-    use manet_dsr::wire::SourceRoute;
     for learn_from_data in [true, false] {
         let mut net = chain(4, &Options { learn_from_data, ..Options::default() });
         send(&mut net, 1, 4, 1);
         net.run(ms(500));
         assert_eq!(path(&net, 3, 1), Some(vec![ip(2), ip(1)]));
         // a loss to contention: 4's packet for 1 fails at 3
-        let mut packet = Datagram::parse(&udp(ip(4), ip(1), 7, b"x")).unwrap();
-        packet.options.push(Opt::SourceRoute(SourceRoute {
-            first_external: false,
-            last_external: false,
-            salvage: 0,
-            segments_left: 1,
-            addresses: vec![ip(3), ip(2)],
-        }));
-        net.input(3, Input::FrameFailed { to: mac(2), bytes: packet.to_bytes() });
+        let bytes = routed(&udp(ip(4), ip(1), 7, b"x"), route(0, 1, &[3, 2]));
+        net.input(3, Input::FrameFailed { to: mac(2), bytes });
         net.run(ms(600));
         assert_eq!((path(&net, 3, 1), path(&net, 4, 1)), (None, None));
         send(&mut net, 1, 4, 2);
@@ -292,16 +283,7 @@ fn a_packet_sent_before_the_request_does_not_cancel_the_reply() {
 
 #[test]
 fn a_fragment_in_ip_in_ip_is_unwrapped_and_a_tunnelled_packet_is_not() {
-    use manet_dsr::datagram::Datagram;
-    use manet_dsr::wire::SourceRoute;
     use manet_routing::packet::ipv4;
-    let route = SourceRoute {
-        first_external: false,
-        last_external: false,
-        salvage: 0,
-        segments_left: 0,
-        addresses: vec![ip(2)],
-    };
     let mut piece = udp(ip(1), ip(3), 5, &[1; 16]).0;
     piece[6] = 0x20; // more fragments follow
     ipv4::repair(&mut piece);
@@ -312,9 +294,8 @@ fn a_fragment_in_ip_in_ip_is_unwrapped_and_a_tunnelled_packet_is_not() {
         let protocol = protocol::IP_IN_IP;
         let outer =
             ipv4::Repr { tos: 0, identification: 77, dont_fragment: false, ttl: 60, protocol, source, destination };
-        let mut packet = Datagram::parse(&outer.packet(inner)).unwrap();
-        packet.options.push(Opt::SourceRoute(route.clone()));
-        net.input(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
+        let bytes = routed(&outer.packet(inner), route(0, 0, &[2]));
+        net.input(3, Input::Frame { from: mac(2), to: mac(3), bytes });
     }
     assert_eq!(delivered(&net, 3), [5, 77]);
 }

@@ -144,13 +144,7 @@ pub(crate) mod tests {
     /// A reply and a source route before an echo request, as a target sends it.
     fn golden() -> (Header, Vec<u8>) {
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 3));
-        let route = SourceRoute {
-            first_external: false,
-            last_external: false,
-            salvage: 0,
-            segments_left: 1,
-            addresses: vec![a],
-        };
+        let route = SourceRoute::internal(0, 1, vec![a]);
         let reply = Reply { last_external: false, addresses: vec![a, b] };
         let header = Header { next: 1, options: vec![Opt::SourceRoute(route), Opt::Reply(reply)] };
         // RFC 4728, section 6.1: next header 1, F and reserved 0, length 20

@@ -35,6 +35,11 @@ pub struct SourceRoute {
 }
 
 impl SourceRoute {
+    /// A route whose hops are all inside the DSR network.
+    pub fn internal(salvage: u8, segments_left: u8, addresses: Vec<Ipv4Addr>) -> Self {
+        Self { first_external: false, last_external: false, salvage, segments_left, addresses }
+    }
+
     /// Parses the option data. Fails if it is truncated.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let word = be16(data.get(..2).ok_or(Malformed::Length)?);
@@ -74,8 +79,7 @@ mod tests {
         // RFC 4728, section 6.7: type 96, length 2 + 4 x 2 = 10, then 16 bits:
         // F = 0, L = 1, reserved 0000, salvage 9 = 1001, segments left 2 = 000010: 0100 0010 0100 0010
         let bytes = [96, 10, 0x42, 0x42, 10, 0, 0, 2, 10, 0, 0, 3];
-        let addresses = HOPS.to_vec();
-        let route = SourceRoute { first_external: false, last_external: true, salvage: 9, segments_left: 2, addresses };
+        let route = SourceRoute { last_external: true, ..SourceRoute::internal(9, 2, HOPS.to_vec()) };
         check_golden(&bytes, &Opt::SourceRoute(route), 2);
     }
 

@@ -3,10 +3,11 @@
 #![allow(dead_code)] // each test file uses its part
 
 use manet_dsr::datagram::Datagram;
+use manet_dsr::wire::{Opt, SourceRoute};
 use manet_dsr::{Dsr, Options};
 use manet_routing::packet::ipv4;
 use manet_routing::trial::{self, ip, node, udp};
-use manet_routing::{Mac, Node, Output};
+use manet_routing::{Bytes, Mac, Node, Output};
 use std::net::Ipv4Addr;
 
 pub type Net = trial::Air<Dsr>;
@@ -26,6 +27,18 @@ pub fn chain(count: usize, options: &Options) -> Net {
 
 pub fn send(net: &mut Net, from: usize, to: usize, id: u16) {
     net.send(from, udp(ip(from), ip(to), id, b"hello"));
+}
+
+/// A source route inside the network.
+pub fn route(salvage: u8, segments_left: u8, hops: &[usize]) -> Opt {
+    Opt::SourceRoute(SourceRoute::internal(salvage, segments_left, hops.iter().map(|n| ip(*n)).collect()))
+}
+
+/// A packet of another protocol than DSR's with a source route.
+pub fn routed(packet: &[u8], route: Opt) -> Bytes {
+    let mut packet = Datagram::parse(packet).unwrap();
+    packet.options.push(route);
+    packet.to_bytes()
 }
 
 /// IP identifications of the packets handed to a node's stack.
