@@ -4,7 +4,7 @@ use manet_aodv::table;
 use manet_aodv::wire::{rerr, rrep, rreq, Message};
 use manet_aodv::{Aodv, Options};
 use manet_engine::{random, Duration, Instant, Machine, Stream};
-use manet_routing::packet::ipv4;
+use manet_routing::trial::{ip, udp};
 use manet_routing::{Bytes, Input, Node, Output, Protocol, BROADCAST};
 use std::net::Ipv4Addr;
 
@@ -17,10 +17,6 @@ fn machine_in(network: (Ipv4Addr, u8), options: Options) -> Aodv {
     Aodv::new(node, options).unwrap()
 }
 
-const fn ip(d: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, d)
-}
-
 fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
@@ -30,34 +26,12 @@ fn control(from: Ipv4Addr, to: Ipv4Addr, message: Message) -> Input {
 }
 
 fn request(id: u32, destination: Ipv4Addr, originator: Ipv4Addr, sequence: u32) -> Message {
-    Message::Rreq(rreq::Repr {
-        join: false,
-        repair: false,
-        gratuitous: true,
-        destination_only: false,
-        unknown: true,
-        hops: 3,
-        id,
-        destination,
-        destination_sequence: 0,
-        originator,
-        originator_sequence: sequence,
-        extensions: Vec::new(),
-    })
+    let request = rreq::Repr::new(id, destination, originator, sequence);
+    Message::Rreq(rreq::Repr { gratuitous: true, unknown: true, hops: 3, ..request })
 }
 
 fn reply(destination: Ipv4Addr, originator: Ipv4Addr, sequence: u32) -> Message {
-    Message::Rrep(rrep::Repr {
-        repair: false,
-        acknowledge: false,
-        prefix: 0,
-        hops: 0,
-        destination,
-        destination_sequence: sequence,
-        originator,
-        lifetime_ms: 60_000,
-        extensions: Vec::new(),
-    })
+    Message::Rrep(rrep::Repr::new(destination, sequence, originator, 60_000))
 }
 
 fn drain(machine: &mut Aodv) -> Vec<Output> {
@@ -78,8 +52,7 @@ fn handle(machine: &mut Aodv, now: Instant, input: Input) -> Vec<Output> {
 }
 
 fn data(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> Input {
-    let header = ipv4::Repr { tos: 0, identification, dont_fragment: true, ttl: 64, protocol: 17, source, destination };
-    Input::Packet { bytes: Bytes(header.packet(b"data")) }
+    Input::Packet { bytes: udp(source, destination, identification, b"data") }
 }
 
 #[test]

@@ -86,19 +86,12 @@ impl Aodv {
         self.request_id = self.request_id.wrapping_add(1);
         let known = self.table.get(destination).and_then(|e| e.sequence);
         let request = rreq::Repr {
-            join: false,
-            repair: false,
             gratuitous: self.derived.gratuitous && discovery.purpose == Purpose::Own,
             destination_only: self.options.destination_only,
             // an unknown number is flag U and 0: AODV-UU uses only the latter and never sets the flag
             unknown: known.is_none() && !self.options.uu(),
-            hops: 0,
-            id: self.request_id,
-            destination,
             destination_sequence: known.unwrap_or(0),
-            originator: self.node.address,
-            originator_sequence: self.sequence,
-            extensions: Vec::new(),
+            ..rreq::Repr::new(self.request_id, destination, self.node.address, self.sequence)
         };
         self.counters.count("rreq-sent");
         self.note("discovery", destination, discovery.ttl.into());

@@ -46,17 +46,9 @@ impl Aodv {
         let lifetime = self.timing.hello_interval * u64::from(self.options.allowed_hello_loss);
         let interval_ms = (self.timing.hello_interval.as_nanos() / 1_000_000) as u32;
         let extension = self.options.hello_interval_extension.then(|| Extension::hello_interval(interval_ms));
-        let hello = rrep::Repr {
-            repair: false,
-            acknowledge: false,
-            prefix: 0,
-            hops: 0,
-            destination: self.node.address,
-            destination_sequence: self.sequence,
-            originator: self.node.address,
-            lifetime_ms: (lifetime.as_nanos() / 1_000_000) as u32,
-            extensions: extension.into_iter().collect(),
-        };
+        let (us, lifetime_ms) = (self.node.address, (lifetime.as_nanos() / 1_000_000) as u32);
+        let extensions = extension.into_iter().collect();
+        let hello = rrep::Repr { extensions, ..rrep::Repr::new(us, self.sequence, us, lifetime_ms) };
         self.counters.count("hello-sent");
         // a hello does not replace the next one, which with jitter may be due within an interval
         let other = self.last_broadcast;

@@ -136,17 +136,8 @@ impl Aodv {
         hops: u8,
         lifetime: Duration,
     ) -> rrep::Repr {
-        rrep::Repr {
-            repair: false,
-            acknowledge: false,
-            prefix: 0,
-            hops,
-            destination,
-            destination_sequence: sequence,
-            originator: rreq.originator,
-            lifetime_ms: u32::try_from(lifetime.as_nanos() / 1_000_000).unwrap_or(u32::MAX),
-            extensions: Vec::new(),
-        }
+        let lifetime_ms = u32::try_from(lifetime.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
+        rrep::Repr { hops, ..rrep::Repr::new(destination, sequence, rreq.originator, lifetime_ms) }
     }
 
     /// Forwards a request after a jitter, so that neighbours that received it together do not send together.

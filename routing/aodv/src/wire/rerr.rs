@@ -111,10 +111,5 @@ mod tests {
             let message = Repr { no_delete, unreachable };
             prop_assert_eq!(Repr::parse(&message.emit()), Ok(message));
         }
-
-        #[test]
-        fn no_byte_string_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Repr::parse(&bytes);
-        }
     }
 }

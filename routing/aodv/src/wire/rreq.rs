@@ -62,6 +62,24 @@ pub struct Repr {
 }
 
 impl Repr {
+    /// A request of its originator, without flags and extensions, and with 0 as the destination's sequence number.
+    pub fn new(id: u32, destination: Ipv4Addr, originator: Ipv4Addr, originator_sequence: u32) -> Self {
+        Self {
+            join: false,
+            repair: false,
+            gratuitous: false,
+            destination_only: false,
+            unknown: false,
+            hops: 0,
+            id,
+            destination,
+            destination_sequence: 0,
+            originator,
+            originator_sequence,
+            extensions: Vec::new(),
+        }
+    }
+
     /// Fails if the message is truncated, of another type, or has an extension that may not be skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let head: &[u8; LEN] = fixed(bytes, TYPE)?;
@@ -133,20 +151,8 @@ mod tests {
     const BYTES: [u8; LEN] = [1, 0x28, 0, 2, 0, 0, 0, 5, 10, 0, 0, 4, 0, 0, 0, 0, 10, 0, 0, 1, 0, 0, 1, 2];
 
     fn repr() -> Repr {
-        Repr {
-            join: false,
-            repair: false,
-            gratuitous: true,
-            destination_only: false,
-            unknown: true,
-            hops: 2,
-            id: 5,
-            destination: Ipv4Addr::new(10, 0, 0, 4),
-            destination_sequence: 0,
-            originator: Ipv4Addr::new(10, 0, 0, 1),
-            originator_sequence: 0x102,
-            extensions: Vec::new(),
-        }
+        let (destination, originator) = (Ipv4Addr::new(10, 0, 0, 4), Ipv4Addr::new(10, 0, 0, 1));
+        Repr { gratuitous: true, unknown: true, hops: 2, ..Repr::new(5, destination, originator, 0x102) }
     }
 
     #[test]
@@ -192,11 +198,6 @@ mod tests {
                 extensions: extensions.into_iter().map(|(kind, data)| Extension { kind, data }).collect(),
             };
             prop_assert_eq!(Repr::parse(&message.emit()), Ok(message));
-        }
-
-        #[test]
-        fn no_byte_string_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Repr::parse(&bytes);
         }
     }
 }
