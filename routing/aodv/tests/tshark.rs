@@ -8,86 +8,24 @@ use air::{chain, data, sent};
 use manet_aodv::wire::{rerr, rrep, rrep_ack, rreq, Extension, Message};
 use manet_aodv::Options;
 use manet_routing::packet::ipv4;
-use manet_routing::trial::{ip, ms};
-use manet_routing::tshark::normalised;
-use std::process::Command;
+use manet_routing::trial::{ip, ms, packet_of};
+use manet_routing_host::tshark;
 
-/// A capture in the libpcap format (version 2.4, microseconds), link type 228: IPv4 without a link layer.
-fn pcap(messages: &[Vec<u8>]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 228] {
-        file.extend(word.to_le_bytes());
-    }
-    for (n, message) in messages.iter().enumerate() {
-        let length = (8 + message.len()) as u16;
-        let mut udp: Vec<u8> = [654u16, 654, length, 0].iter().flat_map(|w| w.to_be_bytes()).collect();
-        udp.extend(message);
-        let header = ipv4::Repr {
-            tos: ipv4::TOS_CS6,
-            identification: 0,
-            dont_fragment: false,
-            ttl: 64,
-            protocol: ipv4::protocol::UDP,
-            source: ip(1),
-            destination: ip(2),
-        };
-        let packet = header.packet(&udp);
-        for word in [n as u32, 0, packet.len() as u32, packet.len() as u32] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(packet);
-    }
-    file
-}
-
-/// The values of `fields` in each message, separated by `|`; `None`: tshark is not installed.
+/// The fields of messages (`tshark::fields`), each in a datagram of UDP and IPv4.
 fn tshark(name: &str, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<String>> {
-    let file = std::env::temp_dir().join(format!("manet-aodv-{name}-{}.pcap", std::process::id()));
-    std::fs::write(&file, pcap(messages)).unwrap();
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(&file).args(["-T", "fields", "-E", "separator=|"]);
-    for field in fields {
-        command.args(["-e", field]);
-    }
-    let output = command.output();
-    std::fs::remove_file(&file).unwrap();
-    let Ok(output) = output else {
-        eprintln!("SKIPPED: tshark is not installed");
-        return None;
+    let datagram = |message: &Vec<u8>| {
+        let words = [654, 654, 8 + message.len() as u16, 0].map(u16::to_be_bytes);
+        packet_of(ipv4::protocol::UDP, ip(1), ip(2), 0, &[words.as_flattened(), message].concat())
     };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(normalised).collect())
+    tshark::fields(&format!("aodv-{name}"), &messages.iter().map(datagram).collect::<Vec<_>>(), fields)
 }
 
 fn request() -> Message {
-    Message::Rreq(rreq::Repr {
-        join: false,
-        repair: false,
-        gratuitous: true,
-        destination_only: false,
-        unknown: true,
-        hops: 2,
-        id: 77,
-        destination: ip(4),
-        destination_sequence: 0,
-        originator: ip(1),
-        originator_sequence: 258,
-        extensions: Vec::new(),
-    })
+    Message::Rreq(rreq::Repr { gratuitous: true, unknown: true, hops: 2, ..rreq::Repr::new(77, ip(4), ip(1), 258) })
 }
 
 fn reply(acknowledge: bool, extensions: Vec<Extension>) -> Message {
-    Message::Rrep(rrep::Repr {
-        repair: false,
-        acknowledge,
-        prefix: 0,
-        hops: 3,
-        destination: ip(4),
-        destination_sequence: 7,
-        originator: ip(1),
-        lifetime_ms: 3000,
-        extensions,
-    })
+    Message::Rrep(rrep::Repr { acknowledge, hops: 3, extensions, ..rrep::Repr::new(ip(4), 7, ip(1), 3000) })
 }
 
 #[test]

@@ -6,44 +6,9 @@ use manet_dsr::datagram::Datagram;
 use manet_dsr::wire::{Ack, AckRequest, Opt, Reply, Request, RouteError, SourceRoute, What};
 use manet_dsr::Options;
 use manet_routing::trial::{ip, ms, udp};
-use manet_routing::tshark::normalised;
 use manet_routing::{Bytes, Output, BROADCAST};
+use manet_routing_host::tshark;
 use net::{chain, send};
-use std::process::Command;
-
-/// A capture in the libpcap format (version 2.4, microseconds), link type 228: IPv4 without a link layer.
-fn pcap(packets: &[Bytes]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 228] {
-        file.extend(word.to_le_bytes());
-    }
-    for (n, packet) in packets.iter().enumerate() {
-        for word in [n as u32, 0, packet.len() as u32, packet.len() as u32] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(packet.iter());
-    }
-    file
-}
-
-/// The values of `fields` in each packet, separated by `|`; `None`: tshark is not installed.
-fn tshark(name: &str, packets: &[Bytes], fields: &[&str]) -> Option<Vec<String>> {
-    let file = std::env::temp_dir().join(format!("manet-dsr-{name}-{}.pcap", std::process::id()));
-    std::fs::write(&file, pcap(packets)).unwrap();
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(&file).args(["-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|"]);
-    for field in fields {
-        command.args(["-e", field]);
-    }
-    let output = command.output();
-    std::fs::remove_file(&file).unwrap();
-    let Ok(output) = output else {
-        eprintln!("SKIPPED: tshark is not installed");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(normalised).collect())
-}
 
 fn route(salvage: u8, left: u8, first_external: bool, last_external: bool) -> Opt {
     let addresses = vec![ip(2), ip(3)];
@@ -107,7 +72,7 @@ fn tshark_agrees_on_every_message() {
     ];
     for (n, (packet, fields, expected)) in cases.into_iter().enumerate() {
         let all: Vec<&str> = fields.iter().copied().chain(["_ws.expert.message", "ip.checksum.status"]).collect();
-        let Some(lines) = tshark(&format!("message{n}"), &[packet], &all) else { return };
+        let Some(lines) = tshark::fields(&format!("dsr-message{n}"), &[packet], &all) else { return };
         // no expert message; checksum status 1 is "good"; inner headers have none
         assert_eq!(lines, [format!("{expected}||1")]);
     }
@@ -127,7 +92,7 @@ fn tshark_finds_no_suspicious_frame_in_a_chain_with_a_break() {
         .filter_map(|(.., output)| if let Output::Frame { bytes, .. } = output { Some(bytes.clone()) } else { None })
         .collect();
     let fields = ["frame.protocols", "_ws.expert.message", "ip.checksum.status"];
-    let Some(lines) = tshark("chain", &frames, &fields) else { return };
+    let Some(lines) = tshark::fields("dsr-chain", &frames, &fields) else { return };
     assert_eq!(lines.len(), frames.len());
     for line in lines {
         // a request for neighbours has TTL 1 (RFC 4728, 3.3.3), for which tshark has a remark in any packet

@@ -9,7 +9,7 @@
 //! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed
 //!   links; [`attach`]: socket filters;
 //! - [`status`], [`notes`], [`capture`], [`replay`]: output for other programs;
-//! - [`conformance`]: runs the test cases of a protocol, which are files.
+//! - [`conformance`]: runs the test cases of a protocol, which are files; [`tshark`]: reads its packets with tshark.
 
 #![warn(missing_docs)]
 
@@ -33,6 +33,7 @@ pub mod rtnetlink;
 pub mod status;
 pub mod sys;
 pub mod sysctl;
+pub mod tshark;
 pub mod tun;
 pub mod udp;
 pub mod usage;

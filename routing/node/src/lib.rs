@@ -29,7 +29,6 @@ pub mod routes;
 pub mod seconds;
 pub mod status;
 pub mod trial;
-pub mod tshark;
 
 pub use base::Base;
 pub use bytes::Bytes;
