@@ -77,20 +77,6 @@ impl<M: Machine> Timeline<M> {
         self.now = self.now.max(end);
     }
 
-    /// As [`Self::run_until`], but stops after `limit` deadlines, so that a livelock fails instead of hanging. Returns whether it reached `end`.
-    pub fn run_until_or(&mut self, end: Instant, limit: u64, outside: &mut impl Outside<M>) -> bool {
-        for _ in 0..limit {
-            match self.machine.next_timeout().filter(|d| *d <= end) {
-                Some(deadline) => self.fire(deadline, outside),
-                None => {
-                    self.now = self.now.max(end);
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
     fn fire(&mut self, deadline: Instant, outside: &mut impl Outside<M>) {
         assert!(deadline >= self.now, "a deadline at {deadline:?} while it is {:?}", self.now);
         self.now = deadline;
@@ -216,15 +202,5 @@ pub(crate) mod tests {
     #[should_panic(expected = "is left after")]
     fn a_deadline_that_stays_is_a_bug_not_a_hang() {
         Timeline::new(Stuck).run_until(at(9), &mut |_, ()| {});
-    }
-
-    #[test]
-    fn a_bounded_run_gives_up() {
-        let mut line = Timeline::new(Echo::default());
-        for n in 1..10 {
-            line.input(at(0), Say(n), &mut |_, _| {});
-        }
-        assert!(!line.run_until_or(at(100), 3, &mut |_, _| {}));
-        assert!(line.run_until_or(at(100), 30, &mut |_, _| {}));
     }
 }

@@ -61,13 +61,6 @@ impl Entry {
         self.hops != INFINITE
     }
 
-    /// Whether a route with this number, of a neighbour with so many hops, cannot lead back to this node: it is newer than any
-    /// route that this node had, or as new and nearer.
-    pub fn is_feasible(&self, sequence: Sequence, neighbour_hops: u8) -> bool {
-        self.sequence
-            .is_none_or(|own| sequence.newer_than(own) || (sequence == own && neighbour_hops < self.fewest_hops))
-    }
-
     /// Marks the route as lost. The number and the fewest hops stay: they prevent loops.
     pub fn lose(&mut self, now: Instant, signer: Ipv4Addr) {
         self.hops = INFINITE;

@@ -297,11 +297,6 @@ impl Described {
         self.attributes(IFADDRMSG_LEN).array::<4>(IFA_LOCAL).map(Ipv4Addr::from)
     }
 
-    /// The prefix length in bits, if this describes an address.
-    pub fn address_prefix(&self) -> u8 {
-        self.0[1]
-    }
-
     /// Whether this describes a route to more than one host that the kernel derived from an address.
     pub fn is_connected(&self) -> bool {
         self.0[5] == PROTOCOL_KERNEL && self.0[1] < 32

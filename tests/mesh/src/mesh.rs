@@ -166,12 +166,6 @@ impl<P: Protocol> Mesh<P> {
         self.settle();
     }
 
-    /// Passes an input directly to a machine, as only an attacker or a fault could.
-    pub fn inject(&mut self, node: usize, input: Input) {
-        self.pending.push_back((node, input));
-        self.settle();
-    }
-
     fn first_wake(&self) -> (usize, Instant) {
         let mut first = (0, Instant::MAX);
         for (i, wake) in self.wakes.iter().enumerate() {

@@ -9,8 +9,6 @@ use serde_json::json;
 
 /// ns-2's WaveLAN at 2 Mbit/s: 250 m range, 550 m sensed.
 const RADIO: &str = include_str!("../../../medium/radios/ns2-dsss-2m.toml");
-/// Reception range of the radio, m.
-pub const RANGE_M: f64 = 250.0;
 /// A position out of range of all nodes.
 pub const AWAY: Position = [1e6, 1e6, 0.0];
 
