@@ -1,0 +1,24 @@
+//! Data of each of DSR's options: emitting parsed data gives the same bytes, without those after them that a reader ignores.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use manet_dsr::wire::{Ack, AckRequest, Reply, Request, RouteError, SourceRoute};
+
+macro_rules! check {
+    ($data:ident: $($option:ty),*) => { $(
+        if let Ok(option) = <$option>::parse($data) {
+            let again = option.data();
+            assert!(again.len() <= $data.len());
+            assert_eq!(<$option>::parse(&again), Ok(option));
+        }
+    )* };
+}
+
+fuzz_target!(|data: &[u8]| {
+    check!(data: Reply, Request, RouteError, SourceRoute);
+    if let Ok(ack) = Ack::parse(data) {
+        assert_eq!(ack.data(), data[..10]);
+    }
+    if let Ok(request) = AckRequest::parse(data) {
+        assert_eq!(request.data(), data[..2]);
+    }
+});
