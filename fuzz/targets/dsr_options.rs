@@ -4,13 +4,13 @@ use libfuzzer_sys::fuzz_target;
 use manet_dsr::wire::{Ack, AckRequest, Reply, Request, RouteError, SourceRoute};
 
 macro_rules! check {
-    ($data:ident: $($option:ty),*) => { $(
+    ($data:ident: $($option:ty),*) => {{ $(
         if let Ok(option) = <$option>::parse($data) {
             let again = option.data();
             assert!(again.len() <= $data.len());
             assert_eq!(<$option>::parse(&again), Ok(option));
         }
-    )* };
+    )* }};
 }
 
 fuzz_target!(|data: &[u8]| {

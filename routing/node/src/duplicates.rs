@@ -54,7 +54,10 @@ impl<K: Ord + Copy> Duplicates<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::at;
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
 
     #[test]
     fn a_message_is_new_once_in_its_time() {

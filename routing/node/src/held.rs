@@ -161,10 +161,13 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::at;
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
 
     fn packet(n: u8) -> Bytes {
         Bytes(vec![n])
@@ -216,7 +219,7 @@ mod tests {
         assert_eq!(held.take_journal(), []);
         held.keep_journal();
         // the third packet displaces an earlier one; then come a route, a failed discovery and expiry
-        (1..=3).for_each(|n| drop(held.hold(at(n), if n == 1 { A } else { B }, packet(n))));
+        (1..=3).for_each(|n| drop(held.hold(at(n.into()), if n == 1 { A } else { B }, packet(n))));
         held.take(A);
         held.give_up(B, |bytes| bytes.0[0] == 2);
         held.renew(at(9), B);

@@ -189,7 +189,6 @@ fn joined(near: Range, ranges: Vec<Range>) -> Vec<Range> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::ms as at;
     use proptest::prelude::*;
 
     const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -222,6 +221,10 @@ mod tests {
     /// From station 1, port `port`.
     fn tcp(port: u8) -> Bytes {
         packet(protocol::TCP, Ipv4Addr::new(10, 0, 0, 1), &[0, port, 0, 80, 0, 0, 0, 1])
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
     }
 
     #[test]

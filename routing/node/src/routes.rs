@@ -84,7 +84,10 @@ pub fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::ip;
+
+    const fn ip(d: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, d)
+    }
 
     #[test]
     fn the_longest_prefix_wins_and_clearing_it_uncovers_the_shorter() {
