@@ -57,10 +57,9 @@ def _end(state: RunState, cleaned: Cleaned) -> None:
 
 
 def _end_processes(keeper: Process | None, group: Path) -> None:
-    """A run whose owner died takes itself down in order; after its limit its processes are killed."""
-    members = [
-        process for process in map(Process.of, cgroup.members(group) if _is_run_group(group) else []) if process is not None
-    ]
+    """A run whose owner died takes itself down in order; its processes are killed if that takes longer than END_DEADLINE_S (`limit_s`)."""
+    pids = cgroup.members(group) if _is_run_group(group) else []
+    members = [process for process in map(Process.of, pids) if process is not None]
     if keeper is not None and keeper.alive():
         members.append(keeper)
     if not members:

@@ -23,13 +23,14 @@ from testbed.host import descriptors, namespace
 
 LISTEN = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
 POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
-# A check looks at every child: of more than 100 it follows each fifth of their number of looks, so that a look costs the same.
+# While a text is awaited, all children are checked at every 20th look; with more than 100 at every N/5th look, so that the checks of
+# a start cost time linear in the number of children.
 LOOKS_PER_CHECK = 20
 TICK_S = 0.5  # between the checks of `watch`
 CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
-# A limit is for so many processes or stations, and longer for each further one: an end takes one 20 ms, on a loaded host more.
-WITHIN_LIMIT, EACH_S = 100, 0.1
+# Time limits hold for up to 100 processes or stations. Each further one adds 0.1 s: its end takes 20 ms, on a loaded host more.
+LIMIT_COUNT, EACH_S = 100, 0.1
 # Limits of a start are longer in a guest (`MANET_GUEST` is set by it): an emulated machine is 10 to 20 times slower.
 SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
 # Programs that are started at the same time: each start waits for the kernel and for a turn. In a guest, whose runs are repeated
@@ -37,9 +38,9 @@ SLOWER = 4.0 if "MANET_GUEST" in os.environ else 1.0
 STARTS_AT_ONCE = 1 if "MANET_GUEST" in os.environ else 8
 
 
-def limit_s(least_s: float, count: int) -> float:
-    """The limit of a time in which so many processes or stations start or end, seconds."""
-    return least_s + EACH_S * max(0, count - WITHIN_LIMIT)
+def limit_s(usual_s: float, count: int) -> float:
+    """The time limit (s) for the start or end of `count` processes or stations: `usual_s` for up to LIMIT_COUNT, then longer."""
+    return usual_s + EACH_S * max(0, count - LIMIT_COUNT)
 
 
 def exit_text(status: int) -> str:
@@ -229,8 +230,8 @@ class Processes:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
-        """Wait until each child has printed `text`, at most `within_s`, with many more (`limit_s`), on a guest SLOWER times that.
-        They start together, so looking at one after the other finds most of them ready at the first look."""
+        """Wait until each child has printed `text`. The limit is `within_s`, longer for many children (`limit_s`) and in a guest
+        (SLOWER). Children start together: while the first is awaited the others become ready."""
         waiting = list(children)
         within_s = limit_s(within_s, len(waiting)) * SLOWER
         deadline, looks = time.monotonic() + within_s, itertools.count()

@@ -7,6 +7,7 @@
 //!
 //! Not supported: VLAN tags that an interface has removed from its frames (tcpdump inserts them again).
 
+use crate::recorder::Written;
 use crate::tap::Namespace;
 use crate::DaemonError;
 use nix::cmsg_space;
@@ -219,8 +220,8 @@ impl Capture {
     fn end(self) -> impl Iterator<Item = String> {
         let drops = dropped(&self.socket);
         let lost = (drops > 0).then(|| format!("{}: {drops} packets dropped by kernel", self.name));
-        let routing = self.routing.map(|(_, output)| output.written());
-        lost.into_iter().chain([self.packets.written()]).chain(routing)
+        let files = [Some(self.packets), self.routing.map(|(_, output)| output)];
+        lost.into_iter().chain(files.into_iter().flatten().map(|output| output.written().to_string()))
     }
 }
 
@@ -281,10 +282,10 @@ impl Output {
     }
 
     /// The line about a file that is complete (formats/results.md, "Written files"), by its place in the folder of the run.
-    fn written(self) -> String {
+    fn written(self) -> Written {
         let part = |path: Option<&std::ffi::OsStr>| path.map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
         let (folder, name) = (part(self.path.parent().and_then(Path::file_name)), part(self.path.file_name()));
-        format!("wrote {folder}/{name} {} {:08x}", self.bytes, self.sum.finalize())
+        Written::new(format!("{folder}/{name}"), self.bytes, self.sum.finalize())
     }
 }
 
@@ -448,7 +449,7 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole, [&header[..], &record].concat());
         let name = folder.file_name().unwrap().to_string_lossy();
-        assert_eq!(output.written(), format!("wrote {name}/sta1.pcap 44 {:08x}", crc32fast::hash(&whole)));
+        assert_eq!(output.written().to_string(), format!("wrote {name}/sta1.pcap 44 {:08x}", crc32fast::hash(&whole)));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -95,6 +95,11 @@ pub struct Written {
 }
 
 impl Written {
+    /// So many bytes with this CRC-32 in the file `name`, a path within the folder of the run.
+    pub fn new(name: String, bytes: u64, sum: u32) -> Self {
+        Self { name, bytes, sum }
+    }
+
     /// The whole content of the file at `path`.
     pub fn whole(path: &Path, content: &[u8]) -> Self {
         Self { name: name_of(path), bytes: content.len() as u64, sum: crc32fast::hash(content) }
