@@ -21,7 +21,7 @@ def draw_profile(profile: Profile, path: Path, title: str, note: str = "") -> li
         axes.set_title(title, loc="left", pad=9)
         axes.set_xlabel("time (s)")
         if note:
-            axes.figure.supxlabel(note, fontsize=6.5, color=style.GREY)
+            shared.write_note(axes, note)
     return written
 
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from analysis.drawing import style
 from analysis.tables.kept_rows import rows_in
 from analysis.tables.results import size_of
-from record.files import read_object
+from record.files import read_json
 
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
@@ -32,12 +32,19 @@ def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, l
 
 def description(out_dir: Path) -> dict[str, Any]:
     """experiment.json (formats/results.md); empty where there is none."""
-    return read_object(out_dir / "experiment.json")
+    path = out_dir / "experiment.json"
+    content: dict[str, Any] = read_json(path) if path.exists() else {}
+    return content
 
 
 def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
     """Write `origin` as the lowest line of the page of these axes."""
-    axes.figure.supxlabel(origin(out_dir, summary, metric), fontsize=6.5, color=style.GREY)
+    write_note(axes, origin(out_dir, summary, metric))
+
+
+def write_note(axes: Axes, text: str) -> None:
+    """Write the lowest line of the page of these axes."""
+    axes.figure.supxlabel(text, fontsize=6.5, color=style.GREY)
 
 
 def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:

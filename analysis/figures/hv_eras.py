@@ -62,7 +62,7 @@ def draw(out_dir: Path) -> list[Path]:
         for speed, panel in zip(shares.speeds, grid[-1] if shares.gains else (), strict=False):
             _draw_gain(panel, shares, speed)
         axes[0].figure.legend(handles=_legend(shares), loc="outside upper center", ncols=5)
-        axes[0].figure.supxlabel(_origin(out_dir, rows, shares), fontsize=SMALL, color=style.GREY)
+        shared.write_note(axes[0], _origin(out_dir, rows, shares))
     return [*written, write_pairs(out_dir / "pairs.csv", shares.pairs.values())]
 
 

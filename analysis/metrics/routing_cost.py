@@ -21,7 +21,7 @@ from analysis.metrics.radio_range import range_of
 from mobility import connectivity
 from mobility.connectivity import Profile
 from record.errors import RunFileError
-from record.files import plain_text, read_object
+from record.files import plain_text, read_json
 from record.movement import read_trace, trace_path
 from record.scenario import RunFlow
 
@@ -58,7 +58,7 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
     sent = air.filter((pl.col("event") == "tx") & pl.col("frame").is_in(["data", "bcast"]))
     longest = dict(flow)["bytes"] + _overhead_bytes(run)
     control, data = sent.filter(pl.col("bytes") < longest), sent.filter(pl.col("bytes") >= longest)
-    usage = read_object(run.path / USAGE)
+    usage = read_json(run.path / USAGE) if (run.path / USAGE).exists() else {}
     began_ns = run.run.get("routing_ns")
     seconds = (end_ns - begin_ns) / 1e9
     return RoutingCost(

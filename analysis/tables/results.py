@@ -118,9 +118,14 @@ def collect(
     runs: Iterable[Path] | None = None,
     kept: Mapping[tuple[str, int], Row] = NO_ROWS,
 ) -> Results:
-    """Read the runs below `out_dir` (default: all that count, `find_runs`) of an experiment with the content of experiment.json
-    (default: the file's). The summary also counts `kept`, rows of earlier runs by cell and seed (kept_rows.runs_in)."""
-    description = Experiment.of(_json(out_dir / "experiment.json") if experiment is None else experiment, out_dir)
+    """Read the runs of a folder. `experiment`: the content of experiment.json (default: the folder's); `runs`: their directories
+    (default: `find_runs`). The summary also counts `kept`, rows of earlier runs by cell and seed (kept_rows.runs_in)."""
+    if experiment is None:
+        path = out_dir / "experiment.json"
+        if not path.exists():
+            raise RunFileError(f"{path}: missing; pass the experiment, or let `manet run` write it")
+        experiment = _json(path)
+    description = Experiment.of(experiment, out_dir)
     rows = _rows(out_dir, description.axes, find_runs(out_dir).runs if runs is None else runs)
     return Results(out_dir, description, rows, summarise(joined(rows, kept), description))
 

@@ -12,6 +12,7 @@ from analysis.figures.daemons_chain import statistics, table
 from analysis.metrics.routing_cost import RoutingCost, routing_cost
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
+from record.errors import RunFileError
 
 ROOT = Path(__file__).resolve().parents[2]
 EPOCH_NS = 1_000_000_000_000
@@ -136,3 +137,11 @@ def test_the_table_names_missed_changes_and_runs_without_a_figure() -> None:
     ]  # fmt: skip
     (line,) = table(statistics("x", [cost(None, 1.0, 0), cost(2.0, 1.0, 0)])).splitlines()[2:]
     assert line.split(" | ")[2:4] == ["2.0 (1 of 2)", "1.0 ± 0.0"]
+
+
+def test_a_damaged_record_of_use_is_an_error_that_names_it(run: Path) -> None:
+    """Empty values would look like those of a run without daemons."""
+    (run / "routing").mkdir()
+    (run / "routing" / "usage.json").write_text("{")
+    with pytest.raises(RunFileError, match=r"usage\.json: not JSON"):
+        routing_cost(RunDirectory(run))

@@ -164,6 +164,13 @@ def test_an_experiment_may_be_read_from_the_folder(tmp_path):
     assert _summary(tmp_path)["ns2", 1.0]["published"] == 1463
 
 
+def test_a_folder_without_an_experiment_is_an_error(tmp_path):
+    """Without the axes, all runs of a variant would be one row."""
+    make_run(tmp_path, "ns2", 1, 1, 1234.0)
+    with pytest.raises(RunFileError, match=r"experiment\.json: missing; pass the experiment"):
+        collect(tmp_path)
+
+
 def test_an_unknown_reference_is_an_error_that_lists_the_known_ones(tmp_path):
     with pytest.raises(RunFileError, match=r"nowhere\.csv: .*there are: .*holland-vaidya_fig1"):
         write_tables(collect(tmp_path, EXPERIMENT | {"published": "nowhere"}))

@@ -83,8 +83,9 @@ def programs_of(scenario: Scenario) -> tuple[str, ...]:
     protocol = scenario.routing.protocol
     daemon = (str(BUILT.daemon(protocol)),) if protocol in OWN_DAEMONS else THIRD_PARTY.get(protocol, ())
     kinds = {program for flow in scenario.flows for program in flow.kind.programs}
+    capture = (str(BUILT.capture),) if scenario.capture_program == "manet-capture" else ()
     joining = ("iw",) if scenario.radio_devices == "hwsim" else ()
-    return (*daemon, *joining, *sorted(kinds))
+    return (*daemon, *capture, *joining, *sorted(kinds))
 
 
 def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:
@@ -103,7 +104,7 @@ def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:
     for part in CHECKOUT:
         files.add_tree(ROOT / part, without=("tests",))
     binaries += _add_python(files)
-    for library in libraries(binaries):
+    for library in libraries(frozenset(map(str, binaries))):
         files.add(library)
     _add_kernel(files, kernel)
     return files
@@ -170,10 +171,10 @@ def _modules() -> list[str]:
     return modules
 
 
-def libraries(binaries: Iterable[str | Path]) -> list[str]:
+@cache
+def libraries(binaries: frozenset[str]) -> list[str]:
     """The shared libraries of these files, by the dynamic linker's answer."""
-    argv = ["ldd", *sorted({str(path) for path in binaries})]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = subprocess.run(["ldd", *sorted(binaries)], capture_output=True, text=True, check=False)
     return sorted(set(re.findall(r"(/\S+) \(0x", done.stdout)))
 
 

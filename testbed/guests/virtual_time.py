@@ -238,7 +238,7 @@ def program_files(routing: Routing) -> list[str]:
         programs.append(str(BUILT.daemon(routing.protocol)))
     if routing.DESCRIPTION is not None:
         programs += _program_paths(*routing.DESCRIPTION.required_programs())
-    return [*programs, *run_files.libraries(programs), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
+    return [*programs, *run_files.libraries(frozenset(programs)), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
 
 
 def _program_paths(*names: str) -> list[str]:

@@ -23,8 +23,8 @@ from testbed.host import descriptors, namespace
 
 LISTEN = "0A"  # TCP_LISTEN of include/net/tcp_states.h, as proc(5) writes it
 POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
-# While a text is awaited, all children are checked at every 20th look; with more than 100 at every N/5th look, so that the checks of
-# a start cost time linear in the number of children.
+# While a text is awaited, all N children are checked at every 20th look; with more than 100 of them at every N/5th, so that the
+# checks of a start take time linear in N.
 LOOKS_PER_CHECK = 20
 TICK_S = 0.5  # between the checks of `watch`
 CASCADE_S = 0.2  # in which a process that fails takes others with it
@@ -229,17 +229,18 @@ class Processes:
     def _failed(self) -> list[Child]:
         return [c for c in list(self.children) if not c.stopped and not c.running() and not c.ended_well()]
 
-    def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
+    def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float, stations: int = 0) -> None:
         """Wait until each child has printed `text`. The limit is `within_s`, longer for many children (`limit_s`) and in a guest
-        (SLOWER). Children start together: while the first is awaited the others become ready."""
+        (SLOWER); `stations`: as of `stop`. Children start together: while the first is awaited the others become ready."""
         waiting = list(children)
-        within_s = limit_s(within_s, len(waiting)) * SLOWER
+        within_s = limit_s(within_s, len(waiting) + stations) * SLOWER
         deadline, looks = time.monotonic() + within_s, itertools.count()
         for child in waiting:
             while text not in child.printed():
                 if next(looks) % max(LOOKS_PER_CHECK, len(self.children) // 5) == 0:
                     self.check()
                 if time.monotonic() > deadline:
+                    self.check()
                     raise RunError(f'{child.name}: no "{text}" within {within_s:g} s (see {child.log}); {child.remedy}')
                 time.sleep(POLL_S)
 

@@ -10,9 +10,10 @@ def in_background(name: str, work: Callable[[threading.Event], None]) -> Iterato
     """Call `work` in a thread. The end of the block sets the event that it is given, and waits for it."""
     over = threading.Event()
     thread = threading.Thread(target=work, args=(over,), name=name, daemon=True)
-    thread.start()
     try:
+        thread.start()
         yield
-    finally:
+    finally:  # also after a signal before the block
         over.set()
-        thread.join()
+        if thread.ident is not None:
+            thread.join()

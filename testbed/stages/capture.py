@@ -1,4 +1,4 @@
-"""A capture of every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, of its second wire
+"""A capture of every radio (`captures/<station>.pcap`) and of both ends of every wire (`<host>.pcap`, of its second wire
 `<host>.eth1.pcap`; `<station>.eth0.pcap`): the scenario's `snaplen` bytes of each packet (128: headers, and the CBR stamp), and
 as many more as the routing protocol may put before them. The packets of a routing protocol that has a UDP port of its own are
 captured once more, whole (`<station>.routing.pcap`).
@@ -21,11 +21,12 @@ from pathlib import Path
 
 from record.run import host_capture
 from testbed.errors import RunError
-from testbed.host.processes import Child, Processes, limit_s
+from testbed.host.processes import Child, Processes
 from testbed.stages.site import SOCKETS, Site
 from testbed.stages.station import NamespaceHost, StationNet
 
 # The processes' name: a script that ends its own tcpdump by name (`os.system("killall tcpdump")`) does not end these.
+# The program of that name (`capture_program`) needs no other; run_queue.py ignores both.
 NAME = "manet-capture"
 NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
@@ -59,18 +60,18 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     """Capture all interfaces: every socket is open on entry, every file complete on exit. RunError if a process failed."""
     captures = Captures()
     one_for_all = site.scenario.capture_program == "manet-capture"
+    stations = len(net.stations) if one_for_all else 0
     if one_for_all:
         captures.children["all"] = _start_one(site, net, children)
     else:
         _start_tcpdumps(site, net, children, captures)
-    within_s = limit_s(READY_DEADLINE_S, len(net.stations))
-    children.wait_for_text(captures.children.values(), "listening on", within_s=within_s)
+    children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S, stations=stations)
     try:
         yield captures
     finally:
         if not one_for_all:
             time.sleep(BLOCK_S * 1.1)  # also after a failure: its last second matters most
-        children.stop(captures.children.values(), stations=len(net.stations))
+        children.stop(captures.children.values(), stations=stations)
     children.require_whole(captures.children.values())
 
 
@@ -80,9 +81,9 @@ def _snap_bytes(site: Site) -> int:
 
 def _start_one(site: Site, net: StationNet, children: Processes) -> Child:
     """Start one process for all files."""
-    port, first = site.scenario.routing.udp_port, {station.name for station in net.stations}
+    port, with_routing = site.scenario.routing.udp_port, {station.name for station in net.stations}
     words = [
-        f"{name}:{host.netns}:{interface}" + (f":{port}" if port is not None and name in first else "")
+        f"{name}:{host.netns}:{interface}" + (f":{port}" if port is not None and name in with_routing else "")
         for name, (host, interface) in interfaces(net).items()
     ]
     argv: list[str | Path | int] = [site.programs.capture, "--folder", site.folder("captures"), "--snap-bytes", _snap_bytes(site)]

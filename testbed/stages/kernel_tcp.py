@@ -25,7 +25,7 @@ from scenarios.tcp_names import table
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.host.algorithms import missing_algorithm
-from testbed.host.processes import POLL_S, Child, Processes, limit_s
+from testbed.host.processes import POLL_S, Child, Processes
 from testbed.programs import ROOT
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station, StationNet, WiredLink
@@ -165,7 +165,7 @@ def kernel_tcp_running(
         [site.programs.kernel_tcp, "run", site.directory / SETTINGS],
         remedy="without it connections have the kernel's own settings; `manet doctor` says what this kernel can do",
     )
-    children.wait_for_text([child], "ready\n", within_s=limit_s(READY_DEADLINE_S, len(net.hosts)))
+    children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S, stations=len(net.hosts))
     try:
         yield child
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scenarios.scenario import Scenario
-from testbed.host.processes import Child, Processes, limit_s
+from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.stages.control import MediumControl
 from testbed.stages.movement import write_trace
@@ -136,7 +136,7 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
         remedy=f"{radios} and the run is void; see log/medium.log and run it again",
         many_files=True,
     )
-    children.wait_for_text([child], "ready\n", within_s=limit_s(READY_DEADLINE_S, len(net.hosts)))
+    children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S, stations=len(net.hosts))
     control = MediumControl(site.control_socket, len(net.hosts))
     try:
         yield Medium(child, control)

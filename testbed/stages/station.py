@@ -178,7 +178,7 @@ class NamespaceHost(Host):
             left_s = deadline - time.monotonic()
             ready = self.pollOut.poll(left_s * 1000) if left_s > 0 else []
             if not ready:
-                raise RunError(f"{self.name}: its shell did not answer within {SHELL_DEADLINE_S:g} s; the host is overloaded")
+                raise RunError(f"{self.name}: its shell did not answer in time; the host is overloaded")
             if not self._is_readable(ready):
                 raise RunError(f"{self.name}: its shell {exit_text(self.shell.wait())}: {seen.strip()[:200]}; run as root")
             seen += os.read(self.master, 4096).decode(errors="replace")

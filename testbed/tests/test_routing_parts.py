@@ -16,6 +16,7 @@ from testbed.stages import status
 from testbed.stages.routing import Network
 from testbed.stages.routing.shared.quickack import lines_to_change
 from testbed.stages.routing.shared.settle import Pair, pairs_of_flows, unreachable, wait_until_settled
+from testbed.stages.routing.shared.station_processes import StationProcesses
 from testbed.stages.site import Site
 
 
@@ -201,3 +202,22 @@ def test_interoperation_is_tested_only_on_request():
         environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ".", **interop}
         printed = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
         assert words in printed.stdout.splitlines()[-1]
+
+
+def test_a_process_that_works_is_known_although_the_start_of_another_one_fails(tmp_path):
+    """It would otherwise live on without anybody to end it, beside a second one that an event starts."""
+    stations = [Host(name=name) for name in ("sta1", "sta2", "sta3")]
+
+    with Processes(tmp_path) as children:
+
+        def start(station):
+            if station.name == "sta2":
+                raise RunError("sta2: no such program")
+            return children.start(station.name, ["sleep", "infinity"], remedy="-")
+
+        processes = StationProcesses(children, start, lambda _started: None)
+        with pytest.raises(RunError, match="sta2"):
+            processes.start(stations)
+        assert {station.name for station in processes.running} >= {"sta1"}
+        ended = processes.end_all()
+        assert ended and not any(child.running() for child in ended) and not processes.running

@@ -45,6 +45,12 @@ def test_a_run_has_its_programs_with_their_libraries(paths):
     assert {str(path) for path in BUILT.kernel_tcp.parent.glob("*.bpf.o")} <= set(paths)
 
 
+def test_a_run_has_the_program_that_captures_it():
+    chosen = Scenario(hops=1, capture_program="manet-capture")
+    assert str(BUILT.capture) in run_files.programs_of(chosen)
+    assert str(BUILT.capture) not in run_files.programs_of(Scenario(hops=1))
+
+
 def test_a_run_has_python_with_the_modules_that_it_imports(paths):
     for name in ("testbed/runs/run.py", "traffic/web.py", "medium/radios/ns2-dsss-2m.toml", "formats/schema/aodv.json"):
         assert str(ROOT / name) in paths, name

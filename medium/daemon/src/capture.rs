@@ -37,9 +37,9 @@ pub const WHOLE: u32 = 262_144;
 /// Packets that wait for the next round, bytes of each socket. The kernel doubles it for its own records: 1,800 packets of 1,500
 /// bytes, twice as much as 802.11b's 11 Mbit/s bring in a second.
 const RECEIVE_BUFFER: usize = 2 << 20;
-/// Between two rounds.
+/// Sleep between two rounds.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Of one socket in one round, so that a flood leaves the others their turn: more than can wait, since the shortest packet takes
+/// Maximum number of packets from one socket in a round, so that a flood leaves the others their turn: more than can wait, since the shortest packet takes
 /// 768 bytes of the buffer (SKB_TRUESIZE of the kernel).
 const PACKETS_AT_ONCE: usize = 8192;
 /// A file's records are passed on when they are so many bytes, and at the end of each round.
@@ -91,7 +91,7 @@ impl std::error::Error for NotAnInterface {}
 ///
 /// # Errors
 /// An interface or file that cannot be opened; a file that cannot be written; an interface that disappeared. The files hold all
-/// packets until then.
+/// packets of earlier rounds; that of the interface with the error also those that it had received since.
 pub fn run(interfaces: &[Interface], folder: &Path, snap: u32, signals: &SignalFd) -> Result<Vec<String>, DaemonError> {
     let mut captures =
         interfaces.iter().map(|i| Capture::open(i, folder, snap)).collect::<Result<Vec<_>, DaemonError>>()?;
@@ -103,7 +103,7 @@ pub fn run(interfaces: &[Interface], folder: &Path, snap: u32, signals: &SignalF
     println!("listening on {} interfaces", captures.len());
     std::io::stdout().flush()?;
 
-    let mut buffer = vec![0; WHOLE as usize];
+    let mut room = Room { buffer: vec![0; WHOLE as usize], control: cmsg_space!(TimeSpec) };
     let mut events = vec![EpollEvent::empty(); captures.len() + 1];
     loop {
         let ready = match epoll.wait(&mut events, EpollTimeout::NONE) {
@@ -111,26 +111,32 @@ pub fn run(interfaces: &[Interface], folder: &Path, snap: u32, signals: &SignalF
             Err(Errno::EINTR) => continue,
             Err(e) => return Err(no_epoll(e)),
         };
-        let (mut stop, mut all) = (false, true);
+        let (mut stop, mut drained) = (false, true);
         for event in ready {
             match captures.get_mut(event.data() as usize) {
-                Some(capture) => all &= capture.round(&mut buffer)?,
+                Some(capture) => drained &= capture.round(&mut room)?,
                 None => stop = true,
             }
         }
         if stop {
             break;
         }
-        if all {
+        if drained {
             std::thread::sleep(PAUSE);
         }
     }
     let mut lines = Vec::new();
     for mut capture in captures {
-        capture.round(&mut buffer)?;
+        capture.round(&mut room)?;
         lines.extend(capture.end());
     }
     Ok(lines)
+}
+
+/// The memory for one packet and its time, used again for each.
+struct Room {
+    buffer: Vec<u8>,
+    control: Vec<u8>,
 }
 
 /// One interface: its socket and its files.
@@ -159,14 +165,17 @@ impl Capture {
         Ok(Self { name: name.clone(), ifname: interface.ifname.clone(), socket, packets, routing })
     }
 
-    /// Moves the waiting packets to the files; returns whether none are left.
-    fn round(&mut self, buffer: &mut [u8]) -> Result<bool, DaemonError> {
+    /// Moves the waiting packets to the files, also before an error; returns whether none are left.
+    fn round(&mut self, room: &mut Room) -> Result<bool, DaemonError> {
+        let drained = self.drain(room);
+        self.flush()?;
+        drained
+    }
+
+    fn drain(&mut self, Room { buffer, control }: &mut Room) -> Result<bool, DaemonError> {
         let most = if self.routing.is_some() { buffer.len() } else { self.packets.snap as usize };
         for _ in 0..PACKETS_AT_ONCE {
-            let Some(packet) = self.receive(&mut buffer[..most])? else {
-                self.flush()?;
-                return Ok(true);
-            };
+            let Some(packet) = self.receive(&mut buffer[..most], control)? else { return Ok(true) };
             let bytes = &buffer[..packet.length.min(most)];
             self.packets.add(&packet, bytes)?;
             if let Some((port, routing)) = &mut self.routing {
@@ -175,7 +184,6 @@ impl Capture {
                 }
             }
         }
-        self.flush()?;
         Ok(false)
     }
 
@@ -185,12 +193,11 @@ impl Capture {
     }
 
     /// The next waiting packet.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Packet>, DaemonError> {
-        let mut control = cmsg_space!(TimeSpec);
+    fn receive(&self, buffer: &mut [u8], control: &mut Vec<u8>) -> Result<Option<Packet>, DaemonError> {
         loop {
             let mut parts = [IoSliceMut::new(buffer)];
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC; // MSG_TRUNC: the length on the interface
-            match recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), flags) {
+            match recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(control), flags) {
                 Ok(message) => {
                     let stamp = message.cmsgs().ok().and_then(|mut all| {
                         all.find_map(|one| match one {
@@ -208,7 +215,6 @@ impl Capture {
                 // set down, which passes, or removed, which does not
                 Err(Errno::ENETDOWN) if bound_to(&self.socket) > 0 => {}
                 Err(Errno::ENETDOWN | Errno::ENODEV | Errno::ENXIO) => {
-                    self.flush()?;
                     return Err(DaemonError(format!("{}: interface {} disappeared", self.name, self.ifname)));
                 }
                 Err(e) => return Err(DaemonError(format!("{}: {}: {}", self.name, self.ifname, e.desc()))),
@@ -216,7 +222,7 @@ impl Capture {
         }
     }
 
-    /// What is to be said of it.
+    /// The lines about it: lost packets, then its files.
     fn end(self) -> impl Iterator<Item = String> {
         let drops = dropped(&self.socket);
         let lost = (drops > 0).then(|| format!("{}: {drops} packets dropped by kernel", self.name));

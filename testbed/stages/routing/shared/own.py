@@ -44,7 +44,8 @@ class Daemons(StationDaemons):
 
     def processes(self) -> dict[str, list[int]]:
         """See `RunningProtocol`."""
-        return {station.name: [daemon.pid] for station, daemon in self.daemons.running.items()}
+        running = self.daemons.running
+        return {station.name: [running[station].pid] for station in self.network.stations if station in running}
 
     def status(self) -> dict[str, dict[str, Any]]:
         """The answer of each daemon's status socket, by station; without those whose daemon an event has ended."""
@@ -76,8 +77,8 @@ def running(network: Network) -> Iterator[Daemons]:
         set_devices(network, TUN, list(started))
 
     daemons = StationProcesses(children, start, ready)
-    daemons.start(network.stations)
     try:
+        daemons.start(network.stations)
         yield Daemons(network, daemons, settles=DAEMONS[name].rules.settle_s is not None)
     finally:
         ended = daemons.end_all()

@@ -35,9 +35,13 @@ class StationProcesses:
             if before is not None:  # it had ended by itself, which a prompt survives
                 self._children.release([before])
         with ThreadPoolExecutor(STARTS_AT_ONCE) as pool:
-            started = dict(zip(stations, pool.map(self._start, stations), strict=True))
-        self.running |= started
+            started = dict(zip(stations, pool.map(self._start_one, stations), strict=True))
         self._ready(started)
+
+    def _start_one(self, station: Station) -> Child:
+        """Start one, which is known as running at once: also if the start of another one fails or is interrupted."""
+        self.running[station] = child = self._start(station)
+        return child
 
     def end(self, station: Station, *, kill: bool = False) -> Child:
         """End that of a station, by SIGKILL or by its own signal. RunError if it does not run, or has ended by itself."""

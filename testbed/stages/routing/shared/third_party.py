@@ -68,8 +68,8 @@ def processes_running(
         ready(list(started))
 
     processes = StationProcesses(children, start, wait, stop=stop)
-    processes.start(network.stations)
     try:
+        processes.start(network.stations)
         yield processes
     finally:
         processes.end_all()
