@@ -5,8 +5,9 @@
 #   make lint      ruff, shellcheck, mypy; rustfmt, clippy; fuzz targets and eBPF programs compile; warnings are errors
 #   make test      ./manet test
 #   make nightly   all longer jobs, listed in NIGHTLY below; each is also `make nightly-NAME` (as root; hours)
-#   make bench     speed of the medium, also beside ns-2 and per frame by number of stations (medium/benches); CPU of a campaign by program, lateness of parallel runs, start and stop, radios,
-#                  idle daemons, oracle, TCP per ACK, a capture of 1 GB beside tshark (minutes; two checkouts in turn:
+#   make bench     speed of the medium, also beside ns-2 and per frame by number of stations (medium/benches);
+#                  CPU of a campaign by program, lateness of parallel runs, start and stop, radios, idle daemons,
+#                  oracle, TCP per ACK, a capture of 1 GB beside tshark (minutes; two checkouts in turn:
 #                  .venv/bin/python -P -m tests.bench.pace --against DIR)
 #   make soak      a run of SOAK_S seconds that checks that memory and descriptors stay flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds

@@ -134,8 +134,10 @@ class Trace:
 
     def check_inside(self, area: tuple[float, float] | None) -> None:
         """TraceError, with the line, for a leg that leaves `area` (m x m, from the origin; None: unlimited)."""
+        if area is None:
+            return
         for leg in self.legs:
-            if area is not None and not is_inside(leg.to, area):
+            if not is_inside(leg.to, area):
                 where = f"{self.name}: line {leg.line}" if leg.line else self.name
                 text = f"{leg.station} goes to {outside(leg.to, area)}"
                 raise TraceError(f"{where}: {text}; correct the line, or give the scenario a larger area")
@@ -258,8 +260,9 @@ class LineParser:
         """The number that a text writes. TraceError outside of the limits."""
         value = plain_number(text)
         allowed = f" from {minimum:g} to {maximum:g}" if math.isfinite(maximum) else ', 0 or more, or "inf"'
+        of_unit = f" of {unit}" if unit else ""
         good = math.isfinite(value) and minimum <= value <= maximum
-        self.expect(good, f'{key} "{text.strip()}" must be a number{unit and " of "}{unit}{allowed}; correct it')
+        self.expect(good, f'{key} "{text.strip()}" must be a number{of_unit}{allowed}; correct it')
         return value
 
     def expect(self, condition: bool, text: str) -> None:

@@ -18,12 +18,12 @@ from scenarios.scenario import Scenario
 
 GENERATION = 1  # of the defaults (scenarios/tests/test_identity.py)
 DIGITS = 16  # of the sum, in hex: of a million scenarios no two are expected to have the same
-NOT_IN_A_RUN = ("seeds", "capture_program")  # keys that no outcome depends on
+WITHOUT_EFFECT = ("seeds", "capture_program")  # keys on which no outcome depends
 
 
 def identity(scenario: Scenario) -> str:
     """The sum. UsageError for a file that is missing."""
-    content: dict[str, Any] = scenario.model_dump(by_alias=True, mode="json", exclude_defaults=True, exclude=set(NOT_IN_A_RUN))
+    content: dict[str, Any] = scenario.model_dump(by_alias=True, mode="json", exclude_defaults=True, exclude=set(WITHOUT_EFFECT))
     content |= {"generation": GENERATION, "files": [_sum_of(path) for path in input_files(scenario)]}
     if isinstance(scenario.mobility, Replay):
         del content["mobility"]["file"]

@@ -89,7 +89,7 @@ class LayoutKeys(BaseModel):
         return f'there is no station "{name}"; the stations are {listed}{wired}'
 
     def _complete_layout(self) -> dict[str, Any]:
-        """The spacing, of a layout whose positions are possible and within the area."""
+        """Check that the positions are possible and within the area; returns the spacing, if the topology has one."""
         given_keys = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}
         given_keys |= {"positions"} if self.places is not None else set()
         for key in sorted(given_keys - LAYOUT_KEYS[self.topology]):

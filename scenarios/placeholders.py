@@ -117,8 +117,10 @@ def words_filled(words: Iterable[str | tuple[str, ...]], values: Values) -> list
     """The words of a command. A word that is only a placeholder and empty is left out."""
     filled_words = []
     for word in words:
-        each = values.each(word) if isinstance(word, tuple) else [values.station]
-        parts = [(part, copy) for copy in each for part in (word if isinstance(word, tuple) else (word,))]
+        if isinstance(word, tuple):
+            parts = [(part, copy) for copy in values.each(word) for part in word]
+        else:
+            parts = [(word, values.station)]
         filled_words += [text for part, copy in parts if (text := filled(part, copy, values.files)) or not names_in(part)]
     return filled_words
 

@@ -21,7 +21,8 @@ from scenarios.sending import TrafficKeys
 
 MAX_TRAFFIC_AT_S = 3600
 MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
-MODEL_STATIONS, MODEL_STATION_S = 100, 0.05  # it is later by so much for each station beyond so many
+MODEL_STATIONS = 100  # each station beyond these delays that default by MODEL_STATION_S
+MODEL_STATION_S = 0.05
 
 
 class Scenario(TrafficKeys):

@@ -65,7 +65,7 @@ class Transfer(Kind[TransferKeys]):
         content = {
             "format": "manet-transfer/1",
             "manet": tried,
-            "start": plan.began(sent["port"] if sent["connected"] else None),
+            "start": plan.start_entry(sent["port"] if sent["connected"] else None),
             "end": {
                 "sum_sent": {"bytes": sent["bytes"], "retransmits": sent["retransmissions"]},
                 "sum_received": {"bytes": received.get("bytes", 0), "seconds": passed_s},

@@ -108,7 +108,7 @@ class Web(Kind[WebKeys]):
         content = {
             "format": "manet-web/1",
             "manet": tried,
-            "start": plan.began(largest),
+            "start": plan.start_entry(largest),
             "session": {"seconds": plan.seconds, **sessions.outcome(events, planned, plan.seconds)},
         }
         return json.dumps(content, indent=1) + "\n"

@@ -9,6 +9,7 @@ from analysis.captures.air import read_air
 from analysis.captures.connections import Connection, find_connections
 from analysis.captures.iperf import IperfReport, read_report
 from analysis.captures.pcap import STAMP_BYTES, read_capture
+from analysis.captures.tcp_samples import SCHEMA, read_samples
 from record import manifest
 from record.errors import RecordError, RunFileError
 from record.events_file import SCENARIO
@@ -57,6 +58,12 @@ class RunDirectory(RunRecord):
     def air(self) -> pl.DataFrame:
         """The air log, as analysis.captures.air.read_air gives it (formats/air.md)."""
         return read_air(self.path / "air.csv")
+
+    @cached_property
+    def tcp_rows(self) -> pl.DataFrame:
+        """All rows of tcp.csv (formats/tcp.md); none if the run took no samples."""
+        path = self.path / "tcp.csv"
+        return read_samples(path) if path.exists() else pl.DataFrame(schema=SCHEMA)
 
     def capture(self, station: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The packets of captures/<station>.pcap, as analysis.captures.pcap.read_capture gives them."""

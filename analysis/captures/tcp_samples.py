@@ -54,12 +54,8 @@ def read_samples(path: Path) -> pl.DataFrame:
     return rows.select(list(SCHEMA)).with_columns(pl.col(name).fill_null("") for name in _EVENTS)
 
 
-def connection_rows(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:
-    """The rows of the socket at `station` that sends the connection's data, in order of time; none if the run took no samples."""
-    path = run_dir / "tcp.csv"
-    if not path.exists():
-        return pl.DataFrame(schema=SCHEMA)
-    rows = read_samples(path)
+def connection_rows(rows: pl.DataFrame, station: str, connection: Connection) -> pl.DataFrame:
+    """Of all rows, those of the socket at `station` that sends the connection's data, in order of time."""
     ports = (pl.col("sport") == connection.source_port) & (pl.col("dport") == connection.destination_port)
     return rows.filter((pl.col("station") == station) & ports).sort("t_ns", maintain_order=True)
 

@@ -183,8 +183,8 @@ def _places(question: Question, cells: Sequence[Row], references: Mapping[str, R
 
 
 def answered(each: Asked, rows: Iterable[Row], first: int, max_seeds: int) -> Answered:
-    """The answer by the runs of table.csv (`rows`); `first`: seeds of the first look; `max_seeds`: the limit without the
-    question's own."""
+    """The answer by the runs of table.csv (`rows`); `first`: seeds of the first look; `max_seeds`: the limit of a
+    question without its own."""
     limit = each.question.max_pairs or max_seeds
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge, each.question.range)
     ended = [row for row in rows if row["status"] in ("complete", "failed")]

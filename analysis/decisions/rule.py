@@ -136,8 +136,8 @@ def answer(rule: Rule, looks: Sequence[int], differences: Sequence[float], colla
         bounds, source = _bounds(differences, collapse, FLOOR * rule.matters), Method.RUNS
     says = partial(outcome_of, rule.matters, rule.edge)
     sample = Sample.of(differences, bounds)
-    shown = _answer(sample, differences, source, Looks(tuple(looks), rule.max_pairs, rule.confidence), says)
-    return replace(shown, needed=_needed(sample, rule, says)) if shown.outcome == Outcome.UNDECIDED else shown
+    result = _answer(sample, differences, source, Looks(tuple(looks), rule.max_pairs, rule.confidence), says)
+    return replace(result, needed=_needed(sample, rule, says)) if result.outcome == Outcome.UNDECIDED else result
 
 
 def comparison(differences: Sequence[float], collapse: tuple[float, float], confidence: float = 0.95) -> Answer:

@@ -1,5 +1,5 @@
-"""TCP throughput over a static chain against its length: above the throughput, with ns-2.35's of the same settings as open
-markers; below this testbed over ns-2.35."""
+"""TCP throughput over static chains against their length. Upper panel: this testbed (filled markers) and ns-2.35 with the same
+settings (open). Lower panel: their ratio."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ def draw(
     hops: Sequence[int] = (),
 ) -> list[Path]:  # fmt: skip
     """Draw from `out_dir`/summary.csv; returns the files written. `band`: by which a ratio may differ from 1; `below`: the height
-    of the ratios' panel, of which the upper one has 3; `hops`: on the axis, by default those measured."""
+    of the lower panel, where the upper one has 3; `hops`: on the axis, by default those measured."""
     summary = read_summary(out_dir)
     measured = shared.series(summary, METRIC, AXIS)
     lengths = hops or sorted({round(row[AXIS]) for rows in measured.values() for row in rows}) or [1]

@@ -33,7 +33,7 @@ def flow_series(run: RunDirectory) -> list[FlowSeries]:
         connection = run.connection(flow)
         if connection is not None:
             no_rows = pl.DataFrame(schema=tcp_samples.SCHEMA)
-            rows = tcp_samples.connection_rows(run.path, flow.source, connection) if flow.protocol == "tcp" else no_rows
+            rows = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection) if flow.protocol == "tcp" else no_rows
             series.append(FlowSeries(flow, _rates(run, _bytes(run, flow, connection)), tcp_samples.samples(rows)))
     if not series:
         raise RunFileError(f"{run.path}: no flow of this run has a connection with packets; there is no series to export")

@@ -5,7 +5,7 @@ runs, `daemons.md` the same as a table; analysis/metrics/routing_cost.py defines
 not.
 """
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -60,7 +60,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def statistics(variant: str, costs: list[RoutingCost]) -> list[dict[str, Any]]:
     """A row for each figure: `mean`, `ci95` and `n` of the runs that have it, `runs` of all."""
-    values = {name: [asdict(cost)[name] for cost in costs] for name in NAMES}
+    values = {name: [getattr(cost, name) for cost in costs] for name in NAMES}
     return [{"variant": variant, "figure": name, **mean_and_interval(values[name]), "runs": len(costs)} for name in NAMES]
 
 
@@ -90,7 +90,9 @@ def _cell(row: dict[str, Any], words: str, factor: float) -> str:
 
 def _draw(axes: Axes, costs: Costs, name: str) -> None:
     heading, words, factor = SHOWN[name]
-    figures = {variant: [asdict(cost)[name] for cost in of_variant] for variant, of_variant in costs.items()}
-    values = {variant: [value * factor for value in known if value is not None] for variant, known in figures.items()}
+    values = {
+        variant: [value * factor for cost in of_variant if (value := getattr(cost, name)) is not None]
+        for variant, of_variant in costs.items()
+    }
     draw_dots(axes, values, lambda shown: words.format(fmean(shown)), 3)
     axes.set_xlabel(heading)

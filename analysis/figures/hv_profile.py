@@ -24,13 +24,14 @@ BY_SECOND = "acked_bps_by_second"
 
 
 class SpeedRun(NamedTuple):
-    """A run: `speed` in m/s, `lasts_s` its traffic's length, `rates` in kbit/s for each second, `row` of table.csv."""
+    """A run: `speed` in m/s, `lasts_s` its traffic's length, `rates` in kbit/s for each second, `row` of table.csv, its
+    `directory`."""
 
     speed: float
     lasts_s: float
     rates: list[float]
     row: dict[str, Any]
-    run: RunDirectory
+    directory: RunDirectory
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -63,7 +64,7 @@ def _runs(out_dir: Path) -> list[SpeedRun]:
 
 def _draw_hops(axes: Axes, fastest: SpeedRun) -> None:
     """Draw the pattern of the fastest run, from 0 to 1."""
-    run, lasts_s = fastest.run, fastest.lasts_s
+    run, lasts_s = fastest.directory, fastest.lasts_s
     flow, begin_ns = run.flows[0], run.traffic_ns
     profile = profile_of(run, flow, begin_ns, begin_ns + round(lasts_s * 1e9))
     if profile is None:

@@ -71,7 +71,7 @@ def _window(run: RunDirectory) -> tuple[list[float], list[int]]:
     connection = run.connection(flow)
     if connection is None:
         return [], []
-    held = held_from(connection_rows(run.path, flow.source, connection), "snd_cwnd")
+    held = held_from(connection_rows(run.tcp_rows, flow.source, connection), "snd_cwnd")
     return [(t_ns - run.traffic_ns) / NS_PER_S for t_ns, _ in held], [value for _, value in held]
 
 

@@ -46,7 +46,9 @@ def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
     coefficients: dict[tuple[str, float], list[float]] = {}
     for run in filter(counts, collect_runs(out_dir, ("hops",))):
         flow = run["flow_metrics"].get("flow1", {})
-        seconds = (flow.get("acked_bps_by_second") or [])[int((flow.get("window_s") or [0])[0]) :]
+        if not flow.get("acked_bps_by_second"):
+            continue
+        seconds = flow["acked_bps_by_second"][int(flow["window_s"][0]) :]
         if len(seconds) > 1 and fmean(seconds) > 0:
             coefficients.setdefault((run["variant"], float(run["hops"])), []).append(pstdev(seconds) / fmean(seconds))
     series: dict[str, list[dict[str, Any]]] = {}

@@ -19,10 +19,8 @@ def jain_index(rates: Sequence[float]) -> float | None:
 def fairness(flows: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
     """The index of each traffic kind with several flows; None if one of them was not measured. Kinds without a rate are left
     out."""
-    by_kind: dict[str, list[float | None]] = {}
+    by_kind: dict[str, list[Any]] = {}
     for entry in flows.values():
         if RATE in entry:
             by_kind.setdefault(entry["traffic"], []).append(entry[RATE])
-    several = {kind: rates for kind, rates in by_kind.items() if len(rates) > 1}
-    known = {kind: [rate for rate in rates if rate is not None] for kind, rates in several.items()}
-    return {kind: jain_index(known[kind]) if len(known[kind]) == len(rates) else None for kind, rates in several.items()}
+    return {kind: None if None in rates else jain_index(rates) for kind, rates in by_kind.items() if len(rates) > 1}

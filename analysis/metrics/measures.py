@@ -46,7 +46,7 @@ class TcpFlow(MeasuredFlow):
         self.sender, self.receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
         self.found.append(checks.capture_complete(flow.name, self.sender, self.receiver))
         self.found.append(checks.acked_delivered(flow.name, self.sender, self.receiver, begin_ns, end_ns))
-        self.samples = tcp_samples.connection_rows(run.path, flow.source, connection)
+        self.samples = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection)
         if report:
             self.found.append(checks.iperf_delivered(flow.name, report, self.sender, self.receiver, flow.kind.preamble_bytes))
             unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)

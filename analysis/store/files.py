@@ -70,13 +70,7 @@ def write(results: Results, since: datetime) -> None:
     them or gone; later ones are kept."""
     out_dir, axes, name = results.directory, results.experiment.axes, results.experiment.name
     rows = [row_of(row, out_dir, name, axes) for row in results.rows]
-    # the runs in `void/` with an intact run.json
-    paths = [
-        path
-        for path in sorted(out_dir.glob(f"*/{ASIDE}/*/{records.RUN}"))
-        if not records.wrong_value(path.name, read_object(path))
-    ]
-    aside = (run_row(path.parent, out_dir, axes) for path in paths)
+    aside = (run_row(run_dir, out_dir, axes) for run_dir in _put_aside(out_dir))
     put_aside = [row for row in (row_of(row, out_dir, name, axes) for row in aside) if _fits(row)]
     units = _units(out_dir)
     _write(out_dir / NAMES[schema.FLOWS], schema.table_of((one for row in rows for one in flow_rows(row)), schema.FLOWS, units))
@@ -85,6 +79,12 @@ def write(results: Results, since: datetime) -> None:
         later = [part for part in parts if _time_of(part) >= since.timestamp() * 1e9]
         table = schema.table_of([*rows, *put_aside], schema.RUNS, units)
         _replace(out_dir, [table, _pending(out_dir, later)], parts)
+
+
+def _put_aside(out_dir: Path) -> list[Path]:
+    """The runs in `void/` with an intact run.json."""
+    paths = sorted(out_dir.glob(f"*/{ASIDE}/*/{records.RUN}"))
+    return [path.parent for path in paths if records.wrong_value(path.name, read_object(path)) is None]
 
 
 def _fits(row: dict[str, Any]) -> bool:

@@ -144,7 +144,7 @@ def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     isn = initial_sequence(connection, at_source, at_target) if connection else None
     if connection is None or isn is None:
         raise RunFileError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
-    rows = tcp_samples.connection_rows(run.path, flow.source, connection)
+    rows = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection)
     events = [TcpEvent(*row) for row in tcp_samples.events(rows).select("t_ns", "station", "event", "detail").iter_rows()]
     probes_ns = [event.t_ns for event in events if event.event == "probe"]
     forward = journeys(run, connection, flow.source, flow.target, probes_ns)

@@ -1,4 +1,5 @@
-//! Data of each of DSR's options: emitting parsed data gives the same bytes, without those after them that a reader ignores.
+//! Data of each of DSR's options: parsed data, emitted and parsed again, give the same option; those of an acknowledgement and of its
+//! request also the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_dsr::wire::{Ack, AckRequest, Reply, Request, RouteError, SourceRoute};

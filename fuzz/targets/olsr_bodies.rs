@@ -1,4 +1,4 @@
-//! Bodies of OLSR's messages: emitting a parsed body gives the same bytes, except for reserved ones.
+//! Bodies of OLSR's messages: a parsed body, emitted, has the same length and parses to the same body.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_olsr::wire::{Hello, Hna, Mid, Tc};

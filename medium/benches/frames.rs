@@ -32,7 +32,10 @@ fn main() {
     let rounds = option("--rounds").map_or(3, |n| n.parse().unwrap());
     let own = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     let programs: Vec<String> = option("--against").into_iter().chain([own]).collect();
-    println!("case: CPU us per frame, median (least){}", if programs.len() > 1 { ", before, now; ratio" } else { "" });
+    println!(
+        "case: CPU us per frame, median (least){}",
+        if programs.len() > 1 { ", before, now; ratio of the least" } else { "" }
+    );
     let sizes = [100, 300, 1000, 2000].iter().flat_map(|n| ["still", "moving"].map(|how| format!("{n},ns2,{how},-")));
     let others = ["1000,ns2,still,wakes", "2000,ns2,moving,wakes", "1000,sinr,still,-", "1000,sinr,moving,-"];
     for case in sizes.chain(others.map(str::to_owned)) {

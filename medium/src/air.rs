@@ -22,7 +22,7 @@ pub struct Signal {
     pub frame: FrameId,
     /// The station that sends it.
     pub from: u16,
-    /// Distance of that station, m.
+    /// Distance of that station, m; 0 for a frame that begins alone, which has no order.
     pub distance_m: f64,
     /// Power at this radio, W.
     pub power_w: f64,

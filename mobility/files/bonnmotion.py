@@ -95,8 +95,8 @@ class _Parser(LineParser):
         for self.line, raw in enumerate(text.split("\n"), start=1):
             line = raw.strip()
             if line and not line.startswith("#"):
-                text = f"is one node more than the {MAX_STATIONS} that a file may have; shorten it"
-                self.expect(len(rows) < MAX_STATIONS, text)
+                if len(rows) >= MAX_STATIONS:
+                    self.expect(False, f"is one node more than the {MAX_STATIONS} that a file may have; shorten it")
                 rows.append((self.line, []))
                 for word in _WORD.finditer(line):
                     numbers += 1

@@ -59,7 +59,7 @@ def random_waypoint(
             'random-waypoint: there is no steady state with a spread of 1 or more or with edges = "wrap"; '
             'give a spread below 1 and edges = "inside", or start = "placed"'
         )
-    trace = []
+    all_legs: list[Leg] = []
     for number, (name, x, y, z) in enumerate(places, start=1):
         walk = _Walk(Random(f"random-waypoint {seed} {number}"), Random(f"random-waypoint pauses {seed} {number}"), area)
         walk.speeds = (speed, spread)
@@ -69,9 +69,9 @@ def random_waypoint(
         first: list[Leg] = []
         if start == "steady":
             here, first, time_s = walk.steady(Random(f"random-waypoint steady {seed} {number}"), name, z, begin_s)
-        trace += [Leg(0.0, name, (*here, z), 0.0), *first]
-        trace += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
-    return sorted(trace, key=lambda leg: leg.start_s)
+        all_legs += [Leg(0.0, name, (*here, z), 0.0), *first]
+        all_legs += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
+    return sorted(all_legs, key=lambda leg: leg.start_s)
 
 
 class _Walk:

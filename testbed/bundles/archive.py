@@ -43,7 +43,8 @@ def write(directory: Path, out: Path, captures: bool, license_url: str | None = 
             if (folder / PENDING).is_dir():
                 merge(folder)
         contents = contents_of(directory, captures)
-        resume = str(next(filter(None, (read_object(directory / name).get("resume") for name in DESCRIPTIONS)), ""))
+        descriptions = (read_object(directory / name) for name in DESCRIPTIONS)
+        resume = next((str(each["resume"]) for each in descriptions if each.get("resume")), "")
         readme = README.format(name=contents.name, resume=resume.removesuffix(" --resume"))
         contents.members["README.txt"] = readme.encode()
         with atomic_file(out, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -69,7 +70,8 @@ def _add(archive: zipfile.ZipFile, name: str, member: Path | bytes) -> dict[str,
     info.external_attr, info.create_system, info.compress_type = MODE, 3, zipfile.ZIP_DEFLATED
     info.file_size = len(member) if isinstance(member, bytes) else member.stat().st_size
     digest, size = hashlib.sha256(), 0
-    with io.BytesIO(member) if isinstance(member, bytes) else plain_file(member) as source, archive.open(info, "w") as target:
+    opened = io.BytesIO(member) if isinstance(member, bytes) else plain_file(member)
+    with opened as source, archive.open(info, "w") as target:
         while chunk := source.read(CHUNK):
             digest.update(chunk)
             size += len(chunk)

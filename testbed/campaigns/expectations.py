@@ -45,10 +45,14 @@ class Comparison:
     ok: bool | None
     detail: str
 
+    @property
+    def mark(self) -> str:
+        """pass, FAIL or none."""
+        return {True: "pass", False: "FAIL", None: "none"}[self.ok]
+
     def line(self) -> str:
         """One line: pass, FAIL or none, the expectation, the figures."""
-        word = {True: "pass", False: "FAIL", None: "none"}[self.ok]
-        return f"{word}  {self.text}: {self.detail}"
+        return f"{self.mark}  {self.text}: {self.detail}"
 
 
 def compare(

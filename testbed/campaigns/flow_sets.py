@@ -61,9 +61,11 @@ def _flows_of(
         at: KeyPath = ("flow_sets", name, index)
         if SET in flow:
             more, of_more = _flows_of(flow, at, declaration, (*at, SET), (*outer, name))
-            flows, parts = flows + more, parts + of_more
+            flows += more
+            parts += of_more
         else:
-            flows, parts = [*flows, flow], [*parts, {(): at}]
+            flows.append(flow)
+            parts.append({(): at})
     overrides = {key: value for key, value in entry.items() if key != SET}
     own_places = {} if place is None else {(key,): (*place, key) for key in overrides}
     return [{**flow, **overrides} for flow in flows], [of_flow | own_places for of_flow in parts]

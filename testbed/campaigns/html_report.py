@@ -108,33 +108,31 @@ class HtmlReport:
         from analysis.reports.forest import draw
         from analysis.reports.numbers import number_tables
         from analysis.reports.provenance import provenance
+        from analysis.tables.results import size_of
 
         assert report.results is not None, "make() comes first"
         description, anchor = report.description, _anchor(report.directory.resolve().name)
         answers = read_answers(report.directory).timed(self._pace())
         drawn = [path for path in draw(report.directory, answers.answers) if path.suffix == ".svg"]
         verdict, _, line = report.verdict_line().partition(" ")
-        marks = {True: "pass", False: "FAIL", None: "none"}
+        svgs = [path for path in report.figures if path.suffix == ".svg"]
         return ExperimentPart(
             anchor=anchor,
             name=description["name"],
             question=description.get("question") or "",
             source=description.get("source") or "",
-            size={True: "quick", False: "full", None: ""}.get(description.get("quick"), ""),
+            size=size_of(description),
             problem=report.no_figure or "",
             verdict=verdict,
             verdict_line=line,
             endings=_endings(report),
             answers=answers,
             forest=self._figure(drawn[0], f"{anchor}-answers", FOREST) if drawn else None,
-            figures=tuple(
-                self._figure(svg, f"{anchor}-{number}", report.caption)
-                for number, svg in enumerate((path for path in report.figures if path.suffix == ".svg"), start=1)
-            ),
+            figures=tuple(self._figure(svg, f"{anchor}-{number}", report.caption) for number, svg in enumerate(svgs, start=1)),
             tables=number_tables(report.results),
             outcome=report.outcome,
             checks=tuple(
-                ExpectedOutcome(marks[comparison.ok], comparison.text, comparison.detail) for comparison in report.comparisons
+                ExpectedOutcome(comparison.mark, comparison.text, comparison.detail) for comparison in report.comparisons
             ),
             doubtful=tuple(_doubtful(report)),
             remarks=(

@@ -42,7 +42,7 @@ def _files_of(name: str) -> tuple[Path, Path]:
 
 
 def _nearest_file(path: Path, candidates: list[str]) -> str:
-    """The remedy for a missing file: a similar name in its folder, or of `known` if it has no folder, if there is one."""
+    """The remedy for a missing file: a similar name of its folder, or of `candidates` if the path names no folder."""
     try:
         if not path.parent.is_dir():
             return f", and no folder {shortened(str(path.parent))}; correct the path"

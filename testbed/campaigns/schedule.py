@@ -36,7 +36,8 @@ RETRIES = len(RERUN_DIVISORS)
 FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
-STARTED = ("captures", "traffic")  # stages of a run (testbed.runs.run) whose stations, medium and routing daemons have started
+# Stages of a run (testbed.runs.run) that follow the start of its stations, medium and routing daemons.
+STARTED = ("captures", "traffic")
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class Schedule:
                 for outcome in voids:
                     self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs in parallel")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
-            # as after an interruption, there is no void run that was put aside and not rerun
+            # a void run that was put aside and not rerun has no outcome, as if it had been interrupted
             left = {task.directory for task in self.not_started}
             self.outcomes = [outcome for outcome in self.outcomes if outcome.task.directory not in left]
             self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)

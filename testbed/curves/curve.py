@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from analysis.metrics.movement import CURVE
 from record.files import write_atomic
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
@@ -22,7 +23,6 @@ from testbed.campaigns.experiment import Experiment
 from testbed.programs import ROOT
 
 FORMAT = "manet-curve/1"
-NAME = "curve.json"  # in a cell of a folder of results
 MAX_HOPS = 8  # a longer path is expected to carry as much as eight hops: the curve is flat there
 SEEDS = 3
 WARMUP_S = 5.0
@@ -92,9 +92,7 @@ def store(curve: Curve, values: dict[int, float], measured: dict[str, Any]) -> d
     document = {"format": FORMAT, "name": curve.name, **curve.identity, "measured": measured}
     document["values"] = {str(hops): round(value, 2) for hops, value in sorted(values.items())}
     curve.path.parent.mkdir(parents=True, exist_ok=True)
-    new = curve.path.with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps(document, indent=1) + "\n")
-    new.rename(curve.path)
+    write_atomic(curve.path, json.dumps(document, indent=1) + "\n")
     return document
 
 
@@ -115,7 +113,7 @@ def lay_out(curves: dict[str, dict[str, Any]], directory: Path) -> None:
     for cell, curve in curves.items():
         folder = directory / cell
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / NAME, json.dumps(curve, indent=1) + "\n")
+        write_atomic(folder / CURVE, json.dumps(curve, indent=1) + "\n")
 
 
 def cache_folder() -> Path:

@@ -61,6 +61,15 @@ def own() -> Path:
     return require_mount() / next(line for line in lines if line.startswith("0::"))[3:].lstrip("/")
 
 
+def numbers(path: Path) -> dict[str, int]:
+    """The lines `name number` of a file of a group, such as cpu.stat; empty without it."""
+    try:
+        pairs = (line.split() for line in path.read_text().splitlines())
+        return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+    except (OSError, ValueError):
+        return {}
+
+
 def create(run_id: str) -> Path:
     """Create the group of a run and return its folder. Raises UsageError without root."""
     group = require_mount() / PARENT / run_id

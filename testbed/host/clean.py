@@ -57,7 +57,7 @@ def _end(state: RunState, cleaned: Cleaned) -> None:
 
 
 def _end_processes(keeper: Process | None, group: Path) -> None:
-    """A run whose owner died takes itself down in order; its processes are killed if that takes longer than END_DEADLINE_S (`limit_s`)."""
+    """A run whose owner died takes itself down in order; its processes are killed after END_DEADLINE_S (`limit_s`)."""
     pids = cgroup.members(group) if _is_run_group(group) else []
     members = [process for process in map(Process.of, pids) if process is not None]
     if keeper is not None and keeper.alive():

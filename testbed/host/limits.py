@@ -67,12 +67,12 @@ class LimitedGroup:
     def counts(self) -> Counts:
         """Effects of the limits so far."""
         memory, cpu, pids = (self.limiting.get(key, self.folder) for key in ("memory", "cpu", "pids"))
-        kills = _numbers(memory / "memory.events") or _numbers(memory / "memory.oom_control")
-        throttled = _numbers(cpu / "cpu.stat")
+        kills = cgroup.numbers(memory / "memory.events") or cgroup.numbers(memory / "memory.oom_control")
+        throttled = cgroup.numbers(cpu / "cpu.stat")
         throttled_ns = throttled.get("throttled_time", 1000 * throttled.get("throttled_usec", 0))
         return Counts(
             kills.get("oom_kill") if "memory" in self.limiting else None,
-            _numbers(pids / "pids.events").get("max") if "pids" in self.limiting else None,
+            cgroup.numbers(pids / "pids.events").get("max") if "pids" in self.limiting else None,
             throttled_ns / 1e9 if "cpu" in self.limiting else None,
             _number(memory / "memory.peak") or _number(memory / "memory.max_usage_in_bytes"),
         )
@@ -126,15 +126,6 @@ def _write(path: Path, text: str, key: str) -> None:
             raise UsageError(f"{path}: missing; boot a kernel that limits {key}, or remove the limit") from None
     except OSError as problem:
         raise UsageError(f'{path}: "{text}": {problem.strerror}; the limit of {key} is refused; correct or remove it') from None
-
-
-def _numbers(path: Path) -> dict[str, int]:
-    """The lines `name number` of a file; empty without it."""
-    try:
-        pairs = (line.split() for line in path.read_text().splitlines())
-        return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
-    except (OSError, ValueError):
-        return {}
 
 
 def _number(path: Path) -> int | None:

@@ -7,6 +7,8 @@ Work of the kernel for the run that is in no group (softirqs, workers) counts as
 import os
 from pathlib import Path
 
+from testbed.host import cgroup
+
 STAT = Path("/proc/stat")
 IDLE = (3, 4)  # columns: idle, iowait
 COUNTED = 8  # guest and guest_nice, the columns after them, are in user and nice already
@@ -28,8 +30,8 @@ class OtherLoad:
     def _now_s(self) -> float | None:
         try:
             ticks = [int(word) for word in self._stat.read_text().split("\n", 1)[0].split()[1:]][:COUNTED]
-            own_us = next(int(line.split()[1]) for line in (self._group / "cpu.stat").open() if line.startswith("usage_usec "))
-        except (OSError, ValueError, IndexError, StopIteration):
+            own_us = cgroup.numbers(self._group / "cpu.stat")["usage_usec"]
+        except (OSError, ValueError, KeyError):
             return None
         busy = sum(count for column, count in enumerate(ticks) if column not in IDLE)
         return busy / os.sysconf("SC_CLK_TCK") - own_us / 1e6

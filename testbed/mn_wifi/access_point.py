@@ -27,7 +27,7 @@ class AccessPoint(Station):
         Node.__init__(self, net, name, params)
         self.ip, self.ip6 = str(params.get("ip", "")), []
         wlans = int(number(name, "wlans", self.params.pop("wlans", 1), 1, MAX_RADIOS))
-        self.params["wlan"] = [f"{name}-wlan{number}" for number in range(1, wlans + 1)]  # as Mininet-WiFi counts them
+        self.params["wlan"] = [f"{name}-wlan{port}" for port in range(1, wlans + 1)]  # as Mininet-WiFi counts them
         self.wintfs = {index: WirelessInterface(self, index) for index in range(wlans)}
         self.declared_position = point(name, "position", params["position"]) if "position" in params else None
         self.ssid = params["ssid"] = str(params.get("ssid", f"ssid-{name}"))

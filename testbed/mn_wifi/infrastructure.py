@@ -276,7 +276,7 @@ class Infrastructure:
 
     def check(self) -> None:
         """Raise UsageError for what does not go together: beside access points stations may be in one ad hoc network or mesh,
-        without a routing daemon, for that would run in all stations."""
+        without a routing daemon, for that would run in all stations. A link of four addresses is of one channel."""
         for point, client in self.four_address:
             if self.channel_of(point) != self.channel_of(client):
                 text = f"{point} has channel {self.channel_of(point)}, {client} {self.channel_of(client)}; give both one channel"

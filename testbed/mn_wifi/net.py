@@ -9,7 +9,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -293,7 +293,7 @@ class Mininet_wifi(Powers):
     configureWifiNodes = configureNodes
 
     def _bounded(self, bounds: Bounds, options: Mapping[str, object], call: str) -> Bounds:
-        names = [name for name in options if name in Bounds.__dataclass_fields__]
+        names = [name for name in options if name in {field.name for field in fields(Bounds)}]
         return replace(bounds, **{name: number(call, name, options[name], *BOUNDS[name[-1]]) for name in names})
 
     # --- as a scenario --------------------------------------------------------------------------------------------

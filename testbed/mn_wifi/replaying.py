@@ -4,7 +4,7 @@ import math
 from random import Random
 from typing import Any
 
-from mobility.trace import Leg, Position, Trace
+from mobility.trace import Leg, Position, Trace, place
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, note, number, refuse_others
 from testbed.mn_wifi.flights import Flights
@@ -61,7 +61,7 @@ class ReplayingRSSI:
         legs: list[Leg] = []
         for station, at_s, rssi_dbm in recorded(call, net, "rssi"):
             legs.append(Leg(at_s, station.name, _position_at(net, station, rssi_dbm), math.inf))
-        still = [Leg(0.0, name, net[name].position, 0.0) for name in dict.fromkeys(leg.station for leg in legs)]
+        still = place({leg.station: net[leg.station].position for leg in legs})
         net.moving(call).play(Trace(net.session.script.name, [*still, *legs]))
 
 

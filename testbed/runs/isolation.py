@@ -35,8 +35,8 @@ from testbed.programs import ROOT
 from testbed.runs.template import TEMPLATE, Keeper
 from testbed.signals import interrupts_noted
 
-TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep;
-# longer for each of the run's processes
+# From the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep. `limit_s` adds to it.
+TEARDOWN_DEADLINE_S = 40.0
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
 
 

@@ -223,8 +223,7 @@ class LiveNetwork:
         try:
             yield
         except RunError as problem:
-            verdict, reasons = self._waits.summary.judgement()
-            busy = reasons[0] if verdict == "void" else None
+            busy = self._waits.summary.void_reason()
             with suppress(RunError):  # the medium may be what failed
                 busy = busy or lateness_reason(self.network.medium.ask("status"))
             if busy is None or isinstance(problem, HostLateError):

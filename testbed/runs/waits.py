@@ -56,6 +56,11 @@ class WaitSummary:
         )
         return ("void" if share >= VOID_SHARE else "suspect"), [reason]
 
+    def void_reason(self) -> str | None:
+        """The reason for which the run is void; None if it is not."""
+        verdict, reasons = self.judgement()
+        return reasons[0] if verdict == "void" else None
+
     def report(self) -> dict[str, object] | None:
         """`programs` of verdict.json (formats/air.md); None if the kernel keeps no wait times."""
         if not self.total.turns:
@@ -114,8 +119,7 @@ class Waits:
         summary = self.summary
         if summary.last_ms >= MAX_WAIT_MS:
             return f"programs of the stations waited {summary.last_ms:.0f} ms for a processor in the last second"
-        verdict, reasons = summary.judgement()
-        return reasons[0] if verdict == "void" else None
+        return summary.void_reason()
 
     def _window(self) -> None:
         assert self._at_s is not None

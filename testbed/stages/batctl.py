@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +81,8 @@ def _argv(line: str) -> list[str]:
 
 
 def _start(netns: Path, argv: list[str]) -> subprocess.Popen[str]:
-    start = partial(subprocess.Popen[str], argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return namespace.within(netns, partial(start, text=True))
+    none = subprocess.DEVNULL
+    return namespace.within(netns, lambda: subprocess.Popen(argv, text=True, stdin=none, stdout=none, stderr=subprocess.PIPE))
 
 
 def _table(netns: Path, table: str) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +59,12 @@ def _silent_at_the_end(homes: Mapping[str, int]) -> Iterator[None]:
     finally:
         for space in spaces:
             with suppress(RunError):
-                set_down = partial(subprocess.run, ["ip", "link", "set", INTERFACE, "down"], stdin=subprocess.DEVNULL)
-                namespace.within(f"/proc/self/fd/{space}", partial(set_down, capture_output=True, check=False))
+                namespace.within(f"/proc/self/fd/{space}", _set_down)
             os.close(space)
+
+
+def _set_down() -> None:
+    subprocess.run(["ip", "link", "set", INTERFACE, "down"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def builder_config(site: Site) -> dict[str, Any]:

@@ -49,8 +49,7 @@ class Site:
 
     @cached_property
     def of_tcps(self) -> dict[str, bool]:
-        """What the flows' TCPs need of the routing daemons, each of which is configured by it: looked up once, not once a station
-        in all flows."""
+        """What the flows' TCPs need of the routing daemons; cached, since the configuration of every station asks for it."""
         scenario = self.scenario
         return {
             "error_notices": scenario.tcp_wants_error_notices, "notices": scenario.tcp_wants_notices,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of
-from mobility.trace import Leg, Trace
+from mobility.trace import Leg, Position, Trace
 from scenarios.events import by_time, command_names, worded
 from scenarios.flows import FIRST_PORT
 from scenarios.scenario import Scenario
@@ -120,10 +120,9 @@ class PlannedRun:
         """The planned movement. A move of an event is a leg like others."""
         trace = trace_of(self.scenario, self.seed)
         moves = [
-            Leg(self.traffic_s + event.at, event.move, (x, y, z[0] if z else 0.0), event.speed or float("inf"))
+            Leg(self.traffic_s + event.at, event.move, _position(event.to), event.speed or float("inf"))
             for event in self.scenario.events
             if event.move is not None and event.to is not None and not isinstance(event.to, str)
-            for x, y, *z in [event.to]
         ]
         return Trace(trace.name, sorted([*trace.legs, *moves], key=lambda leg: leg.start_s), trace.end_s)
 
@@ -138,3 +137,9 @@ class PlannedRun:
                 "t_s": f"{self.traffic_s + event.at:.6f}", "at_s": f"{event.at:g}", "event": event.kind, "station": station,
                 "detail": detail, "source": "scenario",
             }  # fmt: skip
+
+
+def _position(to: tuple[float, ...]) -> Position:
+    """The place of an event, which may have no height."""
+    x, y, z = (*to, 0.0)[:3]
+    return x, y, z

@@ -138,11 +138,11 @@ class RecordedRun:
     def movement(self) -> dict[str, Any]:
         """`/api/movement`: for each station rows [t_ns, x, y, vx, vy], in m and m/s, each valid to the next; and switches."""
         trace = self.run.trace
+        placed = set() if trace is None else set(trace.stations())
         stations = {}
         for entry in self.run.medium["stations"]:
             name, (x, y, *_) = entry["name"], entry["position"]
-            moves = trace is not None and name in trace.stations()
-            stations[name] = motion(trace, name) if moves and trace else [[0, x, y, 0.0, 0.0]]
+            stations[name] = motion(trace, name) if trace is not None and name in placed else [[0, x, y, 0.0, 0.0]]
         switches = [
             [round(float(row["t_s"]) * 1e9), row["station"], row["detail"] == "on"]
             for row in self.run.events

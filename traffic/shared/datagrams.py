@@ -84,14 +84,10 @@ class DatagramKind(Kind[Keys]):
         """A report in iperf3's format, from the counts of both programs."""
         sent = json.loads(plan.noted("sent").read_text())
         received = json.loads(plan.noted("received").read_text())
-        ends = {"local_host": plan.source, "local_port": sent["port"], "remote_host": plan.target, "remote_port": plan.port}
         content = {
             "format": "manet-cbr/1",
             "manet": {"first_try_s": sent["first_try_s"], "connected": sent["sent"] > 0},
-            "start": {
-                "connected": [ends],
-                "test_start": {"protocol": "UDP", "blksize": sent["payload_bytes"], "duration": plan.seconds},
-            },
+            "start": plan.start_entry(sent["port"], "UDP", sent["payload_bytes"]),
             "end": {
                 "sum_sent": {"packets": sent["sent"], "bytes": sent["sent_bytes"], "refused": sent["refused"]},
                 "sum_received": {

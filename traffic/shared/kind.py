@@ -48,12 +48,12 @@ class FlowPlan(Generic[Keys]):
     source_place: tuple[str, ...] = ()
     target_place: tuple[str, ...] = ()
 
-    def began(self, local_port: int | None) -> dict[str, Any]:
+    def start_entry(self, local_port: int | None, protocol: str = "TCP", block_bytes: int = 0) -> dict[str, Any]:
         """The entry `start` of a report, as iperf3 has it. `local_port`: the source's, None without a connection."""
         ends = {"local_host": self.source, "local_port": local_port, "remote_host": self.target, "remote_port": self.port}
         return {
             "connected": [] if local_port is None else [ends],
-            "test_start": {"protocol": "TCP", "blksize": 0, "duration": self.seconds},
+            "test_start": {"protocol": protocol, "blksize": block_bytes, "duration": self.seconds},
         }
 
     def noted(self, end: Literal["sent", "received"]) -> Path:

@@ -16,10 +16,11 @@ impl Medium {
     pub(super) fn frames_begin(&mut self, now: Instant) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let begun = std::mem::take(&mut self.begun);
+        let several = begun.len() > 1;
         for id in &begun {
-            self.arrivals_of(now, *id, begun.len() > 1, &mut arrivals);
+            self.arrivals_of(now, *id, several, &mut arrivals);
         }
-        if begun.len() > 1 {
+        if several {
             let rule = self.stations[0].receiver.rule();
             arrivals.sort_by(|a, b| a.station.cmp(&b.station).then_with(|| air::order(rule, &a.signal, &b.signal)));
         }
@@ -29,8 +30,8 @@ impl Medium {
         self.arrivals = arrivals;
     }
 
-    /// `ordered`: several frames begin, so that the distance decides about their order.
-    fn arrivals_of(&self, now: Instant, id: FrameId, ordered: bool, into: &mut Vec<Arrival>) {
+    /// `several`: frames begin at once, so that the distance decides about their order.
+    fn arrivals_of(&self, now: Instant, id: FrameId, several: bool, into: &mut Vec<Arrival>) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
         let from = airborne.frame.from;
         let needs_w = self.needed_w(&airborne.frame);
@@ -38,7 +39,7 @@ impl Medium {
         let place = self.stations[from as usize].trajectory.at(now);
         into.extend(airborne.heard.iter().map(|&(station, power_w)| {
             let there = || self.stations[station as usize].trajectory.at(now);
-            let distance_m = if ordered { distance_m(place, there()) } else { 0.0 };
+            let distance_m = if several { distance_m(place, there()) } else { 0.0 };
             Arrival { station, signal: Signal { frame: id, from, distance_m, power_w, needs_w, end_ns } }
         }));
     }
@@ -62,17 +63,15 @@ impl Medium {
 
     /// Fates that the start of frame `id` decides at station `s`.
     fn settle(&mut self, id: FrameId, s: u16, began: Began) {
-        if let Some(spoilt) = began.spoils.filter(|spoilt| self.is_undecided(*spoilt, s)) {
-            let fate = self.interference_fate(spoilt, id);
-            self.spoil(spoilt, s, fate);
+        if let Some(spoilt) = began.spoils {
+            self.spoil_by(spoilt, s, |medium| medium.interference_fate(spoilt, id));
         }
-        if let Some(cause) = began.lost.filter(|_| self.is_undecided(id, s)) {
-            let fate = match cause {
+        if let Some(cause) = began.lost {
+            self.spoil_by(id, s, |medium| match cause {
                 Cause::Weak => Fate::Weak,
                 Cause::Sending => Fate::Busy,
-                Cause::Interferer(other) => self.interference_fate(id, other),
-            };
-            self.spoil(id, s, fate);
+                Cause::Interferer(other) => medium.interference_fate(id, other),
+            });
         }
     }
 }

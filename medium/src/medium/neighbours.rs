@@ -28,8 +28,8 @@ pub(super) type Neighbourhood = Arc<[(u16, f64)]>;
 
 /// More than the rounding of a position or distance within 10,000 km, m.
 const ROUNDING_M: f64 = 1e-3;
-/// The share of the range that the farthest station is to move in a period. Few: many periods, whose starts ask all stations; many: many
-/// candidates out of range.
+/// The share of the range that the fastest station moves in a period. A smaller share means more periods, each of which begins with
+/// all stations; a larger one means more candidates out of range.
 const MARGIN: f64 = 1.0 / 16.0;
 const LONGEST: Duration = Duration::from_secs(10);
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -69,7 +69,8 @@ impl Neighbours {
         self.until = Instant::ZERO;
     }
 
-    /// The stations that may sense a frame of `from` that begins now; `range_m`: of a frame of `from`, by the height of the highest station.
+    /// The stations that may sense a frame of `from` that begins now; `range_m(top_m)`: range of a frame of `from` if the
+    /// highest station is at `top_m`.
     fn candidates(
         &mut self,
         from: u16,
@@ -129,8 +130,8 @@ impl Medium {
     pub(super) fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
         self.fade(from);
         // a sum of interference needs powers below the sense threshold too, down to a tenth of the noise
-        let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
-        let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
+        let sense_w = self.radio.carrier_sense_threshold_w;
+        let floor_w = if self.sums_interference() { sense_w.min(self.radio.noise_w * 0.1) } else { sense_w };
         let all = (0..self.stations.len() as u16).filter(|s| *s != from);
         if !self.fades.is_empty() {
             return self.that_sense(from, now, floor_w, all);
@@ -140,10 +141,12 @@ impl Medium {
             let candidates = self.neighbours.candidates(from, now, &self.stations, range_m);
             return self.that_sense(from, now, floor_w, candidates.iter().copied());
         }
-        if self.neighbours.still[usize::from(from)].is_none() {
-            self.neighbours.still[usize::from(from)] = Some(self.that_sense(from, now, floor_w, all));
+        if let Some(known) = &self.neighbours.still[usize::from(from)] {
+            return known.clone();
         }
-        self.neighbours.still[usize::from(from)].clone().expect("computed above")
+        let heard = self.that_sense(from, now, floor_w, all);
+        self.neighbours.still[usize::from(from)] = Some(heard.clone());
+        heard
     }
 
     fn that_sense(&self, from: u16, now: Instant, floor_w: f64, among: impl Iterator<Item = u16>) -> Neighbourhood {

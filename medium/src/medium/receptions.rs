@@ -104,13 +104,21 @@ impl Medium {
 
     /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.
     pub(super) fn spoil(&mut self, id: FrameId, at_station: u16, fate: Fate) {
+        self.spoil_by(id, at_station, |_| fate);
+    }
+
+    /// The same, with a fate that is computed only then.
+    pub(super) fn spoil_by(&mut self, id: FrameId, at_station: u16, fate: impl FnOnce(&Self) -> Fate) {
         if self.is_undecided(id, at_station) {
-            self.airborne[id as usize].as_mut().expect("just seen").fate = Some(fate);
+            let fate = fate(self);
+            if let Some(airborne) = &mut self.airborne[id as usize] {
+                airborne.fate = Some(fate);
+            }
         }
     }
 
     /// Whether frame `id` is for this station and its fate is not decided yet.
-    pub(super) fn is_undecided(&self, id: FrameId, at_station: u16) -> bool {
+    fn is_undecided(&self, id: FrameId, at_station: u16) -> bool {
         let for_it = |airborne: &Airborne| airborne.frame.dest == Dest::Station(at_station) && airborne.fate.is_none();
         self.airborne[id as usize].as_ref().is_some_and(for_it)
     }

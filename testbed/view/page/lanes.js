@@ -204,7 +204,7 @@ function axisTicks(begin, end, perNs) {
   const target = (110 * scaleOfText()) / perNs, power = 10 ** Math.floor(Math.log10(target));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= target);
   const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step)))), ticks = [];
-  for (let t = Math.ceil((begin - start) / step) * step; t <= end - start; t += step) ticks.push([LEFT + (t + start - begin) * perNs, `${(t / 1e9).toFixed(digits)} s`]);
+  for (let t = Math.ceil((begin - start) / step) * step; t <= end - start; t += step) ticks.push([LEFT + (t + start - begin) * perNs, seconds(t, digits)]);
   return ticks;
 }
 

@@ -284,6 +284,6 @@ function showRun() {
     const path = state.paths.find((one) => one.flow === flow.name), live = state.live?.rates[flow.name];
     return element("li", {}, `${flow.name}: ${flow.source} to ${flow.target}, ${flow.transport === "tcp" ? flow.tcp ?? "TCP" : flow.traffic}${live !== undefined ? `, ${rate(live)} acknowledged` : ""}${path ? ` (${path.summary ?? ""})` : ""}`);
   });
-  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, `${(Number(event.t_s) - zero() / 1e9).toFixed(2)} s`), ` ${event.event} ${event.station} ${event.detail}${event.source === "view" ? " (by a view)" : ""}`));
+  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, seconds(Number(event.t_s) * 1e9 - zero(), 2)), ` ${event.event} ${event.station} ${event.detail}${event.source === "view" ? " (by a view)" : ""}`));
   by("pane-verdict").replaceChildren(pairs(rows), element("h3", {}, "Flows"), element("ul", {}, ...flows), ...(events.length ? [element("h3", {}, "Events"), element("ul", {}, ...events)] : []));
 }
