@@ -129,7 +129,7 @@ def _follow(child: subprocess.Popen) -> tuple[Counter[str], float]:
         if pid:
             child.returncode = os.waitstatus_to_exitcode(status)
             break
-        last |= _descendants(child.pid)
+        last |= descendants(child.pid)
         time.sleep(SAMPLE_S)
     seen: Counter[str] = Counter()
     for name, cpu_s in last.values():
@@ -137,7 +137,7 @@ def _follow(child: subprocess.Popen) -> tuple[Counter[str], float]:
     return seen, used.ru_utime + used.ru_stime
 
 
-def _descendants(root: int) -> dict[tuple[int, str], tuple[str, float]]:
+def descendants(root: int) -> dict[tuple[int, str], tuple[str, float]]:
     """Name and CPU seconds of a process and all below it, by pid and start time."""
     stats, children = {}, {}
     for folder in Path("/proc").iterdir():
