@@ -3,6 +3,7 @@
 //!
 //! `parse` never panics, whatever the bytes; `emit` writes every byte of `buffer_len()`.
 
+pub mod block_ack;
 pub mod dot11;
 pub mod ethernet;
 pub mod feedback;
