@@ -1,6 +1,7 @@
-//! The MAC of one station: interface queue and DCF, without I/O.
+//! The MAC of one station: interface queue and DCF, and the two ends of a Block Ack agreement, without I/O.
 
 pub mod action;
+pub mod block_ack;
 pub mod dcf;
 pub mod packet;
 pub mod queue;
