@@ -3,6 +3,7 @@
 //! - [`config`]: `medium.json` (see `formats/medium.md`), parsed and checked;
 //! - [`phy`]: radio profiles, durations, propagation, ranges (pure functions);
 //! - [`mac`]: interface queue and the 802.11 DCF of one station;
+//! - [`rate_control`]: at which rates a station sends;
 //! - [`air`]: the receiver of one radio: sensing, locking on, capture, interference; [`error_rate`]: losses set on links;
 //! - [`medium`]: the machine that joins them ([`Medium`]); [`message`]: its inputs and outputs ([`logged_frame`]: a frame in the log);
 //! - [`wire`]: bytes: Ethernet, 802.11, radiotap, pcapng, mac80211_hwsim, link feedback;
@@ -22,6 +23,7 @@ pub mod mac;
 pub mod medium;
 pub mod message;
 pub mod phy;
+pub mod rate_control;
 pub mod record;
 pub mod sim;
 pub mod trace;
