@@ -81,6 +81,9 @@ pub const CTS_BYTES: u32 = 14;
 /// Length of an ACK, bytes with FCS (802.11-2012 clause 8.3.1.4).
 pub const ACK_BYTES: u32 = 14;
 
+/// Slot of an ERP PHY without the short slot time (clause 19.4.5).
+const LONG_SLOT_US: u32 = 20;
+
 /// Clause 18.1.1.
 const OFDM_RATES_MBPS: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0];
 
@@ -113,6 +116,16 @@ choices! {
         Dsss = "dsss",
         /// 20 us preamble and SIGNAL, then symbols of 4 us.
         Ofdm = "ofdm",
+    }
+}
+
+choices! {
+    /// Kind of network that a profile is for.
+    pub enum Network {
+        /// Independent BSS: stations that hear one another, without an access point.
+        AdHoc = "ad-hoc",
+        /// Stations of an access point.
+        Infrastructure = "infrastructure",
     }
 }
 
@@ -183,6 +196,10 @@ keys! {
         /// Source of the numbers.
         pub source: String;
 
+        /// Kind of network that the profile is for. An ERP station (802.11g) of an ad hoc network has slots of 20 us, that of an
+        /// access point may have 9 us (clause 19.4.5).
+        #[serde(default)]
+        pub network: Network;
         /// PHY family.
         pub modulation: Modulation;
         /// Carrier frequency.
@@ -383,6 +400,7 @@ impl Radio {
             }
         }
         self.check_basic_rates()?;
+        self.check_slot()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
             return Err(RadioError::Value("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into()));
         }
@@ -393,6 +411,19 @@ impl Radio {
         }
         if self.cw_min > self.cw_max {
             return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max).into());
+        }
+        Ok(())
+    }
+
+    /// The short slot of an ERP PHY, whose sign is the signal extension, needs an access point that announces it.
+    fn check_slot(&self) -> Result<(), RadioError> {
+        if self.network == Network::AdHoc && self.signal_extension_us > 0 && self.slot_us < LONG_SLOT_US {
+            return Err(format!(
+                "key \"slot_us\": {} us is the slot of an access point's network; an ad hoc one has {LONG_SLOT_US} us \
+                 (802.11-2012 19.4.5), or set network = \"infrastructure\"",
+                self.slot_us
+            )
+            .into());
         }
         Ok(())
     }
@@ -471,6 +502,17 @@ pub(crate) mod tests {
     fn hr_dsss_durations_are_whole_microseconds() {
         // 1536 bytes at 11 Mbit/s: 12288 / 11 = 1117.09 us, stated and sent as 1118; preamble and header 192 us
         assert_eq!(profile("dot11b-11m").airtime(1536, 11_000_000), Duration::from_micros(192 + 1118));
+    }
+
+    #[test]
+    fn an_ad_hoc_network_in_2_4_ghz_has_no_short_slot() {
+        let mut r = profile("dot11g-54m");
+        assert_eq!((r.network, r.slot_us), (Network::AdHoc, 20));
+        r.slot_us = 9;
+        assert!(r.check().unwrap_err().to_string().starts_with("key \"slot_us\": 9 us is the slot of an access point's"));
+        r.network = Network::Infrastructure;
+        assert!(r.check().is_ok());
+        assert!(profile("dot11a-54m").slot_us == 9, "5 GHz has no long slot");
     }
 
     #[test]
