@@ -248,12 +248,12 @@ keys! {
         /// BSSBasicRateSet, ascending. CTS and ACK are sent at the fastest of these rates that is not above the rate of the frame
         /// they answer.
         pub basic_rates_bps: Vec<u64> => RATE;
-        /// Rate of the ACK in the formula of EIFS: the lowest basic rate.
+        /// Rate of the ACK in the formula of EIFS: the lowest mandatory rate of the PHY (of 802.11g 1 Mbit/s), of ns-2 the basic rate.
         pub eifs_ack_rate_bps: u64 => RATE;
-        /// Length of PLCP preamble and header; DSSS only.
+        /// Length of PLCP preamble and header; DSSS, and the ACK of EIFS of 802.11g.
         #[serde(default)]
         pub plcp_bits: u32 => of("bits");
-        /// Rate of PLCP preamble and header; DSSS only.
+        /// Rate of PLCP preamble and header; as `plcp_bits`.
         #[serde(default)]
         pub plcp_rate_bps: u64 => of("bit/s");
         /// Signal extension: silence after each frame, 6 us for OFDM in the 2.4 GHz band (clause 19.3.2.1).
@@ -365,7 +365,7 @@ impl Radio {
     pub fn difs(&self) -> Duration {
         self.sifs() + self.slot() * u64::from(self.aifsn)
     }
-    /// SIFS + DIFS + an ACK at the lowest basic rate (clause 9.3.2.3.7).
+    /// SIFS + DIFS + an ACK at the lowest mandatory rate (clause 9.3.7), which for an ERP station is that of DSSS (19.1.2).
     pub fn eifs(&self) -> Duration {
         self.sifs() + self.difs() + self.airtime(ACK_BYTES, self.mode_of_rate(self.eifs_ack_rate_bps))
     }
@@ -485,6 +485,7 @@ impl Radio {
         match self.modulation {
             Modulation::Dsss => Mode::Dsss(rate_bps),
             Modulation::S1g => Mode::Mcs(self.s1g_of_rate(rate_bps).unwrap_or_else(|| self.lowest_mcs())),
+            _ if DSSS_RATES_BPS.contains(&rate_bps) => Mode::Dsss(rate_bps),
             _ => Mode::Ofdm(rate_bps),
         }
     }
@@ -593,7 +594,8 @@ impl Radio {
                 return Err(format!("key \"{key}\": {rate} is the rate of no MCS of {} MHz", self.width_mhz).into());
             }
             let ofdm = !matches!(self.modulation, Modulation::Dsss | Modulation::S1g);
-            if ofdm && !of_mcs && !self.has_rate(rate) {
+            let of_erp = key == "eifs_ack_rate_bps" && self.plcp_bits > 0 && DSSS_RATES_BPS.contains(&rate);
+            if ofdm && !of_mcs && !of_erp && !self.has_rate(rate) {
                 return Err(
                     format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)").into()
                 );
@@ -737,6 +739,13 @@ pub(crate) mod tests {
         // an ACK at 24 Mbit/s: (16 + 112 + 6) / 96 -> 2 symbols: 28 us (34 us with 802.11g's signal extension)
         assert_eq!(a.airtime(14, Mode::Ofdm(24_000_000)), Duration::from_micros(28));
         assert_eq!(profile("dot11g-54m").airtime(14, Mode::Ofdm(24_000_000)), Duration::from_micros(34));
+    }
+
+    #[test]
+    fn eifs_has_an_ack_at_the_lowest_mandatory_rate_of_802_11g_that_of_dsss() {
+        // SIFS 10 + DIFS 50 + 192 + 112 us; 802.11a: 16 + 34 + 44
+        assert_eq!(profile("dot11g-54m").eifs(), Duration::from_micros(364));
+        assert_eq!(profile("dot11a-54m").eifs(), Duration::from_micros(94));
     }
 
     #[test]
