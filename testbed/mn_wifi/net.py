@@ -307,8 +307,8 @@ class Mininet_wifi(Powers):
         slot = of_access_points(name) if self.infrastructure.used else {}
         if self._has_own_range():
             entries = [*self._radio_entries({}), *raw.get("radios", ())]
-            stated = {**slot, **raw.get("radio_overrides", {})}
-            own = {**({"radios": entries} if entries else {}), **({"radio_overrides": stated} if stated else {})}
+            changed = {**slot, **raw.get("radio_overrides", {})}
+            own = {**({"radios": entries} if entries else {}), **({"radio_overrides": changed} if changed else {})}
             return scenario_of(replace(keys, values={**raw, **own}))
         radios = {station.name: self.radio_of(station) for station in self._with_radios()}
         first = next(iter(radios.values()), Radio())

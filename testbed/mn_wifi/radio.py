@@ -92,7 +92,7 @@ class Radio:
 
 
 def of_access_points(name: str) -> dict[str, Any]:
-    """The key `radio_overrides` that turns the profile `name`, of an ad hoc network, into that of access points and their stations."""
+    """The key `radio_overrides` that turns the profile `name`, of an ad hoc network, into that of access points."""
     return SHORT_SLOT if _path(name).is_file() and "signal_extension_us" in _profile(name) else {}
 
 

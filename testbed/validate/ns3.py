@@ -26,8 +26,8 @@ NEIGHBOUR_LOSS_DB = 70.0
 RETRY_LIMIT = 7  # ns-3 has one limit
 PROFILES = {"b": "dot11b-11m", "a": "dot11a-54m", "g": "dot11g-54m", "g9us": "dot11g-54m", "n": "dot11n-ht20"}
 SECONDS = {"b": 6.0, "a": 3.0, "g": 3.0, "g9us": 3.0, "n": 3.0}
-ALL_BASIC = {"basic_rates_bps": [1_000_000, 2_000_000, 5_500_000, 11_000_000]}
-SHORT_SLOT = {"network": "infrastructure", "slot_us": 9}
+ALL_BASIC: dict[str, Any] = {"basic_rates_bps": [1_000_000, 2_000_000, 5_500_000, 11_000_000]}
+SHORT_SLOT: dict[str, Any] = {"network": "infrastructure", "slot_us": 9}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def references() -> Iterator[Reference]:
 
 def _layout(kind: str, positions: list[simulate.Position], traffic: list[dict[str, Any]], **more: Any) -> Layout:
     """`kind`: b, a, g, g9us or n; `more`: `overrides`, `propagation`."""
-    own = {"b": ALL_BASIC, "g9us": SHORT_SLOT}.get(kind, {})
+    own: dict[str, Any] = {"b": ALL_BASIC, "g9us": SHORT_SLOT}.get(kind, {})
     overrides = {
         "reception": "sinr",
         "noise_w": NOISE_W_PER_HZ * WIDTH_HZ,
