@@ -54,8 +54,8 @@ pub struct Demands {
     pub header: Threshold,
     /// Needed for the MPDU.
     pub body: Threshold,
-    /// Parts of the frame in time.
-    pub layout: Layout,
+    /// Parts of the frame in time; [`Rule::Probability`] only.
+    pub layout: Option<Layout>,
 }
 
 /// Rule of a receiver.
@@ -136,7 +136,6 @@ struct Held {
     signal: Signal,
     /// Ratio to everything else that its MPDU needs.
     ratio: f64,
-    odds: Option<Odds>,
 }
 
 /// State of one radio's receiver.
@@ -151,6 +150,8 @@ pub struct Receiver {
     /// ns-2: only the frame held. Otherwise everything present.
     signals: Vec<Signal>,
     held: Option<Held>,
+    /// Of the frame held; [`Rule::Probability`] only. In a box: the other rules copy and skip as little as possible.
+    odds: Option<Box<Odds>>,
     good: bool,
     locked: bool,
     sending: bool,
@@ -170,6 +171,7 @@ impl Receiver {
             takes_over: radio.frame_capture.then_some(ratio),
             signals: Vec::new(),
             held: None,
+            odds: None,
             good: false,
             locked: false,
             sending: false,
@@ -237,29 +239,37 @@ impl Receiver {
 
     /// A frame ends at this radio. `draw`: uniform in [0, 1), called only for a frame whose reception is a matter of chance.
     pub fn frame_ends(&mut self, frame: FrameId, draw: impl FnOnce() -> f64) -> Heard {
-        if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
-            self.count(end_ns);
+        if self.rule == Rule::Probability {
+            if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
+                self.count(end_ns);
+            }
         }
         self.signals.retain(|s| s.frame != frame);
-        let Some(held) = self.held.filter(|held| held.signal.frame == frame) else { return Heard::Ignored };
+        if self.held.is_none_or(|held| held.signal.frame != frame) {
+            return Heard::Ignored;
+        }
         self.held = None;
         let (good, locked) = (self.good && !self.sending, self.locked);
         self.good = false;
-        self.interferer = held.odds.and_then(|odds| odds.interferer());
-        match held.odds {
-            Some(odds) if good => {
-                let ((header, both), drawn) = (odds.survive(), draw());
-                if drawn < both {
-                    Heard::Good
-                } else if drawn < header {
-                    Heard::Spoiled
-                } else {
-                    Heard::Sensed
-                }
-            }
-            _ if good => Heard::Good,
-            _ if locked => Heard::Spoiled,
-            _ => Heard::Sensed,
+        match (good, locked) {
+            (true, _) if self.rule == Rule::Probability => self.drawn(draw),
+            (true, _) => Heard::Good,
+            (false, true) => Heard::Spoiled,
+            (false, false) => Heard::Sensed,
+        }
+    }
+
+    /// The outcome for the frame that was held, by chance.
+    fn drawn(&mut self, draw: impl FnOnce() -> f64) -> Heard {
+        let Some(odds) = self.odds.take() else { return Heard::Sensed };
+        self.interferer = odds.interferer();
+        let ((header, both), drawn) = (odds.survive(), draw());
+        if drawn < both {
+            Heard::Good
+        } else if drawn < header {
+            Heard::Spoiled
+        } else {
+            Heard::Sensed
         }
     }
 
@@ -291,7 +301,7 @@ impl Receiver {
         // NAV of EIFS requires neither (`recv_timer`: MAC_COLL or an error, whatever was sent when the frame began)
         self.locked |= !self.sending && new.power_w >= demands.header.power_w;
         if new.end_ns > held.signal.end_ns {
-            self.held = Some(Held { signal: new, ratio: demands.body.ratio, odds: None });
+            self.held = Some(Held { signal: new, ratio: demands.body.ratio });
         }
         Began { lost, spoils, captured: false }
     }
@@ -305,7 +315,7 @@ impl Receiver {
         let good = clear(&demands.body) && !weaker_than_held;
         let locks = good || clear(&demands.header) && !weaker_than_held;
         let mut began = Began::default();
-        if let Some(Held { signal: held, ratio, .. }) = self.held {
+        if let Some(Held { signal: held, ratio }) = self.held {
             let others_w = self.noise_w + self.total_w() - held.power_w;
             if self.good && held.power_w < others_w * ratio {
                 self.good = false;
@@ -336,12 +346,11 @@ impl Receiver {
         if self.sending {
             return Began { lost: Some(Cause::Sending), ..began };
         }
-        if let Some(held) = &mut self.held {
-            let old = held.signal;
-            let detecting = held.odds.is_some_and(|odds| new.begin_ns - odds.begin_ns() <= DETECTION_NS);
+        if let Some(Held { signal: old, .. }) = self.held {
+            let detecting = self.odds.as_ref().is_some_and(|odds| new.begin_ns - odds.begin_ns() <= DETECTION_NS);
             let stronger = self.takes_over.is_some_and(|ratio| new.power_w >= rest_w * ratio);
             if !(detected && (stronger || detecting && new.power_w > old.power_w)) {
-                held.odds.iter_mut().for_each(|odds| odds.interferes(new.from, new.power_w));
+                self.odds.iter_mut().for_each(|odds| odds.interferes(new.from, new.power_w));
                 return Began { lost: Some(Cause::Interferer(old.frame)), ..began };
             }
             began.spoils = self.good.then_some(old.frame);
@@ -351,10 +360,11 @@ impl Receiver {
             let cause = other.filter(|_| drowned).map_or(Cause::Weak, Cause::Interferer);
             return Began { lost: Some(cause), ..began };
         }
-        let mut odds = Odds::new(demands.layout, new.begin_ns);
+        let mut odds =
+            Odds::new(demands.layout.expect("reception by SINR knows the parts of each frame"), new.begin_ns);
         self.signals.iter().filter(|s| s.frame != new.frame).for_each(|s| odds.interferes(s.from, s.power_w));
         self.hold(new, demands, true, true);
-        self.held.iter_mut().for_each(|held| held.odds = Some(odds));
+        self.odds = Some(Box::new(odds));
         began
     }
 
@@ -362,7 +372,7 @@ impl Receiver {
     fn count(&mut self, now_ns: u64) {
         if self.rule == Rule::Probability {
             let total_w = self.total_w();
-            if let Some(Held { signal, odds: Some(odds), .. }) = &mut self.held {
+            if let (Some(Held { signal, .. }), Some(odds)) = (&self.held, &mut self.odds) {
                 // rounding of the sum must not make the rest negative
                 let others_w = (total_w - signal.power_w).max(0.0);
                 odds.count(now_ns, signal.power_w / (self.noise_w + others_w));
@@ -371,7 +381,7 @@ impl Receiver {
     }
 
     fn hold(&mut self, signal: Signal, demands: &Demands, good: bool, locked: bool) {
-        self.held = Some(Held { signal, ratio: demands.body.ratio, odds: None });
+        self.held = Some(Held { signal, ratio: demands.body.ratio });
         self.good = good;
         self.locked = locked;
     }
@@ -405,7 +415,7 @@ mod tests {
 
     fn demands(radio: &Radio, mode: Mode) -> Demands {
         let (header, body) = (radio.header_threshold(mode), radio.threshold(mode));
-        Demands { header, body, layout: radio.layout(1536, mode) }
+        Demands { header, body, layout: None }
     }
 
     impl Receiver {

@@ -4,6 +4,7 @@ use super::{Airborne, Medium};
 use crate::air::{Demands, FrameId, Heard, Rule};
 use crate::mac::{Dest, Frame};
 use crate::message::{Output, StationId};
+use crate::phy::radio::{Reception, Thresholds};
 use crate::phy::FrameKind;
 use crate::record::{AirRecord, Fate};
 use manet_engine::Instant;
@@ -126,13 +127,17 @@ impl Medium {
     pub(super) fn demands_of(&self, frame: &Frame) -> Demands {
         let radio = &self.radio;
         let mut body = radio.threshold(frame.mode);
-        let mut header = radio.header_threshold(frame.mode);
+        let mut header = match radio.rules.thresholds {
+            Thresholds::One => body,
+            Thresholds::Rate => radio.header_threshold(frame.mode),
+        };
         let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
         if data && frame.packet.as_ref().is_some_and(|packet| packet.has_own_rates()) {
             body.power_w = radio.receive_threshold_at_w(frame.mode);
             header.power_w = header.power_w.min(body.power_w);
         }
-        Demands { header, body, layout: radio.layout(frame.bytes, frame.mode) }
+        let by_sinr = radio.reception == Reception::Sinr;
+        Demands { header, body, layout: by_sinr.then(|| radio.layout(frame.bytes, frame.mode)) }
     }
 
     /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.
