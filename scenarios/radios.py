@@ -102,6 +102,7 @@ class RadioKeys(LayoutKeys):
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
     propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
+    reception: Annotated[str, owned.choice("radio", "reception")] | None = None  # None: the profile's
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")

@@ -26,6 +26,8 @@ pub enum Purpose {
     Mobility = 6,
     /// Fading of frames; the node is the sender.
     Fading = 7,
+    /// Receptions by SINR; the node is the receiver.
+    Reception = 8,
 }
 
 /// A pseudorandom stream (xoshiro256++).

@@ -532,6 +532,20 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn radios_of_the_kernel_have_no_mcs() {
+        let config = |hwsim: &str| {
+            let mac = "02:00:00:00:00:01";
+            let stations = serde_json::json!([{"name": "sta1", "mac": mac, "position": [0.0, 0.0, 0.0]}]);
+            let json = serde_json::json!({"format": FORMAT, "radio": "a.toml", "stations": stations});
+            let mut config = Config::parse(&json.to_string()).unwrap();
+            config.hwsim = serde_json::from_str(hwsim).unwrap();
+            Loaded::new(config, crate::phy::radio::tests::profile("dot11n-ht20")).map(|_| ()).map_err(|e| e.to_string())
+        };
+        assert!(config("{}").unwrap_err().starts_with("key \"radio\": dot11n-ht20 has an MCS"));
+        assert_eq!(config("null"), Ok(()));
+    }
+
+    #[test]
     fn an_override_replaces_one_key_of_the_profile() {
         let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"rts_threshold_bytes": 3000})).unwrap();
         assert_eq!((l.radio.rts_threshold_bytes, l.radio.slot_us), (3000, 20));

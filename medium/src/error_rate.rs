@@ -101,7 +101,7 @@ mod tests {
             dest: Dest::Station(1),
             reserves: Duration::ZERO,
             bytes,
-            rate_bps: 2_000_000,
+            mode: crate::phy::Mode::Dsss(2_000_000),
             airtime: Duration::ZERO,
             ack_airtime: Duration::ZERO,
             sequence: 0,

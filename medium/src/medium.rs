@@ -4,8 +4,9 @@
 //! these ends (phase 1), then all timers fire (phase 2), then the other stations receive the starts of the frames that began
 //! (phase 3, `arrivals`). So two stations whose backoff ends at the same instant both send and collide: neither could have
 //! sensed the other. When two frames end together, each sender receives the end of the other frame after the end of its own, as
-//! in reality, where that end arrives with the propagation delay.
-use crate::air::{FrameId, Receiver};
+//! in reality, where that end arrives with the propagation delay. With `propagation_delay` each station receives starts and ends at their own
+//! instants, in the same order of phases.
+use crate::air::{Demands, FrameId, Receiver, Rule};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
@@ -39,14 +40,20 @@ mod wakes;
 enum Event {
     SendEnds(FrameId),
     FrameEnds(FrameId),
+    /// With propagation delay: its end at the station of this number in its neighbourhood.
+    EndArrives(FrameId, usize),
+    /// The last of them.
+    Over(FrameId),
 }
 
 const SEND_END: u8 = 0;
 const HEAR_END: u8 = 1;
+const OVER: u8 = 2;
 
 /// A frame on the air and the stations that sense it.
 struct Airborne {
     frame: Frame,
+    demands: Demands,
     began: Instant,
     heard: Neighbourhood,
     /// Power at the station that it is for; `None` if there is none or its radio is off.
@@ -65,6 +72,8 @@ struct Station {
     receiver: Receiver,
     trajectory: Trajectory,
     errors: Stream,
+    /// Draws of receptions by SINR.
+    reception: Stream,
     fading: Stream,
     overhear: bool,
     on: bool,
@@ -101,6 +110,8 @@ pub struct Medium {
     begun: Vec<FrameId>,
     begun_at: Instant,
     arrivals: Vec<Arrival>,
+    /// With propagation delay: starts of frames at stations, by their number in the frame's neighbourhood; phase 3.
+    arriving: EventQueue<(FrameId, usize)>,
     neighbours: Neighbours,
     moved: bool,
     outputs: VecDeque<Output>,
@@ -130,9 +141,10 @@ impl Medium {
             let backoff = Stream::new(config.seed, i as u64, Purpose::Backoff);
             Station {
                 dcf: Dcf::new(i as u16, radio.clone(), queue, backoff),
-                receiver: Receiver::new(config.interference, &radio),
+                receiver: Receiver::new(Rule::of(config.interference, &radio), &radio),
                 trajectory,
                 errors: Stream::new(config.seed, i as u64, Purpose::Error),
+                reception: Stream::new(config.seed, i as u64, Purpose::Reception),
                 fading: Stream::new(config.seed, i as u64, Purpose::Fading),
                 overhear: false,
                 on: true,
@@ -159,6 +171,7 @@ impl Medium {
             begun: Vec::new(),
             begun_at: Instant::ZERO,
             arrivals: Vec::new(),
+            arriving: EventQueue::default(),
             neighbours: Neighbours::new(n, still_from),
             moved: false,
             outputs: VecDeque::new(),
@@ -261,7 +274,8 @@ impl Medium {
     /// The earliest instant at which anything of any phase is due; `Instant::MAX`: nothing is.
     fn next_at(&self) -> Instant {
         let begun = if self.begun.is_empty() { Instant::MAX } else { self.begun_at };
-        self.events.next_at().unwrap_or(Instant::MAX).min(self.wakes.next_at()).min(begun)
+        let arriving = self.arriving.next_at().unwrap_or(Instant::MAX);
+        self.events.next_at().unwrap_or(Instant::MAX).min(self.wakes.next_at()).min(begun).min(arriving)
     }
 
     fn advance(&mut self, now: Instant) {
@@ -275,10 +289,14 @@ impl Medium {
                 match event {
                     Event::SendEnds(id) => self.send_ends(at, id),
                     Event::FrameEnds(id) => self.frame_ends(at, id),
+                    Event::EndArrives(id, number) => self.end_arrives(at, id, number),
+                    Event::Over(id) => self.frame_is_over(id),
                 }
             } else if let Some(station) = self.wakes.pop_due(at) {
                 self.stations[station as usize].dcf.handle_timeout(at);
                 self.after(at, station);
+            } else if let Some((_, (id, number))) = self.arriving.pop_due(at) {
+                self.frame_arrives(at, id, number);
             } else {
                 self.frames_begin(at);
             }
@@ -376,8 +394,9 @@ impl Medium {
             Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now) * self.faded(to)),
             _ => None,
         };
-        let airborne =
-            Airborne { frame, began: now, heard, power_w, fate, receivers: 0, decoded_w: Vec::new(), cut: false };
+        let demands = self.demands_of(&frame);
+        let (receivers, decoded_w) = (0, Vec::new());
+        let airborne = Airborne { frame, demands, began: now, heard, power_w, fate, receivers, decoded_w, cut: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.airborne[id as usize] = Some(airborne);
@@ -391,7 +410,9 @@ impl Medium {
         self.begun_at = now;
         self.begun.push(id);
         self.events.push(end, SEND_END, Event::SendEnds(id));
-        self.events.push(end, HEAR_END, Event::FrameEnds(id));
+        if !self.radio.propagation_delay {
+            self.events.push(end, HEAR_END, Event::FrameEnds(id));
+        }
     }
 
     fn send_ends(&mut self, now: Instant, id: FrameId) {
@@ -484,6 +505,7 @@ impl Medium {
             }
         }
         self.events = EventQueue::default();
+        self.arriving = EventQueue::default();
         self.wakes = Wakes::new(self.stations.len());
     }
 }

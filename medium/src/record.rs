@@ -1,6 +1,7 @@
 //! Rows of the air log (`formats/air.md`) and the counters that sum them up.
 
 use crate::mac::{Dest, Frame};
+use crate::phy::mode::Mode;
 use crate::phy::{dbm, FrameKind};
 use manet_engine::{Duration, Instant};
 use serde::Serialize;
@@ -165,7 +166,7 @@ impl AirRecord {
                 frame.packet_id(),
                 frame.attempt,
                 frame.bytes,
-                frame.rate_bps,
+                frame.mode.rate_bps(),
                 frame.airtime.as_nanos(),
                 frame.backoff_slots,
                 fate.map_or("", Fate::name),
@@ -200,6 +201,18 @@ impl AirRecord {
             ),
         };
     }
+
+    /// Appends the column [`Self::MODE`] with its comma: `ht-mcs7-20` for a frame with an MCS, empty for others.
+    pub fn write_mode(&self, out: &mut String) {
+        use std::fmt::Write;
+        out.push(',');
+        if let Self::Tx { frame: Frame { mode: Mode::Mcs(mcs), .. }, .. } = self {
+            let _ = write!(out, "{mcs}");
+        }
+    }
+
+    /// Name of a further column of `air.csv`, if the profile has an MCS.
+    pub const MODE: &'static str = "mode";
 
     /// Appends the column [`Self::HEARD`] with its comma: `sta2=-71.2 sta3=-80.4`, in the order of the stations' numbers.
     pub fn write_heard<'a>(&self, out: &mut String, name: impl Fn(u16) -> &'a str) {

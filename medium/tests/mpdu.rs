@@ -89,7 +89,7 @@ impl Bench {
                     continue;
                 }
                 Output::Air(AirRecord::Tx { frame, fate, .. }) if frame.packet.is_some() => {
-                    self.data.push((frame.from, frame.bytes, frame.rate_bps, fate));
+                    self.data.push((frame.from, frame.bytes, frame.mode.rate_bps(), fate));
                     continue;
                 }
                 _ => continue,

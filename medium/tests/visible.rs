@@ -77,8 +77,16 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
 }
 
 fn somewhere() -> impl Strategy<Value = Loaded> {
-    let radios =
-        ["ns2-dsss-2m", "ns2-dsss-1m", "hv-dsss-2m", "hv-dsss-2m-alt", "dot11b-11m", "dot11g-54m", "dot11a-54m"];
+    let radios = [
+        "ns2-dsss-2m",
+        "hv-dsss-2m",
+        "hv-dsss-2m-alt",
+        "dot11b-11m",
+        "dot11g-54m",
+        "dot11a-54m",
+        "dot11n-ht20",
+        "dot11ac-vht80",
+    ];
     let places = proptest::collection::vec((0.0..900.0f64, 0.0..300.0f64), 2..9);
     let thresholds = prop_oneof![Just(0), Just(300), Just(3000)];
     let radio_of = prop::sample::select(radios.to_vec());

@@ -34,7 +34,7 @@ def cost_cores(scenario: Scenario) -> float:
     """The share of one core that a run of this scenario uses."""
     try:
         rate_bps = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())["data_rate_bps"]
-    except (OSError, KeyError):  # a user's own radio: assumed to be fast
+    except (OSError, KeyError):  # a user's own radio, or one with an MCS: assumed to be fast
         rate_bps = 54e6
     # Preambles and contention do not scale with the rate: the frame rate grows more slowly than the bit rate.
     run = RUN_CORES * max(1.0, (rate_bps / REFERENCE_BPS) ** 0.75)

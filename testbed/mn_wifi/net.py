@@ -34,7 +34,7 @@ from testbed.mn_wifi.node import Host, Nat, Node, Station, WirelessInterface, Wi
 from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
-from testbed.mn_wifi.radio import OWN_RANGE, THRESHOLD_DBM, Radio
+from testbed.mn_wifi.radio import OWN_RANGE, THRESHOLD_DBM, Radio, of_access_points
 from testbed.mn_wifi.session import Standing, current
 from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import MappedNetwork, Updater
@@ -304,12 +304,15 @@ class Mininet_wifi(Powers):
         keys = Keys.of_script(declared, self.session.script.name).set(self.session.overrides)
         raw = keys.values
         name, model = self._air()
+        slot = of_access_points(name) if self.infrastructure.used else {}
         if self._has_own_range():
             entries = [*self._radio_entries({}), *raw.get("radios", ())]
-            return scenario_of(replace(keys, values={**raw, **({"radios": entries} if entries else {})}))
+            changed = {**slot, **raw.get("radio_overrides", {})}
+            own = {**({"radios": entries} if entries else {}), **({"radio_overrides": changed} if changed else {})}
+            return scenario_of(replace(keys, values={**raw, **own}))
         radios = {station.name: self.radio_of(station) for station in self._with_radios()}
         first = next(iter(radios.values()), Radio())
-        overrides = {**first.overrides(name, model), **raw.get("radio_overrides", {})}
+        overrides = {**first.overrides(name, model), **slot, **raw.get("radio_overrides", {})}
         others = {station: radio.of_station(name, model) for station, radio in radios.items() if radio != first}
         if others and model["model"] in OWN_RANGE:
             raise UsageError(

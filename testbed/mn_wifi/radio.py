@@ -24,6 +24,8 @@ NOT_MODELLED = "802.11n and later (aggregation, block ACK) are not modelled"
 TX_POWER_DBM, ANTENNA_GAIN_DB, ANTENNA_HEIGHT_M, THRESHOLD_DBM = 14.0, 5.0, 1.0, -91.0
 OWN_RANGE = {"disc", "matrix"}  # models without transmit power
 MAX_REACH_M = 1e5
+# stations of an access point may have the short slot of 802.11g, an ad hoc network has not (IEEE Std 802.11-2012, 19.4.5)
+SHORT_SLOT = {"network": "infrastructure", "slot_us": 9}
 ROUNDING = 1 + 1e-6  # keeps rounding errors from deciding who is in range
 
 
@@ -87,6 +89,11 @@ class Radio:
         watts = self.overrides(name, propagation).get("tx_power_w")
         dbm = self.tx_power_dbm if watts is None else 10 * math.log10(1000 * watts / raised(name))
         return replace(self, range_m=None, tx_power_dbm=dbm)
+
+
+def of_access_points(name: str) -> dict[str, Any]:
+    """The key `radio_overrides` that turns the profile `name`, of an ad hoc network, into that of access points."""
+    return SHORT_SLOT if _path(name).is_file() and "signal_extension_us" in _profile(name) else {}
 
 
 def own_of_profile(name: str, radio: Radio) -> Radio:

@@ -52,6 +52,8 @@ def test_an_access_point_is_a_radio_after_the_stations():
     assert net["ap1"].params["wlan"] == ["ap1-wlan1"]
     assert [str(node) for node in net.aps] == ["ap1"] and [str(node) for node in net.stations] == ["sta1", "sta2"]
     assert net.infrastructure.first == {"sta1": "ap1", "sta2": "ap1"}
+    # the profile is of an ad hoc network, whose slot of 802.11g has 20 us
+    assert {"network": "infrastructure", "slot_us": 9}.items() <= scenario.radio_overrides.items()
 
 
 def test_cables_join_access_points_and_hosts():

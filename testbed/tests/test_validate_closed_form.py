@@ -40,10 +40,27 @@ def test_802_11a_at_18_mbps_is_acknowledged_at_12():
 
 
 def test_802_11g_pays_six_us_of_signal_extension_a_frame_and_saves_them_in_sifs():
-    # data 254, SIFS 10, ACK 34, DIFS 28: 326 as well
+    # data 254, SIFS 10, ACK 34, DIFS 50 with the ad hoc slot of 20 us
     constants = radio.load("dot11g-54m")
     assert closed_form.airtime_us(constants, 14, 24_000_000) == 34
-    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(326)
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(348)
+
+
+def test_802_11n_exchange_by_hand():
+    # 1538 bytes: (16 + 12304 + 6) / 260 -> 48 symbols: 36 + 192 us; SIFS 16, ACK 28, AIFS 43: 315; backoff 67.5 us
+    constants = radio.load("dot11n-ht20")
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(228 + 16 + 28 + 43)
+    assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 382.5e-6)
+    # MCS 15: two streams, 520 bits a symbol -> 24; short guard: 24 symbols of 3.6 us end with the 22nd of 4 us
+    two = replace(constants, mcs=15, short_guard=True)
+    assert closed_form.data_airtime_us(two, 1500) == 40 + 88
+    # MCS 0 is acknowledged at 6 Mbit/s: 44 us
+    assert closed_form.success_us(replace(constants, mcs=0), 1500, rts=False) == pytest.approx(1936 + 16 + 44 + 43)
+
+
+def test_802_11ac_exchange_by_hand():
+    # 1542 bytes with the delimiter: (16 + 12336 + 6) / 1170 -> 11 symbols; 20 + 8 + 4 + 4 + 4 us before
+    assert closed_form.data_airtime_us(radio.load("dot11ac-vht80"), 1500) == 40 + 44
 
 
 def test_802_11b_exchange_by_hand():

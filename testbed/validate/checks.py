@@ -4,6 +4,9 @@ closed-form  one saturated sender, every radio profile, RTS on and off: within 1
 bianchi      n saturated senders: within 5 %. The medium is configured to the model's assumptions: all in range of one another
              with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
              `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
+             802.11n and ac: each MCS that the widths of the profiles have
+ns3          saturation, hidden senders, chains, distances, 802.11n without aggregation, and shares of frames decoded: within
+             5 % of ns-3.44's mean or three standard deviations of its seeds, shares within three of their binomial deviations
 ns2          saturation, unequal powers, hidden terminals, capture, UDP chain: within 5 % of ns-2.35's mean, or within three
              standard deviations of ns-2's own seeds where that is more; unequal powers without RTS: within 2 %
 
@@ -19,7 +22,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from statistics import fmean
 
-from testbed.validate import bianchi, closed_form, ns2, radio, simulate
+from testbed.validate import bianchi, closed_form, ns2, ns3, radio, simulate
 from testbed.validate.simulate import Layout, Result
 
 IP_BYTES = 1500
@@ -28,6 +31,7 @@ NO_CAPTURE_DB = 90.0
 RETRY_LIMIT_MAX = 255
 SEEDS = (1, 2, 3, 4, 5)
 SENDERS = (2, 5, 10, 20, 50)
+NS3_FRAMES = 250  # of a case `decoded`
 RTS_THRESHOLDS = {"on": 0, "off": RTS_OFF_BYTES}
 
 
@@ -61,6 +65,7 @@ class Check:
 def cases(pattern: str | None = None) -> list[Case]:
     """All cases, or those whose name matches the shell pattern or contains it. Raises UsageError for a missing ns-2 table."""
     everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_near_far(), *_ns2_hidden(), *_ns2_udp_chain()]
+    everything += [*_closed_form_of_mcs(), *_ns3()]
     if pattern is None:
         return everything
     return [case for case in everything if pattern in case.name or fnmatch(case.name, pattern)]
@@ -97,7 +102,7 @@ def _first_flow(result: Result) -> float:
 
 
 def _closed_form() -> Iterator[Case]:
-    profiles = [(name, radio.load(name)) for name in radio.names()]
+    profiles = [(name, constants) for name in radio.names() if (constants := radio.load(name)).mcs is None]
     # slower than the fastest basic rate, so that the ACK is as well
     profiles += [(f"dot11a-54m@{m}m", replace(radio.load("dot11a-54m"), data_rate_bps=m * 1_000_000)) for m in (6, 18)]
     for name, constants in profiles:
@@ -114,6 +119,39 @@ def _closed_form() -> Iterator[Case]:
             source = "IEEE Std 802.11-2012: frame durations, DIFS, mean backoff"
             tolerance = 0.01 if name == constants.name else 0.002  # an ACK at 24 Mbit/s would be worth 0.4 to 0.7 %
             yield Case(f"closed-form/{name}/rts-{rts}", layout, _total, "kbit/s", expected, source, tolerance)
+
+
+def _closed_form_of_mcs() -> Iterator[Case]:
+    """Each MCS of each profile that has one, and the short guard interval and two streams at the highest."""
+    for name in radio.names():
+        constants = radio.load(name)
+        if constants.mcs is None:
+            continue
+        highest = 7 if constants.modulation == "ht" else 9
+        modes = [replace(constants, mcs=mcs) for mcs in range(highest + 1)]
+        modes.append(replace(constants, mcs=highest, short_guard=True))
+        modes.append(replace(constants, mcs=highest, streams=2))
+        for mode in modes:
+            guard, streams = "short" if mode.short_guard else "long", mode.streams
+            overrides = {"mcs": mode.mcs, "guard_interval": guard, "streams": streams, "rts_threshold_bytes": RTS_OFF_BYTES}
+            layout = Layout(name, simulate.circle(1, 10.0), [simulate.saturated(1, 0)], 5.0, 1.0, overrides)
+            expected = closed_form.single_sender_bps(mode, IP_BYTES, rts=False, distance_m=10.0) / 1000
+            source = "IEEE Std 802.11-2016: PPDU durations, AIFS, mean backoff"
+            label = f"closed-form/{name}/mcs-{mode.mcs}{'-short' * mode.short_guard}{'-2ss' * (streams == 2)}"
+            yield Case(label, layout, _total, "kbit/s", expected, source, 0.01)
+
+
+def _ns3() -> Iterator[Case]:
+    for reference in ns3.references():
+        mean, deviation, seeds = reference.summary.mean, reference.summary.deviation, reference.summary.seeds
+        rule, tolerance = "5 %", 0.05
+        if reference.name.startswith("decoded"):
+            share = mean / 1000
+            deviation = 1000 * (share * (1 - share) / NS3_FRAMES) ** 0.5
+        if 3 * deviation / mean > tolerance:
+            rule, tolerance = "3 sd", 3 * deviation / mean
+        source = f"ns-3.44, {seeds} seeds, {rule}"
+        yield Case(f"ns3/{reference.name}", reference.layout, _total, "kbit/s", mean, source, tolerance)
 
 
 def _bianchi() -> Iterator[Case]:

@@ -7,6 +7,9 @@ to the propagation delay (0.03 us per 10 m), which is left out.
 Frame durations: DSSS and HR/DSSS 802.11-2012 16.2.2, 17.2.2 and 17.3.4 (PLCP preamble and header at their own rate,
 then the MPDU in whole microseconds), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service
 bits, MPDU, 6 tail bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the frame's duration).
+HT-mixed 802.11-2016 19.3.9.2 and 19.4.3, VHT 21.3.8.2 and 21.4.3: preamble by the number of streams, symbols of 4 us (3.6
+with the short guard interval, rounded up to 4 us at the end); VHT counts 4 bytes of delimiter and one encoder per 2160 data
+bits a symbol. Their data are QoS data (2 bytes more) after AIFS.
 Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1); CTS and ACK at the fastest basic rate that is not above that of the
 frame they answer (802.11-2016 10.6.6.5.2). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest basic rate (9.3.7).
 """
@@ -16,15 +19,51 @@ import math
 from testbed.validate.radio import Radio
 
 RTS_BYTES, ACK_BYTES = 20, 14
+DSSS_RATES_BPS = (1_000_000, 2_000_000, 5_500_000, 11_000_000)
+QOS_BYTES, DELIMITER_BYTES = 2, 4
+SUBCARRIERS = {20: 52, 40: 108, 80: 234}  # data subcarriers: 802.11-2016 tables 19-6, 21-5
+# by MCS: bits a subcarrier, code rate, and the rate of the fastest non-HT answer in Mbit/s (tables 19-27, 21-30, 10-8)
+MODES = (
+    (1, 1 / 2, 6), (2, 1 / 2, 12), (2, 3 / 4, 18), (4, 1 / 2, 24), (4, 3 / 4, 36), (6, 2 / 3, 48), (6, 3 / 4, 54), (6, 5 / 6, 54),
+    (8, 3 / 4, 54), (8, 5 / 6, 54),
+)  # fmt: skip
+LIGHT_M_PER_US = 299.792458
 
 
 def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
     """Duration of one frame in microseconds."""
-    if radio.modulation == "dsss":
+    if radio.modulation == "dsss" or rate_bps in DSSS_RATES_BPS:
         return 1e6 * radio.plcp_bits / radio.plcp_rate_bps + math.ceil(8 * mpdu_bytes * 1_000_000 / rate_bps)
     bits_per_symbol = rate_bps * 4e-6
     symbols = math.ceil((16 + 8 * mpdu_bytes + 6) / bits_per_symbol)
     return 16 + 4 + 4 * symbols + radio.signal_extension_us
+
+
+def data_airtime_us(radio: Radio, ip_bytes: int) -> float:
+    """Duration of a data frame in microseconds."""
+    length = ip_bytes + radio.overhead_bytes
+    if radio.mcs is None:
+        return airtime_us(radio, length, radio.data_rate_bps)
+    streams = radio.streams + radio.mcs // 8 if radio.modulation == "ht" else radio.streams
+    bits, code, _ = mode_of(radio)
+    per_symbol = round(SUBCARRIERS[radio.width_mhz] * bits * code * streams)
+    vht = radio.modulation == "vht"
+    encoders = math.ceil(per_symbol / 2160) if vht else 1
+    payload = 8 * (length + QOS_BYTES + (DELIMITER_BYTES if vht else 0))
+    data_us = math.ceil((16 + payload + 6 * encoders) / per_symbol) * (3.6 if radio.short_guard else 4)
+    preamble_us = 20 + 8 + 4 + 4 * streams + (4 if vht else 0)
+    return preamble_us + 4 * math.ceil(round(data_us / 4, 6)) + radio.signal_extension_us
+
+
+def mode_of(radio: Radio) -> tuple[int, float, int]:
+    """Bits a subcarrier, code rate and non-HT reference rate (Mbit/s) of the profile's MCS."""
+    mcs = radio.mcs or 0
+    return MODES[mcs % 8 if radio.modulation == "ht" else mcs]
+
+
+def answered_rate_bps(radio: Radio) -> int:
+    """The rate that limits that of the ACK of data."""
+    return radio.data_rate_bps if radio.mcs is None else mode_of(radio)[2] * 1_000_000
 
 
 def answer_us(radio: Radio, rate_bps: int) -> float:
@@ -33,8 +72,8 @@ def answer_us(radio: Radio, rate_bps: int) -> float:
 
 
 def difs_us(radio: Radio) -> float:
-    """DIFS in microseconds: SIFS and two slots (802.11-2012 9.3.7)."""
-    return radio.sifs_us + 2 * radio.slot_us
+    """DIFS in microseconds: SIFS and two slots (802.11-2012 9.3.7), or AIFS."""
+    return radio.sifs_us + radio.aifsn * radio.slot_us
 
 
 def eifs_us(radio: Radio) -> float:
@@ -45,8 +84,7 @@ def eifs_us(radio: Radio) -> float:
 def success_us(radio: Radio, ip_bytes: int, rts: bool) -> float:
     """Microseconds from the first bit of an exchange to the end of the DIFS after it."""
     sifs = radio.sifs_us
-    data = airtime_us(radio, ip_bytes + radio.overhead_bytes, radio.data_rate_bps)
-    time = data + sifs + answer_us(radio, radio.data_rate_bps) + difs_us(radio)
+    time = data_airtime_us(radio, ip_bytes) + sifs + answer_us(radio, answered_rate_bps(radio)) + difs_us(radio)
     if rts:
         time += airtime_us(radio, RTS_BYTES, radio.control_rate_bps) + sifs
         time += answer_us(radio, radio.control_rate_bps) + sifs
@@ -58,6 +96,8 @@ def mean_backoff_us(radio: Radio) -> float:
     return (radio.windows[0] - 1) / 2 * radio.slot_us
 
 
-def single_sender_bps(radio: Radio, ip_bytes: int, rts: bool) -> float:
-    """Throughput of one saturated sender in bit/s of IP packets."""
-    return 8 * ip_bytes / (success_us(radio, ip_bytes, rts) + mean_backoff_us(radio)) * 1e6
+def single_sender_bps(radio: Radio, ip_bytes: int, rts: bool, distance_m: float = 0.0) -> float:
+    """Throughput of one saturated sender in bit/s of IP packets; a profile with propagation delay counts it for `distance_m`."""
+    frames = (4 if rts else 2) if radio.propagation_delay else 0
+    away_us = frames * distance_m / LIGHT_M_PER_US
+    return 8 * ip_bytes / (success_us(radio, ip_bytes, rts) + mean_backoff_us(radio) + away_us) * 1e6

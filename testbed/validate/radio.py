@@ -11,10 +11,15 @@ from testbed.programs import ROOT
 
 FOLDER = ROOT / "medium" / "radios"
 
+REQUIRED = (
+    "modulation", "control_rate_bps", "basic_rates_bps", "eifs_ack_rate_bps", "overhead_bytes", "slot_us", "sifs_us",
+    "cw_min", "cw_max", "short_retry_limit", "long_retry_limit",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Radio:
-    """The timing of a profile; keys, units and meaning are those of formats/radio.md."""
+    """The timing of a profile (`data_rate_bps` 0: by `mcs`); keys, units and meaning are those of formats/radio.md."""
 
     name: str
     modulation: str
@@ -34,6 +39,12 @@ class Radio:
     long_retry_limit: int
     draws_below_cw: bool
     eifs_as_nav: bool
+    mcs: int | None
+    width_mhz: int
+    short_guard: bool
+    streams: int
+    aifsn: int
+    propagation_delay: bool
 
     @property
     def windows(self) -> list[int]:
@@ -67,11 +78,14 @@ def load(name: str) -> Radio:
             signal_extension_us=values.get("signal_extension_us", 0),
             draws_below_cw=rules["backoff_draw"] == "cw-1",
             eifs_as_nav=rules["eifs_as_nav"],
-            **{
-                key: values[key]
-                for key in Radio.__dataclass_fields__
-                if key not in {"name", "plcp_bits", "plcp_rate_bps", "signal_extension_us", "draws_below_cw", "eifs_as_nav"}
-            },
+            mcs=values.get("mcs"),
+            data_rate_bps=values["data_rate_bps"] if "mcs" not in values else 0,
+            width_mhz=values.get("width_mhz", 20),
+            short_guard=values.get("guard_interval", "long") == "short",
+            streams=values.get("streams", 1),
+            aifsn=values.get("aifsn", 2),
+            propagation_delay=values.get("propagation_delay", False),
+            **{key: values[key] for key in REQUIRED},
         )
     except KeyError as error:
         raise UsageError(f"{path}: key {error} is missing; see formats/radio.md") from None

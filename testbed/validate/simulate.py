@@ -33,6 +33,7 @@ class Layout:
     measured_s: float
     warmup_s: float
     overrides: dict[str, Any] = field(default_factory=dict)
+    propagation: dict[str, Any] = field(default_factory=lambda: {"model": "two-ray"})
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def medium_json(layout: Layout, seed: int) -> dict[str, Any]:
         "seed": seed,
         "radio": str(ROOT / "medium" / "radios" / f"{layout.radio}.toml"),
         "radio_overrides": layout.overrides,
-        "propagation": {"model": "two-ray"},
+        "propagation": layout.propagation,
         "interference": "ns2",
         "queue": {"packets": 50, "control_first": True},
         "stations": [

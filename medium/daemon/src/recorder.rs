@@ -58,6 +58,8 @@ pub struct Names {
     pub signal_extension: Duration,
     /// Whether the air log has the column of the powers at the receivers.
     pub heard: bool,
+    /// Whether unicast data are QoS data frames with an MCS: the air log has its column.
+    pub qos: bool,
 }
 
 impl Names {
@@ -67,13 +69,14 @@ impl Names {
         Self {
             stations: loaded.config.stations.iter().map(|s| s.name.clone()).collect(),
             macs: loaded.config.stations.iter().map(|s| s.mac).collect(),
-            channel: radiotap::channel(radio.frequency_hz, radio.modulation == Modulation::Ofdm),
+            channel: radiotap::channel(radio.frequency_hz, radio.modulation != Modulation::Dsss),
             short_preamble: false,
             signal_extension: match radio.modulation {
-                Modulation::Ofdm => Duration::from_micros(radio.signal_extension_us.into()),
                 Modulation::Dsss => Duration::ZERO,
+                _ => Duration::from_micros(radio.signal_extension_us.into()),
             },
             heard: loaded.config.outputs.monitor.is_some(),
+            qos: radio.is_qos(),
         }
     }
 }
@@ -197,7 +200,8 @@ impl Files {
         };
         if let Some(csv) = &mut files.csv {
             let heard = if files.names.heard { format!(",{}", AirRecord::HEARD) } else { String::new() };
-            csv.write(format!("{}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
+            let mode = if files.names.qos { format!(",{}", AirRecord::MODE) } else { String::new() };
+            csv.write(format!("{}{mode}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
@@ -255,6 +259,9 @@ impl Files {
         }
         self.line.clear();
         record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
+        if self.names.qos {
+            record.write_mode(&mut self.line);
+        }
         if self.names.heard {
             record.write_heard(&mut self.line, |s| &self.names.stations[usize::from(s)]);
         }
@@ -378,6 +385,9 @@ fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: 
     let mac = header(frame, names);
     let mut mpdu = vec![0; mac.buffer_len()];
     mac.emit(&mut mpdu);
+    if names.qos && frame.kind == FrameKind::Data {
+        dot11::make_qos(&mut mpdu);
+    }
     let len = match (mac.kind(), &frame.packet) {
         (dot11::Kind::Data, Some(packet)) => complete(&mut mpdu, packet),
         _ => mpdu.len(),
@@ -391,7 +401,7 @@ fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: 
         tsft_us: (at + (frame.airtime - names.signal_extension)).as_nanos() / 1000,
         short_preamble: names.short_preamble,
         fcs: has_fcs,
-        rate_500k: radiotap::rate_500k(frame.rate_bps),
+        rate: radiotap::Rate::of(frame.mode),
         channel: names.channel,
         signal_dbm: power_w.and_then(dbm).map(radiotap::signal_dbm),
     };
@@ -539,6 +549,7 @@ mod tests {
             short_preamble: false,
             signal_extension: Duration::ZERO,
             heard: false,
+            qos: false,
         }
     }
 
@@ -564,7 +575,7 @@ mod tests {
                 FrameKind::Rts => 20,
                 _ => (24 + 8 + body + 4) as u32,
             },
-            rate_bps: 2_000_000,
+            mode: manet_medium::phy::Mode::Dsss(2_000_000),
             airtime: Duration::from_millis(1),
             ack_airtime: Duration::ZERO,
             sequence: 77,
@@ -587,7 +598,10 @@ mod tests {
         assert_eq!((at_ns, comment), (1_003_000, "hidden"));
         let (tap, mac) = radiotap::Repr::parse(data).unwrap();
         // the end of the frame, 1 ms after its start at 3 us
-        assert_eq!((tap.tsft_us, tap.rate_500k, tap.signal_dbm, tap.fcs), (1003, 4, Some(-60), true));
+        assert_eq!(
+            (tap.tsft_us, tap.rate, tap.signal_dbm, tap.fcs),
+            (1003, radiotap::Rate::Legacy(4), Some(-60), true)
+        );
         let dot11::Repr::Data { retry, duration_us, sequence, .. } = dot11::Repr::parse(mac).unwrap() else { panic!() };
         assert_eq!((retry, duration_us, sequence), (true, 11, 77));
         let (ethertype, body) = dot11::parse_snap(&mac[dot11::DATA_HEADER_LEN..]).unwrap();

@@ -58,6 +58,14 @@ impl Loaded {
             )
             .into());
         }
+        if c.hwsim.is_some() && self.radio.is_qos() {
+            return Err(format!(
+                "key \"radio\": {} has an MCS, which the medium does not give to radios of mac80211_hwsim; use a profile of \
+                 802.11b, g or a, or stations with TAPs",
+                self.radio.name
+            )
+            .into());
+        }
         check_model(&c.propagation)?;
         c.verdict.iter().try_for_each(check_thresholds)?;
         self.check_links()?;

@@ -13,7 +13,7 @@
 use super::action::{Action, DcfCounters, FailReason};
 use super::{Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::radio::{BackoffDraw, Timeouts, CTS_BYTES, RTS_BYTES};
-use crate::phy::{FrameKind, Radio};
+use crate::phy::{FrameKind, Mode, Radio};
 use manet_engine::{Duration, Instant, Stream};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,10 +50,10 @@ enum Response {
         reserves: Duration,
         ack_airtime: Duration,
     },
-    /// The answer to a frame of `rate_bps`.
+    /// The answer to a frame in `mode`.
     Ack {
         to: Dest,
-        rate_bps: u64,
+        mode: Mode,
     },
     Data,
 }
@@ -356,16 +356,16 @@ impl Dcf {
     fn transmit_rts(&mut self) {
         let radio = self.radio.clone();
         let service = self.service.as_ref().expect("RTS only with a packet in service");
-        let rate_bps = service.packet.rate_bps(&radio, FrameKind::Data, service.data_attempts + 1);
-        let data = radio.airtime(service.packet.mpdu_bytes(&radio), rate_bps);
-        let ack_airtime = radio.answer_airtime(rate_bps);
+        let mode = service.packet.mode(&radio, FrameKind::Data, service.data_attempts + 1);
+        let data = radio.airtime(service.packet.mpdu_bytes(&radio), mode);
+        let ack_airtime = radio.answer_airtime(mode);
         let frame = Frame {
             kind: FrameKind::Rts,
             from: self.station,
             dest: service.packet.dest,
             reserves: radio.sifs() * 3 + radio.cts_airtime() + data + ack_airtime,
             bytes: RTS_BYTES,
-            rate_bps: radio.control_rate_bps,
+            mode: radio.control_mode(),
             airtime: radio.rts_airtime(),
             ack_airtime,
             sequence: 0,
@@ -382,18 +382,18 @@ impl Dcf {
         let service = self.service.as_ref().expect("data only with a packet in service");
         let kind = if service.packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
         let bytes = service.packet.mpdu_bytes(&radio);
-        let rate_bps = service.packet.rate_bps(&radio, kind, service.data_attempts);
+        let mode = service.packet.mode(&radio, kind, service.data_attempts);
         let frame = Frame {
             kind,
             from: self.station,
             dest: service.packet.dest,
             reserves: match kind {
                 FrameKind::Bcast => Duration::ZERO,
-                _ => radio.sifs() + radio.answer_airtime(rate_bps),
+                _ => radio.sifs() + radio.answer_airtime(mode),
             },
             bytes,
-            rate_bps,
-            airtime: radio.airtime(bytes, rate_bps),
+            mode,
+            airtime: radio.airtime(bytes, mode),
             ack_airtime: Duration::ZERO,
             sequence: service.sequence,
             retry: service.data_attempts > 1,
@@ -408,13 +408,13 @@ impl Dcf {
         let medium_free = !self.busy && self.nav_until <= now;
         let held_back = self.radio.rules.response_needs_idle && !medium_free;
         match response {
-            Response::Ack { to, rate_bps } => {
-                self.transmit_answer(FrameKind::Ack, to, rate_bps, Duration::ZERO, Duration::ZERO);
+            Response::Ack { to, mode } => {
+                self.transmit_answer(FrameKind::Ack, to, mode, Duration::ZERO, Duration::ZERO);
             }
             Response::Cts { .. } if held_back => self.resume(now),
             Response::Cts { to, reserves, ack_airtime } => {
-                let rate_bps = self.radio.control_rate_bps;
-                self.transmit_answer(FrameKind::Cts, to, rate_bps, reserves, ack_airtime);
+                let mode = self.radio.control_mode();
+                self.transmit_answer(FrameKind::Cts, to, mode, reserves, ack_airtime);
             }
             Response::Data if held_back => {
                 // ns-2 check_pktTx: the RTS is rebuilt and the window grows
@@ -429,16 +429,16 @@ impl Dcf {
         }
     }
 
-    /// Sends the CTS or ACK that answers a frame of `rate_bps`.
-    fn transmit_answer(&mut self, kind: FrameKind, to: Dest, rate_bps: u64, reserves: Duration, ack_airtime: Duration) {
+    /// Sends the CTS or ACK that answers a frame in `mode`.
+    fn transmit_answer(&mut self, kind: FrameKind, to: Dest, mode: Mode, reserves: Duration, ack_airtime: Duration) {
         let frame = Frame {
             kind,
             from: self.station,
             dest: to,
             reserves,
             bytes: CTS_BYTES,
-            rate_bps: self.radio.answer_rate_bps(rate_bps),
-            airtime: self.radio.answer_airtime(rate_bps),
+            mode: self.radio.answer_mode(mode),
+            airtime: self.radio.answer_airtime(mode),
             ack_airtime,
             sequence: 0,
             retry: false,
@@ -455,7 +455,7 @@ impl Dcf {
         // nothing was sensed through the station's own transmission
         self.idle_since = self.idle_since.max(now);
         let radio = &self.radio;
-        let overdue = now + radio.answer_timeout(frame.rate_bps);
+        let overdue = now + radio.answer_timeout(frame.mode);
         match kind {
             FrameKind::Rts => self.state = State::AwaitCts { until: overdue },
             FrameKind::Data => self.state = State::AwaitAck { until: overdue },

@@ -7,7 +7,7 @@ use super::dcf::Dcf;
 use super::queue::tests::packet;
 use super::{Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::radio::tests::profile;
-use crate::phy::{FrameKind, Radio};
+use crate::phy::{FrameKind, Mode, Radio};
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, Instant, Stream};
 use std::sync::Arc;
@@ -111,9 +111,9 @@ impl Bench {
             dest,
             reserves: Duration::from_micros(reserves_us),
             bytes: 14,
-            rate_bps: self.radio.control_rate_bps,
+            mode: self.radio.control_mode(),
             airtime: if kind == FrameKind::Rts { self.radio.rts_airtime() } else { self.radio.cts_airtime() },
-            ack_airtime: self.radio.answer_airtime(self.radio.data_rate_bps),
+            ack_airtime: self.radio.answer_airtime(self.radio.data_mode()),
             sequence: 0,
             retry: false,
             attempt: 1,
@@ -332,11 +332,11 @@ fn data_is_acknowledged_after_sifs_even_if_the_medium_is_busy() {
 #[test]
 fn data_is_acknowledged_at_the_fastest_basic_rate_not_above_its_own() {
     let mut b = Bench::new("dot11a-54m", |_| ());
-    let data = Frame { rate_bps: 9_000_000, ..b.data(5, false) };
+    let data = Frame { mode: Mode::Ofdm(9_000_000), ..b.data(5, false) };
     b.hears(100, 1000, &data);
     b.until(1016);
     let (at, ack) = b.sent.last().unwrap().clone();
-    assert_eq!((at, ack.kind, ack.rate_bps), (1016, FrameKind::Ack, 6_000_000));
+    assert_eq!((at, ack.kind, ack.mode), (1016, FrameKind::Ack, Mode::Ofdm(6_000_000)));
     assert_eq!(ack.airtime, Duration::from_micros(20 + 6 * 4)); // (16 + 112 + 6) bits in 6 symbols of 24
 }
 
@@ -350,7 +350,7 @@ fn reservations_hold_an_ack_at_the_rate_it_will_have() {
         });
         b.packet(1000, packet(1, PEER, false)).until(1000);
         let frame = b.sent[0].1.clone();
-        let data = b.radio.airtime(1536, 6_000_000);
+        let data = b.radio.airtime(1536, Mode::Ofdm(6_000_000));
         let rts = Duration::from_micros(3 * 16 + 28 + 44) + data;
         let wanted = if frame.kind == FrameKind::Rts { rts } else { Duration::from_micros(16 + 44) };
         assert_eq!(frame.reserves, wanted, "{:?}", frame.kind);
@@ -437,8 +437,7 @@ fn another_frame_in_place_of_the_ack_ends_the_wait_by_the_standard_only() {
         let mut b = Bench::new(name, |r| r.rts_threshold_bytes = 3000);
         b.packet(1000, packet(1, PEER, false)).until(1000);
         let start = b.dcf.next_timeout().map_or(1000, |t| t.as_nanos() / 1000);
-        let end =
-            start + b.radio.airtime(1500 + b.radio.overhead_bytes, b.radio.data_rate_bps).as_nanos().div_ceil(1000);
+        let end = start + b.radio.airtime(1500 + b.radio.overhead_bytes, b.radio.data_mode()).as_nanos().div_ceil(1000);
         let cts = b.frame(FrameKind::Cts, OTHER, Dest::Station(PEER), 500);
         b.until(end).hears(end + 20, end + 200, &cts);
         assert_eq!(b.dcf.counters.ack_timeout, given_up, "{name}");
@@ -537,7 +536,7 @@ fn data_received_while_the_station_waits_for_an_ack_is_not_accepted() {
     let mut b = Bench::new("ns2-dsss-2m", |r| r.rts_threshold_bytes = 3000);
     b.packet(1000, packet(1, PEER, false)).until(1000);
     let start = b.dcf.next_timeout().unwrap().as_nanos() / 1000;
-    let end = start + b.radio.airtime(1534, 2_000_000).as_nanos() / 1000;
+    let end = start + b.radio.airtime(1534, Mode::Dsss(2_000_000)).as_nanos() / 1000;
     b.until(end);
     let data = b.data(5, false);
     assert!(!b.hears(end + 10, end + 300, &data));
@@ -552,7 +551,7 @@ fn a_broadcast_is_sent_once_at_the_basic_rate_without_rts() {
     b.packet(1000, Arc::new(p)).until(100_000);
     assert_eq!(b.sent.len(), 1);
     let frame = &b.sent[0].1;
-    assert_eq!((frame.kind, frame.rate_bps, frame.reserves), (FrameKind::Bcast, 1_000_000, Duration::ZERO));
+    assert_eq!((frame.kind, frame.mode, frame.reserves), (FrameKind::Bcast, Mode::Dsss(1_000_000), Duration::ZERO));
 }
 
 #[test]

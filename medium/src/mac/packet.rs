@@ -1,7 +1,7 @@
 //! Packets from the host and frames on the air.
 
-use crate::phy::{FrameKind, Radio};
-use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, SNAP_LEN};
+use crate::phy::{FrameKind, Mode, Radio};
+use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
 use crate::wire::mac80211::{self, Kind};
 use manet_engine::Duration;
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,9 @@ impl Packet {
     pub fn mpdu_bytes(&self, radio: &Radio) -> u32 {
         match &self.mpdu {
             Some(mpdu) => (mpdu.bytes.len() + FCS_LEN) as u32,
+            None if self.dest != Dest::Broadcast && radio.is_qos() => {
+                self.ip_bytes + radio.overhead_bytes + QOS_CONTROL_LEN as u32
+            }
             None => self.ip_bytes + radio.overhead_bytes,
         }
     }
@@ -97,31 +100,38 @@ impl Packet {
         self.mpdu.as_ref().and_then(|m| m.bytes.get(10..16))
     }
 
-    /// Rate of its data frame if the kernel requests none: management frames are sent at a basic rate, as mac80211 does, so that
+    /// Mode of its data frame if the kernel requests none: management frames are sent at a basic rate, as mac80211 does, so that
     /// each member of the BSS can decode them.
-    fn default_rate_bps(&self, radio: &Radio, kind: FrameKind) -> u64 {
+    fn default_mode(&self, radio: &Radio, kind: FrameKind) -> Mode {
         match &self.mpdu {
-            Some(mpdu) if mpdu.kind != Kind::Data => radio.broadcast_rate_bps,
-            _ => radio.rate_of(kind),
+            Some(mpdu) if mpdu.kind != Kind::Data => radio.mode_of(FrameKind::Bcast),
+            _ => radio.mode_of(kind),
         }
     }
 
-    /// Rate of its data frame in the `attempt`th attempt (from 1), bit/s; after all requested tries, the last requested rate.
-    pub fn rate_bps(&self, radio: &Radio, kind: FrameKind, attempt: u32) -> u64 {
+    /// Whether the kernel chose the rate of its data frame.
+    pub fn has_own_rates(&self) -> bool {
+        self.mpdu.as_ref().is_some_and(|mpdu| !mpdu.rates.is_empty())
+    }
+
+    /// Mode of its data frame in the `attempt`th attempt (from 1); after all requested tries, the last requested one.
+    pub fn mode(&self, radio: &Radio, kind: FrameKind, attempt: u32) -> Mode {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
         let mut tries = 0;
         let stage = stages.iter().find(|stage| {
             tries += u32::from(stage.tries);
             attempt <= tries
         });
-        stage.or(stages.last()).map_or_else(|| self.default_rate_bps(radio, kind), |stage| stage.rate_bps)
+        let stage = stage.or(stages.last());
+        stage.map_or_else(|| self.default_mode(radio, kind), |stage| radio.mode_of_rate(stage.rate_bps))
     }
 
     /// Time on the air of its data frame at the fastest requested rate.
     pub fn shortest_airtime(&self, radio: &Radio, kind: FrameKind) -> Duration {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
-        let fastest = stages.iter().map(|s| s.rate_bps).max().unwrap_or_else(|| self.default_rate_bps(radio, kind));
-        radio.airtime(self.mpdu_bytes(radio), fastest)
+        let fastest = stages.iter().map(|s| s.rate_bps).max();
+        let mode = fastest.map_or_else(|| self.default_mode(radio, kind), |rate_bps| radio.mode_of_rate(rate_bps));
+        radio.airtime(self.mpdu_bytes(radio), mode)
     }
 }
 
@@ -138,8 +148,8 @@ pub struct Frame {
     pub reserves: Duration,
     /// Length of the MPDU with FCS, bytes.
     pub bytes: u32,
-    /// Rate, bit/s.
-    pub rate_bps: u64,
+    /// Modulation, code rate, width and streams.
+    pub mode: Mode,
     /// Time on the air.
     pub airtime: Duration,
     /// RTS and CTS: time on the air of the ACK that ends the exchange, the last part of `reserves`.

@@ -1,10 +1,12 @@
 //! Starts of frames at the other stations: all of one instant together, at each station in the order of its radio.
 
-use super::Medium;
+use super::{Event, Medium, HEAR_END, OVER};
 use crate::air::{self, Began, Cause, FrameId, Signal};
 use crate::phy::propagation::distance_m;
 use crate::record::Fate;
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
+
+const LIGHT_MPS: f64 = 299_792_458.0;
 
 /// The start of a frame at a station.
 pub(super) struct Arrival {
@@ -14,8 +16,12 @@ pub(super) struct Arrival {
 
 impl Medium {
     pub(super) fn frames_begin(&mut self, now: Instant) {
-        let mut arrivals = std::mem::take(&mut self.arrivals);
         let begun = std::mem::take(&mut self.begun);
+        if self.radio.propagation_delay {
+            begun.iter().for_each(|id| self.set_out(now, *id));
+            return;
+        }
+        let mut arrivals = std::mem::take(&mut self.arrivals);
         let several = begun.len() > 1;
         for id in &begun {
             self.arrivals_of(now, *id, several, &mut arrivals);
@@ -30,23 +36,52 @@ impl Medium {
         self.arrivals = arrivals;
     }
 
+    /// Plans the start and the end of a frame at each station, by its distance now.
+    fn set_out(&mut self, now: Instant, id: FrameId) {
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
+        let place = self.stations[airborne.frame.from as usize].trajectory.at(now);
+        let airtime = airborne.frame.airtime;
+        let mut last = now;
+        for (number, &(station, _)) in airborne.heard.iter().enumerate() {
+            let there = self.stations[station as usize].trajectory.at(now);
+            let at = now + Duration::from_secs_f64(distance_m(place, there) / LIGHT_MPS);
+            last = last.max(at);
+            self.arriving.push(at, 0, (id, number));
+            self.events.push(at + airtime, HEAR_END, Event::EndArrives(id, number));
+        }
+        self.events.push(last + airtime, OVER, Event::Over(id));
+    }
+
+    /// The start of a frame at the station of this number in its neighbourhood.
+    pub(super) fn frame_arrives(&mut self, now: Instant, id: FrameId, number: usize) {
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame is over after its last start");
+        let ((station, power_w), frame) = (airborne.heard[number], &airborne.frame);
+        let (begin_ns, end_ns) = (now.as_nanos(), (now + frame.airtime).as_nanos());
+        let signal = Signal { frame: id, from: frame.from, distance_m: 0.0, power_w, begin_ns, end_ns };
+        // it may have been switched off since the frame began at its sender
+        if self.stations[usize::from(station)].on {
+            self.frame_begins_at(now, station, signal);
+        }
+    }
+
     /// `several`: frames begin at once, so that the distance decides about their order.
     fn arrivals_of(&self, now: Instant, id: FrameId, several: bool, into: &mut Vec<Arrival>) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
         let from = airborne.frame.from;
-        let needs_w = self.needed_w(&airborne.frame);
+        let begin_ns = now.as_nanos();
         let end_ns = (now + airborne.frame.airtime).as_nanos();
         let place = self.stations[from as usize].trajectory.at(now);
         into.extend(airborne.heard.iter().map(|&(station, power_w)| {
             let there = || self.stations[station as usize].trajectory.at(now);
             let distance_m = if several { distance_m(place, there()) } else { 0.0 };
-            Arrival { station, signal: Signal { frame: id, from, distance_m, power_w, needs_w, end_ns } }
+            Arrival { station, signal: Signal { frame: id, from, distance_m, power_w, begin_ns, end_ns } }
         }));
     }
 
     fn frame_begins_at(&mut self, now: Instant, s: u16, signal: Signal) {
         let station = &mut self.stations[s as usize];
-        let began = station.receiver.frame_begins(signal);
+        let airborne = self.airborne[signal.frame as usize].as_ref().expect("a frame ends after it begins");
+        let began = station.receiver.frame_begins(signal, &airborne.demands);
         let mut touched = began.captured;
         if began.captured {
             station.dcf.captured(now, Instant::from_nanos(signal.end_ns).since(now));

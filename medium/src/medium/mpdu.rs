@@ -57,7 +57,8 @@ impl Medium {
         }
         if self.is_on(station) {
             let radio = &self.radio;
-            let (threshold_w, rate_bps) = (radio.receive_threshold_w, radio.broadcast_rate_bps);
+            let rate_bps = radio.broadcast_rate_bps;
+            let threshold_w = radio.threshold(radio.mode_of_rate(rate_bps)).power_w;
             for (to, power_w) in self.neighbourhood(from, now).iter().copied().filter(|(_, p)| *p >= threshold_w) {
                 let heard = Some(Reception { power_w, rate_bps });
                 self.outputs.push_back(Output::Deliver { station: StationId(to), packet: packet.clone(), heard });

@@ -1,9 +1,10 @@
 //! Receptions: the end of a frame at the stations that sense it, and the frame's fate at the station that it is for.
 
 use super::{Airborne, Medium};
-use crate::air::{FrameId, Heard};
+use crate::air::{Demands, FrameId, Heard, Rule};
 use crate::mac::{Dest, Frame};
 use crate::message::{Output, StationId};
+use crate::phy::radio::{Reception, Thresholds};
 use crate::phy::FrameKind;
 use crate::record::{AirRecord, Fate};
 use manet_engine::Instant;
@@ -15,6 +16,18 @@ impl Medium {
         for &(s, power_w) in heard.iter() {
             self.frame_ends_at(now, id, &frame, s, power_w);
         }
+        self.frame_is_over(id);
+    }
+
+    /// The end of a frame at the station of this number in its neighbourhood.
+    pub(super) fn end_arrives(&mut self, now: Instant, id: FrameId, number: usize) {
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame is over after its last end");
+        let ((s, power_w), frame) = (airborne.heard[number], airborne.frame.clone());
+        self.frame_ends_at(now, id, &frame, s, power_w);
+    }
+
+    /// No station receives anything of the frame any more.
+    pub(super) fn frame_is_over(&mut self, id: FrameId) {
         let airborne = self.airborne[id as usize].take().expect("still there");
         self.free.push(id);
         self.log_tx(airborne);
@@ -29,7 +42,8 @@ impl Medium {
             return;
         }
         let cut = self.airborne[id as usize].as_ref().is_some_and(|a| a.cut);
-        let heard = match station.receiver.frame_ends(id) {
+        let draws = &mut station.reception;
+        let heard = match station.receiver.frame_ends(id, || draws.unit()) {
             Heard::Good if cut => Heard::Spoiled,
             heard => heard,
         };
@@ -47,7 +61,7 @@ impl Medium {
             _ => touched = false,
         }
         if for_me && heard != Heard::Good {
-            self.spoil(id, s, if power_w < self.needed_w(frame) { Fate::Weak } else { Fate::Collision });
+            self.spoil_by(id, s, |medium| medium.fate_unheard(id, s, power_w, now));
         }
         let station = &mut self.stations[s as usize];
         if !station.receiver.senses() {
@@ -55,6 +69,22 @@ impl Medium {
         }
         if touched {
             self.after(now, s);
+        }
+    }
+
+    /// Fate of a frame that its station did not decode and that no other frame's start decided.
+    fn fate_unheard(&self, id: FrameId, at_station: u16, power_w: f64, now: Instant) -> Fate {
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends once");
+        let receiver = &self.stations[usize::from(at_station)].receiver;
+        if receiver.rule() != Rule::Probability {
+            return if power_w < airborne.demands.body.power_w { Fate::Weak } else { Fate::Collision };
+        }
+        let Some(other) = receiver.interferer() else { return Fate::Weak };
+        let sensed = self.power_w(other, airborne.frame.from, now) >= self.radio.carrier_sense_threshold_w;
+        if sensed {
+            Fate::Collision
+        } else {
+            Fate::Hidden
         }
     }
 
@@ -93,13 +123,21 @@ impl Medium {
         }
     }
 
-    /// Power that a radio needs to decode the frame, W.
-    pub(super) fn needed_w(&self, frame: &Frame) -> f64 {
-        let chosen = frame.packet.as_ref().is_some_and(|p| p.mpdu.as_ref().is_some_and(|m| !m.rates.is_empty()));
-        match frame.kind {
-            FrameKind::Data | FrameKind::Bcast if chosen => self.radio.receive_threshold_at_w(frame.rate_bps),
-            _ => self.radio.receive_threshold_w,
+    /// The conditions of the reception of a frame. A rate that the kernel chose has its own power under every profile.
+    pub(super) fn demands_of(&self, frame: &Frame) -> Demands {
+        let radio = &self.radio;
+        let mut body = radio.threshold(frame.mode);
+        let mut header = match radio.rules.thresholds {
+            Thresholds::One => body,
+            Thresholds::Rate => radio.header_threshold(frame.mode),
+        };
+        let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
+        if data && frame.packet.as_ref().is_some_and(|packet| packet.has_own_rates()) {
+            body.power_w = radio.receive_threshold_at_w(frame.mode);
+            header.power_w = header.power_w.min(body.power_w);
         }
+        let by_sinr = radio.reception == Reception::Sinr;
+        Demands { header, body, layout: by_sinr.then(|| radio.layout(frame.bytes, frame.mode)) }
     }
 
     /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.

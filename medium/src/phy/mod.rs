@@ -1,11 +1,14 @@
 //! The physical layer as pure functions: airtime and received power.
 
 pub mod antenna;
+pub mod error_model;
+pub mod mode;
 pub mod propagation;
 pub mod radio;
 pub mod reach;
 
 pub use antenna::Antenna;
+pub use mode::Mode;
 pub use propagation::Propagation;
 pub use radio::{FrameKind, Radio};
 

@@ -5,6 +5,7 @@
 //! rate), clause 18.3 (OFDM: 16 us preamble, 4 us SIGNAL, symbols of 4 us holding 16 service bits, the MPDU
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
+use super::mode::{Family, Mcs, Mode, OFDM_RATES_BPS};
 use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits};
 use manet_engine::{choices, keys, Duration};
 use serde::{Deserialize, Serialize};
@@ -81,30 +82,14 @@ pub const CTS_BYTES: u32 = 14;
 /// Length of an ACK, bytes with FCS (802.11-2012 clause 8.3.1.4).
 pub const ACK_BYTES: u32 = 14;
 
-/// Clause 18.1.1.
-const OFDM_RATES_MBPS: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0];
+/// Slot of an ERP PHY without the short slot time (clause 19.4.5).
+const LONG_SLOT_US: u32 = 20;
 
 /// Clauses 16.2.3.4 and 17.2.3.4.
 const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
 
 /// Mandatory rates of an OFDM PHY (clause 18.2.2.3).
 const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
-
-/// Receiver minimum input sensitivity: clauses 16.4.8.2 (stated for 2 Mbit/s), 17.4.8.2 (for 11 Mbit/s), table 18-14 (20 MHz).
-fn min_sensitivity_dbm(rate_bps: u64) -> f64 {
-    match rate_bps / 100_000 {
-        10 | 20 => -80.0,
-        55 | 110 => -76.0,
-        60 => -82.0,
-        90 => -81.0,
-        120 => -79.0,
-        180 => -77.0,
-        240 => -74.0,
-        360 => -70.0,
-        480 => -66.0,
-        _ => -65.0,
-    }
-}
 
 choices! {
     /// PHY family of a profile.
@@ -113,6 +98,52 @@ choices! {
         Dsss = "dsss",
         /// 20 us preamble and SIGNAL, then symbols of 4 us.
         Ofdm = "ofdm",
+        /// 802.11n in HT-mixed format: data by `mcs`, everything else as OFDM.
+        Ht = "ht",
+        /// 802.11ac: data by `mcs`, everything else as OFDM.
+        Vht = "vht",
+        /// 802.11ah: data by `mcs`, everything else in a mode of the same width and guard interval.
+        S1g = "s1g",
+    }
+}
+
+choices! {
+    /// Kind of network that a profile is for.
+    pub enum Network {
+        /// Independent BSS: stations that hear one another, without an access point.
+        AdHoc = "ad-hoc",
+        /// Stations of an access point.
+        Infrastructure = "infrastructure",
+    }
+}
+
+choices! {
+    /// Guard interval of the data symbols of HT, VHT and S1G.
+    pub enum GuardInterval {
+        /// 800 ns, of S1G 8 us.
+        Long = "long",
+        /// 400 ns, of S1G 4 us.
+        Short = "short",
+    }
+}
+
+choices! {
+    /// Rule by which a radio receives a frame ([`crate::air`]).
+    pub enum Reception {
+        /// A frame survives if it is above a power and a ratio to all else, and is lost otherwise.
+        Threshold = "threshold",
+        /// A frame survives with a probability that follows from its SINR by its mode ([`super::error_model`]).
+        Sinr = "sinr",
+    }
+}
+
+choices! {
+    /// Frames that the thresholds of a profile are for.
+    pub enum Thresholds {
+        /// All frames (ns-2).
+        One = "one",
+        /// Those in the mode of unicast data. Others, and the header of each, differ by the standard's minimum sensitivities.
+        Rate = "rate",
     }
 }
 
@@ -140,6 +171,10 @@ keys! {
         /// Timeout of CTS and ACK: `standard` is SIFS + slot + PHY start delay, extended by a reception in progress
         /// (clauses 9.3.2.6, 9.3.2.8); `full` is SIFS + the whole answer (ns-2).
         pub timeouts: Timeouts;
+        /// Frames that `receive_threshold_w` and `capture_db` are for: `one` is all of them (ns-2's `RXThresh_`, `CPThresh_`), `rate` those in
+        /// the mode of unicast data; for others, and for the header, which has its own rate, both differ by the minimum sensitivities (table 18-14).
+        #[serde(default)]
+        pub thresholds: Thresholds;
     }
 }
 
@@ -183,12 +218,29 @@ keys! {
         /// Source of the numbers.
         pub source: String;
 
+        /// Kind of network that the profile is for. An ERP station (802.11g) of an ad hoc network has slots of 20 us, that of an
+        /// access point may have 9 us (clause 19.4.5).
+        #[serde(default)]
+        pub network: Network;
         /// PHY family.
         pub modulation: Modulation;
         /// Carrier frequency.
         pub frequency_hz: f64 => above(0.0).of("Hz");
-        /// Rate of unicast data.
+        /// Rate of unicast data of DSSS and OFDM; otherwise it follows from `mcs`.
+        #[serde(default)]
         pub data_rate_bps: u64 => RATE;
+        /// MCS of unicast data; HT, VHT and S1G only. HT's 8 to 15 are 0 to 7 with two streams.
+        #[serde(default)]
+        pub mcs: Option<u8> => up_to(15.0);
+        /// Width of the channel of HT, VHT and S1G; `noise_w` is that of this width.
+        #[serde(default = "width_20_mhz")]
+        pub width_mhz: u16 => within(1.0, 80.0).of("MHz").by_default(20.0);
+        /// Guard interval of HT, VHT and S1G.
+        #[serde(default)]
+        pub guard_interval: GuardInterval;
+        /// Spatial streams of HT, VHT and S1G.
+        #[serde(default = "one_stream")]
+        pub streams: u8 => within(1.0, 2.0).by_default(1.0);
         /// Rate of RTS; a basic rate.
         pub control_rate_bps: u64 => RATE;
         /// Rate of broadcast data; a basic rate.
@@ -196,24 +248,27 @@ keys! {
         /// BSSBasicRateSet, ascending. CTS and ACK are sent at the fastest of these rates that is not above the rate of the frame
         /// they answer.
         pub basic_rates_bps: Vec<u64> => RATE;
-        /// Rate of the ACK in the formula of EIFS: the lowest basic rate.
+        /// Rate of the ACK in the formula of EIFS: the lowest mandatory rate of the PHY (of 802.11g 1 Mbit/s), of ns-2 the basic rate.
         pub eifs_ack_rate_bps: u64 => RATE;
-        /// Length of PLCP preamble and header; DSSS only.
+        /// Length of PLCP preamble and header; DSSS, and the ACK of EIFS of 802.11g.
         #[serde(default)]
         pub plcp_bits: u32 => of("bits");
-        /// Rate of PLCP preamble and header; DSSS only.
+        /// Rate of PLCP preamble and header; as `plcp_bits`.
         #[serde(default)]
         pub plcp_rate_bps: u64 => of("bit/s");
         /// Signal extension: silence after each frame, 6 us for OFDM in the 2.4 GHz band (clause 19.3.2.1).
         #[serde(default)]
         pub signal_extension_us: u32 => of("us");
-        /// Bytes around the IP packet: MAC header, LLC/SNAP if counted, FCS.
+        /// Bytes around the IP packet: MAC header, LLC/SNAP if counted, FCS. Unicast data of HT, VHT and S1G are QoS data frames, which have 2 more.
         pub overhead_bytes: u32 => up_to(200.0).of("bytes");
 
         /// aSlotTime.
         pub slot_us: u32 => above(0.0).of("us");
         /// aSIFSTime.
         pub sifs_us: u32 => above(0.0).of("us");
+        /// Slots between SIFS and the first slot of a backoff: 2 makes DIFS; AIFSN of best effort is 3 (table 8-105), which QoS data need.
+        #[serde(default = "difs_slots")]
+        pub aifsn: u32 => within(2.0, 15.0).of("slots").by_default(2.0);
         /// aRxPHYStartDelay.
         pub rx_start_delay_us: u32 => of("us");
         /// aCWmin: 2^k - 1.
@@ -241,8 +296,20 @@ keys! {
         pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
         /// Capture threshold: a frame that exceeds the others by this ratio is received.
         pub capture_db: f64 => GAIN;
-        /// Thermal noise and noise figure over the channel; used by `interference = "sinr"`.
+        /// Thermal noise and noise figure over the channel; used by `interference = "sinr"` and `reception = "sinr"`.
         pub noise_w: f64 => above(0.0).of("W");
+        /// Rule of reception. With "sinr" all power is summed, whatever `interference` says, and reception threshold and capture threshold decide nothing.
+        #[serde(default)]
+        pub reception: Reception;
+        /// Energy detection: without a preamble, power above it is sensed. By default the carrier sense threshold; used by `reception = "sinr"`.
+        #[serde(default)]
+        pub energy_detect_w: Option<f64> => above(0.0).of("W");
+        /// Whether a later frame that is `capture_db` above all else takes over a receiver that holds another; used by `reception = "sinr"`.
+        #[serde(default)]
+        pub frame_capture: bool;
+        /// Whether frames take 0.33 us per 100 m to arrive.
+        #[serde(default)]
+        pub propagation_delay: bool;
 
         /// The departures of ns-2.35's `mac-802_11.cc` from the standard, each by its own switch.
         pub rules: Rules;
@@ -267,8 +334,23 @@ impl Radio {
         }
         table.iter_mut().for_each(|(_, value)| make_whole(value));
         let radio: Self = table.try_into().map_err(not_a_profile)?;
-        radio.check()?;
-        Ok(radio)
+        radio.completed()
+    }
+
+    /// The profile with the rate that follows from its MCS, checked.
+    ///
+    /// # Errors
+    /// [`RadioError`], which names the key.
+    pub(super) fn completed(mut self) -> Result<Self, RadioError> {
+        if self.family().is_some() {
+            let rate_bps = Mode::Mcs(self.mcs_mode()?).rate_bps();
+            let stated = std::mem::replace(&mut self.data_rate_bps, rate_bps);
+            if stated != 0 && stated != self.data_rate_bps {
+                return Err(format!("key \"data_rate_bps\": {stated} is not that of mcs; leave it out").into());
+            }
+        }
+        self.check()?;
+        Ok(self)
     }
 
     /// aSlotTime.
@@ -279,59 +361,185 @@ impl Radio {
     pub fn sifs(&self) -> Duration {
         Duration::from_micros(self.sifs_us.into())
     }
-    /// SIFS + 2 slots (clause 9.3.2.3.5).
+    /// DIFS, SIFS + 2 slots (clause 9.3.2.3.5), or the AIFS of QoS data (9.3.2.3.6).
     pub fn difs(&self) -> Duration {
-        self.sifs() + self.slot() * 2
+        self.sifs() + self.slot() * u64::from(self.aifsn)
     }
-    /// SIFS + DIFS + an ACK at the lowest basic rate (clause 9.3.2.3.7).
+    /// SIFS + DIFS + an ACK at the lowest mandatory rate (clause 9.3.7), which for an ERP station is that of DSSS (19.1.2).
     pub fn eifs(&self) -> Duration {
-        self.sifs() + self.difs() + self.airtime(ACK_BYTES, self.eifs_ack_rate_bps)
+        self.sifs() + self.difs() + self.airtime(ACK_BYTES, self.mode_of_rate(self.eifs_ack_rate_bps))
     }
 
-    /// Time on the air of an MPDU of `bytes` (FCS included) at `rate_bps`.
-    pub fn airtime(&self, bytes: u32, rate_bps: u64) -> Duration {
+    /// Time on the air of an MPDU of `bytes` (FCS included).
+    pub fn airtime(&self, bytes: u32, mode: Mode) -> Duration {
         let bits = u64::from(bytes) * 8;
-        match self.modulation {
-            Modulation::Dsss => {
+        let extension = Duration::from_micros(self.signal_extension_us.into());
+        match mode {
+            Mode::Dsss(rate_bps) => {
                 // the PLCP header states the MPDU's time in whole microseconds (clause 17.3.4): rounded up at 5.5 and 11 Mbit/s
                 let mpdu_us = Duration::of_bits(bits, rate_bps).as_nanos().div_ceil(1000);
-                Duration::of_bits(self.plcp_bits.into(), self.plcp_rate_bps) + Duration::from_micros(mpdu_us)
+                self.plcp_airtime() + Duration::from_micros(mpdu_us)
             }
-            Modulation::Ofdm => {
+            Mode::Ofdm(rate_bps) => {
                 let bits_per_symbol = rate_bps * 4 / 1_000_000;
                 let symbols = (16 + bits + 6).div_ceil(bits_per_symbol);
-                Duration::from_micros(20 + 4 * symbols + u64::from(self.signal_extension_us))
+                Duration::from_micros(20 + 4 * symbols) + extension
+            }
+            Mode::Mcs(mcs) => mcs.airtime(bytes) + extension,
+        }
+    }
+
+    fn plcp_airtime(&self) -> Duration {
+        Duration::of_bits(self.plcp_bits.into(), self.plcp_rate_bps)
+    }
+
+    /// The parts of a frame that a receiver decodes.
+    pub fn layout(&self, bytes: u32, mode: Mode) -> Layout {
+        let (from_us, to_us, header_bits) = match mode {
+            // long PLCP header: the last 48 of 192 bits (17.2.3)
+            Mode::Dsss(_) => {
+                let to_us = self.plcp_airtime().as_nanos() / 1000;
+                (to_us * 3 / 4, to_us, 48.0)
+            }
+            // SIGNAL of 24 bits after 16 us; then HT-SIG or VHT-SIG-A of 48 (18.3.4, 20.3.9.4.3)
+            Mode::Ofdm(_) => (16, 20, 24.0),
+            Mode::Mcs(Mcs { family: Family::S1g, width_mhz: 1, .. }) => (320, 560, 36.0),
+            Mode::Mcs(Mcs { family: Family::S1g, .. }) => (160, 240, 48.0),
+            Mode::Mcs(_) => (16, 28, 72.0),
+        };
+        let body_from_ns = match mode {
+            Mode::Mcs(mcs) => mcs.preamble_ns(),
+            _ => to_us * 1000,
+        };
+        let body_to_ns = self.airtime(bytes, mode).as_nanos() - u64::from(self.signal_extension_us) * 1000;
+        Layout {
+            mode,
+            header_mode: self.header_mode(mode),
+            header_ns: (from_us * 1000, to_us * 1000),
+            header_bits,
+            body_ns: (body_from_ns, body_to_ns),
+            body_bits: f64::from(bytes) * 8.0,
+        }
+    }
+
+    /// The mode of preamble and header.
+    fn header_mode(&self, mode: Mode) -> Mode {
+        match mode {
+            Mode::Dsss(_) => Mode::Dsss(self.plcp_rate_bps),
+            Mode::Mcs(Mcs { family: Family::S1g, .. }) => Mode::Mcs(self.lowest_mcs()),
+            _ => Mode::Ofdm(OFDM_RATES_BPS[0]),
+        }
+    }
+
+    /// Power and ratio that the reception of a frame in `mode` needs. With [`Thresholds::Rate`] both are those of the profile, shifted by the
+    /// difference of the standard's minimum sensitivities.
+    pub fn threshold(&self, mode: Mode) -> Threshold {
+        let ratio = 10f64.powf(self.capture_db / 10.0);
+        match self.rules.thresholds {
+            Thresholds::One => Threshold { power_w: self.receive_threshold_w, ratio },
+            Thresholds::Rate => {
+                let apart = self.less_than_data(mode);
+                Threshold { power_w: self.receive_threshold_w * apart, ratio: ratio * apart }
             }
         }
     }
 
-    /// Power in W needed to decode a frame whose rate `rate_bps` the sender chose: the profile's threshold, shifted by the
-    /// difference of the standard's minimum sensitivities at the two rates.
-    pub fn receive_threshold_at_w(&self, rate_bps: u64) -> f64 {
-        let apart_db = min_sensitivity_dbm(rate_bps) - min_sensitivity_dbm(self.data_rate_bps);
-        self.receive_threshold_w * 10f64.powf(apart_db / 10.0)
+    /// Power and ratio that the reception of the header of a frame in `mode` needs.
+    pub fn header_threshold(&self, mode: Mode) -> Threshold {
+        match self.rules.thresholds {
+            Thresholds::One => self.threshold(mode),
+            Thresholds::Rate => self.threshold(self.header_mode(mode)),
+        }
+    }
+
+    /// Power in W needed to decode a frame whose mode the sender chose, whatever `thresholds` says: the profile's threshold, shifted
+    /// by the difference of the standard's minimum sensitivities.
+    pub fn receive_threshold_at_w(&self, mode: Mode) -> f64 {
+        self.receive_threshold_w * self.less_than_data(mode)
+    }
+
+    /// The ratio of the minimum sensitivities in `mode` and in the mode of data.
+    fn less_than_data(&self, mode: Mode) -> f64 {
+        10f64.powf((mode.min_sensitivity_dbm() - self.data_mode().min_sensitivity_dbm()) / 10.0)
     }
 
     /// Whether this PHY has the rate `rate_bps`.
     pub fn has_rate(&self, rate_bps: u64) -> bool {
         match self.modulation {
             Modulation::Dsss => DSSS_RATES_BPS.contains(&rate_bps),
-            Modulation::Ofdm => OFDM_RATES_MBPS.contains(&(rate_bps as f64 / 1e6)),
+            Modulation::S1g => self.s1g_of_rate(rate_bps).is_some(),
+            _ => OFDM_RATES_BPS.contains(&rate_bps),
         }
     }
 
-    /// Rate of frames of this kind, bit/s.
-    pub fn rate_of(&self, kind: FrameKind) -> u64 {
-        match kind {
-            FrameKind::Data => self.data_rate_bps,
-            FrameKind::Bcast => self.broadcast_rate_bps,
-            _ => self.control_rate_bps,
+    /// The mode of unicast data.
+    pub fn data_mode(&self) -> Mode {
+        match self.family() {
+            Some(_) => Mode::Mcs(self.mcs_mode().expect("checked: the standard has the mode")),
+            None => self.mode_of_rate(self.data_rate_bps),
         }
+    }
+
+    /// The mode of a rate other than that of an MCS of HT or VHT.
+    pub fn mode_of_rate(&self, rate_bps: u64) -> Mode {
+        match self.modulation {
+            Modulation::Dsss => Mode::Dsss(rate_bps),
+            Modulation::S1g => Mode::Mcs(self.s1g_of_rate(rate_bps).unwrap_or_else(|| self.lowest_mcs())),
+            _ if DSSS_RATES_BPS.contains(&rate_bps) => Mode::Dsss(rate_bps),
+            _ => Mode::Ofdm(rate_bps),
+        }
+    }
+
+    /// Whether unicast data are QoS data frames: those of HT and later are (802.11-2016 10.2.4.1), with two bytes more.
+    pub fn is_qos(&self) -> bool {
+        self.family().is_some()
+    }
+
+    fn family(&self) -> Option<Family> {
+        match self.modulation {
+            Modulation::Dsss | Modulation::Ofdm => None,
+            Modulation::Ht => Some(Family::Ht),
+            Modulation::Vht => Some(Family::Vht),
+            Modulation::S1g => Some(Family::S1g),
+        }
+    }
+
+    fn mcs_mode(&self) -> Result<Mcs, RadioError> {
+        let family = self.family().ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none".into()))?;
+        let mcs = self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation".into()))?;
+        let short_guard = self.guard_interval == GuardInterval::Short;
+        let mode = Mcs::new(family, mcs, self.width_mhz, short_guard, self.streams);
+        mode.map_err(|wrong| format!("key \"mcs\": {wrong}").into())
+    }
+
+    /// MCS 0 of S1G, which all of its stations receive.
+    fn lowest_mcs(&self) -> Mcs {
+        let short_guard = self.guard_interval == GuardInterval::Short;
+        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, short_guard, streams: 1 }
+    }
+
+    fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
+        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.lowest_mcs().short_guard, 1).ok();
+        (0..10).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
+    }
+
+    /// The mode of frames of this kind without a choice of the kernel.
+    pub fn mode_of(&self, kind: FrameKind) -> Mode {
+        match kind {
+            FrameKind::Data => self.data_mode(),
+            FrameKind::Bcast => self.mode_of_rate(self.broadcast_rate_bps),
+            _ => self.control_mode(),
+        }
+    }
+
+    /// The mode of an RTS.
+    pub fn control_mode(&self) -> Mode {
+        self.mode_of_rate(self.control_rate_bps)
     }
 
     /// Time on the air of an RTS.
     pub fn rts_airtime(&self) -> Duration {
-        self.airtime(RTS_BYTES, self.control_rate_bps)
+        self.airtime(RTS_BYTES, self.control_mode())
     }
 
     /// Rate in bit/s of the CTS or ACK that answers a frame of `rate_bps`: the fastest basic rate not above it, or without such a
@@ -339,27 +547,32 @@ impl Radio {
     pub fn answer_rate_bps(&self, rate_bps: u64) -> u64 {
         let mandatory: &[u64] = match self.modulation {
             Modulation::Dsss => &DSSS_RATES_BPS,
-            Modulation::Ofdm => &MANDATORY_OFDM_RATES_BPS,
+            _ => &MANDATORY_OFDM_RATES_BPS,
         };
         let fastest = |rates: &[u64]| rates.iter().copied().filter(|rate| *rate <= rate_bps).max();
         fastest(&self.basic_rates_bps).or_else(|| fastest(mandatory)).unwrap_or(rate_bps)
     }
 
-    /// Time on the air of the CTS or ACK that answers a frame of `rate_bps`; both have the same length.
-    pub fn answer_airtime(&self, rate_bps: u64) -> Duration {
-        self.airtime(ACK_BYTES, self.answer_rate_bps(rate_bps))
+    /// The mode of the CTS or ACK that answers a frame in `mode`: a basic rate not above its reference rate.
+    pub fn answer_mode(&self, mode: Mode) -> Mode {
+        self.mode_of_rate(self.answer_rate_bps(mode.reference_rate_bps()))
+    }
+
+    /// Time on the air of the CTS or ACK that answers a frame in `mode`; both have the same length.
+    pub fn answer_airtime(&self, mode: Mode) -> Duration {
+        self.airtime(ACK_BYTES, self.answer_mode(mode))
     }
 
     /// Time on the air of the CTS that answers an RTS.
     pub fn cts_airtime(&self) -> Duration {
-        self.answer_airtime(self.control_rate_bps)
+        self.answer_airtime(self.control_mode())
     }
 
-    /// CTSTimeout or ACKTimeout: wait for the answer after the end of the station's own frame of `rate_bps`.
-    pub fn answer_timeout(&self, rate_bps: u64) -> Duration {
+    /// CTSTimeout or ACKTimeout: wait for the answer after the end of the station's own frame in `mode`.
+    pub fn answer_timeout(&self, mode: Mode) -> Duration {
         match self.rules.timeouts {
             // 4 us: ns-2 adds twice DSSS_MaxPropagationDelay
-            Timeouts::Full => self.sifs() + self.answer_airtime(rate_bps) + Duration::from_micros(4),
+            Timeouts::Full => self.sifs() + self.answer_airtime(mode) + Duration::from_micros(4),
             Timeouts::Standard => self.sifs() + self.slot() + Duration::from_micros(self.rx_start_delay_us.into()),
         }
     }
@@ -376,13 +589,25 @@ impl Radio {
         .into_iter()
         .chain(self.basic_rates_bps.iter().map(|rate| ("basic_rates_bps", *rate)))
         {
-            if self.modulation == Modulation::Ofdm && !OFDM_RATES_MBPS.contains(&(rate as f64 / 1e6)) {
+            let of_mcs = key == "data_rate_bps" && self.family().is_some();
+            if self.modulation == Modulation::S1g && !of_mcs && !self.has_rate(rate) {
+                return Err(format!("key \"{key}\": {rate} is the rate of no MCS of {} MHz", self.width_mhz).into());
+            }
+            let ofdm = !matches!(self.modulation, Modulation::Dsss | Modulation::S1g);
+            let of_erp = key == "eifs_ack_rate_bps" && self.plcp_bits > 0 && DSSS_RATES_BPS.contains(&rate);
+            if ofdm && !of_mcs && !of_erp && !self.has_rate(rate) {
                 return Err(
                     format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)").into()
                 );
             }
         }
+        if self.family().is_some() {
+            self.mcs_mode()?;
+        } else if self.mcs.is_some() {
+            return Err(RadioError::Value("key \"mcs\": dsss and ofdm have none; leave it out".into()));
+        }
         self.check_basic_rates()?;
+        self.check_slot()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
             return Err(RadioError::Value("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into()));
         }
@@ -393,6 +618,19 @@ impl Radio {
         }
         if self.cw_min > self.cw_max {
             return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max).into());
+        }
+        Ok(())
+    }
+
+    /// The short slot of an ERP PHY, whose sign is the signal extension, needs an access point that announces it.
+    fn check_slot(&self) -> Result<(), RadioError> {
+        if self.network == Network::AdHoc && self.signal_extension_us > 0 && self.slot_us < LONG_SLOT_US {
+            return Err(format!(
+                "key \"slot_us\": {} us is the slot of an access point's network; an ad hoc one has {LONG_SLOT_US} us \
+                 (802.11-2012 19.4.5), or set network = \"infrastructure\"",
+                self.slot_us
+            )
+            .into());
         }
         Ok(())
     }
@@ -414,6 +652,42 @@ impl Radio {
             None => Ok(()),
         }
     }
+}
+
+/// The parts of a frame that a receiver decodes, in time from its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The mode of the MPDU.
+    pub mode: Mode,
+    /// That of the header.
+    pub header_mode: Mode,
+    /// Start and end of the header's bits.
+    pub header_ns: (u64, u64),
+    /// Their number.
+    pub header_bits: f64,
+    /// Start and end of the MPDU.
+    pub body_ns: (u64, u64),
+    /// Its bits.
+    pub body_bits: f64,
+}
+
+/// Conditions of a reception by threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// Power, W.
+    pub power_w: f64,
+    /// Ratio to everything else.
+    pub ratio: f64,
+}
+
+fn width_20_mhz() -> u16 {
+    20
+}
+fn one_stream() -> u8 {
+    1
+}
+fn difs_slots() -> u32 {
+    2
 }
 
 /// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.
@@ -450,7 +724,7 @@ pub(crate) mod tests {
     fn wavelan_durations_are_those_of_ns2() {
         // reference: data 192 us + (IP bytes + 34) * 8 / rate; RTS 192 + 160, CTS and ACK 192 + 112 us; EIFS 364 us
         let r = profile("ns2-dsss-2m");
-        assert_eq!(r.airtime(1500 + r.overhead_bytes, r.data_rate_bps), Duration::from_micros(192 + 1534 * 4));
+        assert_eq!(r.airtime(1500 + r.overhead_bytes, r.data_mode()), Duration::from_micros(192 + 1534 * 4));
         assert_eq!(r.rts_airtime(), Duration::from_micros(352));
         assert_eq!(r.cts_airtime(), Duration::from_micros(304));
         assert_eq!(r.eifs(), Duration::from_micros(364));
@@ -461,16 +735,38 @@ pub(crate) mod tests {
     fn ofdm_durations_count_whole_symbols() {
         // 1536 bytes at 54 Mbit/s: (16 + 12288 + 6) / 216 = 56.99 -> 57 symbols = 228 us, + 20 us preamble and SIGNAL
         let a = profile("dot11a-54m");
-        assert_eq!(a.airtime(1536, 54_000_000), Duration::from_micros(248));
+        assert_eq!(a.airtime(1536, Mode::Ofdm(54_000_000)), Duration::from_micros(248));
         // an ACK at 24 Mbit/s: (16 + 112 + 6) / 96 -> 2 symbols: 28 us (34 us with 802.11g's signal extension)
-        assert_eq!(a.airtime(14, 24_000_000), Duration::from_micros(28));
-        assert_eq!(profile("dot11g-54m").airtime(14, 24_000_000), Duration::from_micros(34));
+        assert_eq!(a.airtime(14, Mode::Ofdm(24_000_000)), Duration::from_micros(28));
+        assert_eq!(profile("dot11g-54m").airtime(14, Mode::Ofdm(24_000_000)), Duration::from_micros(34));
+    }
+
+    #[test]
+    fn eifs_has_an_ack_at_the_lowest_mandatory_rate_of_802_11g_that_of_dsss() {
+        // SIFS 10 + DIFS 50 + 192 + 112 us; 802.11a: 16 + 34 + 44
+        assert_eq!(profile("dot11g-54m").eifs(), Duration::from_micros(364));
+        assert_eq!(profile("dot11a-54m").eifs(), Duration::from_micros(94));
     }
 
     #[test]
     fn hr_dsss_durations_are_whole_microseconds() {
         // 1536 bytes at 11 Mbit/s: 12288 / 11 = 1117.09 us, stated and sent as 1118; preamble and header 192 us
-        assert_eq!(profile("dot11b-11m").airtime(1536, 11_000_000), Duration::from_micros(192 + 1118));
+        assert_eq!(profile("dot11b-11m").airtime(1536, Mode::Dsss(11_000_000)), Duration::from_micros(192 + 1118));
+    }
+
+    #[test]
+    fn an_ad_hoc_network_in_2_4_ghz_has_no_short_slot() {
+        let mut r = profile("dot11g-54m");
+        assert_eq!((r.network, r.slot_us), (Network::AdHoc, 20));
+        r.slot_us = 9;
+        assert!(r
+            .check()
+            .unwrap_err()
+            .to_string()
+            .starts_with("key \"slot_us\": 9 us is the slot of an access point's"));
+        r.network = Network::Infrastructure;
+        assert!(r.check().is_ok());
+        assert!(profile("dot11a-54m").slot_us == 9, "5 GHz has no long slot");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Answer {
 /// [`RadioError`] of a profile that is out of limits or contradicts itself.
 pub fn answer(request: &Request) -> Result<Answer, RadioError> {
     let Request { radio, propagation: model, at_m } = request;
-    radio.check()?;
+    let radio = &radio.clone().completed()?;
     // one station, which is its own pair: no draw, and no entry of a matrix
     let propagation = Propagation::new(&as_median(model), radio, 1, 0, |_| 0);
     let power_w = |distance_m: f64| propagation.power_w(0, 0, [0.0; 3], [distance_m, 0.0, 0.0]);

@@ -11,7 +11,7 @@
 //! | fc | dur| addr 1 |                                          CTS, ACK (10 bytes)
 //! +----+----+--------+
 //! ```
-//! Multi-byte fields are little-endian. Not supported: management frames, QoS, HT, four addresses, sending of fragments
+//! Multi-byte fields are little-endian. QoS data are written, not read. Not supported: management frames, HT Control, four addresses, sending of fragments
 //! (the fragment number is carried). Headers are without FCS ([`fcs`]); lengths on the air include [`FCS_LEN`].
 
 use super::{array, check_len, MacAddress, Malformed, Result};
@@ -37,6 +37,10 @@ const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
 const DATA: u8 = 0x08;
+/// Bit of the subtype that makes data QoS data.
+const QOS: u8 = 0x80;
+/// Length of the QoS Control field, bytes.
+pub const QOS_CONTROL_LEN: usize = 2;
 /// Second byte of frame control (clause 9.2.4.1.7).
 const RETRY: u8 = 0x08;
 
@@ -47,6 +51,12 @@ mod field {
     pub const ADDRESS_2: Range<usize> = 10..16;
     pub const ADDRESS_3: Range<usize> = 16..22;
     pub const SEQUENCE: Range<usize> = 22..24;
+}
+
+/// Turns the header of a data frame into that of a QoS data frame of best effort, to be acknowledged at once (9.2.4.5).
+pub fn make_qos(header: &mut Vec<u8>) {
+    header[0] |= QOS;
+    header.extend([0; QOS_CONTROL_LEN]);
 }
 
 /// The frame check sequence of a frame, as it follows the bytes (clause 9.2.4.8): IEEE 802's CRC-32.

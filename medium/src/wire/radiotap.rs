@@ -1,26 +1,38 @@
 //! Radiotap header (radiotap.org, "Radiotap" version 0): precedes an 802.11 frame in a capture.
 //!
 //! ```text
-//!  0     1     2       4          8               16      17     18        20        22
-//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+
-//! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal |
-//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+
+//!  0     1     2       4          8               16      17     18        20        22       23
+//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+-----------+
+//! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal | MCS / VHT |
+//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+-----------+
 //! ```
 //! TSFT is the end of the frame, not its first bit as radiotap.org has it: Wireshark takes it so by default (`wlan_radio.tsf_at_end`),
-//! and its inter-frame spaces are wrong otherwise. All fields are little-endian. The writer emits TSFT (bit 0), flags (1), rate (2); channel (3) for a radio in a Wi-Fi band; antenna
-//! signal in dBm (5) for a frame with one receiver that is switched on. Without a channel the signal follows the rate.
+//! and its inter-frame spaces are wrong otherwise. All fields are little-endian and aligned to their size from the start of the header. The writer emits
+//! TSFT (bit 0), flags (1), rate (2) or in its place MCS (19) or VHT (21); channel (3) for a radio in a Wi-Fi band; antenna
+//! signal in dBm (5) for a frame with one receiver that is switched on.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
+use crate::phy::mode::{Family, Mcs, Mode};
 
-/// Length of a header without channel and signal, bytes.
-pub const LEN_WITHOUT_CHANNEL: usize = 18;
-/// Length of a header with channel, without signal, bytes.
-pub const LEN_WITH_CHANNEL: usize = 22;
-
-const PRESENT_BASE: u32 = 0b0111;
-const PRESENT_CHANNEL: u32 = 0b1000;
-const PRESENT_SIGNAL: u32 = 0b10_0000;
+const PRESENT_BASE: u32 = 0b011;
+const PRESENT_RATE: u32 = 1 << 2;
+const PRESENT_CHANNEL: u32 = 1 << 3;
+const PRESENT_SIGNAL: u32 = 1 << 5;
+const PRESENT_MCS: u32 = 1 << 19;
+const PRESENT_VHT: u32 = 1 << 21;
+const MCS_LEN: usize = 3;
+const VHT_LEN: usize = 12;
+/// MCS, "known": bandwidth, MCS index, guard interval, HT format.
+const MCS_KNOWN: u8 = 0x0f;
+/// MCS, "flags": 40 MHz; short guard interval.
+const MCS_40_MHZ: u8 = 0x01;
+const MCS_SHORT_GUARD: u8 = 0x04;
+/// VHT, "known": guard interval, bandwidth.
+const VHT_KNOWN: u16 = 0x0044;
+const VHT_SHORT_GUARD: u8 = 0x04;
+/// VHT, "bandwidth": of 20, 40 and 80 MHz.
+const VHT_BANDWIDTHS: [(u16, u8); 3] = [(20, 0), (40, 1), (80, 4)];
 const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 const FLAG_FCS: u8 = 0x10;
 
@@ -40,8 +52,72 @@ mod field {
     pub const TSFT: Range<usize> = 8..16;
     pub const FLAGS: usize = 16;
     pub const RATE: usize = 17;
-    pub const CHANNEL_MHZ: Range<usize> = 18..20;
-    pub const CHANNEL_FLAGS: Range<usize> = 20..22;
+}
+
+/// What the frame was sent with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// A rate in units of 500 kbit/s.
+    Legacy(u8),
+    /// HT-mixed format.
+    Ht {
+        /// 0 to 76; 8 to 15 have two streams.
+        mcs: u8,
+        /// 40 MHz wide; else 20.
+        wide: bool,
+        /// Guard interval of 400 ns.
+        short_guard: bool,
+    },
+    /// VHT of one user.
+    Vht {
+        /// 0 to 15 in the field.
+        mcs: u8,
+        /// 1 to 15 in the field.
+        streams: u8,
+        /// 20, 40 or 80.
+        width_mhz: u16,
+        /// Guard interval of 400 ns.
+        short_guard: bool,
+    },
+}
+
+impl Rate {
+    /// The fields of a mode. Radiotap's field of S1G is of another kind: it has the rate.
+    pub fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::Mcs(Mcs { family: Family::Ht, mcs, width_mhz, short_guard, streams }) => {
+                Self::Ht { mcs: mcs + 8 * (streams - 1), wide: width_mhz == 40, short_guard }
+            }
+            Mode::Mcs(Mcs { family: Family::Vht, mcs, width_mhz, short_guard, streams }) => {
+                Self::Vht { mcs, streams, width_mhz, short_guard }
+            }
+            other => Self::Legacy(rate_500k(other.rate_bps())),
+        }
+    }
+}
+
+/// Where the optional fields begin, and the end of the header.
+struct Fields {
+    channel: usize,
+    signal: usize,
+    rate: usize,
+    end: usize,
+}
+
+impl Fields {
+    fn of(present: u32) -> Self {
+        let has = |bit: u32| present & bit != 0;
+        let base = if has(PRESENT_RATE) { field::RATE + 1 } else { field::RATE };
+        let channel = base.next_multiple_of(2);
+        let signal = if has(PRESENT_CHANNEL) { channel + 4 } else { base };
+        let after = signal + usize::from(has(PRESENT_SIGNAL));
+        let (rate, end) = match (has(PRESENT_MCS), has(PRESENT_VHT)) {
+            (true, _) => (after, after + MCS_LEN),
+            (_, true) => (after.next_multiple_of(2), after.next_multiple_of(2) + VHT_LEN),
+            _ => (field::RATE, after),
+        };
+        Self { channel, signal, rate, end }
+    }
 }
 
 /// A radiotap header.
@@ -53,8 +129,8 @@ pub struct Repr {
     pub short_preamble: bool,
     /// Whether the frame ends with its FCS.
     pub fcs: bool,
-    /// Rate in units of 500 kbit/s.
-    pub rate_500k: u8,
+    /// Rate, or MCS.
+    pub rate: Rate,
     /// Centre frequency in MHz, and channel flags.
     pub channel: Option<(u16, u16)>,
     /// Power at the receiver, dBm.
@@ -67,42 +143,51 @@ impl Repr {
     /// # Errors
     /// Fields, version, length or flags that this file does not write, or too few bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8])> {
-        check_len(bytes, LEN_WITHOUT_CHANNEL)?;
+        check_len(bytes, field::RATE)?;
         let length = usize::from(u16::from_le_bytes(array(bytes, field::LENGTH)));
         let present = u32::from_le_bytes(array(bytes, field::PRESENT));
-        if present & PRESENT_BASE != PRESENT_BASE || present & !(PRESENT_BASE | PRESENT_CHANNEL | PRESENT_SIGNAL) != 0 {
+        let rates = present & (PRESENT_RATE | PRESENT_MCS | PRESENT_VHT);
+        let others = present & !(PRESENT_CHANNEL | PRESENT_SIGNAL | rates);
+        if others != PRESENT_BASE || rates.count_ones() != 1 {
             return Err(Malformed("radiotap fields that we do not write"));
         }
-        let (has_channel, has_signal) = (present & PRESENT_CHANNEL != 0, present & PRESENT_SIGNAL != 0);
-        let expected = header_len(has_channel, has_signal);
-        check_len(bytes, expected)?;
+        let fields = Fields::of(present);
+        check_len(bytes, fields.end)?;
         if bytes[0] != 0
             || bytes[1] != 0
-            || length != expected
+            || length != fields.end
             || bytes[field::FLAGS] & !(FLAG_SHORT_PREAMBLE | FLAG_FCS) != 0
         {
             return Err(Malformed("radiotap version, length or flags that we do not write"));
         }
-        let channel = has_channel.then(|| {
-            (
-                u16::from_le_bytes(array(bytes, field::CHANNEL_MHZ)),
-                u16::from_le_bytes(array(bytes, field::CHANNEL_FLAGS)),
-            )
+        let channel = (present & PRESENT_CHANNEL != 0).then(|| {
+            let word = |at: usize| u16::from_le_bytes(array(bytes, at..at + 2));
+            (word(fields.channel), word(fields.channel + 2))
         });
         let repr = Self {
             tsft_us: u64::from_le_bytes(array(bytes, field::TSFT)),
             short_preamble: bytes[field::FLAGS] & FLAG_SHORT_PREAMBLE != 0,
             fcs: bytes[field::FLAGS] & FLAG_FCS != 0,
-            rate_500k: bytes[field::RATE],
+            rate: parse_rate(rates, &bytes[fields.rate..fields.end])?,
             channel,
-            signal_dbm: has_signal.then(|| bytes[expected - 1] as i8),
+            signal_dbm: (present & PRESENT_SIGNAL != 0).then(|| bytes[fields.signal] as i8),
         };
-        Ok((repr, &bytes[expected..]))
+        Ok((repr, &bytes[fields.end..]))
+    }
+
+    fn present(&self) -> u32 {
+        let rate = match self.rate {
+            Rate::Legacy(_) => PRESENT_RATE,
+            Rate::Ht { .. } => PRESENT_MCS,
+            Rate::Vht { .. } => PRESENT_VHT,
+        };
+        let optional = [(self.channel.is_some(), PRESENT_CHANNEL), (self.signal_dbm.is_some(), PRESENT_SIGNAL)];
+        PRESENT_BASE | rate | optional.iter().map(|(there, bit)| if *there { *bit } else { 0 }).sum::<u32>()
     }
 
     /// Length of the header, bytes.
-    pub const fn buffer_len(&self) -> usize {
-        header_len(self.channel.is_some(), self.signal_dbm.is_some())
+    pub fn buffer_len(&self) -> usize {
+        Fields::of(self.present()).end
     }
 
     /// Writes the header to the start of `out`.
@@ -110,30 +195,59 @@ impl Repr {
     /// # Panics
     /// If `out` is shorter than `buffer_len()`.
     pub fn emit(&self, out: &mut [u8]) {
-        (out[0], out[1]) = (0, 0);
-        out[field::LENGTH].copy_from_slice(&(self.buffer_len() as u16).to_le_bytes());
-        let mut present = PRESENT_BASE;
-        if self.channel.is_some() {
-            present |= PRESENT_CHANNEL;
-        }
-        if let Some(signal_dbm) = self.signal_dbm {
-            present |= PRESENT_SIGNAL;
-            out[self.buffer_len() - 1] = signal_dbm as u8;
-        }
+        let present = self.present();
+        let fields = Fields::of(present);
+        out[..fields.end].fill(0);
+        out[field::LENGTH].copy_from_slice(&(fields.end as u16).to_le_bytes());
         out[field::PRESENT].copy_from_slice(&present.to_le_bytes());
         out[field::TSFT].copy_from_slice(&self.tsft_us.to_le_bytes());
         let flags = [(self.short_preamble, FLAG_SHORT_PREAMBLE), (self.fcs, FLAG_FCS)];
         out[field::FLAGS] = flags.iter().map(|(set, flag)| if *set { *flag } else { 0 }).sum();
-        out[field::RATE] = self.rate_500k;
         if let Some((mhz, flags)) = self.channel {
-            out[field::CHANNEL_MHZ].copy_from_slice(&mhz.to_le_bytes());
-            out[field::CHANNEL_FLAGS].copy_from_slice(&flags.to_le_bytes());
+            out[fields.channel..fields.channel + 2].copy_from_slice(&mhz.to_le_bytes());
+            out[fields.channel + 2..fields.channel + 4].copy_from_slice(&flags.to_le_bytes());
+        }
+        if let Some(signal_dbm) = self.signal_dbm {
+            out[fields.signal] = signal_dbm as u8;
+        }
+        emit_rate(self.rate, &mut out[fields.rate..fields.end]);
+    }
+}
+
+fn emit_rate(rate: Rate, out: &mut [u8]) {
+    match rate {
+        Rate::Legacy(rate_500k) => out[0] = rate_500k,
+        Rate::Ht { mcs, wide, short_guard } => {
+            let flags = [(wide, MCS_40_MHZ), (short_guard, MCS_SHORT_GUARD)];
+            out[0] = MCS_KNOWN;
+            out[1] = flags.iter().map(|(set, flag)| if *set { *flag } else { 0 }).sum();
+            out[2] = mcs;
+        }
+        Rate::Vht { mcs, streams, width_mhz, short_guard } => {
+            out[..2].copy_from_slice(&VHT_KNOWN.to_le_bytes());
+            out[2] = if short_guard { VHT_SHORT_GUARD } else { 0 };
+            out[3] = VHT_BANDWIDTHS.iter().find(|(mhz, _)| *mhz == width_mhz).map_or(0, |(_, code)| *code);
+            out[4] = mcs << 4 | streams & 0x0f;
         }
     }
 }
 
-const fn header_len(channel: bool, signal: bool) -> usize {
-    (if channel { LEN_WITH_CHANNEL } else { LEN_WITHOUT_CHANNEL }) + signal as usize
+fn parse_rate(present: u32, bytes: &[u8]) -> Result<Rate> {
+    match present {
+        PRESENT_RATE => Ok(Rate::Legacy(bytes[0])),
+        PRESENT_MCS if bytes[0] == MCS_KNOWN && bytes[1] & !(MCS_40_MHZ | MCS_SHORT_GUARD) == 0 => Ok(Rate::Ht {
+            mcs: bytes[2],
+            wide: bytes[1] & MCS_40_MHZ != 0,
+            short_guard: bytes[1] & MCS_SHORT_GUARD != 0,
+        }),
+        PRESENT_VHT if bytes[..2] == VHT_KNOWN.to_le_bytes() && bytes[2] & !VHT_SHORT_GUARD == 0 => {
+            let width = VHT_BANDWIDTHS.iter().find(|(_, code)| *code == bytes[3]);
+            let (width_mhz, _) = width.ok_or(Malformed("a VHT bandwidth that we do not write"))?;
+            let (mcs, streams) = (bytes[4] >> 4, bytes[4] & 0x0f);
+            Ok(Rate::Vht { mcs, streams, width_mhz: *width_mhz, short_guard: bytes[2] != 0 })
+        }
+        _ => Err(Malformed("radiotap MCS or VHT fields that we do not write")),
+    }
 }
 
 /// The signal field for a power: whole dBm, limited to -128 to 127.
@@ -142,7 +256,7 @@ pub fn signal_dbm(power_dbm: f64) -> i8 {
 }
 
 /// The rate field for a rate in bit/s, limited to 127.5 Mbit/s.
-pub fn rate_500k(rate_bps: u64) -> u8 {
+fn rate_500k(rate_bps: u64) -> u8 {
     u8::try_from(rate_bps / 500_000).unwrap_or(u8::MAX)
 }
 
@@ -168,7 +282,7 @@ mod tests {
         tsft_us: 1_000_000,
         short_preamble: false,
         fcs: false,
-        rate_500k: 4,
+        rate: Rate::Legacy(4),
         channel: Some((2412, CHANNEL_2_GHZ | CHANNEL_CCK)),
         signal_dbm: None,
     };
@@ -187,6 +301,28 @@ mod tests {
         let mut out = [0xa5; 23];
         repr.emit(&mut out);
         assert_eq!(out, SIGNAL_BYTES);
+    }
+
+    #[test]
+    fn golden_bytes_of_ht_and_vht() {
+        let with = |rate| Repr { rate, fcs: true, signal_dbm: Some(-60), ..REPR };
+        let bytes = |repr: Repr| {
+            let mut out = vec![0xa5; repr.buffer_len()];
+            repr.emit(&mut out);
+            out
+        };
+        // by hand after radiotap.org: no rate, so that byte 17 is padding; MCS (bit 19): known, flags, index
+        let ht = with(Rate::Ht { mcs: 15, wide: true, short_guard: true });
+        let tsft = [0x40, 0x42, 0x0f, 0, 0, 0, 0, 0];
+        let head = |len, present: [u8; 4]| {
+            [&[0, 0, len, 0][..], &present, &tsft, &[0x10, 0, 0x6c, 0x09, 0xa0, 0x00, 0xc4]].concat()
+        };
+        assert_eq!(bytes(ht), [&head(26, [0x2b, 0, 0x08, 0])[..], &[0x0f, 0x05, 15]].concat());
+        // VHT (bit 21), aligned to 2: known, flags, bandwidth 4 (80 MHz), MCS 9 of one stream
+        let vht = with(Rate::Vht { mcs: 9, streams: 1, width_mhz: 80, short_guard: false });
+        let field = [0x44, 0, 0, 4, 0x91, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes(vht), [&head(36, [0x2b, 0, 0x20, 0])[..], &[0], &field].concat());
+        assert!([ht, vht].iter().all(|repr| Repr::parse(&bytes(*repr)) == Ok((*repr, &[][..]))));
     }
 
     #[test]
@@ -210,10 +346,23 @@ mod tests {
         assert_eq!([-60.4, -300.0, 400.0].map(signal_dbm), [-60, -128, 127]);
     }
 
+    fn rates() -> impl Strategy<Value = Rate> {
+        prop_oneof![
+            any::<u8>().prop_map(Rate::Legacy),
+            (0..16u8, any::<bool>(), any::<bool>()).prop_map(|(mcs, wide, short_guard)| Rate::Ht {
+                mcs,
+                wide,
+                short_guard
+            }),
+            (0..10u8, 1..3u8, prop::sample::select(vec![20, 40, 80]), any::<bool>())
+                .prop_map(|(mcs, streams, width_mhz, short_guard)| Rate::Vht { mcs, streams, width_mhz, short_guard }),
+        ]
+    }
+
     proptest! {
         #[test]
-        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate_500k: u8, channel: Option<(u16, u16)>, signal_dbm: Option<i8>) {
-            let repr = Repr { tsft_us, short_preamble, fcs, rate_500k, channel, signal_dbm };
+        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate in rates(), channel: Option<(u16, u16)>, signal_dbm: Option<i8>) {
+            let repr = Repr { tsft_us, short_preamble, fcs, rate, channel, signal_dbm };
             let mut out = vec![0xa5; repr.buffer_len()];
             repr.emit(&mut out);
             prop_assert_eq!(Repr::parse(&out), Ok((repr, &[][..])));

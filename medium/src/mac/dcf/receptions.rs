@@ -71,7 +71,7 @@ impl Dcf {
         ) {
             return false; // another exchange: no room for an ACK, so the sender will retry
         }
-        let then = Response::Ack { to: Dest::Station(frame.from), rate_bps: frame.rate_bps };
+        let then = Response::Ack { to: Dest::Station(frame.from), mode: frame.mode };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         let last = self.heard.insert(frame.from, frame.sequence);
         if frame.retry && last == Some(frame.sequence) {
@@ -85,7 +85,7 @@ impl Dcf {
     fn deliver(&mut self, frame: &Frame) {
         if let Some(packet) = &frame.packet {
             self.counters.rx_data += 1;
-            self.actions.push(Action::Deliver { packet: packet.clone(), rate_bps: frame.rate_bps });
+            self.actions.push(Action::Deliver { packet: packet.clone(), rate_bps: frame.mode.rate_bps() });
         }
     }
 

@@ -36,7 +36,7 @@ impl Dcf {
                 self.visible_if_unanswered(over)
             }
             State::AwaitData { until } => Some(*until + self.next_exchange()?),
-            State::Sifs { at, then: Response::Ack { rate_bps, .. } } => Some(*at + radio.answer_airtime(*rate_bps)),
+            State::Sifs { at, then: Response::Ack { mode, .. } } => Some(*at + radio.answer_airtime(*mode)),
             State::Sifs { at, then: Response::Data } => {
                 let packet = &self.service.as_ref()?.packet;
                 Some(*at + packet.shortest_airtime(radio, FrameKind::Data))
@@ -84,7 +84,7 @@ impl Dcf {
         }
         let rts = radio.rts_airtime();
         let full = radio.rules.timeouts == Timeouts::Full;
-        let wait = if full { radio.answer_timeout(radio.control_rate_bps) } else { Duration::ZERO };
+        let wait = if full { radio.answer_timeout(radio.control_mode()) } else { Duration::ZERO };
         let attempts = radio.short_retry_limit.saturating_sub(self.short_retries + failures).max(1);
         (rts + after_rts(radio, data)).min((rts + wait) * u64::from(attempts))
     }
