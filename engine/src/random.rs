@@ -28,6 +28,8 @@ pub enum Purpose {
     Fading = 7,
     /// Receptions by SINR; the node is the receiver.
     Reception = 8,
+    /// Samples of a rate control.
+    RateControl = 9,
 }
 
 /// A pseudorandom stream (xoshiro256++).

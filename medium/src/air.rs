@@ -15,7 +15,7 @@
 //! in which frames that begin at one instant reach a radio ([`order`]).
 
 use crate::config::Interference;
-use crate::phy::radio::{Layout, Reception, Threshold};
+use crate::phy::radio::{Layout, Reception, Stretch, Threshold};
 use crate::phy::Radio;
 use odds::Odds;
 use std::cmp::Ordering;
@@ -48,7 +48,7 @@ pub struct Signal {
 }
 
 /// The properties of a frame that decide about its reception, the same at all radios.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Demands {
     /// Needed for preamble and header.
     pub header: Threshold,
@@ -56,6 +56,8 @@ pub struct Demands {
     pub body: Threshold,
     /// Parts of the frame in time; [`Rule::Probability`] only.
     pub layout: Option<Layout>,
+    /// The MPDUs of an A-MPDU, each with a fate of its own; [`Rule::Probability`] only, empty for a single MPDU.
+    pub stretches: Vec<Stretch>,
 }
 
 /// Rule of a receiver.
@@ -157,6 +159,8 @@ pub struct Receiver {
     sending: bool,
     /// The station that interfered most with the frame that ended last; [`Rule::Probability`] only.
     interferer: Option<u16>,
+    /// The MPDUs decoded of the A-MPDU that ended last, one bit each.
+    survivors: u64,
 }
 
 impl Receiver {
@@ -176,6 +180,7 @@ impl Receiver {
             locked: false,
             sending: false,
             interferer: None,
+            survivors: u64::MAX,
         }
     }
 
@@ -196,6 +201,11 @@ impl Receiver {
     /// The station that interfered most with the frame that ended last.
     pub fn interferer(&self) -> Option<u16> {
         self.interferer
+    }
+
+    /// The MPDUs decoded of the A-MPDU that ended last with [`Heard::Good`], one bit each.
+    pub fn survivors(&self) -> u64 {
+        self.survivors
     }
 
     /// Whether this radio sends.
@@ -237,8 +247,9 @@ impl Receiver {
         }
     }
 
-    /// A frame ends at this radio. `draw`: uniform in [0, 1), called only for a frame whose reception is a matter of chance.
-    pub fn frame_ends(&mut self, frame: FrameId, draw: impl FnOnce() -> f64) -> Heard {
+    /// A frame ends at this radio. `draw`: uniform in [0, 1), called only for a frame whose reception is a matter of chance: once, or of an
+    /// A-MPDU for the header and each MPDU.
+    pub fn frame_ends(&mut self, frame: FrameId, draw: impl FnMut() -> f64) -> Heard {
         if self.rule == Rule::Probability {
             if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
                 self.count(end_ns);
@@ -260,9 +271,16 @@ impl Receiver {
     }
 
     /// The outcome for the frame that was held, by chance.
-    fn drawn(&mut self, draw: impl FnOnce() -> f64) -> Heard {
+    fn drawn(&mut self, mut draw: impl FnMut() -> f64) -> Heard {
         let Some(odds) = self.odds.take() else { return Heard::Sensed };
         self.interferer = odds.interferer();
+        if odds.is_aggregate() {
+            if draw() >= odds.survive().0 {
+                return Heard::Sensed;
+            }
+            self.survivors = odds.survivors(draw);
+            return if self.survivors == 0 { Heard::Spoiled } else { Heard::Good };
+        }
         let ((header, both), drawn) = (odds.survive(), draw());
         if drawn < both {
             Heard::Good
@@ -361,7 +379,7 @@ impl Receiver {
             return Began { lost: Some(cause), ..began };
         }
         let mut odds =
-            Odds::new(demands.layout.expect("reception by SINR knows the parts of each frame"), new.begin_ns);
+            Odds::new(demands.layout.expect("reception by SINR knows the parts of each frame"), &demands.stretches, new.begin_ns);
         self.signals.iter().filter(|s| s.frame != new.frame).for_each(|s| odds.interferes(s.from, s.power_w));
         self.hold(new, demands, true, true);
         self.odds = Some(Box::new(odds));
@@ -415,7 +433,7 @@ mod tests {
 
     fn demands(radio: &Radio, mode: Mode) -> Demands {
         let (header, body) = (radio.header_threshold(mode), radio.threshold(mode));
-        Demands { header, body, layout: None }
+        Demands { header, body, layout: None, stretches: Vec::new() }
     }
 
     impl Receiver {

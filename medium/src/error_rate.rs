@@ -4,7 +4,7 @@
 //! any frame with a wrong FCS.
 
 use crate::config::{ErrorFrames, ErrorUnit, Loaded};
-use crate::mac::Frame;
+use crate::mac::{Frame, Part};
 use crate::phy::FrameKind;
 use manet_engine::Stream;
 
@@ -65,6 +65,19 @@ impl ErrorRates {
 
     /// Whether this frame is lost at station `at`. Draws from `rng` only if the link has an error rate.
     pub fn strikes(&self, frame: &Frame, at: u16, rng: &mut Stream) -> bool {
+        self.strikes_bytes(frame, frame.bytes, at, rng)
+    }
+
+    /// The MPDUs of an A-MPDU that remain of those in `mpdus`, one bit each.
+    pub fn spared(&self, frame: &Frame, mpdus: u64, at: u16, rng: &mut Stream) -> u64 {
+        let bit_if_spared = |(n, part): (usize, &Part)| {
+            let arrived = mpdus >> n & 1 == 1;
+            u64::from(arrived && !self.strikes_bytes(frame, part.bytes, at, rng)) << n
+        };
+        frame.aggregate().iter().enumerate().map(bit_if_spared).fold(0, |all, bit| all | bit)
+    }
+
+    fn strikes_bytes(&self, frame: &Frame, bytes: u32, at: u16, rng: &mut Stream) -> bool {
         let Link { rate, unit, frames } = self.of(frame.from, at);
         let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
         if rate == 0.0 || !(data || frames == ErrorFrames::All) {
@@ -73,7 +86,7 @@ impl ErrorRates {
         let probability = match unit {
             ErrorUnit::Frame => rate,
             ErrorUnit::Byte => {
-                let bytes = if data { frame.bytes.saturating_sub(self.overhead_bytes) } else { frame.bytes };
+                let bytes = if data { bytes.saturating_sub(self.overhead_bytes) } else { bytes };
                 1.0 - (1.0 - rate).powi(bytes as i32)
             }
         };
@@ -109,6 +122,8 @@ mod tests {
             attempt: 1,
             backoff_slots: 0,
             packet: None,
+            block: None,
+            snr_db: None,
         }
     }
 

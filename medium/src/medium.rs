@@ -18,7 +18,7 @@ use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 use manet_engine::random::Purpose;
-use manet_engine::{EventQueue, Instant, Machine, Stream};
+use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use neighbours::{Neighbourhood, Neighbours};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -60,6 +60,8 @@ struct Airborne {
     power_w: Option<f64>,
     /// Fate at the station that it is for, once decided.
     fate: Option<Fate>,
+    /// Of an A-MPDU that the station decoded in part, the fate of each MPDU.
+    mpdu_fates: Vec<Fate>,
     receivers: u32,
     /// The stations that decoded it, with the power at each; only if it is recorded.
     decoded_w: Vec<(u16, f64)>,
@@ -139,8 +141,9 @@ impl Medium {
         let station = |i: usize, trajectory| {
             let queue = InterfaceQueue::new(config.queue.packets, config.queue.control_first);
             let backoff = Stream::new(config.seed, i as u64, Purpose::Backoff);
+            let samples = Stream::new(config.seed, i as u64, Purpose::RateControl);
             Station {
-                dcf: Dcf::new(i as u16, radio.clone(), queue, backoff),
+                dcf: Dcf::new(i as u16, radio.clone(), queue, backoff, samples),
                 receiver: Receiver::new(Rule::of(config.interference, &radio), &radio),
                 trajectory,
                 errors: Stream::new(config.seed, i as u64, Purpose::Error),
@@ -378,7 +381,7 @@ impl Medium {
             self.tune(from, mpdu.freq_mhz);
         }
         let sender = &mut self.stations[from as usize];
-        sender.counters.count_tx(frame.kind, frame.airtime);
+        sender.counters.count_tx(frame.kind, frame.aggregate().len().max(1) as u64, frame.airtime);
         if let Some(lost) = sender.receiver.send_begins() {
             self.spoil(lost, from, Fate::Busy);
         }
@@ -395,8 +398,9 @@ impl Medium {
             _ => None,
         };
         let demands = self.demands_of(&frame);
-        let (receivers, decoded_w) = (0, Vec::new());
-        let airborne = Airborne { frame, demands, began: now, heard, power_w, fate, receivers, decoded_w, cut: false };
+        let (receivers, decoded_w, mpdu_fates) = (0, Vec::new(), Vec::new());
+        let airborne =
+            Airborne { frame, demands, began: now, heard, power_w, fate, mpdu_fates, receivers, decoded_w, cut: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.airborne[id as usize] = Some(airborne);
@@ -428,13 +432,55 @@ impl Medium {
     }
 
     fn log_tx(&mut self, airborne: Airborne) {
-        let Airborne { frame, began, power_w, fate, receivers, decoded_w: mut heard, .. } = airborne;
+        let Airborne { frame, began, power_w, fate, mpdu_fates, receivers, decoded_w: mut heard, .. } = airborne;
         heard.sort_by_key(|(station, _)| *station);
+        if !frame.aggregate().is_empty() {
+            self.log_aggregate(began, &frame, fate, &mpdu_fates, power_w, &heard);
+            return;
+        }
         if let Some(fate) = fate {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers, power_w, heard }));
+            let row = AirRecord::Tx { at: began, frame, fate, receivers, power_w, heard, place: None };
+            self.outputs.push_back(Output::Air(row));
+        }
+    }
+
+    /// One row for each MPDU: the time of a row is its stretch, of the first with the preamble.
+    fn log_aggregate(
+        &mut self,
+        began: Instant,
+        whole: &Frame,
+        fate: Option<Fate>,
+        mpdu_fates: &[Fate],
+        power_w: Option<f64>,
+        heard: &[(u16, f64)],
+    ) {
+        let parts = whole.aggregate();
+        let fate_of = |n: usize| mpdu_fates.get(n).copied().or(fate);
+        for fate in (0..parts.len()).filter_map(fate_of) {
+            self.stations[whole.from as usize].counters.count_fate(fate);
+        }
+        if !self.recording {
+            return;
+        }
+        let of = parts.len() as u8;
+        for (n, (part, stretch)) in parts.iter().zip(whole.stretches(&self.radio, true)).enumerate() {
+            let frame = Frame {
+                bytes: part.bytes,
+                airtime: Duration::from_nanos(stretch.to_ns - stretch.from_ns),
+                sequence: part.sequence,
+                retry: part.attempt > 1,
+                attempt: part.attempt,
+                backoff_slots: if n == 0 { whole.backoff_slots } else { 0 },
+                packet: Some(part.packet.clone()),
+                block: None,
+                ..whole.clone()
+            };
+            let (at, place) = (began + Duration::from_nanos(stretch.from_ns), Some((n as u8 + 1, of)));
+            let (fate, heard) = (fate_of(n), heard.to_vec());
+            self.outputs.push_back(Output::Air(AirRecord::Tx { at, frame, fate, receivers: 0, power_w, heard, place }));
         }
     }
 
@@ -485,7 +531,8 @@ impl Medium {
     }
 
     fn purge(&mut self, now: Instant, station: StationId, neighbour: MacAddress, token: u32) {
-        let packets = self.stations[station.0 as usize].dcf.queue.purge(neighbour);
+        let peer = self.by_mac.get(&neighbour).copied();
+        let packets = self.stations[station.0 as usize].dcf.purge(neighbour, peer);
         for packet in &packets {
             self.drop_packet(now, station.0, packet, DropReason::Purged);
         }

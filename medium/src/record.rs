@@ -96,6 +96,8 @@ pub enum AirRecord {
         /// The stations that decoded it, whether or not it was for them, with the power in W at each; empty unless
         /// `outputs.monitor` asks for it.
         heard: Vec<(u16, f64)>,
+        /// Of an MPDU of an A-MPDU: its place, from 1, and the number of MPDUs.
+        place: Option<(u8, u8)>,
     },
     /// A packet from the host.
     Enqueue {
@@ -211,6 +213,18 @@ impl AirRecord {
         }
     }
 
+    /// Appends the column [`Self::AGGREGATE`] with its comma: `2/28` for the second of 28 MPDUs of an A-MPDU, empty for others.
+    pub fn write_aggregate(&self, out: &mut String) {
+        use std::fmt::Write;
+        out.push(',');
+        if let Self::Tx { place: Some((place, of)), .. } = self {
+            let _ = write!(out, "{place}/{of}");
+        }
+    }
+
+    /// Name of a further column of `air.csv`, if the profile aggregates.
+    pub const AGGREGATE: &'static str = "aggregate";
+
     /// Name of a further column of `air.csv`, if the profile has an MCS.
     pub const MODE: &'static str = "mode";
 
@@ -273,6 +287,12 @@ pub struct Counters {
     pub tx_ack: u64,
     /// Broadcast frames sent.
     pub tx_bcast: u64,
+    /// Block Acks sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tx_ba: u64,
+    /// Block Ack Requests sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tx_bar: u64,
     /// Data and broadcast frames received, without duplicates.
     pub rx_data: u64,
     /// Duplicate data frames received (9.3.2.10).
@@ -297,9 +317,14 @@ pub struct Counters {
     pub airtime_tx_ns: u64,
 }
 
+/// For a counter that most profiles do not have.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl Counters {
-    /// Counts a frame sent.
-    pub fn count_tx(&mut self, kind: FrameKind, airtime: Duration) {
+    /// Counts a frame sent, of an A-MPDU each of its `mpdus`.
+    pub fn count_tx(&mut self, kind: FrameKind, mpdus: u64, airtime: Duration) {
         self.airtime_tx_ns += airtime.as_nanos();
         *match kind {
             FrameKind::Rts => &mut self.tx_rts,
@@ -307,7 +332,9 @@ impl Counters {
             FrameKind::Data => &mut self.tx_data,
             FrameKind::Ack => &mut self.tx_ack,
             FrameKind::Bcast => &mut self.tx_bcast,
-        } += 1;
+            FrameKind::Ba => &mut self.tx_ba,
+            FrameKind::Bar => &mut self.tx_bar,
+        } += mpdus;
     }
 
     /// Counts the fate of a frame sent; `Delivered` has no counter.
@@ -340,6 +367,8 @@ impl Counters {
             tx_data: self.tx_data - earlier.tx_data,
             tx_ack: self.tx_ack - earlier.tx_ack,
             tx_bcast: self.tx_bcast - earlier.tx_bcast,
+            tx_ba: self.tx_ba - earlier.tx_ba,
+            tx_bar: self.tx_bar - earlier.tx_bar,
             rx_data: self.rx_data - earlier.rx_data,
             rx_duplicate: self.rx_duplicate - earlier.rx_duplicate,
             ack_timeout: self.ack_timeout - earlier.ack_timeout,

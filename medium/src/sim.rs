@@ -14,7 +14,8 @@ use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A saturated source keeps this many packets at its station, so that the MAC never waits for it.
+/// A saturated source keeps this many packets at its station, so that the MAC never waits for it; with aggregation, so many more than an
+/// A-MPDU holds, within the limit of the queue.
 const SATURATED_BACKLOG: usize = 3;
 
 /// Result of one source, over the measured time.
@@ -75,6 +76,8 @@ pub struct Sim<'a> {
     flows: Vec<Flow>,
     sources: EventQueue<usize>,
     warmup: Instant,
+    /// Packets that a saturated source keeps at its station.
+    saturated: usize,
     on_air: &'a mut dyn FnMut(&AirRecord),
     names: Vec<String>,
 }
@@ -92,6 +95,9 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut d
         flows: flows(loaded),
         sources: EventQueue::default(),
         warmup,
+        saturated: loaded.radio.aggregation_limits().map_or(SATURATED_BACKLOG, |(max_mpdus, _)| {
+            (max_mpdus + SATURATED_BACKLOG).min(loaded.config.queue.packets)
+        }),
         on_air: match on_air {
             Some(f) => f,
             None => &mut nowhere,
@@ -190,7 +196,7 @@ impl Sim<'_> {
 
     fn refill(&mut self, now: Instant, i: usize) {
         let source = StationId(self.flows[i].route[0]);
-        while now < self.flows[i].stop && self.medium.backlog(source) < SATURATED_BACKLOG {
+        while now < self.flows[i].stop && self.medium.backlog(source) < self.saturated {
             self.send(now, i);
         }
     }

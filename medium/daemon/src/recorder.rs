@@ -19,12 +19,12 @@ use crc32fast::Hasher;
 use manet_engine::event_log::CLOSED;
 use manet_engine::{Duration, Instant};
 use manet_medium::config::Loaded;
-use manet_medium::mac::{Dest, Frame, Packet};
+use manet_medium::mac::{self, Dest, Frame, Packet};
 use manet_medium::phy::radio::Modulation;
 use manet_medium::phy::{dbm, FrameKind, Radio};
 use manet_medium::record::{AirRecord, Fate};
 use manet_medium::wire::pcapng::{Block, LINK_RADIOTAP};
-use manet_medium::wire::{dot11, ethernet, radiotap, MacAddress, BROADCAST};
+use manet_medium::wire::{block_ack, dot11, ethernet, radiotap, MacAddress, BROADCAST};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -60,6 +60,8 @@ pub struct Names {
     pub heard: bool,
     /// Whether unicast data are QoS data frames with an MCS: the air log has its column.
     pub qos: bool,
+    /// Whether unicast data are aggregated.
+    pub aggregates: bool,
 }
 
 impl Names {
@@ -77,6 +79,7 @@ impl Names {
             },
             heard: loaded.config.outputs.monitor.is_some(),
             qos: radio.is_qos(),
+            aggregates: radio.aggregation_limits().is_some(),
         }
     }
 }
@@ -201,7 +204,8 @@ impl Files {
         if let Some(csv) = &mut files.csv {
             let heard = if files.names.heard { format!(",{}", AirRecord::HEARD) } else { String::new() };
             let mode = if files.names.qos { format!(",{}", AirRecord::MODE) } else { String::new() };
-            csv.write(format!("{}{mode}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
+            let aggregate = if files.names.aggregates { format!(",{}", AirRecord::AGGREGATE) } else { String::new() };
+            csv.write(format!("{}{mode}{aggregate}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
@@ -261,6 +265,9 @@ impl Files {
         record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
         if self.names.qos {
             record.write_mode(&mut self.line);
+        }
+        if self.names.aggregates {
+            record.write_aggregate(&mut self.line);
         }
         if self.names.heard {
             record.write_heard(&mut self.line, |s| &self.names.stations[usize::from(s)]);
@@ -351,11 +358,13 @@ fn receiver(frame: &Frame, names: &Names) -> MacAddress {
     }
 }
 
-fn header(frame: &Frame, names: &Names) -> dot11::Repr {
+/// Header of a frame without the body; a Block Ack and its request are whole. `true`: a data frame.
+fn header(frame: &Frame, names: &Names) -> (Vec<u8>, bool) {
     // the Duration field is in whole microseconds, rounded up (IEEE 802.11-2016 clause 9.2.5), and below 32768
     let duration_us = frame.reserves.as_nanos().div_ceil(1000).min(32_767) as u16;
     let (receiver, transmitter) = (receiver(frame, names), names.macs[usize::from(frame.from)]);
-    match frame.kind {
+    let dot11 = match frame.kind {
+        FrameKind::Ba | FrameKind::Bar => return (agreement(frame, duration_us, receiver, transmitter), false),
         FrameKind::Rts => dot11::Repr::Rts { retry: frame.retry, duration_us, receiver, transmitter },
         FrameKind::Cts => dot11::Repr::Cts { duration_us, receiver },
         FrameKind::Ack => dot11::Repr::Ack { duration_us, receiver },
@@ -368,7 +377,26 @@ fn header(frame: &Frame, names: &Names) -> dot11::Repr {
             sequence: frame.sequence & 0xfff,
             fragment: 0,
         },
-    }
+    };
+    let mut bytes = vec![0; dot11.buffer_len()];
+    dot11.emit(&mut bytes);
+    (bytes, dot11.kind() == dot11::Kind::Data)
+}
+
+fn agreement(frame: &Frame, duration_us: u16, receiver: MacAddress, transmitter: MacAddress) -> Vec<u8> {
+    let tid = 0;
+    let repr = match frame.block.as_deref() {
+        Some(mac::Block::Request { start }) => {
+            block_ack::Repr::Request { duration_us, receiver, transmitter, tid, start: *start }
+        }
+        Some(mac::Block::Answer(bitmap)) => {
+            block_ack::Repr::BlockAck { duration_us, receiver, transmitter, tid, bitmap: *bitmap }
+        }
+        _ => return Vec::new(),
+    };
+    let mut bytes = vec![0; repr.buffer_len()];
+    repr.emit(&mut bytes);
+    bytes
 }
 
 /// A frame as one packet of a capture.
@@ -382,14 +410,12 @@ struct Seen {
 /// Appends one enhanced packet block to `out`. Its original length is that on the air, so that readers compute the frame's duration.
 fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, seen: Seen) {
     let Seen { interface, fate, power_w } = seen;
-    let mac = header(frame, names);
-    let mut mpdu = vec![0; mac.buffer_len()];
-    mac.emit(&mut mpdu);
+    let (mut mpdu, is_data) = header(frame, names);
     if names.qos && frame.kind == FrameKind::Data {
         dot11::make_qos(&mut mpdu);
     }
-    let len = match (mac.kind(), &frame.packet) {
-        (dot11::Kind::Data, Some(packet)) => complete(&mut mpdu, packet),
+    let len = match &frame.packet {
+        Some(packet) if is_data => complete(&mut mpdu, packet),
         _ => mpdu.len(),
     };
     // ns-2's data frames are two bytes shorter than header, LLC/SNAP, packet and FCS
@@ -550,6 +576,7 @@ mod tests {
             signal_extension: Duration::ZERO,
             heard: false,
             qos: false,
+            aggregates: false,
         }
     }
 
@@ -583,6 +610,8 @@ mod tests {
             attempt: 2,
             backoff_slots: 3,
             packet: Some(Arc::new(packet)),
+            block: None,
+            snr_db: None,
         }
     }
 

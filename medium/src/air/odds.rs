@@ -1,10 +1,10 @@
 //! The probability that the frame a receiver holds survives: its SINR, integrated over the intervals between which interference changes.
 
 use crate::phy::error_model::log_success;
-use crate::phy::radio::Layout;
+use crate::phy::radio::{Layout, Stretch};
 
 /// What has been received of the frame held.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Odds {
     layout: Layout,
     begin_ns: u64,
@@ -12,14 +12,17 @@ pub struct Odds {
     counted_ns: u64,
     log_header: f64,
     log_body: f64,
+    /// The MPDUs of an A-MPDU, each with the logarithm of its probability.
+    mpdus: Vec<(Stretch, f64)>,
     /// The station with the most power beside the frame, and that power.
     interferer: Option<(u16, f64)>,
 }
 
 impl Odds {
     /// Of a frame that begins now.
-    pub fn new(layout: Layout, begin_ns: u64) -> Self {
-        Self { layout, begin_ns, counted_ns: begin_ns, log_header: 0.0, log_body: 0.0, interferer: None }
+    pub fn new(layout: Layout, stretches: &[Stretch], begin_ns: u64) -> Self {
+        let mpdus = stretches.iter().map(|stretch| (*stretch, 0.0)).collect();
+        Self { layout, begin_ns, counted_ns: begin_ns, log_header: 0.0, log_body: 0.0, mpdus, interferer: None }
     }
 
     /// Start of the frame here, ns.
@@ -34,6 +37,7 @@ impl Odds {
         let share =
             |(first, last): (u64, u64)| to.min(last).saturating_sub(from.max(first)) as f64 / (last - first) as f64;
         let Layout { mode, header_mode, header_ns, header_bits, body_ns, body_bits } = self.layout;
+        let body_bits = if self.is_aggregate() { 0.0 } else { body_bits };
         for (log, mode, bits) in [
             (&mut self.log_header, header_mode, header_bits * share(header_ns)),
             (&mut self.log_body, mode, body_bits * share(body_ns)),
@@ -42,6 +46,24 @@ impl Odds {
                 *log += log_success(mode, sinr, bits);
             }
         }
+        // bits of these modes err independently, so that one bit is enough to know
+        let overlaps = |(stretch, _): &&mut (Stretch, f64)| stretch.from_ns < to && stretch.to_ns > from;
+        let mut log_bit = None;
+        for (stretch, log) in self.mpdus.iter_mut().filter(overlaps) {
+            let bits = stretch.bits * share((stretch.from_ns, stretch.to_ns));
+            *log += bits * *log_bit.get_or_insert_with(|| log_success(mode, sinr, 1.0));
+        }
+    }
+
+    /// Whether it is an A-MPDU.
+    pub fn is_aggregate(&self) -> bool {
+        !self.mpdus.is_empty()
+    }
+
+    /// The MPDUs that survive if the header does, one bit each.
+    pub fn survivors(&self, mut draw: impl FnMut() -> f64) -> u64 {
+        let bits = self.mpdus.iter().enumerate().map(|(n, (_, log))| u64::from(draw() < log.exp()) << n);
+        bits.fold(0, |all, bit| all | bit)
     }
 
     /// A station interferes with this power.
@@ -78,7 +100,7 @@ mod tests {
     fn demands(mode: Mode) -> Demands {
         let radio = radio();
         let (header, body) = (radio.header_threshold(mode), radio.threshold(mode));
-        Demands { header, body, layout: Some(radio.layout(1536, mode)) }
+        Demands { header, body, layout: Some(radio.layout(1536, mode)), stretches: Vec::new() }
     }
 
     /// A frame at this ratio to the noise.

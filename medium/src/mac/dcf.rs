@@ -11,9 +11,13 @@
 //! deadline ([`Dcf::next_timeout`]): the end of the wait of its state, or of its backoff.
 
 use super::action::{Action, DcfCounters, FailReason};
-use super::{Dest, Frame, InterfaceQueue, Packet};
-use crate::phy::radio::{BackoffDraw, Timeouts, CTS_BYTES, RTS_BYTES};
+use super::block_ack::{Answer, Bitmap, Fate, Resolved};
+use super::blocks::{Blocks, Offer};
+use super::rates::{Progress, Rates};
+use super::{Block, Dest, Frame, InterfaceQueue, Packet};
+use crate::phy::radio::{BackoffDraw, RateControl, Timeouts, BA_BYTES, CTS_BYTES, RTS_BYTES};
 use crate::phy::{FrameKind, Mode, Radio};
+use crate::rate_control::Row;
 use manet_engine::{Duration, Instant, Stream};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +25,7 @@ use std::sync::Arc;
 mod receptions;
 pub mod visible;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum State {
     /// Contending, or without a packet.
     Idle,
@@ -43,39 +47,85 @@ enum State {
     },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Response {
     Cts {
         to: Dest,
         reserves: Duration,
         ack_airtime: Duration,
     },
-    /// The answer to a frame in `mode`.
+    /// The answer to a frame in `mode`: with a bitmap a Block Ack.
     Ack {
         to: Dest,
         mode: Mode,
+        bitmap: Option<Bitmap>,
+        snr_db: Option<f64>,
     },
     Data,
 }
 
-/// The packet in service.
-#[derive(Clone, Debug)]
+/// What the station contends for.
 struct Service {
-    packet: Arc<Packet>,
-    sequence: u16,
+    content: Content,
     rts_attempts: u32,
     data_attempts: u32,
 }
 
+enum Content {
+    /// One packet, until it is acknowledged or given up.
+    Packet { packet: Arc<Packet>, sequence: u16, progress: Option<Progress> },
+    /// An exchange with a peer of a Block Ack agreement, made when the backoff is over of what waits then.
+    Block { peer: u16, offer: Option<Offer> },
+}
+
 impl Service {
+    fn new(content: Content) -> Self {
+        Self { content, rts_attempts: 0, data_attempts: 0 }
+    }
+
     /// Attempts: RTS before each data frame, or no RTS at all.
     fn tries(&self) -> u32 {
         self.rts_attempts.max(self.data_attempts)
     }
+
+    fn needs_rts(&self, radio: &Radio) -> bool {
+        match &self.content {
+            Content::Packet { packet, .. } => needs_rts(radio, packet),
+            Content::Block { offer, .. } => offer.as_ref().is_some_and(|offer| offer.bytes > radio.rts_threshold_bytes),
+        }
+    }
+}
+
+/// The frame of the exchange in service, sent after an RTS or at once.
+struct Outgoing {
+    kind: FrameKind,
+    dest: Dest,
+    bytes: u32,
+    mode: Mode,
+    airtime: Duration,
+    answer_airtime: Duration,
+    sequence: u16,
+    /// Transmissions of its first packet, this one included.
+    attempt: u32,
+    packet: Option<Arc<Packet>>,
+    block: Option<Arc<Block>>,
+}
+
+/// What a station decoded of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded {
+    /// Bit *n*: MPDU *n* of an A-MPDU.
+    pub mpdus: u64,
+    /// Signal to noise ratio, dB.
+    pub snr_db: Option<f64>,
+}
+
+impl Decoded {
+    /// All of it.
+    pub const ALL: Self = Self { mpdus: u64::MAX, snr_db: None };
 }
 
 /// The distributed coordination function of one station.
-#[derive(Clone, Debug)]
 pub struct Dcf {
     station: u16,
     radio: Arc<Radio>,
@@ -107,15 +157,22 @@ pub struct Dcf {
 
     /// Last sequence number received from each station (9.3.2.10).
     heard: HashMap<u16, u16>,
+    /// Block Ack agreements, if the profile aggregates.
+    blocks: Option<Box<Blocks>>,
+    /// Rate control, if the profile has one or aggregates. Otherwise data are sent at the profile's rate or at those of the kernel.
+    rates: Option<Box<Rates>>,
     actions: Vec<Action>,
     /// Counters of this station.
     pub counters: DcfCounters,
 }
 
 impl Dcf {
-    /// `station`: own number; `random`: stream of the backoff.
-    pub fn new(station: u16, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream) -> Self {
+    /// `station`: own number; `random`: stream of the backoff; `samples`: that of the rate control.
+    pub fn new(station: u16, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream, samples: Stream) -> Self {
         let cw = radio.cw_min;
+        let blocks = Blocks::new(&radio).map(Box::new);
+        let adapts = blocks.is_some() || radio.rate_control != RateControl::Fixed;
+        let rates = adapts.then(|| Box::new(Rates::new(&radio, samples)));
         Self {
             station,
             radio,
@@ -137,6 +194,8 @@ impl Dcf {
             eifs_until: Instant::ZERO,
             eifs_due: false,
             heard: HashMap::new(),
+            blocks,
+            rates,
             actions: Vec::new(),
             counters: DcfCounters::default(),
         }
@@ -154,12 +213,26 @@ impl Dcf {
 
     /// Whether it has a packet or is in an exchange.
     pub fn is_engaged(&self) -> bool {
-        self.backlog() > 0 || !matches!(self.state, State::Idle)
+        self.service.is_some() || self.backlog() > 0 || !matches!(self.state, State::Idle)
     }
 
     /// Number of packets that wait, the one in service included.
     pub fn backlog(&self) -> usize {
-        self.queue.len() + usize::from(self.service.is_some())
+        let in_service = matches!(&self.service, Some(Service { content: Content::Packet { .. }, .. }));
+        self.queue.len() + usize::from(in_service) + self.blocks.as_ref().map_or(0, |blocks| blocks.backlog())
+    }
+
+    /// What its rate control knows of each peer.
+    pub fn rate_tables(&self) -> Vec<(u16, Vec<(Mode, Row)>)> {
+        self.rates.as_ref().map_or_else(Vec::new, |rates| rates.tables())
+    }
+
+    /// Numbers and lengths of the packets that the last call delivers.
+    pub fn deliveries(&self) -> impl Iterator<Item = &Arc<Packet>> {
+        self.actions.iter().filter_map(|action| match action {
+            Action::Deliver { packet, .. } => Some(packet),
+            _ => None,
+        })
     }
 
     /// End of the NAV (9.3.2.4).
@@ -172,7 +245,12 @@ impl Dcf {
     /// Takes a packet; returns the packet that a full queue drops.
     pub fn enqueue(&mut self, now: Instant, packet: Arc<Packet>) -> Option<Arc<Packet>> {
         if self.service.is_none() && self.queue.is_empty() {
-            self.serve(packet);
+            if self.blocks.is_some() && Blocks::takes(&packet) {
+                self.queue.push(packet);
+                self.serve_next();
+            } else {
+                self.serve(packet);
+            }
             self.begin_access(now);
             return None;
         }
@@ -185,8 +263,36 @@ impl Dcf {
 
     /// Removes all packets not yet acknowledged, at the end of a run.
     pub fn remaining(&mut self) -> Vec<Arc<Packet>> {
-        let service = self.service.take().map(|s| s.packet);
-        service.into_iter().chain(self.queue.drain()).collect()
+        let service = self.service.take().and_then(|service| match service.content {
+            Content::Packet { packet, .. } => Some(packet),
+            Content::Block { .. } => None,
+        });
+        let blocks = self.blocks.as_mut().map_or_else(Vec::new, |blocks| blocks.switch_off());
+        service.into_iter().chain(blocks).chain(self.queue.drain()).collect()
+    }
+
+    /// Removes the packets for a neighbour that are not in service, in order.
+    pub fn purge(&mut self, mac: [u8; 6], neighbour: Option<u16>) -> Vec<Arc<Packet>> {
+        let in_service = |peer| match &self.service {
+            Some(Service { content: Content::Block { peer: served, offer: Some(_) }, .. }) => *served == peer,
+            _ => false,
+        };
+        let mut out = match (&mut self.blocks, neighbour) {
+            (Some(blocks), Some(peer)) if !in_service(peer) => blocks.purge(peer),
+            _ => Vec::new(),
+        };
+        out.extend(self.queue.purge(mac));
+        out
+    }
+
+    /// Another station was switched off.
+    pub fn peer_is_off(&mut self, peer: u16) {
+        let mut delivered = Vec::new();
+        if let Some(blocks) = &mut self.blocks {
+            blocks.peer_is_off(peer, &mut delivered);
+        }
+        let rate_bps = self.radio.data_rate_bps;
+        self.deliver_all(delivered, rate_bps);
     }
 
     /// The radio loses its power: the state of a new station, except for the sequence numbers; others would take its next
@@ -200,6 +306,9 @@ impl Dcf {
         (self.busy, self.idle_since, self.ready_at) = (false, now, now);
         (self.nav_until, self.eifs_until, self.eifs_due) = (Instant::ZERO, Instant::ZERO, false);
         self.heard.clear();
+        if let Some(rates) = &mut self.rates {
+            rates.forget();
+        }
         self.actions.clear();
         lost
     }
@@ -207,7 +316,23 @@ impl Dcf {
     fn serve(&mut self, packet: Arc<Packet>) {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) % 4096;
-        self.service = Some(Service { packet, sequence, rts_attempts: 0, data_attempts: 0 });
+        self.service = Some(Service::new(Content::Packet { packet, sequence, progress: None }));
+    }
+
+    /// The oldest packet comes into service, or an exchange with its peer.
+    fn serve_next(&mut self) {
+        let waiting = self.blocks.as_ref().and_then(|blocks| blocks.first());
+        let front = self.queue.front();
+        let peer = match (waiting, front) {
+            (Some((peer, id)), front) if front.is_none_or(|packet| id < packet.id) => Some(peer),
+            (_, Some(packet)) if self.blocks.is_some() && Blocks::takes(packet) => packet.dest.station(),
+            _ => None,
+        };
+        if let Some(peer) = peer {
+            self.service = Some(Service::new(Content::Block { peer, offer: None }));
+        } else if let Some(packet) = self.queue.pop() {
+            self.serve(packet);
+        }
     }
 
     fn begin_access(&mut self, now: Instant) {
@@ -313,7 +438,7 @@ impl Dcf {
             return;
         }
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => self.access(),
+            State::Idle => self.access(now),
             State::AwaitCts { .. } => self.response_overdue(now, FrameKind::Rts),
             State::AwaitAck { .. } => self.response_overdue(now, FrameKind::Data),
             State::AwaitData { .. } => self.resume(now),
@@ -333,16 +458,38 @@ impl Dcf {
     }
 
     /// The backoff is over.
-    fn access(&mut self) {
+    fn access(&mut self, now: Instant) {
         self.slots = None;
         self.undrawn = false;
+        self.prepare(now);
         let Some(service) = &mut self.service else { return };
-        if needs_rts(&self.radio, &service.packet) {
+        if service.needs_rts(&self.radio) {
             service.rts_attempts += 1;
             self.transmit_rts();
         } else {
             service.data_attempts += 1;
             self.transmit_data();
+        }
+    }
+
+    /// Chooses rate and contents of the exchange. One whose packets are gone leaves its place to the next.
+    fn prepare(&mut self, now: Instant) {
+        let (radio, queue) = (&self.radio, &mut self.queue);
+        match self.service.as_mut().map(|service| &mut service.content) {
+            Some(Content::Packet { packet, progress: progress @ None, .. }) => {
+                if let (Some(rates), Dest::Station(peer), false) = (&mut self.rates, packet.dest, packet.has_own_rates()) {
+                    *progress = Some(rates.begin(now, peer, packet.mpdu_bytes(radio)));
+                }
+            }
+            Some(Content::Block { peer, offer }) => {
+                let (Some(blocks), Some(rates)) = (&mut self.blocks, &mut self.rates) else { return };
+                *offer = blocks.next(now, *peer, radio, rates, queue);
+                if offer.is_none() {
+                    self.service = None;
+                    self.resume(now);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -353,53 +500,100 @@ impl Dcf {
         self.actions.push(Action::Transmit(frame));
     }
 
+    /// The frame of the exchange in service, in the `attempt`th transmission of this service.
+    fn outgoing(&self, attempt: u32) -> Outgoing {
+        let (radio, service) = (&self.radio, self.service.as_ref().expect("a frame only with something in service"));
+        match &service.content {
+            Content::Packet { packet, sequence, progress } => {
+                let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
+                let mode = match (progress, &self.rates) {
+                    (Some(progress), Some(rates)) => rates.mode(progress),
+                    _ => packet.mode(radio, kind, attempt),
+                };
+                let bytes = packet.mpdu_bytes(radio);
+                Outgoing {
+                    kind,
+                    dest: packet.dest,
+                    bytes,
+                    mode,
+                    airtime: radio.airtime(bytes, mode),
+                    answer_airtime: radio.answer_airtime(mode),
+                    sequence: *sequence,
+                    attempt,
+                    packet: Some(packet.clone()),
+                    block: None,
+                }
+            }
+            Content::Block { peer, offer } => {
+                let offer = offer.as_ref().expect("made before the first frame");
+                let (mode, first) = (offer.mode, offer.parts().first());
+                let answer_airtime =
+                    if offer.is_block_acked() { radio.block_ack_airtime(mode) } else { radio.answer_airtime(mode) };
+                Outgoing {
+                    kind: offer.kind,
+                    dest: Dest::Station(*peer),
+                    bytes: offer.bytes,
+                    mode,
+                    airtime: radio.airtime(offer.bytes, mode),
+                    answer_airtime,
+                    sequence: first.map_or(0, |part| part.sequence),
+                    attempt: first.map_or(attempt, |part| part.attempt),
+                    packet: first.map(|part| part.packet.clone()),
+                    block: Some(offer.block.clone()),
+                }
+            }
+        }
+    }
+
     fn transmit_rts(&mut self) {
         let radio = self.radio.clone();
-        let service = self.service.as_ref().expect("RTS only with a packet in service");
-        let mode = service.packet.mode(&radio, FrameKind::Data, service.data_attempts + 1);
-        let data = radio.airtime(service.packet.mpdu_bytes(&radio), mode);
-        let ack_airtime = radio.answer_airtime(mode);
+        let service = self.service.as_ref().expect("RTS only with something in service");
+        let attempt = service.rts_attempts;
+        let Outgoing { dest, airtime, answer_airtime, packet, .. } = self.outgoing(service.data_attempts + 1);
         let frame = Frame {
             kind: FrameKind::Rts,
             from: self.station,
-            dest: service.packet.dest,
-            reserves: radio.sifs() * 3 + radio.cts_airtime() + data + ack_airtime,
+            dest,
+            reserves: radio.sifs() * 3 + radio.cts_airtime() + airtime + answer_airtime,
             bytes: RTS_BYTES,
             mode: radio.control_mode(),
             airtime: radio.rts_airtime(),
-            ack_airtime,
+            ack_airtime: answer_airtime,
             sequence: 0,
-            retry: service.rts_attempts > 1,
-            attempt: service.rts_attempts,
+            retry: attempt > 1,
+            attempt,
             backoff_slots: self.drawn,
-            packet: Some(service.packet.clone()),
+            packet,
+            block: None,
+            snr_db: None,
         };
         self.transmit(frame);
     }
 
     fn transmit_data(&mut self) {
-        let radio = self.radio.clone();
-        let service = self.service.as_ref().expect("data only with a packet in service");
-        let kind = if service.packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
-        let bytes = service.packet.mpdu_bytes(&radio);
-        let mode = service.packet.mode(&radio, kind, service.data_attempts);
+        let service = self.service.as_ref().expect("data only with something in service");
+        let follows_rts = service.needs_rts(&self.radio);
+        let Outgoing { kind, dest, bytes, mode, airtime, answer_airtime, sequence, attempt, packet, block } =
+            self.outgoing(service.data_attempts);
         let frame = Frame {
             kind,
             from: self.station,
-            dest: service.packet.dest,
+            dest,
             reserves: match kind {
                 FrameKind::Bcast => Duration::ZERO,
-                _ => radio.sifs() + radio.answer_airtime(mode),
+                _ => self.radio.sifs() + answer_airtime,
             },
             bytes,
             mode,
-            airtime: radio.airtime(bytes, mode),
+            airtime,
             ack_airtime: Duration::ZERO,
-            sequence: service.sequence,
-            retry: service.data_attempts > 1,
-            attempt: service.data_attempts,
-            backoff_slots: if needs_rts(&radio, &service.packet) { 0 } else { self.drawn },
-            packet: Some(service.packet.clone()),
+            sequence,
+            retry: attempt > 1,
+            attempt,
+            backoff_slots: if follows_rts { 0 } else { self.drawn },
+            packet,
+            block,
+            snr_db: None,
         };
         self.transmit(frame);
     }
@@ -408,14 +602,26 @@ impl Dcf {
         let medium_free = !self.busy && self.nav_until <= now;
         let held_back = self.radio.rules.response_needs_idle && !medium_free;
         match response {
-            Response::Ack { to, mode } => {
-                self.transmit_answer(FrameKind::Ack, to, mode, Duration::ZERO, Duration::ZERO);
+            Response::Ack { to, mode, bitmap, snr_db } => {
+                let answer = self.answer(FrameKind::Ack, to, mode);
+                self.transmit(match bitmap {
+                    None => Frame { snr_db, ..answer },
+                    Some(bitmap) => Frame {
+                        kind: FrameKind::Ba,
+                        bytes: BA_BYTES,
+                        airtime: self.radio.block_ack_airtime(mode),
+                        block: Some(Arc::new(Block::Answer(bitmap))),
+                        snr_db,
+                        ..answer
+                    },
+                });
             }
             Response::Cts { .. } if held_back => self.resume(now),
             Response::Cts { to, reserves, ack_airtime } => {
                 let mode = self.radio.control_mode();
-                self.transmit_answer(FrameKind::Cts, to, mode, reserves, ack_airtime);
+                self.transmit(Frame { reserves, ack_airtime, ..self.answer(FrameKind::Cts, to, mode) });
             }
+            Response::Data if held_back && self.serves_block() => self.attempt_failed(now, FrameKind::Rts),
             Response::Data if held_back => {
                 // ns-2 check_pktTx: the RTS is rebuilt and the window grows
                 self.grow_window();
@@ -429,24 +635,29 @@ impl Dcf {
         }
     }
 
-    /// Sends the CTS or ACK that answers a frame in `mode`.
-    fn transmit_answer(&mut self, kind: FrameKind, to: Dest, mode: Mode, reserves: Duration, ack_airtime: Duration) {
-        let frame = Frame {
+    /// The CTS or ACK that answers a frame in `mode`.
+    fn answer(&self, kind: FrameKind, to: Dest, mode: Mode) -> Frame {
+        Frame {
             kind,
             from: self.station,
             dest: to,
-            reserves,
+            reserves: Duration::ZERO,
             bytes: CTS_BYTES,
             mode: self.radio.answer_mode(mode),
             airtime: self.radio.answer_airtime(mode),
-            ack_airtime,
+            ack_airtime: Duration::ZERO,
             sequence: 0,
             retry: false,
             attempt: 1,
             backoff_slots: 0,
             packet: None,
-        };
-        self.transmit(frame);
+            block: None,
+            snr_db: None,
+        }
+    }
+
+    fn serves_block(&self) -> bool {
+        matches!(&self.service, Some(Service { content: Content::Block { .. }, .. }))
     }
 
     /// The station's own frame has ended.
@@ -455,17 +666,20 @@ impl Dcf {
         // nothing was sensed through the station's own transmission
         self.idle_since = self.idle_since.max(now);
         let radio = &self.radio;
-        let overdue = now + radio.answer_timeout(frame.mode);
+        let mut overdue = now + radio.answer_timeout(frame.mode);
+        if radio.rules.timeouts == Timeouts::Full && (kind == FrameKind::Bar || !frame.aggregate().is_empty()) {
+            overdue += radio.block_ack_airtime(frame.mode) - radio.answer_airtime(frame.mode);
+        }
         match kind {
             FrameKind::Rts => self.state = State::AwaitCts { until: overdue },
-            FrameKind::Data => self.state = State::AwaitAck { until: overdue },
+            FrameKind::Data | FrameKind::Bar => self.state = State::AwaitAck { until: overdue },
             FrameKind::Cts if radio.rules.cts_holds => {
                 // ns-2 check_pktCTRL: until the data frame should have ended
                 let ack = radio.sifs() + frame.ack_airtime;
                 self.state = State::AwaitData { until: now + (frame.reserves - ack) + Duration::from_micros(4) };
             }
-            FrameKind::Cts | FrameKind::Ack => self.resume(now),
-            FrameKind::Bcast => self.sent(now),
+            FrameKind::Cts | FrameKind::Ack | FrameKind::Ba => self.resume(now),
+            FrameKind::Bcast => self.sent(now, None),
         }
     }
 
@@ -473,8 +687,8 @@ impl Dcf {
 
     fn attempt_failed(&mut self, now: Instant, sent: FrameKind) {
         let radio = self.radio.clone();
-        let service = self.service.as_ref().expect("an attempt has a packet");
-        let short = sent == FrameKind::Rts || !needs_rts(&radio, &service.packet);
+        let service = self.service.as_mut().expect("an attempt has something in service");
+        let short = sent == FrameKind::Rts || !service.needs_rts(&radio);
         match sent {
             FrameKind::Rts => self.counters.cts_timeout += 1,
             _ => self.counters.ack_timeout += 1,
@@ -485,34 +699,116 @@ impl Dcf {
             (&mut self.long_retries, radio.long_retry_limit, FailReason::LongRetryLimit)
         };
         *count += 1;
-        if *count >= limit {
+        let exhausted = *count >= limit;
+        if exhausted {
             *count = 0;
             if !radio.rules.retries_carry_over {
                 (self.short_retries, self.long_retries) = (0, 0);
             }
             self.cw = radio.cw_min;
-            let service = self.service.take().expect("checked above");
-            let tries = service.tries();
-            self.actions.push(Action::Failed { packet: service.packet, reason, tries });
         } else {
             self.grow_window();
+        }
+        let service = self.service.as_mut().expect("checked above");
+        match &mut service.content {
+            Content::Block { .. } => {
+                let answer = if sent == FrameKind::Rts { Answer::NoCts } else { Answer::Nothing };
+                let taken = self.end_block(now, answer, None);
+                debug_assert!(taken, "the absence of an answer belongs to every exchange");
+                self.service = None;
+            }
+            Content::Packet { progress, .. } => {
+                if let (Some(progress), true) = (progress, sent != FrameKind::Rts) {
+                    progress.count(1, 0, false);
+                }
+                if exhausted {
+                    self.give_up(now, reason);
+                }
+            }
         }
         self.draw();
         self.resume(now);
     }
 
-    fn sent(&mut self, now: Instant) {
+    /// The packet in service has reached a retry limit.
+    fn give_up(&mut self, now: Instant, reason: FailReason) {
+        let service = self.service.take().expect("callers have checked it");
+        let tries = service.tries();
+        if let Content::Packet { packet, progress, .. } = service.content {
+            self.end_chain(now, packet.dest, progress, None);
+            self.actions.push(Action::Failed { packet, reason, tries });
+        }
+    }
+
+    fn end_chain(&mut self, now: Instant, dest: Dest, progress: Option<Progress>, snr_db: Option<f64>) {
+        if let (Some(rates), Some(progress), Dest::Station(peer)) = (&mut self.rates, progress, dest) {
+            rates.end(now, peer, &progress, snr_db);
+        }
+    }
+
+    /// An ACK or Block Ack for this station, while it waits for one.
+    fn answered(&mut self, now: Instant, frame: &Frame) {
+        let answer = match frame.block.as_deref() {
+            Some(Block::Answer(bitmap)) => Answer::BlockAck(*bitmap),
+            _ => Answer::Ack,
+        };
+        if !self.serves_block() {
+            if answer == Answer::Ack {
+                self.sent(now, frame.snr_db);
+            }
+        } else if self.end_block(now, answer, frame.snr_db) {
+            self.succeed(now);
+        }
+    }
+
+    /// The end of an exchange of a Block Ack agreement; false: `answer` does not belong to it.
+    fn end_block(&mut self, now: Instant, answer: Answer, snr_db: Option<f64>) -> bool {
+        let (Some(blocks), Some(rates), Some(Service { content: Content::Block { peer, offer: Some(offer) }, .. })) =
+            (&mut self.blocks, &mut self.rates, &self.service)
+        else {
+            return false;
+        };
+        let mut resolved = Vec::new();
+        if !blocks.answered(now, *peer, offer, answer, snr_db, rates, &mut resolved) {
+            return false;
+        }
+        for Resolved { packet, attempts, fate, .. } in resolved {
+            let reason = match fate {
+                Fate::Retried => continue,
+                Fate::Acknowledged => {
+                    let retries = attempts.saturating_sub(1);
+                    self.actions.push(Action::Sent { packet, retries, tries: attempts });
+                    continue;
+                }
+                Fate::RetryLimit | Fate::RtsRetryLimit | Fate::Lifetime => FailReason::ShortRetryLimit,
+            };
+            self.actions.push(Action::Failed { packet, reason, tries: attempts });
+        }
+        true
+    }
+
+    fn sent(&mut self, now: Instant, snr_db: Option<f64>) {
+        let service = self.service.as_mut().expect("something was sent");
+        let attempts = service.rts_attempts + service.data_attempts;
+        let first = 1 + u32::from(service.needs_rts(&self.radio));
+        let (retries, tries) = (attempts.saturating_sub(first), service.tries());
+        let Content::Packet { packet, progress, .. } = &mut service.content else { unreachable!("a packet was sent") };
+        let (packet, mut progress) = (packet.clone(), progress.take());
+        progress.iter_mut().for_each(|progress| progress.count(1, 1, true));
+        self.end_chain(now, packet.dest, progress, snr_db);
+        self.actions.push(Action::Sent { packet, retries, tries });
+        self.succeed(now);
+    }
+
+    /// The exchange in service has succeeded.
+    fn succeed(&mut self, now: Instant) {
         let service = self.service.take().expect("something was sent");
-        if needs_rts(&self.radio, &service.packet) {
+        if service.needs_rts(&self.radio) {
             self.long_retries = 0;
         } else {
             self.short_retries = 0;
         }
         self.cw = self.radio.cw_min;
-        let attempts = service.rts_attempts + service.data_attempts;
-        let first = 1 + u32::from(needs_rts(&self.radio, &service.packet));
-        let (retries, tries) = (attempts.saturating_sub(first), service.tries());
-        self.actions.push(Action::Sent { packet: service.packet, retries, tries });
         self.draw(); // post-backoff, whether or not something is queued (9.3.4.2)
         self.resume(now);
     }
@@ -526,9 +822,7 @@ impl Dcf {
         self.state = State::Idle;
         self.ready_at = now;
         if self.service.is_none() {
-            if let Some(packet) = self.queue.pop() {
-                self.serve(packet);
-            }
+            self.serve_next();
         }
         if self.service.is_some() && self.slots.is_none() {
             self.draw();

@@ -3,7 +3,7 @@
 //! RTS 272, CTS and ACK 248, EIFS 10 + 50 + 304 = 364 us; `ns2-dsss-2m` for ns-2's departures.
 
 use super::action::{Action, FailReason};
-use super::dcf::Dcf;
+use super::dcf::{Dcf, Decoded};
 use super::queue::tests::packet;
 use super::{Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::radio::tests::profile;
@@ -35,7 +35,8 @@ impl Bench {
         change(&mut radio);
         let radio = Arc::new(radio);
         let random = Stream::new(4, 0, Purpose::Backoff);
-        let dcf = Dcf::new(ME, radio.clone(), InterfaceQueue::new(50, true), random);
+        let samples = Stream::new(4, 0, Purpose::RateControl);
+        let dcf = Dcf::new(ME, radio.clone(), InterfaceQueue::new(50, true), random, samples);
         Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], now: 0 }
     }
 
@@ -98,7 +99,7 @@ impl Bench {
         self.until(from);
         self.dcf.medium_busy(us(from));
         self.until(to);
-        let answered = self.dcf.receive(us(to), frame);
+        let answered = self.dcf.receive(us(to), frame, Decoded::ALL);
         self.dcf.medium_idle(us(to));
         self.collect(to);
         answered
@@ -119,6 +120,8 @@ impl Bench {
             attempt: 1,
             backoff_slots: 0,
             packet: matches!(kind, FrameKind::Data | FrameKind::Bcast).then(|| packet(77, ME, false)),
+            block: None,
+            snr_db: None,
         }
     }
 
@@ -184,7 +187,7 @@ fn busy_at_arrival_means_difs_and_a_drawn_backoff() {
     b.until(100).dcf.medium_busy(us(100));
     b.packet(200, packet(1, PEER, false));
     let good = b.frame(FrameKind::Ack, OTHER, Dest::Station(PEER), 0);
-    b.dcf.receive(us(300), &good);
+    b.dcf.receive(us(300), &good, Decoded::ALL);
     b.dcf.medium_idle(us(300));
     b.until(5000);
     let (start, slots) = b.before_backoff(0);

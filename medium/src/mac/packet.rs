@@ -2,6 +2,9 @@
 
 use crate::phy::{FrameKind, Mode, Radio};
 use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
+use crate::mac::block_ack::room::DELIMITER_BYTES;
+use crate::mac::block_ack::Bitmap;
+use crate::phy::radio::Stretch;
 use crate::wire::mac80211::{self, Kind};
 use manet_engine::Duration;
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,16 @@ pub enum Dest {
     Broadcast,
     /// A unicast address that belongs to no station: sent, retried, never answered.
     Unknown,
+}
+
+impl Dest {
+    /// The number of a station.
+    pub fn station(self) -> Option<u16> {
+        match self {
+            Dest::Station(station) => Some(station),
+            Dest::Broadcast | Dest::Unknown => None,
+        }
+    }
 }
 
 /// A packet from the host on its way through the interface queue and the air.
@@ -135,6 +148,40 @@ impl Packet {
     }
 }
 
+/// An MPDU of a data frame under a Block Ack agreement.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The packet.
+    pub packet: Arc<Packet>,
+    /// Sequence number.
+    pub sequence: u16,
+    /// Transmissions, this one included.
+    pub attempt: u32,
+    /// Length with FCS, bytes.
+    pub bytes: u32,
+    /// First byte of its delimiter in the PSDU.
+    pub offset: u32,
+}
+
+/// The part of a frame that belongs to a Block Ack agreement.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// Data.
+    Data {
+        /// The originator's window start, which begins a recipient that does not know it. Real stations agree on it by ADDBA.
+        window_start: u16,
+        /// One MPDU, or those of an A-MPDU in ascending order.
+        parts: Box<[Part]>,
+    },
+    /// A Block Ack Request.
+    Request {
+        /// Starting sequence number.
+        start: u16,
+    },
+    /// A Block Ack.
+    Answer(Bitmap),
+}
+
 /// A frame on the air.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -162,11 +209,38 @@ pub struct Frame {
     pub attempt: u32,
     /// Backoff drawn before this frame, slots; 0 for responses and immediate access.
     pub backoff_slots: u32,
-    /// The packet of RTS, data and broadcast frames.
+    /// The packet of RTS, data and broadcast frames; of an A-MPDU the first.
     pub packet: Option<Arc<Packet>>,
+    /// Contents under a Block Ack agreement.
+    pub block: Option<Arc<Block>>,
+    /// ACK and Block Ack: SNR of the frame that they answer, dB. Real stations measure that of the answer.
+    pub snr_db: Option<f64>,
 }
 
 impl Frame {
+    /// The MPDUs of an A-MPDU; empty for any other frame.
+    pub fn aggregate(&self) -> &[Part] {
+        match self.block.as_deref() {
+            Some(Block::Data { parts, .. }) if parts.len() > 1 => parts,
+            _ => &[],
+        }
+    }
+
+    /// The MPDUs of an A-MPDU in time: each from its delimiter to the next, the first with the preamble if `with_preamble`.
+    pub fn stretches(&self, radio: &Radio, with_preamble: bool) -> Vec<Stretch> {
+        let parts = self.aggregate();
+        let (from_ns, to_ns) = radio.layout(self.bytes, self.mode).body_ns;
+        let last = parts.last().map_or(0, |last| last.offset + DELIMITER_BYTES + last.bytes);
+        let at = |offset: u32| from_ns + (to_ns - from_ns) * u64::from(offset) / u64::from(last.max(1));
+        let ends = parts.iter().skip(1).map(|next| at(next.offset)).chain([to_ns]);
+        let stretch = |(part, end): (&Part, u64)| Stretch {
+            from_ns: if with_preamble && part.offset == 0 { 0 } else { at(part.offset) },
+            to_ns: end,
+            bits: f64::from(part.bytes + DELIMITER_BYTES) * 8.0,
+        };
+        parts.iter().zip(ends).map(stretch).collect()
+    }
+
     /// Number of its packet in the air log; 0 for CTS and ACK.
     pub fn packet_id(&self) -> u64 {
         self.packet.as_ref().map_or(0, |p| p.id)

@@ -69,6 +69,19 @@ impl InterfaceQueue {
         self.control.pop_front().or_else(|| self.data.pop_front())
     }
 
+    /// The packet for `dest` that is served next.
+    pub fn front_for(&self, dest: Dest) -> Option<&Arc<Packet>> {
+        self.control.iter().chain(&self.data).find(|packet| packet.dest == dest)
+    }
+
+    /// Removes the packet for `dest` that is served next.
+    pub fn pop_for(&mut self, dest: Dest) -> Option<Arc<Packet>> {
+        [&mut self.control, &mut self.data].into_iter().find_map(|queue| {
+            let at = queue.iter().position(|packet| packet.dest == dest)?;
+            queue.remove(at)
+        })
+    }
+
     /// The packet to be served next.
     pub fn front(&self) -> Option<&Arc<Packet>> {
         self.control.front().or_else(|| self.data.front())

@@ -10,6 +10,7 @@ use super::Medium;
 use crate::air::Receiver;
 use crate::mac::Dest;
 use crate::message::StationId;
+use crate::phy::FrameKind;
 use crate::record::{DropReason, Fate};
 use manet_engine::Instant;
 
@@ -42,5 +43,13 @@ impl Medium {
             }
         }
         self.report_nav(now, station.0);
+        // agreements with it end; what waited there for a lost MPDU is delivered
+        if self.radio.aggregation_limits().is_some() {
+            for other in (0..self.stations.len() as u16).filter(|other| *other != station.0) {
+                self.stations[usize::from(other)].dcf.peer_is_off(station.0);
+                self.log_deliveries(now, other, station.0, FrameKind::Data, 0.0);
+                self.after(now, other);
+            }
+        }
     }
 }

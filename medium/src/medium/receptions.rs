@@ -2,7 +2,8 @@
 
 use super::{Airborne, Medium};
 use crate::air::{Demands, FrameId, Heard, Rule};
-use crate::mac::{Dest, Frame};
+use crate::mac::dcf::Decoded;
+use crate::mac::{Dest, Frame, Part};
 use crate::message::{Output, StationId};
 use crate::phy::radio::{Reception, Thresholds};
 use crate::phy::FrameKind;
@@ -49,11 +50,12 @@ impl Medium {
         };
         let mut touched = true;
         match heard {
+            Heard::Good if !frame.aggregate().is_empty() => self.decoded_aggregate(now, id, frame, s, power_w),
             Heard::Good if self.error_rates.strikes(frame, s, &mut station.errors) => {
                 station.dcf.receive_failed(now, false);
                 self.spoil(id, s, Fate::Error);
             }
-            Heard::Good => self.decoded(now, id, frame, s, power_w),
+            Heard::Good => self.decoded(now, id, frame, s, power_w, u64::MAX),
             // ns-2 recv_timer: a frame that ends while the station sends leaves no trace
             Heard::Spoiled | Heard::Sensed if !station.receiver.is_sending() => {
                 station.dcf.receive_failed(now, heard == Heard::Sensed);
@@ -88,15 +90,35 @@ impl Medium {
         }
     }
 
-    fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
+    /// An A-MPDU of which at least one MPDU was received without an error.
+    fn decoded_aggregate(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
         let station = &mut self.stations[s as usize];
-        let before = station.dcf.counters.rx_data;
-        let answered = station.dcf.receive(now, frame);
-        let delivered = station.dcf.counters.rx_data > before;
-        let nav = station.dcf.nav_until() > now;
-        if delivered {
-            station.counters.delivered_up += 1;
+        let received = station.receiver.survivors();
+        let left = self.error_rates.spared(frame, received, s, &mut station.errors);
+        if frame.dest == Dest::Station(s) && self.is_undecided(id, s) {
+            let lost = self.fate_unheard(id, s, power_w, now);
+            let fate = |n: usize| match (left >> n & 1, received >> n & 1) {
+                (1, _) => Fate::Delivered,
+                (_, 1) => Fate::Error,
+                _ => lost,
+            };
+            let fates = (0..frame.aggregate().len()).map(fate).collect();
+            self.airborne[id as usize].as_mut().expect("still there").mpdu_fates = fates;
         }
+        if left == 0 {
+            self.stations[s as usize].dcf.receive_failed(now, false);
+            self.spoil(id, s, Fate::Error);
+        } else {
+            self.decoded(now, id, frame, s, power_w, left);
+        }
+    }
+
+    /// A frame was decoded, of an A-MPDU the MPDUs in `mpdus`, one bit each.
+    fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64, mpdus: u64) {
+        let snr_db = Some(10.0 * (power_w / self.radio.noise_w).log10());
+        let station = &mut self.stations[s as usize];
+        let answered = station.dcf.receive(now, frame, Decoded { mpdus, snr_db });
+        let nav = station.dcf.nav_until() > now;
         if frame.dest == Dest::Broadcast {
             self.airborne[id as usize].as_mut().expect("still there").receivers += 1;
         }
@@ -104,21 +126,36 @@ impl Medium {
             self.airborne[id as usize].as_mut().expect("still there").decoded_w.push((s, power_w));
         }
         if !answered {
+            let airborne = self.airborne[id as usize].as_mut().expect("still there");
+            airborne.mpdu_fates.clear();
             self.spoil(id, s, if nav { Fate::Nav } else { Fate::Busy });
         } else {
             self.spoil(id, s, Fate::Delivered);
         }
-        if delivered && self.recording {
-            let (packet, bytes) = frame.packet.as_ref().map_or((0, 0), |p| (p.id, p.ip_bytes));
-            let (from, kind) = (frame.from, frame.kind);
-            let row = AirRecord::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
-            self.outputs.push_back(Output::Air(row));
-        }
+        // a request delivers data
+        let kind = if frame.kind == FrameKind::Bcast { FrameKind::Bcast } else { FrameKind::Data };
+        self.log_deliveries(now, s, frame.from, kind, power_w);
         let overhears = self.stations[s as usize].overhear && frame.kind == FrameKind::Data;
         if overhears && frame.dest != Dest::Station(s) {
-            if let Some(packet) = frame.packet.clone() {
-                let (station, transmitter) = (StationId(s), StationId(frame.from));
+            let arrived = |(n, _): &(usize, &Part)| mpdus >> n & 1 == 1;
+            let of_aggregate = frame.aggregate().iter().enumerate().filter(arrived).map(|(_, part)| &part.packet);
+            let single = frame.packet.iter().filter(|_| frame.aggregate().is_empty());
+            for packet in of_aggregate.chain(single) {
+                let (station, transmitter, packet) = (StationId(s), StationId(frame.from), packet.clone());
                 self.outputs.push_back(Output::Overheard { station, transmitter, packet });
+            }
+        }
+    }
+
+    /// Counts and records what the MAC of station `s` is about to hand to its host.
+    pub(super) fn log_deliveries(&mut self, now: Instant, s: u16, from: u16, kind: FrameKind, power_w: f64) {
+        let station = &mut self.stations[s as usize];
+        for packet in station.dcf.deliveries() {
+            station.counters.delivered_up += 1;
+            if self.recording {
+                let (packet, bytes) = (packet.id, packet.ip_bytes);
+                let row = AirRecord::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
+                self.outputs.push_back(Output::Air(row));
             }
         }
     }
@@ -137,7 +174,8 @@ impl Medium {
             header.power_w = header.power_w.min(body.power_w);
         }
         let by_sinr = radio.reception == Reception::Sinr;
-        Demands { header, body, layout: by_sinr.then(|| radio.layout(frame.bytes, frame.mode)) }
+        let stretches = if by_sinr { frame.stretches(radio, false) } else { Vec::new() };
+        Demands { header, body, layout: by_sinr.then(|| radio.layout(frame.bytes, frame.mode)), stretches }
     }
 
     /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.

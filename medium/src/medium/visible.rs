@@ -5,7 +5,7 @@
 //! visible event of each station ([`crate::mac::dcf::visible`]); everything else that needs no packet from a host follows from these.
 
 use super::Medium;
-use crate::mac::dcf::visible::{after_cts, after_rts};
+use crate::mac::dcf::visible::{after_cts, after_reservation, after_rts};
 use crate::phy::FrameKind;
 use manet_engine::{Duration, Instant};
 
@@ -39,8 +39,9 @@ impl Medium {
             let frame = &airborne.frame;
             let end = airborne.began + frame.airtime;
             let by_frame = match frame.kind {
-                FrameKind::Data | FrameKind::Bcast | FrameKind::Ack => end,
+                FrameKind::Data | FrameKind::Bcast | FrameKind::Ack | FrameKind::Ba | FrameKind::Bar => end,
                 FrameKind::Cts => end + after_cts(&self.radio, frame.reserves, frame.ack_airtime),
+                FrameKind::Rts if self.stations[frame.from as usize].dcf.adapts() => end + after_reservation(&self.radio, frame),
                 FrameKind::Rts => {
                     let data = frame.packet.as_ref().map(|p| p.shortest_airtime(&self.radio, FrameKind::Data));
                     end + after_rts(&self.radio, data.unwrap_or(Duration::ZERO))

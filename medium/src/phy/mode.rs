@@ -99,7 +99,7 @@ impl Family {
     }
 
     /// Highest MCS of one stream.
-    fn max_mcs(self) -> u8 {
+    pub(super) fn max_mcs(self) -> u8 {
         match self {
             Self::Ht => 7,
             Self::Vht | Self::S1g => 9,
@@ -158,7 +158,7 @@ const S1G_SERVICE_BITS: u64 = 8;
 /// Tail of one encoder, bits.
 const TAIL_BITS: u64 = 6;
 /// A VHT PPDU holds an A-MPDU, also of one MPDU: its delimiter, bytes (9.7.1, 10.13.7).
-const DELIMITER_BYTES: u64 = 4;
+pub(super) const DELIMITER_BYTES: u64 = 4;
 /// More data bits a symbol than that need a further encoder in VHT (tables 21-30 to 21-61).
 const BITS_OF_A_VHT_ENCODER: u64 = 2160;
 

@@ -6,7 +6,9 @@
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
 use super::mode::{Family, Mcs, Mode, OFDM_RATES_BPS};
-use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits};
+use crate::mac::block_ack::room::{MAX_HT_BYTES, MAX_VHT_BYTES};
+use crate::mac::block_ack::WINDOW as BLOCK_ACK_WINDOW;
+use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits, Takes, Typed};
 use manet_engine::{choices, keys, Duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -60,6 +62,10 @@ pub enum FrameKind {
     Ack,
     /// Data to a group address.
     Bcast,
+    /// Block Ack.
+    Ba,
+    /// Block Ack Request.
+    Bar,
 }
 
 impl FrameKind {
@@ -71,6 +77,8 @@ impl FrameKind {
             Self::Data => "data",
             Self::Ack => "ack",
             Self::Bcast => "bcast",
+            Self::Ba => "ba",
+            Self::Bar => "bar",
         }
     }
 }
@@ -81,6 +89,10 @@ pub const RTS_BYTES: u32 = 20;
 pub const CTS_BYTES: u32 = 14;
 /// Length of an ACK, bytes with FCS (802.11-2012 clause 8.3.1.4).
 pub const ACK_BYTES: u32 = 14;
+/// Length of a Block Ack with a compressed bitmap, bytes with FCS (802.11-2016 clause 9.3.1.9.3).
+pub const BA_BYTES: u32 = 32;
+/// Length of a Block Ack Request, bytes with FCS (802.11-2016 clause 9.3.1.8).
+pub const BAR_BYTES: u32 = 24;
 
 /// Slot of an ERP PHY without the short slot time (clause 19.4.5).
 const LONG_SLOT_US: u32 = 20;
@@ -125,6 +137,72 @@ choices! {
         /// 400 ns, of S1G 4 us.
         Short = "short",
     }
+}
+
+choices! {
+    /// Choice of the rates of unicast data ([`crate::rate_control`]).
+    pub enum RateControl {
+        /// The profile's rate.
+        Fixed = "fixed",
+        /// The fastest rate that the last SNR allows: an upper bound for the others.
+        Ideal = "ideal",
+        /// Up after 10 answers, down after 2 losses.
+        Arf = "arf",
+        /// ARF that probes less after each failed probe.
+        Aarf = "aarf",
+        /// Best measured throughput, 10 % of the frames look around.
+        Minstrel = "minstrel",
+        /// Minstrel for groups of rates and aggregates, as Linux 5.12 has it.
+        MinstrelHt = "minstrel-ht",
+    }
+}
+
+impl RateControl {
+    /// Its name in the table of [`crate::rate_control::ALGORITHMS`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Ideal => "ideal",
+            Self::Arf => "arf",
+            Self::Aarf => "aarf",
+            Self::Minstrel => "minstrel",
+            Self::MinstrelHt => "minstrel-ht",
+        }
+    }
+}
+
+/// Aggregation of unicast data: A-MPDUs and Block Acks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "false, true, a number of MPDUs, or a table with max_mpdus, max_bytes, request_after_silence")]
+pub enum Aggregation {
+    /// `false`: none; `true`: the limits of the standard.
+    Switch(bool),
+    /// So many MPDUs.
+    Mpdus(u32),
+    /// A table of limits.
+    Limits(AggregationLimits),
+}
+
+impl Default for Aggregation {
+    fn default() -> Self {
+        Self::Switch(false)
+    }
+}
+
+impl Typed for Aggregation {
+    const TAKES: Takes = Takes::Anything;
+}
+
+/// Limits of an A-MPDU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AggregationLimits {
+    /// MPDUs, 1 to 64; by default 64, the window of a Block Ack.
+    pub max_mpdus: Option<u32>,
+    /// Bytes of the PSDU; by default what the PHY allows, 65535 (HT) or 1048575 (VHT).
+    pub max_bytes: Option<u32>,
+    /// After an A-MPDU without a Block Ack: a Block Ack Request (as ns-3 does) instead of a retransmission (as ath9k does).
+    pub request_after_silence: bool,
 }
 
 choices! {
@@ -310,6 +388,12 @@ keys! {
         /// Whether frames take 0.33 us per 100 m to arrive.
         #[serde(default)]
         pub propagation_delay: bool;
+        /// A-MPDUs with Block Acks, for profiles with an `mcs`: `false`, `true`, a number of MPDUs (1 to 64), or a table with `max_mpdus`, `max_bytes` and `request_after_silence`.
+        #[serde(default)]
+        pub aggregation: Aggregation;
+        /// Choice of the rates of unicast data.
+        #[serde(default)]
+        pub rate_control: RateControl;
 
         /// The departures of ns-2.35's `mac-802_11.cc` from the standard, each by its own switch.
         pub rules: Rules;
@@ -601,6 +685,7 @@ impl Radio {
                 );
             }
         }
+        self.check_aggregation()?;
         if self.family().is_some() {
             self.mcs_mode()?;
         } else if self.mcs.is_some() {
@@ -620,6 +705,71 @@ impl Radio {
             return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max).into());
         }
         Ok(())
+    }
+
+    /// The limits of A-MPDUs with every default filled in; `None`: without aggregation.
+    pub fn aggregation_limits(&self) -> Option<(usize, u32)> {
+        let AggregationLimits { max_mpdus, max_bytes, .. } = match self.aggregation {
+            Aggregation::Switch(false) => return None,
+            Aggregation::Switch(true) => AggregationLimits::default(),
+            Aggregation::Mpdus(max_mpdus) => AggregationLimits { max_mpdus: Some(max_mpdus), ..Default::default() },
+            Aggregation::Limits(limits) => limits,
+        };
+        let max_mpdus = max_mpdus.map_or(BLOCK_ACK_WINDOW, |mpdus| mpdus as usize);
+        Some((max_mpdus, max_bytes.unwrap_or_else(|| self.max_aggregate_bytes())))
+    }
+
+    /// Whether an A-MPDU without a Block Ack is followed by a request for one.
+    pub fn requests_after_silence(&self) -> bool {
+        matches!(self.aggregation, Aggregation::Limits(AggregationLimits { request_after_silence: true, .. }))
+    }
+
+    fn max_aggregate_bytes(&self) -> u32 {
+        if self.family() == Some(Family::Vht) {
+            MAX_VHT_BYTES
+        } else {
+            MAX_HT_BYTES
+        }
+    }
+
+    fn check_aggregation(&self) -> Result<(), RadioError> {
+        let Some((max_mpdus, max_bytes)) = self.aggregation_limits() else { return Ok(()) };
+        if self.family().is_none() {
+            return Err(RadioError::Value("key \"aggregation\": dsss and ofdm have none; leave it out".into()));
+        }
+        if !(1..=BLOCK_ACK_WINDOW).contains(&max_mpdus) {
+            return Err(format!("key \"aggregation.max_mpdus\": {max_mpdus} is not between 1 and {BLOCK_ACK_WINDOW}").into());
+        }
+        let most = self.max_aggregate_bytes();
+        if !(1..=most).contains(&max_bytes) {
+            return Err(format!("key \"aggregation.max_bytes\": {max_bytes} is not between 1 and {most} bytes").into());
+        }
+        Ok(())
+    }
+
+    /// The modes of unicast data among which a rate control chooses: those of the PHY with the profile's width and guard interval and
+    /// at most its streams. The profile's own is among them.
+    pub fn data_modes(&self) -> Vec<Mode> {
+        let Mode::Mcs(data) = self.data_mode() else {
+            let rates: &[u64] = if self.modulation == Modulation::Dsss { &DSSS_RATES_BPS } else { &OFDM_RATES_BPS };
+            return rates.iter().map(|rate_bps| self.mode_of_rate(*rate_bps)).collect();
+        };
+        let of_streams = |streams| {
+            let mode = move |mcs| Mcs::new(data.family, mcs, data.width_mhz, data.short_guard, streams);
+            (0..=data.family.max_mcs()).filter_map(move |mcs| mode(mcs).ok()).map(Mode::Mcs)
+        };
+        (1..=data.streams).flat_map(of_streams).collect()
+    }
+
+    /// Time on the air of the Block Ack that answers a frame in `mode`.
+    pub fn block_ack_airtime(&self, mode: Mode) -> Duration {
+        self.airtime(BA_BYTES, self.answer_mode(mode))
+    }
+
+    /// Bytes that [`Self::airtime`] counts as the MPDU of an A-MPDU of `psdu_bytes`: it adds the first delimiter of VHT by itself.
+    pub fn bytes_of_aggregate(&self, psdu_bytes: u32) -> u32 {
+        let counted = if self.family() == Some(Family::Vht) { super::mode::DELIMITER_BYTES as u32 } else { 0 };
+        psdu_bytes.saturating_sub(counted)
     }
 
     /// The short slot of an ERP PHY, whose sign is the signal extension, needs an access point that announces it.
@@ -669,6 +819,17 @@ pub struct Layout {
     pub body_ns: (u64, u64),
     /// Its bits.
     pub body_bits: f64,
+}
+
+/// The time of an MPDU in a PPDU from its start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Start of its delimiter, ns.
+    pub from_ns: u64,
+    /// End, ns.
+    pub to_ns: u64,
+    /// Its bits.
+    pub bits: f64,
 }
 
 /// Conditions of a reception by threshold.

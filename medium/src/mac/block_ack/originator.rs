@@ -188,6 +188,11 @@ impl<P: Clone> Originator<P> {
         self.pending().count() + usize::from(self.held.is_some())
     }
 
+    /// The first packet that it has taken and that has no final fate.
+    pub fn first(&self) -> Option<&Waiting<P>> {
+        self.pending().next().map(|mpdu| &mpdu.waiting).or(self.held.as_ref())
+    }
+
     /// Whether it has something to send without a new packet.
     pub fn wants_access(&self) -> bool {
         self.backlog() > 0 || matches!(self.request, Request::Due { .. })

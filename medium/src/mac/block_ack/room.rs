@@ -9,7 +9,7 @@ pub const MAX_VHT_BYTES: u32 = 1_048_575;
 /// aPPDUMaxTime of HT and VHT: 5.484 ms (tables 19-25 and 21-29).
 pub const MAX_PPDU_TIME: Duration = Duration::from_micros(5484);
 /// Length of the delimiter before each MPDU; an MPDU that another follows is padded to a multiple of it (9.7.1).
-const DELIMITER_BYTES: u32 = 4;
+pub const DELIMITER_BYTES: u32 = 4;
 
 /// Limits of the next A-MPDU. A single MPDU is exempt from all but `max_mpdus`: it cannot be made shorter.
 #[derive(Clone, Copy)]

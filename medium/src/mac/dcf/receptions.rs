@@ -1,16 +1,18 @@
 //! Receptions: reaction of the DCF to the end of a frame of another station, decoded or not.
 
-use super::{Dcf, Response, State};
+use super::{Dcf, Decoded, Response, State};
 use crate::mac::action::Action;
-use crate::mac::{Dest, Frame};
+use crate::mac::block_ack::Bitmap;
+use crate::mac::{Block, Dest, Frame, Packet};
 use crate::phy::radio::Timeouts;
 use crate::phy::FrameKind;
 use manet_engine::Instant;
+use std::sync::Arc;
 
 impl Dcf {
     /// A frame was decoded. Returns false for an RTS that the NAV forbids to answer, and for RTS or data received while the
     /// station is engaged in another exchange.
-    pub fn receive(&mut self, now: Instant, frame: &Frame) -> bool {
+    pub fn receive(&mut self, now: Instant, frame: &Frame, decoded: Decoded) -> bool {
         self.eifs_until = Instant::ZERO; // a correct frame ends EIFS (9.3.2.3.7)
         self.eifs_due = false;
         if frame.dest == Dest::Broadcast {
@@ -32,13 +34,13 @@ impl Dcf {
                 }
                 true
             }
-            FrameKind::Ack => {
+            FrameKind::Ack | FrameKind::Ba => {
                 if matches!(self.state, State::AwaitAck { .. }) {
-                    self.sent(now);
+                    self.answered(now, frame);
                 }
                 true
             }
-            FrameKind::Data | FrameKind::Bcast => self.receive_data(now, frame),
+            FrameKind::Data | FrameKind::Bcast | FrameKind::Bar => self.receive_data(now, frame, decoded),
         }
     }
 
@@ -63,7 +65,7 @@ impl Dcf {
         true
     }
 
-    fn receive_data(&mut self, now: Instant, frame: &Frame) -> bool {
+    fn receive_data(&mut self, now: Instant, frame: &Frame, decoded: Decoded) -> bool {
         self.fail_if_waiting(now);
         if matches!(
             self.state,
@@ -71,8 +73,12 @@ impl Dcf {
         ) {
             return false; // another exchange: no room for an ACK, so the sender will retry
         }
-        let then = Response::Ack { to: Dest::Station(frame.from), mode: frame.mode };
+        let bitmap = self.receive_block(now, frame, decoded.mpdus);
+        let then = Response::Ack { to: Dest::Station(frame.from), mode: frame.mode, bitmap, snr_db: decoded.snr_db };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
+        if frame.block.is_some() {
+            return true;
+        }
         let last = self.heard.insert(frame.from, frame.sequence);
         if frame.retry && last == Some(frame.sequence) {
             self.counters.rx_duplicate += 1;
@@ -80,6 +86,29 @@ impl Dcf {
             self.deliver(frame);
         }
         true
+    }
+
+    /// Data or a request under a Block Ack agreement; the bitmap answers it if it is not a single MPDU.
+    fn receive_block(&mut self, now: Instant, frame: &Frame, mpdus: u64) -> Option<Bitmap> {
+        let (block, blocks) = (frame.block.as_deref()?, self.blocks.as_mut()?);
+        let mut delivered = Vec::new();
+        let bitmap = match block {
+            Block::Data { window_start, parts } => {
+                let (bitmap, duplicates) =
+                    blocks.receive(now, frame.from, (*window_start, parts), mpdus, &mut delivered);
+                self.counters.rx_duplicate += duplicates;
+                (parts.len() > 1).then_some(bitmap)
+            }
+            Block::Request { start } => Some(blocks.handle_request(frame.from, *start, &mut delivered)),
+            Block::Answer(_) => None,
+        };
+        self.deliver_all(delivered, frame.mode.rate_bps());
+        bitmap
+    }
+
+    pub(super) fn deliver_all(&mut self, packets: Vec<Arc<Packet>>, rate_bps: u64) {
+        self.counters.rx_data += packets.len() as u64;
+        self.actions.extend(packets.into_iter().map(|packet| Action::Deliver { packet, rate_bps }));
     }
 
     fn deliver(&mut self, frame: &Frame) {

@@ -4,8 +4,8 @@
 //! A driver sleeps until then ([`crate::medium::Medium`]'s `next_visible`). The bounds hold as long as no packet comes from
 //! a host. Actions that *another* station's frame on the air will cause are covered by the bound of that frame.
 
-use super::{needs_rts, Dcf, Packet, Response, State};
-use crate::mac::Dest;
+use super::{needs_rts, Content, Dcf, Packet, Response, Service, State};
+use crate::mac::{Dest, Frame};
 use crate::phy::radio::{FrameKind, Radio, Timeouts};
 use manet_engine::{Duration, Instant};
 
@@ -14,12 +14,22 @@ pub fn after_rts(radio: &Radio, data: Duration) -> Duration {
     radio.sifs() * 2 + radio.cts_airtime() + data
 }
 
+/// Time from the end of an RTS to the end of its data frame, by what it reserves.
+pub fn after_reservation(radio: &Radio, rts: &Frame) -> Duration {
+    rts.reserves - radio.sifs() - rts.ack_airtime
+}
+
 /// Time from the end of a CTS that reserves `reserves`, of which `ack` is the ACK's airtime, to the end of its data frame.
 pub fn after_cts(radio: &Radio, reserves: Duration, ack: Duration) -> Duration {
     reserves - radio.sifs() - ack
 }
 
 impl Dcf {
+    /// Whether it chooses modes or aggregates.
+    pub fn adapts(&self) -> bool {
+        self.rates.is_some()
+    }
+
     /// Earliest visible event of this station. `event`: the next instant at which anything happens on the air. `None`: none
     /// before another station or the host addresses it.
     pub fn visible_from(&self, event: Instant) -> Option<Instant> {
@@ -27,7 +37,7 @@ impl Dcf {
         match &self.state {
             State::Idle if self.counts_down() => {
                 let service = self.service.as_ref()?;
-                Some(self.next_timeout()? + self.exchange(&service.packet, 0))
+                Some(self.next_timeout()? + self.exchange(service, 0))
             }
             State::Idle => Some(event + self.next_exchange()?),
             State::AwaitCts { until } | State::AwaitAck { until } => {
@@ -36,10 +46,9 @@ impl Dcf {
                 self.visible_if_unanswered(over)
             }
             State::AwaitData { until } => Some(*until + self.next_exchange()?),
-            State::Sifs { at, then: Response::Ack { mode, .. } } => Some(*at + radio.answer_airtime(*mode)),
+            State::Sifs { at, then: Response::Ack { mode, .. } } => Some(*at + radio.answer_airtime(*mode)), // a Block Ack is longer
             State::Sifs { at, then: Response::Data } => {
-                let packet = &self.service.as_ref()?.packet;
-                Some(*at + packet.shortest_airtime(radio, FrameKind::Data))
+                Some(*at + self.shortest_frame(self.service.as_ref()?))
             }
             State::Sifs { at, then: Response::Cts { reserves, ack_airtime, .. } } => {
                 let answered = radio.cts_airtime() + after_cts(radio, *reserves, *ack_airtime);
@@ -53,7 +62,7 @@ impl Dcf {
     /// Earliest visible event of a station that sends until `end`, apart from the effects of that frame; `None`: none.
     pub fn visible_after_sending(&self, end: Instant) -> Option<Instant> {
         match self.state {
-            State::Transmitting(FrameKind::Rts | FrameKind::Data) => self.visible_if_unanswered(end),
+            State::Transmitting(FrameKind::Rts | FrameKind::Data | FrameKind::Bar) => self.visible_if_unanswered(end),
             State::Transmitting(_) => Some(end + self.next_exchange()?),
             _ => None,
         }
@@ -63,22 +72,50 @@ impl Dcf {
     fn visible_if_unanswered(&self, over: Instant) -> Option<Instant> {
         let last = self.short_retries + 1 >= self.radio.short_retry_limit
             || self.long_retries + 1 >= self.radio.long_retry_limit;
-        let again = self.exchange(&self.service.as_ref()?.packet, 1);
+        let service = self.service.as_ref()?;
+        // of a block, each packet has a limit of its own
+        let last = last || matches!(service.content, Content::Block { .. });
+        let again = self.exchange(service, 1);
         Some(if last { over } else { over + again })
     }
 
-    /// [`Self::exchange`] of the packet in service, or else of the next one.
+    /// [`Self::exchange`] of what is in service, or else of the next packet.
     fn next_exchange(&self) -> Option<Duration> {
-        let service = self.service.as_ref().map(|s| &s.packet);
-        service.or_else(|| self.queue.front()).map(|packet| self.exchange(packet, 0))
+        let in_service = self.service.as_ref().map(|service| self.exchange(service, 0));
+        in_service.or_else(|| self.queue.front().map(|packet| self.exchange_of(packet, 0)))
     }
 
-    /// Time from the start of the first frame for `packet` to the end of its data frame, or to the last failed RTS if that is
+    /// Time from the start of the first frame in service to the end of its data frame, or to the last failed RTS if that is
     /// earlier; `failures` are still to be counted.
-    fn exchange(&self, packet: &Packet, failures: u32) -> Duration {
+    fn exchange(&self, service: &Service, failures: u32) -> Duration {
+        match &service.content {
+            Content::Packet { packet, .. } => self.exchange_of(packet, failures),
+            // its limits are those of its packets
+            Content::Block { .. } => self.shortest_frame(service).min(self.radio.rts_airtime()),
+        }
+    }
+
+    /// The least time on the air of the data frame in service. Of a block whose frame is not made yet, it may be a request.
+    fn shortest_frame(&self, service: &Service) -> Duration {
         let radio = &self.radio;
+        match &service.content {
+            Content::Packet { packet, .. } => self.shortest_airtime(packet),
+            Content::Block { offer: Some(offer), .. } => radio.airtime(offer.bytes, offer.mode),
+            Content::Block { offer: None, .. } => radio.rts_airtime().min(radio.cts_airtime()),
+        }
+    }
+
+    fn shortest_airtime(&self, packet: &Packet) -> Duration {
         let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
-        let data = packet.shortest_airtime(radio, kind);
+        match &self.rates {
+            Some(rates) if packet.dest != Dest::Broadcast => rates.shortest_airtime(packet, &self.radio, kind),
+            _ => packet.shortest_airtime(&self.radio, kind),
+        }
+    }
+
+    fn exchange_of(&self, packet: &Packet, failures: u32) -> Duration {
+        let radio = &self.radio;
+        let data = self.shortest_airtime(packet);
         if !needs_rts(radio, packet) {
             return data;
         }
