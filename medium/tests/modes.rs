@@ -1,4 +1,4 @@
-//! Profiles by MCS and with propagation delay, on the air: what frames carry, when they arrive, what a saturated sender reaches.
+//! Profiles by MCS and with propagation delay, without aggregation, on the air: what frames carry, when they arrive, what a saturated sender reaches.
 
 mod common;
 
@@ -14,6 +14,7 @@ fn saturated(profile: &str, stations: &[[f64; 2]], overrides: Value) -> Loaded {
     loaded(stations, |j| {
         j["radio"] = format!("{profile}.toml").into();
         j["radio_overrides"] = overrides;
+        j["radio_overrides"]["aggregation"] = false.into();
         j["traffic"] = json!([{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}]);
         j["duration_s"] = 1.0.into();
     })

@@ -30,7 +30,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
         "format": "manet-medium/1",
         "seed": site.seed,
         "radio": str(RADIOS / f"{scenario.radio}.toml"),
-        "radio_overrides": {**scenario.radio_overrides, **({"reception": scenario.reception} if scenario.reception else {})},
+        "radio_overrides": scenario.radio_keys(),
         "propagation": scenario.propagation.for_medium(),
         "interference": scenario.interference,
         **scenario.of_medium(),

@@ -357,7 +357,7 @@ keys! {
         pub short_retry_limit: u32 => RETRIES;
         /// dot11LongRetryLimit.
         pub long_retry_limit: u32 => RETRIES;
-        /// dot11RTSThreshold: an MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never.
+        /// dot11RTSThreshold: an MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never, of A-MPDUs 2000000.
         pub rts_threshold_bytes: u32 => of("bytes");
 
         /// Transmit power at the antenna.

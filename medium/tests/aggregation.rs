@@ -1,0 +1,210 @@
+//! A-MPDUs, Block Acks and rate control on the air.
+
+mod common;
+
+use common::{chain, loaded, standing};
+use manet_engine::{Instant, Machine};
+use manet_medium::config::Loaded;
+use manet_medium::mac::Frame;
+use manet_medium::phy::FrameKind;
+use manet_medium::record::{AirRecord, Counters, Fate};
+use manet_medium::{sim, Input, Medium, Output, StationId};
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+
+fn saturated(positions: &[[f64; 2]], overrides: Value, change: impl FnOnce(&mut Value)) -> Loaded {
+    loaded(positions, |j| {
+        j["radio"] = "dot11n-ht20.toml".into();
+        j["radio_overrides"] = overrides;
+        j["queue"] = json!({"packets": 200});
+        j["traffic"] = json!([{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}]);
+        j["duration_s"] = 1.0.into();
+        change(j);
+    })
+}
+
+struct Row {
+    at: u64,
+    frame: Frame,
+    fate: Option<Fate>,
+    place: Option<(u8, u8)>,
+}
+
+struct Run {
+    tx: Vec<Row>,
+    /// Packets in the order of their delivery.
+    delivered: Vec<u64>,
+    mbps: f64,
+    counters: BTreeMap<String, Counters>,
+}
+
+fn run(loaded: &Loaded) -> Run {
+    let (mut tx, mut delivered) = (Vec::new(), Vec::new());
+    let mut on_air = |record: &AirRecord| match record {
+        AirRecord::Tx { at, frame, fate, place, .. } => {
+            tx.push(Row { at: at.as_nanos(), frame: frame.clone(), fate: *fate, place: *place });
+        }
+        AirRecord::Deliver { packet, .. } => delivered.push(*packet),
+        _ => {}
+    };
+    let result = sim::run(loaded, standing(loaded), Some(&mut on_air));
+    let mbps = result.flows[0].throughput_bps / 1e6;
+    Run { tx, delivered, mbps, counters: result.stations }
+}
+
+fn mbps(positions: &[[f64; 2]], overrides: Value) -> f64 {
+    run(&saturated(positions, overrides, |_| ())).mbps
+}
+
+#[test]
+fn an_a_mpdu_fills_its_5_484_ms_and_has_one_row_for_each_mpdu() {
+    let run = run(&saturated(&chain(2, 20.0), json!({}), |_| ()));
+    let data: Vec<_> = run.tx.iter().filter(|row| row.frame.kind == FrameKind::Data).take(28).collect();
+    // a subframe of 1538 bytes takes 1544: 28 of them and 36 us of preamble are 5.36 ms at 65 Mbit/s, 29 are 5.55
+    assert!(data.iter().zip(1..).all(|(row, n)| row.place == Some((n, 28)) && row.frame.bytes == 1538));
+    assert!(data.windows(2).all(|w| w[0].at + w[0].frame.airtime.as_nanos() == w[1].at));
+    let airtime: u64 = data.iter().map(|row| row.frame.airtime.as_nanos()).sum();
+    assert_eq!(airtime, 36_000 + 4_000 * (16u64 + 6 + 8 * (27 * 1544 + 4 + 1538)).div_ceil(260));
+    let answer = run.tx.iter().find(|row| row.frame.kind == FrameKind::Ba).unwrap();
+    assert_eq!((answer.frame.bytes, answer.frame.airtime.as_nanos(), answer.frame.mode.rate_bps()), (32, 32_000, 24_000_000));
+    assert_eq!(answer.at, data[0].at + airtime + 16_000 + 67); // SIFS, and 20 m
+}
+
+#[test]
+fn a_saturated_sender_reaches_the_closed_form() {
+    // AIFS 43, mean backoff 67.5, A-MPDU, SIFS 16, Block Ack 32 (MCS 0: 68 at 6 Mbit/s)
+    let exchange_us = |ppdu: f64, ba: f64| 43.0 + 67.5 + ppdu + 16.0 + ba;
+    for (overrides, packets, us) in [
+        (json!({}), 28.0, exchange_us(5360.0, 32.0)),
+        (json!({"aggregation": 4}), 4.0, exchange_us(800.0, 32.0)),
+        (json!({"aggregation": {"max_bytes": 16_000}}), 10.0, exchange_us(1940.0, 32.0)),
+        (json!({"mcs": 0}), 2.0, exchange_us(3840.0, 68.0)),
+    ] {
+        let (ours, expected) = (mbps(&chain(2, 20.0), overrides.clone()), packets * 12_000.0 / us);
+        assert!((ours / expected - 1.0).abs() < 0.02, "{overrides}: {ours} {expected}");
+    }
+}
+
+#[test]
+fn mpdus_of_an_a_mpdu_are_lost_one_by_one_and_packets_arrive_once_in_order() {
+    // 23.4 dB at 250 m: the model has some 0.6
+    let run = run(&saturated(&chain(2, 250.0), json!({}), |_| ()));
+    let mut mixed = 0;
+    let mut ppdu: Vec<bool> = Vec::new();
+    for row in run.tx.iter().filter(|row| row.frame.kind == FrameKind::Data) {
+        if row.place.is_none_or(|(n, _)| n == 1) {
+            mixed += u32::from(ppdu.contains(&true) && ppdu.contains(&false));
+            ppdu.clear();
+        }
+        ppdu.push(row.fate == Some(Fate::Delivered));
+    }
+    assert!(mixed > 50, "{mixed}");
+    assert!(run.delivered.windows(2).all(|w| w[0] < w[1]));
+    let sender = &run.counters["sta1"];
+    let share = sender.fate_weak as f64 / sender.tx_data as f64;
+    assert!((0.2..0.7).contains(&share), "{share}");
+    assert!(run.tx.iter().any(|row| row.frame.attempt > 1 && row.frame.retry));
+}
+
+#[test]
+fn an_error_rate_strikes_each_mpdu_and_lost_packets_are_passed_by_a_request() {
+    let links = json!([{"from": "sta1", "to": "sta2", "error_rate": 0.5}]);
+    let run = run(&saturated(&chain(2, 20.0), json!({"short_retry_limit": 2}), |j| j["links"] = links));
+    let sender = &run.counters["sta1"];
+    let share = sender.fate_error as f64 / sender.tx_data as f64;
+    assert!((share - 0.5).abs() < 0.05, "{share}");
+    // a quarter of the packets is given up
+    let given_up = sender.retry_short as f64 / sender.enqueued as f64;
+    assert!((given_up - 0.25).abs() < 0.04 && sender.tx_bar > 10, "{given_up} {}", sender.tx_bar);
+    assert!(run.delivered.windows(2).all(|w| w[0] < w[1]));
+}
+
+#[test]
+fn an_rts_reserves_the_medium_for_an_a_mpdu_and_its_block_ack() {
+    let run = run(&saturated(&chain(2, 20.0), json!({"rts_threshold_bytes": 0}), |_| ()));
+    let kinds: Vec<_> = run.tx.iter().filter(|row| row.place.is_none_or(|(n, _)| n == 1)).map(|row| row.frame.kind).collect();
+    assert_eq!(kinds[..4], [FrameKind::Rts, FrameKind::Cts, FrameKind::Data, FrameKind::Ba]);
+    let (rts, ba) = (&run.tx[0], run.tx.iter().find(|row| row.frame.kind == FrameKind::Ba).unwrap());
+    let reserved_until = rts.at + (rts.frame.airtime + rts.frame.reserves).as_nanos();
+    let over = ba.at + ba.frame.airtime.as_nanos();
+    assert!(over - reserved_until < 1_000, "{over} {reserved_until}"); // three times the way of 20 m
+}
+
+#[test]
+fn each_rate_control_finds_the_fast_rate_near_and_a_slow_one_far() {
+    for rate_control in ["ideal", "arf", "aarf", "minstrel", "minstrel-ht"] {
+        let at = |metres| {
+            let config = saturated(&chain(2, metres), json!({"rate_control": rate_control}), |j| j["warmup_s"] = 0.5.into());
+            run(&config).mbps
+        };
+        let (near, far) = (at(20.0), at(550.0));
+        assert!(near > 57.0, "{rate_control}: {near}");
+        // 15.5 dB: MCS 3 (24.4 Mbit/s), MCS 4 (36.6) with losses
+        assert!((15.0..40.0).contains(&far), "{rate_control}: {far}");
+    }
+    assert!(mbps(&chain(2, 550.0), json!({})) < 0.1, "the fixed rate is MCS 7");
+}
+
+#[test]
+fn a_rate_control_without_aggregation_works_for_every_phy() {
+    for (profile, near_mbps) in [("dot11b-11m", 6.0), ("dot11a-54m", 27.0), ("dot11n-ht40", 38.0)] {
+        let config = |rate_control: &str| {
+            saturated(&chain(2, 20.0), json!({"aggregation": false, "rate_control": rate_control}), |j| {
+                j["radio"] = format!("{profile}.toml").into();
+                j["warmup_s"] = 0.5.into();
+            })
+        };
+        let ours = run(&config("minstrel-ht"));
+        assert!(ours.mbps > near_mbps && ours.tx.iter().all(|row| row.place.is_none()), "{profile}: {}", ours.mbps);
+        let modes: std::collections::HashSet<_> =
+            ours.tx.iter().filter(|row| row.frame.kind == FrameKind::Data).map(|row| row.frame.mode).collect();
+        assert!(modes.len() > 1, "{profile}: it looked around");
+    }
+}
+
+#[test]
+fn two_peers_are_served_in_turn() {
+    let config = saturated(&[[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], json!({}), |j| {
+        let to = |name: &str| json!({"from": "sta1", "to": name, "kind": "cbr", "bytes": 1500, "rate_bps": 40e6});
+        j["traffic"] = json!([to("sta2"), to("sta3")]);
+        j["queue"] = json!({"packets": 100});
+    });
+    let result = sim::run(&config, standing(&config), None);
+    let [a, b] = [0, 1].map(|i| result.flows[i].throughput_bps / 1e6);
+    assert!(a + b > 55.0 && (a / b - 1.0).abs() < 0.15, "{a} {b}");
+}
+
+#[test]
+fn after_a_pause_without_power_agreements_begin_anew_on_either_side() {
+    for off in [0, 1] {
+        let config = saturated(&chain(2, 250.0), json!({}), |_| ());
+        let mut medium = Medium::new(&config, standing(&config));
+        let mut delivered: Vec<u64> = Vec::new();
+        let mut sent = 0;
+        for ms in 0..1000u64 {
+            let now = Instant::from_nanos(ms * 1_000_000);
+            if ms == 300 || ms == 400 {
+                medium.handle(now, Input::Power { station: StationId(off), on: ms == 400 });
+            }
+            for _ in 0..2 {
+                sent += 1;
+                let (station, to) = (StationId(0), Some(StationId(1)));
+                medium.handle(now, Input::Synthetic { station, to, ip_bytes: 1000, tag: sent });
+            }
+            while medium.next_timeout().is_some_and(|at| at < now + manet_engine::Duration::from_millis(1)) {
+                let at = medium.next_timeout().unwrap();
+                medium.handle_timeout(at);
+            }
+            while let Some(output) = medium.poll_output() {
+                if let Output::Deliver { packet, .. } = output {
+                    delivered.push(packet.tag);
+                }
+            }
+        }
+        assert!(delivered.windows(2).all(|w| w[0] < w[1]), "station {off} off");
+        let after = delivered.iter().filter(|tag| **tag > 2 * 450).count();
+        assert!(after > 900, "station {off} off: {after}");
+        let meanwhile = delivered.iter().filter(|tag| (2 * 301..2 * 399).contains(*tag)).count();
+        assert!(off == 1 || meanwhile == 0, "a radio without power sent {meanwhile}");
+    }
+}
