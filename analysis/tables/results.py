@@ -289,7 +289,7 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
     verdict = _json(run_dir / verdict_file.NAME)
     row["contradicted"] = verdict_file.CHECKS in verdict
     row["verdict"], row["emulated_s"] = verdict.get("verdict", ""), verdict.get("model_ns", 0) / 1e9
-    row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
+    row |= {name: scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
     for name, (_, entry, divisor) in SUM_METRICS.items():
         present = [flow[entry] for flow in flows.values() if flow.get(entry) is not None]
         row[name] = sum(present) / divisor if present else None
@@ -349,7 +349,8 @@ def plain(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
-def _scaled(value: float | None, divisor: float) -> float | None:
+def scaled(value: float | None, divisor: float) -> float | None:
+    """The value in the unit that a table has; None for none."""
     return None if value is None else value / divisor
 
 

@@ -181,7 +181,7 @@ class Report:
                 return path
         return None
 
-    def as_json(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    def as_json(self, runs: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """The answer to `--json`; paths as strings."""
         capture = self.capture()
         return {
