@@ -26,6 +26,7 @@ import sys
 import threading
 from pathlib import Path
 
+from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.host.namespace import unshare_run
 from testbed.programs import ROOT
@@ -209,6 +210,7 @@ def _leave_manet(requests: int, mask: set[int]) -> None:
 def _import_all() -> None:
     for module in MODULES:
         importlib.import_module(module)
+    Scenario.model_rebuild()  # its checks, which each run would build (keys/models.py)
 
 
 def main() -> int:
