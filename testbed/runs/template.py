@@ -25,6 +25,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
@@ -87,8 +88,7 @@ class Template:
         self._process: subprocess.Popen[bytes] | Forked | None = None
 
     def fork_early(self) -> None:
-        """Start the template as a fork of this process, if that is possible (`_may_fork`); else the first run starts it. In the
-        template it ends by SystemExit, with its exit status."""
+        """Start the template as a fork of this process, if that is possible (`_may_fork`); else the first run starts it."""
         if self._process is not None or not _may_fork():
             return
         _import_all()
@@ -99,7 +99,7 @@ class Template:
         pid = os.fork()
         if pid == 0:
             _leave_manet(theirs.detach(), before | BLOCKED)
-            raise SystemExit(main())
+            main()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._socket, self._process = ours, Forked(pid)
@@ -213,8 +213,18 @@ def _import_all() -> None:
     Scenario.model_rebuild()  # its checks, which each run would build (keys/models.py)
 
 
-def main() -> int:
-    """Fork a keeper for each request, until `manet` ends. Returns in the template and in the processes of each run."""
+def main() -> NoReturn:
+    """Fork a keeper for each request, until `manet` ends. The template and the processes of each run, which are its forks, end
+    here, without the end of Python: it frees each object by itself, in pages that they share, and `manet` waits for it."""
+    status = _serve()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # a full disk below log/run.log
+            stream.flush()
+    os._exit(status)
+
+
+def _serve() -> int:
+    """Returns in the template and in the processes of each run."""
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     Path("/proc/self/comm").write_text(NAME)
     _import_all()
@@ -276,4 +286,4 @@ def _renumber(held: tuple[int, ...], numbers: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
