@@ -224,7 +224,7 @@ else: raise SystemExit("the runs were not reached")
         pytest.param(["list"], set(), id="list"),
         pytest.param(["run", "chain5"], set(), id="scenario"),
         # the names of the metrics in its questions are checked
-        pytest.param(["run", "hv-fig3", "--quick"], {"polars", "numpy", "dpkt"}, id="experiment"),
+        pytest.param(["run", "hv-fig3", "--quick"], {"polars", "numpy"}, id="experiment"),
     ],
 )
 def test_a_verb_imports_the_libraries_of_tables_and_figures_no_earlier_than_it_needs_them(words, allowed, tmp_path):
