@@ -6,15 +6,15 @@ use crate::setup::Setup;
 use crate::world::{Input, LoggedWorld, World};
 use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
+use manet_medium::air_log::AirRow;
 use manet_medium::config::{WireConfig, ERROR_RATE, MAX_COORDINATE_M};
 use manet_medium::message::{self, StationId};
 use manet_medium::phy::antenna::Change;
 use manet_medium::phy::dbm;
 use manet_medium::phy::propagation::Model;
 use manet_medium::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
-use manet_medium::record::AirRecord;
+use manet_medium::run_verdict::{judge, Evidence};
 use manet_medium::trace;
-use manet_medium::verdict::{judge, Evidence};
 use manet_medium::wired::EndId;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
@@ -268,7 +268,7 @@ impl Responder<'_> {
             Request::Counters {} => json!({"stations": self.counters(driver), "wires": self.wires(driver)}),
             Request::Drops {} => json!({"drops": self.drops(driver), "hosts": self.host_drops(outlet)}),
             Request::Air { last } => json!({
-                "header": AirRecord::CSV_HEADER,
+                "header": AirRow::CSV_HEADER,
                 "rows": self.rows(outlet, last),
             }),
             Request::Move { station, position, speed_mps } => {
@@ -461,7 +461,7 @@ impl Responder<'_> {
 
     fn rows(&self, outlet: &Outlet, last: usize) -> Vec<String> {
         let skip = outlet.last_rows.len().saturating_sub(last);
-        let row = |record: &AirRecord| {
+        let row = |record: &AirRow| {
             let mut line = String::new();
             record.write_csv(&mut line, |s| &self.setup.loaded.config.stations[usize::from(s)].name);
             line

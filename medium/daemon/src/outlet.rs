@@ -10,9 +10,9 @@ use crate::recorder::Recorder;
 use crate::tap::{Handed, Taken, Tap, MAX_FRAME};
 use crate::world::{Input, LoggedWorld, Output, World};
 use manet_engine::{Instant, Outside};
+use manet_medium::air_log::AirRow;
 use manet_medium::mac::Packet;
 use manet_medium::message::{self, StationId};
-use manet_medium::record::AirRecord;
 use manet_medium::wire::ethernet;
 use manet_medium::wire::feedback::Repr;
 use manet_medium::wired::{EndId, Sent};
@@ -123,7 +123,7 @@ pub struct Outlet {
     /// Writer of the logs.
     pub recorder: Recorder,
     /// The last rows of the air log, for the control socket.
-    pub last_rows: VecDeque<AirRecord>,
+    pub last_rows: VecDeque<AirRow>,
     /// Ports just written to, whose hosts may have answered.
     answering: VecDeque<(usize, u32)>,
     buffer: Vec<u8>,

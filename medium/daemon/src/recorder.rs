@@ -18,11 +18,12 @@ use crate::DaemonError;
 use crc32fast::Hasher;
 use manet_engine::event_log::CLOSED;
 use manet_engine::{Duration, Instant};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
+use manet_medium::fate::Fate;
 use manet_medium::mac::{Dest, Frame, Packet};
 use manet_medium::phy::radio::Modulation;
 use manet_medium::phy::{dbm, FrameKind, Radio};
-use manet_medium::record::{AirRecord, Fate};
 use manet_medium::wire::pcapng::{Block, LINK_RADIOTAP};
 use manet_medium::wire::{dot11, ethernet, radiotap, MacAddress, BROADCAST};
 use std::fmt;
@@ -196,8 +197,8 @@ impl Files {
             monitored: Vec::new(),
         };
         if let Some(csv) = &mut files.csv {
-            let heard = if files.names.heard { format!(",{}", AirRecord::HEARD) } else { String::new() };
-            csv.write(format!("{}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
+            let heard = if files.names.heard { format!(",{}", AirRow::HEARD) } else { String::new() };
+            csv.write(format!("{}{heard}\n", AirRow::CSV_HEADER).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
@@ -249,7 +250,7 @@ impl Files {
     }
 
     /// Writes a row of the air log, and the frame into the capture.
-    pub fn record(&mut self, record: &AirRecord) {
+    pub fn record(&mut self, record: &AirRow) {
         if self.closed.is_some() {
             return;
         }
@@ -261,7 +262,7 @@ impl Files {
         self.line.push('\n');
         self.bytes.clear();
         self.monitored.clear();
-        if let AirRecord::Tx { at, frame, fate, power_w, heard, .. } = record {
+        if let AirRow::Tx { at, frame, fate, power_w, heard, .. } = record {
             let capture = |out: &mut Vec<u8>, interface, fate, power_w| {
                 capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w });
             };
@@ -434,7 +435,7 @@ fn comment_of(fate: Option<Fate>) -> &'static str {
 /// Rows and lines that are passed to the thread together.
 #[derive(Default)]
 struct Batch {
-    rows: Vec<AirRecord>,
+    rows: Vec<AirRow>,
     inputs: Vec<u8>,
 }
 
@@ -442,7 +443,7 @@ struct Batch {
 pub struct Recorder {
     to: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<Ended>>,
-    rows: Vec<AirRecord>,
+    rows: Vec<AirRow>,
     inputs: Option<InputLog>,
     drops: u64,
 }
@@ -462,7 +463,7 @@ impl Recorder {
     }
 
     /// Adds a row of the air log to the current batch.
-    pub fn push(&mut self, record: AirRecord) {
+    pub fn push(&mut self, record: AirRow) {
         if self.to.is_some() {
             self.rows.push(record);
             if self.rows.len() >= BATCH {
@@ -608,9 +609,9 @@ mod tests {
         assert_eq!(fcs, dot11::fcs(mac));
     }
 
-    fn attempt() -> AirRecord {
+    fn attempt() -> AirRow {
         let frame = frame(FrameKind::Data, 10);
-        AirRecord::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None, heard: Vec::new() }
+        AirRow::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None, heard: Vec::new() }
     }
 
     #[test]
@@ -621,7 +622,7 @@ mod tests {
         let mut files = Files::create(Some(&at("air.csv")), None, Names { heard: true, ..names() }).unwrap();
         files.monitor(&at("monitor.pcapng")).unwrap();
         let mut record = attempt();
-        if let AirRecord::Tx { heard, .. } = &mut record {
+        if let AirRow::Tx { heard, .. } = &mut record {
             *heard = vec![(0, 1e-9), (1, 1e-11)];
         }
         files.record(&record);

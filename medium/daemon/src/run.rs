@@ -19,7 +19,7 @@ use manet_engine::real_time::RealTime;
 use manet_engine::{Duration, Instant};
 use manet_medium::config::{Loaded, StationConfig};
 use manet_medium::message::{self, StationId};
-use manet_medium::verdict;
+use manet_medium::run_verdict;
 use manet_medium::wired::EndId;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -276,7 +276,7 @@ impl Daemon<'_> {
         }
         evidence.write_errors = ended.lacking.iter().map(Incomplete::to_string).collect();
         if let Some(path) = setup.in_folder(&outputs.verdict) {
-            write_whole(path, &json_text(&verdict::report(&evidence, &setup.thresholds)), &mut ended);
+            write_whole(path, &json_text(&run_verdict::report(&evidence, &setup.thresholds)), &mut ended);
         }
         for written in &ended.written {
             println!("{written}");
