@@ -207,14 +207,17 @@ def answered(each: Asked, rows: Iterable[Row], first: int, max_seeds: int) -> An
     return answer_by_seed(each, seeds_of_cells(rows, list(each.compared)), first, max_seeds)
 
 
-def answer_by_seed(each: Asked, by_cell: ByCell, first: int, max_seeds: int) -> Answered:
+def answer_by_seed(each: Asked, by_cell: ByCell, first: int, max_seeds: int, before: Answered | None = None) -> Answered:
     """The answer by the runs that have ended. `first`: seeds of the first look; `max_seeds`: the limit of a question without its
-    own."""
+    own; `before`: the answer by the same runs without the newest ones, whose looks are not replayed."""
     limit = each.question.max_pairs or max_seeds
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge, each.question.range)
     by_seed = [by_cell.get(tuple(cell.values()), {}) for cell in each.cells]
     last, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0
-    for seeds in schedule(first, limit):
+    if before is not None:
+        last, looks, means, emulated_s = before.answer, list(before.looks), before.means, before.emulated_s
+    begun = 0 if before is None else before.seeds or limit + 1
+    for seeds in (seeds for seeds in schedule(first, limit) if seeds >= begun):
         if not all(seed in runs for runs in by_seed for seed in range(1, seeds + 1)):
             return Answered(each, limit, last, looks, means, seeds, emulated_s)
         values = _values(each, by_seed, seeds)
