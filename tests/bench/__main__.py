@@ -24,6 +24,7 @@ from tests.bench import (
     pace,
     radios,
     routing,
+    scale,
     slurm,
     stations,
     tcp_cost,
@@ -45,6 +46,7 @@ QUESTIONS = {
     "decisions": decisions.measure,
     "captures": captures.measure,
     "slurm": slurm.measure,
+    "scale": scale.measure,
     "view": view.measure,
 }
 
