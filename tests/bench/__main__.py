@@ -17,6 +17,7 @@ from tests.bench import (
     captures,
     cpu_share,
     decisions,
+    hosts,
     lateness,
     launcher,
     medium_speed,
@@ -47,6 +48,7 @@ QUESTIONS = {
     "captures": captures.measure,
     "slurm": slurm.measure,
     "scale": scale.measure,
+    "hosts": hosts.measure,
     "view": view.measure,
 }
 
