@@ -67,10 +67,11 @@ class MemberPlan:
 
     def answers(self) -> list[Answered]:
         """The answers so far. A look that took place is not replayed, and a question that it decided stays decided."""
+        first, limit = self.description["looks"] if self._asked else (0, 0)
         for number, each in enumerate(self._asked):
             before = self._answers.get(number)
             if before is None or before.seeds is not None:
-                self._answers[number] = answer_by_seed(each, self._by_cell, *self.description["looks"], before)
+                self._answers[number] = answer_by_seed(each, self._by_cell, first, limit, before)
         return [self._answers[number] for number in range(len(self._asked))]
 
     def wanted(self) -> list[Task]:

@@ -47,8 +47,9 @@ VOID_SHARE = 0.01
 NOTICED_S = 300.0
 REPAIR_S = 3600.0
 START_S = 20.0
-START_OPS, END_OPS = 150, 350  # measured with strace: docs/scaling.md
-TAKE_S = 0.004  # measured: docs/scaling.md
+START_OPS, END_OPS = 250, 640  # of a run of five stations, 51 files, counted by strace: docs/scaling.md
+TAKE_S = 0.006  # on a local disk; TAKE_OPS operations on names
+TAKE_OPS, REMOTE_S = 220, 0.0003  # time of an operation on a file system over the network
 DURATION_S = 60
 QUESTION = """
 [[questions]]
@@ -91,6 +92,7 @@ class Size:
     mtbf_s: float = 30 * 86400.0
     ops_per_s: float = 20_000.0
     batch_s: float = 600.0
+    take_s: float = TAKE_S
 
     @property
     def runs(self) -> int:
@@ -204,8 +206,8 @@ class Simulation:
         for task in tasks:
             self._plans[task.results].ended(task.cell.name, task.seed, self._row(task), True)
         self.result.coordinator_s += time.process_time() - began
-        self.result.reading_s += TAKE_S * len(tasks)
-        self._now_s += TAKE_S * len(tasks)
+        self.result.reading_s += self.size.take_s * len(tasks)
+        self._now_s += self.size.take_s * len(tasks)
 
     def _deal(self) -> None:
         """Give waiting batches to free nodes."""
@@ -343,6 +345,7 @@ SIZES = {
     "100,000 runs": Size(100, 20, 25, 100),
     "1,000,000 runs": Size(1000, 40, 25, 500),
     "1,000,000, 2,000 operations/s": Size(1000, 40, 25, 500, ops_per_s=2000.0),
+    "1,000,000, coordinator reads by NFS": Size(1000, 40, 25, 500, take_s=TAKE_S + TAKE_OPS * REMOTE_S),
     "1,000,000, batches of 2 min": Size(1000, 40, 25, 500, batch_s=120.0),
     "1,000,000, nodes fail each day": Size(1000, 40, 25, 500, mtbf_s=86400.0),
 }
