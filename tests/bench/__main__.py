@@ -15,6 +15,7 @@ from tests.bench import (
     Table,
     beside_ns2,
     captures,
+    capturing,
     cpu_share,
     decisions,
     lateness,
@@ -44,6 +45,7 @@ QUESTIONS = {
     "oracle": oracle.measure,
     "decisions": decisions.measure,
     "captures": captures.measure,
+    "capturing": capturing.measure,
     "slurm": slurm.measure,
     "view": view.measure,
 }
