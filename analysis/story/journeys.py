@@ -21,19 +21,11 @@ from typing import NamedTuple
 import polars as pl
 
 from analysis.captures import icmp
-from analysis.captures.air_packets import IN, OUT, AirPacket, air_packets, paired_capture
+from analysis.captures.air_packets import IN, OUT, AirPacket, air_packets
 from analysis.captures.connections import Connection
 from analysis.captures.held_packets import GIVEN_UP
 from analysis.captures.icmp import HOLDING, IcmpError, errors_about
-from analysis.captures.routing_notes import (
-    DISPLACED,
-    RESOLVING,
-    UNREACHABLE,
-    Note,
-    held_capture,
-    notes_about,
-    received_from_kernel,
-)
+from analysis.captures.routing_notes import DISPLACED, FROM_KERNEL, RESOLVING, UNREACHABLE, Note, read_records
 from analysis.captures.rundir import RunDirectory
 from record.run import Captured
 
@@ -143,23 +135,24 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
 
     `probes_ns`: when a layer of TCP sent a copy of a packet itself; it may carry the identification of the original.
     """
-    captures = {captured: paired_capture(run, captured) for captured in run.captured}
+    captures = run.paired
     rows = sorted(_rows(captures, connection), key=lambda row: row.t_ns)
-    packets = air_packets(run, {row.air_packet for row in rows if row.air_packet is not None})
+    packets = air_packets(run.air, run.epoch_ns, {row.air_packet for row in rows if row.air_packet is not None})
     walk = _Walk(source, target, packets, tuple(probes_ns))
     entries: list[tuple[int, Callable[[int], None]]] = [(row.t_ns, partial(walk.frame, row)) for row in rows]
     entries += [(t_ns, partial(walk.air, *end)) for t_ns, end in _air_ends(rows, packets)]
     for captured in captures:
         if captured.radio:
-            entries += [(row.t_ns, partial(walk.held, row)) for row in _held(run, captured, connection)]
+            notes, tables = read_records(run.path, captured.node, connection, run.epoch_ns)
+            kept = {name: list(_rows({captured: _as_held(table)}, connection)) for name, table in tables.items()}
+            entries += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
             handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
             entries += [
                 (note["t_ns"] + run.epoch_ns, partial(handles[note["event"]], captured.node, note))
-                for note in notes_about(run.path, captured.node, connection)
+                for note in notes
                 if note["event"] in handles
             ]
-            dropped = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
-            entries += [(row.t_ns, partial(walk.pushed_out, row)) for row in _rows({captured: dropped}, connection)]
+            entries += [(row.t_ns, partial(walk.pushed_out, row)) for row in kept[GIVEN_UP]]
     for captured, capture in captures.items():
         own = run.addresses(captured.node)
         for error in errors_about(capture, connection):
@@ -178,17 +171,15 @@ def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
     return packets.with_columns(direction=pl.lit(HELD), air_packet=None)
 
 
-def _held(run: RunDirectory, captured: Captured, connection: Connection) -> list[_Row]:
+def _held(kept: dict[str, list[_Row]]) -> list[_Row]:
     """Packets that the station's daemon received from its kernel (event log), and packets that it began to hold for another
     reason: without an event log all of them, with one those that a broken link returned. A packet of both kinds is listed
     once."""
-    logged = received_from_kernel(run.path, captured.node, connection).with_columns(pl.col("t_ns") + run.epoch_ns)
-    rows = list(_rows({captured: _as_held(logged)}, connection))
     known_ns = defaultdict(list)
-    for row in rows:
+    for row in kept[FROM_KERNEL]:
         known_ns[row.key].append(row.t_ns)
-    kept = _rows({captured: _as_held(held_capture(run.path, captured.node, connection))}, connection)
-    return rows + [row for row in kept if not any(0 <= row.t_ns - at_ns < PROBE_NS for at_ns in known_ns[row.key])]
+    others = (row for row in kept[HELD] if not any(0 <= row.t_ns - at_ns < PROBE_NS for at_ns in known_ns[row.key]))
+    return [*kept[FROM_KERNEL], *others]
 
 
 def _rows(captures: dict[Captured, pl.DataFrame], connection: Connection) -> Iterable[_Row]:

@@ -7,12 +7,14 @@
 //! in reality, where that end arrives with the propagation delay. With `propagation_delay` each station receives starts and ends at their own
 //! instants, in the same order of phases.
 use crate::air::{Demands, FrameId, Receiver, Rule};
+use crate::air_log::AirRow;
 use crate::config::Loaded;
+use crate::counters::Counters;
 use crate::error_rate::ErrorRates;
+use crate::fate::{DropReason, Fate};
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
 use crate::phy::{Propagation, Radio};
-use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
 use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
@@ -370,7 +372,7 @@ impl Medium {
         self.stations[station as usize].counters.count_drop(reason);
         if self.recording {
             let (peer, bytes) = (packet.dest, packet.ip_bytes);
-            let row = AirRecord::Drop { at, station, peer, packet: packet.id, bytes, reason };
+            let row = AirRow::Drop { at, station, peer, packet: packet.id, bytes, reason };
             self.outputs.push_back(Output::Air(row));
         }
     }
@@ -442,7 +444,7 @@ impl Medium {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            let row = AirRecord::Tx { at: began, frame, fate, receivers, power_w, heard, place: None };
+            let row = AirRow::Tx { at: began, frame, fate, receivers, power_w, heard, place: None };
             self.outputs.push_back(Output::Air(row));
         }
     }
@@ -480,7 +482,7 @@ impl Medium {
             };
             let (at, place) = (began + Duration::from_nanos(stretch.from_ns), Some((n as u8 + 1, of)));
             let (fate, heard) = (fate_of(n), heard.to_vec());
-            self.outputs.push_back(Output::Air(AirRecord::Tx { at, frame, fate, receivers: 0, power_w, heard, place }));
+            self.outputs.push_back(Output::Air(AirRow::Tx { at, frame, fate, receivers: 0, power_w, heard, place }));
         }
     }
 
@@ -513,7 +515,7 @@ impl Medium {
         let s = &mut self.stations[station as usize];
         s.counters.enqueued += 1;
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRecord::Enqueue { at: now, station, peer, packet: id, bytes }));
+            self.outputs.push_back(Output::Air(AirRow::Enqueue { at: now, station, peer, packet: id, bytes }));
         }
         let packet = Arc::new(packet);
         if !s.on {

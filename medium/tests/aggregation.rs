@@ -4,10 +4,12 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Instant, Machine};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
+use manet_medium::counters::Counters;
+use manet_medium::fate::Fate;
 use manet_medium::mac::Frame;
 use manet_medium::phy::FrameKind;
-use manet_medium::record::{AirRecord, Counters, Fate};
 use manet_medium::{sim, Input, Medium, Output, StationId};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
@@ -40,11 +42,11 @@ struct Run {
 
 fn run(loaded: &Loaded) -> Run {
     let (mut tx, mut delivered) = (Vec::new(), Vec::new());
-    let mut on_air = |record: &AirRecord| match record {
-        AirRecord::Tx { at, frame, fate, place, .. } => {
+    let mut on_air = |record: &AirRow| match record {
+        AirRow::Tx { at, frame, fate, place, .. } => {
             tx.push(Row { at: at.as_nanos(), frame: frame.clone(), fate: *fate, place: *place });
         }
-        AirRecord::Deliver { packet, .. } => delivered.push(*packet),
+        AirRow::Deliver { packet, .. } => delivered.push(*packet),
         _ => {}
     };
     let result = sim::run(loaded, standing(loaded), Some(&mut on_air));
@@ -147,7 +149,7 @@ fn each_rate_control_finds_the_fast_rate_near_and_a_slow_one_far() {
 
 #[test]
 fn a_rate_control_without_aggregation_works_for_every_phy() {
-    for (profile, near_mbps) in [("dot11b-11m", 6.0), ("dot11a-54m", 27.0), ("dot11n-ht40", 38.0)] {
+    for (profile, near_mbps) in [("dot11b-11m", 4.5), ("dot11a-54m", 24.0), ("dot11n-ht40", 30.0)] {
         let config = |rate_control: &str| {
             saturated(&chain(2, 20.0), json!({"aggregation": false, "rate_control": rate_control}), |j| {
                 j["radio"] = format!("{profile}.toml").into();

@@ -3,10 +3,11 @@
 mod common;
 
 use common::{chain, loaded, standing};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
+use manet_medium::fate::Fate;
 use manet_medium::mac::Frame;
 use manet_medium::phy::FrameKind;
-use manet_medium::record::{AirRecord, Fate};
 use manet_medium::sim;
 use serde_json::{json, Value};
 
@@ -22,8 +23,8 @@ fn saturated(profile: &str, stations: &[[f64; 2]], overrides: Value) -> Loaded {
 
 fn frames(loaded: &Loaded) -> Vec<(u64, Frame, Option<Fate>)> {
     let mut all = Vec::new();
-    let mut on_air = |record: &AirRecord| {
-        if let AirRecord::Tx { at, frame, fate, .. } = record {
+    let mut on_air = |row: &AirRow| {
+        if let AirRow::Tx { at, frame, fate, .. } = row {
             all.push((at.as_nanos(), frame.clone(), *fate));
         }
     };

@@ -42,7 +42,7 @@ ACCESS_POINT = Arguments(
         "cls": "an access point is of this testbed's own class; it has no effect",
         "failMode": NO_OPENFLOW, "datapath": NO_OPENFLOW, "protocols": NO_OPENFLOW, "dpid": NO_OPENFLOW,
         "listenPort": NO_OPENFLOW, "inNamespace": "every node has a namespace of its own; it has no effect",
-        "ht_cap": "802.11n and later (aggregation, block ACK) are not modelled; the radio is what mode says",
+        "ht_cap": f"{NOT_MODELLED}; the radio is what mode says",
         "band": "the band is the channel's; it has no effect",
         "color": "the picture has its own colours; it has no effect",
     },

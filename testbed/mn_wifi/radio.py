@@ -19,7 +19,7 @@ from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 PROFILES = {"g": "dot11g-54m", "b": "dot11b-11m", "a": "dot11a-54m"}
-NOT_MODELLED = "802.11n and later (aggregation, block ACK) are not modelled"
+NOT_MODELLED = "aggregation and block ACK of 802.11n and later are not modelled"
 # Mininet-WiFi's: mn_wifi/link.py, net.py (2.7)
 TX_POWER_DBM, ANTENNA_GAIN_DB, ANTENNA_HEIGHT_M, THRESHOLD_DBM = 14.0, 5.0, 1.0, -91.0
 OWN_RANGE = {"disc", "matrix"}  # models without transmit power

@@ -2,8 +2,8 @@
 
 use super::{Event, Medium, HEAR_END, OVER};
 use crate::air::{self, Began, Cause, FrameId, Signal};
+use crate::fate::Fate;
 use crate::phy::propagation::distance_m;
-use crate::record::Fate;
 use manet_engine::{Duration, Instant};
 
 const LIGHT_MPS: f64 = 299_792_458.0;

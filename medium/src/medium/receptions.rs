@@ -2,12 +2,13 @@
 
 use super::{Airborne, Medium};
 use crate::air::{Demands, FrameId, Heard, Rule};
+use crate::air_log::AirRow;
+use crate::fate::Fate;
 use crate::mac::dcf::Decoded;
 use crate::mac::{Dest, Frame, Part};
 use crate::message::{Output, StationId};
 use crate::phy::radio::{Reception, Thresholds};
 use crate::phy::FrameKind;
-use crate::record::{AirRecord, Fate};
 use manet_engine::Instant;
 
 impl Medium {
@@ -154,7 +155,7 @@ impl Medium {
             station.counters.delivered_up += 1;
             if self.recording {
                 let (packet, bytes) = (packet.id, packet.ip_bytes);
-                let row = AirRecord::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
+                let row = AirRow::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
                 self.outputs.push_back(Output::Air(row));
             }
         }
