@@ -48,14 +48,14 @@ pub struct Signal {
 }
 
 /// The properties of a frame that decide about its reception, the same at all radios.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Demands {
     /// Needed for preamble and header.
     pub header: Threshold,
     /// Needed for the MPDU.
     pub body: Threshold,
     /// Parts of the frame in time; [`Rule::Probability`] only.
-    pub layout: Option<Layout>,
+    pub layout: Option<Box<Layout>>,
 }
 
 /// Rule of a receiver.
@@ -239,12 +239,9 @@ impl Receiver {
 
     /// A frame ends at this radio. `draw`: uniform in [0, 1), called only for a frame whose reception is a matter of chance.
     pub fn frame_ends(&mut self, frame: FrameId, draw: impl FnOnce() -> f64) -> Heard {
-        if self.rule == Rule::Probability {
-            if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
-                self.count(end_ns);
-            }
+        if self.rule != Rule::Ns2 {
+            self.remove(frame);
         }
-        self.signals.retain(|s| s.frame != frame);
         if self.held.is_none_or(|held| held.signal.frame != frame) {
             return Heard::Ignored;
         }
@@ -259,7 +256,17 @@ impl Receiver {
         }
     }
 
+    /// A frame is no longer present.
+    #[inline(never)] // in place, rules other than ns-2's, the one of most runs, would burden it with their registers
+    fn is_gone(&mut self, frame: FrameId) {
+        if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
+            self.count(end_ns);
+        }
+        self.signals.retain(|s| s.frame != frame);
+    }
+
     /// The outcome for the frame that was held, by chance.
+    #[inline(never)] // as above
     fn drawn(&mut self, draw: impl FnOnce() -> f64) -> Heard {
         let Some(odds) = self.odds.take() else { return Heard::Sensed };
         self.interferer = odds.interferer();
@@ -306,6 +313,7 @@ impl Receiver {
         Began { lost, spoils, captured: false }
     }
 
+    #[inline(never)] // as above
     fn begins_sum(&mut self, new: Signal, demands: &Demands) -> Began {
         self.signals.push(new);
         let rest_w = self.noise_w + self.total_w() - new.power_w;
@@ -337,6 +345,7 @@ impl Receiver {
         began
     }
 
+    #[inline(never)] // as above
     fn begins_probability(&mut self, new: Signal, demands: &Demands) -> Began {
         self.count(new.begin_ns);
         self.signals.push(new);
@@ -360,8 +369,8 @@ impl Receiver {
             let cause = other.filter(|_| drowned).map_or(Cause::Weak, Cause::Interferer);
             return Began { lost: Some(cause), ..began };
         }
-        let mut odds =
-            Odds::new(demands.layout.expect("reception by SINR knows the parts of each frame"), new.begin_ns);
+        let layout = demands.layout.as_deref().expect("reception by SINR knows the parts of each frame");
+        let mut odds = Odds::new(*layout, new.begin_ns);
         self.signals.iter().filter(|s| s.frame != new.frame).for_each(|s| odds.interferes(s.from, s.power_w));
         self.hold(new, demands, true, true);
         self.odds = Some(Box::new(odds));

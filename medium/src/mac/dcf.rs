@@ -79,6 +79,9 @@ impl Service {
 pub struct Dcf {
     station: u16,
     radio: Arc<Radio>,
+    /// The radio's, which take long to compute for each frame.
+    eifs: Duration,
+    cts_airtime: Duration,
     random: Stream,
     /// Packets that wait behind the one in service.
     pub queue: InterfaceQueue,
@@ -115,10 +118,12 @@ pub struct Dcf {
 impl Dcf {
     /// `station`: own number; `random`: stream of the backoff.
     pub fn new(station: u16, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream) -> Self {
-        let cw = radio.cw_min;
+        let (cw, eifs, cts_airtime) = (radio.cw_min, radio.eifs(), radio.cts_airtime());
         Self {
             station,
             radio,
+            eifs,
+            cts_airtime,
             random,
             queue,
             service: None,
@@ -140,6 +145,11 @@ impl Dcf {
             actions: Vec::new(),
             counters: DcfCounters::default(),
         }
+    }
+
+    /// Whether the last calls led to actions.
+    pub fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
     }
 
     /// Moves the actions of the last call to `into`, in order.
@@ -238,6 +248,7 @@ impl Dcf {
     // ----- carrier sense
 
     /// The radio senses the medium busy from now on. Returns whether it was idle.
+    #[inline] // once for each start of a frame at a station
     pub fn medium_busy(&mut self, now: Instant) -> bool {
         let was_idle = !self.busy;
         if was_idle {
@@ -254,7 +265,7 @@ impl Dcf {
             self.busy = false;
             self.idle_since = now;
             if std::mem::take(&mut self.eifs_due) {
-                self.eifs_until = self.eifs_until.max(now + self.radio.eifs());
+                self.eifs_until = self.eifs_until.max(now + self.eifs);
             }
             self.fail_if_overdue(now);
         }
@@ -263,7 +274,7 @@ impl Dcf {
 
     /// ns-2's capture: the ignored frame, of remaining length `ignored`, reserves the medium until its end plus EIFS.
     pub fn captured(&mut self, now: Instant, ignored: Duration) {
-        self.nav_until = self.nav_until.max(now + self.radio.eifs() + ignored);
+        self.nav_until = self.nav_until.max(now + self.eifs + ignored);
     }
 
     /// Start of the first backoff slot; only valid while idle.
@@ -363,7 +374,7 @@ impl Dcf {
             kind: FrameKind::Rts,
             from: self.station,
             dest: service.packet.dest,
-            reserves: radio.sifs() * 3 + radio.cts_airtime() + data + ack_airtime,
+            reserves: radio.sifs() * 3 + self.cts_airtime + data + ack_airtime,
             bytes: RTS_BYTES,
             mode: radio.control_mode(),
             airtime: radio.rts_airtime(),
@@ -431,14 +442,15 @@ impl Dcf {
 
     /// Sends the CTS or ACK that answers a frame in `mode`.
     fn transmit_answer(&mut self, kind: FrameKind, to: Dest, mode: Mode, reserves: Duration, ack_airtime: Duration) {
+        let mode = self.radio.answer_mode(mode);
         let frame = Frame {
             kind,
             from: self.station,
             dest: to,
             reserves,
             bytes: CTS_BYTES,
-            mode: self.radio.answer_mode(mode),
-            airtime: self.radio.answer_airtime(mode),
+            mode,
+            airtime: self.radio.airtime(CTS_BYTES, mode),
             ack_airtime,
             sequence: 0,
             retry: false,
@@ -455,10 +467,10 @@ impl Dcf {
         // nothing was sensed through the station's own transmission
         self.idle_since = self.idle_since.max(now);
         let radio = &self.radio;
-        let overdue = now + radio.answer_timeout(frame.mode);
+        let overdue = || now + radio.answer_timeout(frame.mode);
         match kind {
-            FrameKind::Rts => self.state = State::AwaitCts { until: overdue },
-            FrameKind::Data => self.state = State::AwaitAck { until: overdue },
+            FrameKind::Rts => self.state = State::AwaitCts { until: overdue() },
+            FrameKind::Data => self.state = State::AwaitAck { until: overdue() },
             FrameKind::Cts if radio.rules.cts_holds => {
                 // ns-2 check_pktCTRL: until the data frame should have ended
                 let ack = radio.sifs() + frame.ack_airtime;

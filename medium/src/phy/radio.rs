@@ -549,7 +549,8 @@ impl Radio {
             Modulation::Dsss => &DSSS_RATES_BPS,
             _ => &MANDATORY_OFDM_RATES_BPS,
         };
-        let fastest = |rates: &[u64]| rates.iter().copied().filter(|rate| *rate <= rate_bps).max();
+        // both ascend
+        let fastest = |rates: &[u64]| rates.iter().copied().rfind(|rate| *rate <= rate_bps);
         fastest(&self.basic_rates_bps).or_else(|| fastest(mandatory)).unwrap_or(rate_bps)
     }
 
