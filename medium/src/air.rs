@@ -14,86 +14,19 @@
 //! Without `propagation_delay` frames begin everywhere at once (0.7 us at 200 m, against slots of 9 or 20 us), except for the effect on the order
 //! in which frames that begin at one instant reach a radio ([`order`]).
 
-use crate::config::Interference;
-use crate::phy::radio::{Layout, Reception, Threshold};
+use crate::phy::radio::Threshold;
 use crate::phy::Radio;
 use odds::Odds;
-use std::cmp::Ordering;
 
 pub mod odds;
+mod signal;
+
+pub use signal::{order, Demands, FrameId, Rule, Signal};
 
 /// Time in which a stronger preamble replaces a weaker one: aCCATime of OFDM, 4 us (802.11-2016 table 17-21; ns-3 has the same).
 pub const DETECTION_NS: u64 = 4_000;
 /// Ratio to everything else at which a preamble is detected: 4 dB, as ns-3's `ThresholdPreambleDetectionModel`.
 const PREAMBLE_RATIO: f64 = 2.511_886_4;
-
-/// A frame on the air: an index that the medium assigns and reuses.
-pub type FrameId = u32;
-
-/// A frame as it begins at one radio.
-#[derive(Clone, Copy, Debug)]
-pub struct Signal {
-    /// The frame.
-    pub frame: FrameId,
-    /// The station that sends it.
-    pub from: u16,
-    /// Distance of that station, m; 0 for a frame that begins alone, which has no order.
-    pub distance_m: f64,
-    /// Power at this radio, W.
-    pub power_w: f64,
-    /// Start of the frame at this radio, ns of model time.
-    pub begin_ns: u64,
-    /// End of the frame at this radio, ns of model time.
-    pub end_ns: u64,
-}
-
-/// The properties of a frame that decide about its reception, the same at all radios.
-#[derive(Clone, Debug)]
-pub struct Demands {
-    /// Needed for preamble and header.
-    pub header: Threshold,
-    /// Needed for the MPDU.
-    pub body: Threshold,
-    /// Parts of the frame in time; [`Rule::Probability`] only.
-    pub layout: Option<Box<Layout>>,
-}
-
-/// Rule of a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// ns-2's.
-    Ns2,
-    /// Power is summed and compared with thresholds.
-    Sum,
-    /// Power is summed and gives a probability.
-    Probability,
-}
-
-impl Rule {
-    /// The rule that a configuration and its radio select.
-    pub fn of(interference: Interference, radio: &Radio) -> Self {
-        match (radio.reception, interference) {
-            (Reception::Sinr, _) => Self::Probability,
-            (Reception::Threshold, Interference::Sinr) => Self::Sum,
-            (Reception::Threshold, Interference::Ns2) => Self::Ns2,
-        }
-    }
-}
-
-/// The order in which a radio takes frames that begin at one instant. It makes the result independent of the order of events.
-///
-/// ns-2: the order of arrival, the nearest sender first (`WirelessChannel::sendUp` schedules each copy after distance / c; then
-/// `Mac802_11::recv` holds the first and `capture` or `collision` decides about the others). Otherwise all of them are present at
-/// once and the radio synchronises with the strongest; each weaker one then counts as interference.
-pub fn order(rule: Rule, a: &Signal, b: &Signal) -> Ordering {
-    let nearest = a.distance_m.total_cmp(&b.distance_m);
-    let strongest = b.power_w.total_cmp(&a.power_w);
-    let (first, second) = match rule {
-        Rule::Ns2 => (nearest, strongest),
-        Rule::Sum | Rule::Probability => (strongest, nearest),
-    };
-    first.then(second).then(a.from.cmp(&b.from))
-}
 
 /// Outcome of a reception at this radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +191,7 @@ impl Receiver {
 
     /// A frame is no longer present.
     #[inline(never)] // in place, rules other than ns-2's, the one of most runs, would burden it with their registers
-    fn is_gone(&mut self, frame: FrameId) {
+    fn remove(&mut self, frame: FrameId) {
         if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
             self.count(end_ns);
         }
