@@ -24,6 +24,7 @@ DECLARING = [
     "medium/src/config.rs",
     "medium/src/config/loaded.rs",
     "medium/src/phy/radio.rs",
+    "medium/src/phy/radio/check.rs",
     "medium/src/phy/propagation.rs",
     "medium/src/run_verdict.rs",
 ]
@@ -141,7 +142,7 @@ def test_no_check_of_a_program_states_a_limit_beside_the_declarations(path):
 def test_the_checks_of_the_programs_are_found():
     with_checks = {path for path in DECLARING if checks_of((ROOT / path).read_text())}
     assert {f"routing/{name}/src/options.rs" for name in ("aodv", "dsdv", "olsr", "dsr", "adv", "tora")} <= with_checks
-    assert {"medium/src/config/loaded.rs", "medium/src/phy/radio.rs"} <= with_checks
+    assert {"medium/src/config/loaded.rs", "medium/src/phy/radio/check.rs"} <= with_checks
 
 
 @pytest.mark.parametrize("path", DECLARING)

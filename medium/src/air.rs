@@ -14,88 +14,19 @@
 //! Without `propagation_delay` frames begin everywhere at once (0.7 us at 200 m, against slots of 9 or 20 us), except for the effect on the order
 //! in which frames that begin at one instant reach a radio ([`order`]).
 
-use crate::config::Interference;
-use crate::phy::radio::{Layout, Reception, Stretch, Threshold};
+use crate::phy::radio::Threshold;
 use crate::phy::Radio;
 use odds::Odds;
-use std::cmp::Ordering;
 
 pub mod odds;
+mod signal;
+
+pub use signal::{order, Demands, FrameId, Rule, Signal};
 
 /// Time in which a stronger preamble replaces a weaker one: aCCATime of OFDM, 4 us (802.11-2016 table 17-21; ns-3 has the same).
 pub const DETECTION_NS: u64 = 4_000;
 /// Ratio to everything else at which a preamble is detected: 4 dB, as ns-3's `ThresholdPreambleDetectionModel`.
 const PREAMBLE_RATIO: f64 = 2.511_886_4;
-
-/// A frame on the air: an index that the medium assigns and reuses.
-pub type FrameId = u32;
-
-/// A frame as it begins at one radio.
-#[derive(Clone, Copy, Debug)]
-pub struct Signal {
-    /// The frame.
-    pub frame: FrameId,
-    /// The station that sends it.
-    pub from: u16,
-    /// Distance of that station, m; 0 for a frame that begins alone, which has no order.
-    pub distance_m: f64,
-    /// Power at this radio, W.
-    pub power_w: f64,
-    /// Start of the frame at this radio, ns of model time.
-    pub begin_ns: u64,
-    /// End of the frame at this radio, ns of model time.
-    pub end_ns: u64,
-}
-
-/// The properties of a frame that decide about its reception, the same at all radios.
-#[derive(Clone, Debug)]
-pub struct Demands {
-    /// Needed for preamble and header.
-    pub header: Threshold,
-    /// Needed for the MPDU.
-    pub body: Threshold,
-    /// Parts of the frame in time; [`Rule::Probability`] only.
-    pub layout: Option<Layout>,
-    /// The MPDUs of an A-MPDU, each with a fate of its own; [`Rule::Probability`] only, empty for a single MPDU.
-    pub stretches: Vec<Stretch>,
-}
-
-/// Rule of a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// ns-2's.
-    Ns2,
-    /// Power is summed and compared with thresholds.
-    Sum,
-    /// Power is summed and gives a probability.
-    Probability,
-}
-
-impl Rule {
-    /// The rule that a configuration and its radio select.
-    pub fn of(interference: Interference, radio: &Radio) -> Self {
-        match (radio.reception, interference) {
-            (Reception::Sinr, _) => Self::Probability,
-            (Reception::Threshold, Interference::Sinr) => Self::Sum,
-            (Reception::Threshold, Interference::Ns2) => Self::Ns2,
-        }
-    }
-}
-
-/// The order in which a radio takes frames that begin at one instant. It makes the result independent of the order of events.
-///
-/// ns-2: the order of arrival, the nearest sender first (`WirelessChannel::sendUp` schedules each copy after distance / c; then
-/// `Mac802_11::recv` holds the first and `capture` or `collision` decides about the others). Otherwise all of them are present at
-/// once and the radio synchronises with the strongest; each weaker one then counts as interference.
-pub fn order(rule: Rule, a: &Signal, b: &Signal) -> Ordering {
-    let nearest = a.distance_m.total_cmp(&b.distance_m);
-    let strongest = b.power_w.total_cmp(&a.power_w);
-    let (first, second) = match rule {
-        Rule::Ns2 => (nearest, strongest),
-        Rule::Sum | Rule::Probability => (strongest, nearest),
-    };
-    first.then(second).then(a.from.cmp(&b.from))
-}
 
 /// Outcome of a reception at this radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,12 +181,9 @@ impl Receiver {
     /// A frame ends at this radio. `draw`: uniform in [0, 1), called only for a frame whose reception is a matter of chance: once, or of an
     /// A-MPDU for the header and each MPDU.
     pub fn frame_ends(&mut self, frame: FrameId, draw: impl FnMut() -> f64) -> Heard {
-        if self.rule == Rule::Probability {
-            if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
-                self.count(end_ns);
-            }
+        if self.rule != Rule::Ns2 {
+            self.remove(frame);
         }
-        self.signals.retain(|s| s.frame != frame);
         if self.held.is_none_or(|held| held.signal.frame != frame) {
             return Heard::Ignored;
         }
@@ -270,7 +198,17 @@ impl Receiver {
         }
     }
 
+    /// A frame is no longer present.
+    #[inline(never)] // in place, rules other than ns-2's, the one of most runs, would burden it with their registers
+    fn remove(&mut self, frame: FrameId) {
+        if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
+            self.count(end_ns);
+        }
+        self.signals.retain(|s| s.frame != frame);
+    }
+
     /// The outcome for the frame that was held, by chance.
+    #[inline(never)] // as above
     fn drawn(&mut self, mut draw: impl FnMut() -> f64) -> Heard {
         let Some(odds) = self.odds.take() else { return Heard::Sensed };
         self.interferer = odds.interferer();
@@ -324,6 +262,7 @@ impl Receiver {
         Began { lost, spoils, captured: false }
     }
 
+    #[inline(never)] // as above
     fn begins_sum(&mut self, new: Signal, demands: &Demands) -> Began {
         self.signals.push(new);
         let rest_w = self.noise_w + self.total_w() - new.power_w;
@@ -355,6 +294,7 @@ impl Receiver {
         began
     }
 
+    #[inline(never)] // as above
     fn begins_probability(&mut self, new: Signal, demands: &Demands) -> Began {
         self.count(new.begin_ns);
         self.signals.push(new);
@@ -378,8 +318,8 @@ impl Receiver {
             let cause = other.filter(|_| drowned).map_or(Cause::Weak, Cause::Interferer);
             return Began { lost: Some(cause), ..began };
         }
-        let mut odds =
-            Odds::new(demands.layout.expect("reception by SINR knows the parts of each frame"), &demands.stretches, new.begin_ns);
+        let layout = demands.layout.as_deref().expect("reception by SINR knows the parts of each frame");
+        let mut odds = Odds::new(*layout, &demands.stretches, new.begin_ns);
         self.signals.iter().filter(|s| s.frame != new.frame).for_each(|s| odds.interferes(s.from, s.power_w));
         self.hold(new, demands, true, true);
         self.odds = Some(Box::new(odds));
@@ -433,7 +373,7 @@ mod tests {
 
     fn demands(radio: &Radio, mode: Mode) -> Demands {
         let (header, body) = (radio.header_threshold(mode), radio.threshold(mode));
-        Demands { header, body, layout: None, stretches: Vec::new() }
+        Demands { header, body, layout: None, stretches: [].into() }
     }
 
     impl Receiver {

@@ -22,6 +22,7 @@ use arrivals::Arrival;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use neighbours::{Neighbourhood, Neighbours};
+use receptions::Needs;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use visible::Engaged;
@@ -43,7 +44,7 @@ enum Event {
     SendEnds(FrameId),
     FrameEnds(FrameId),
     /// With propagation delay: its end at the station of this number in its neighbourhood.
-    EndArrives(FrameId, usize),
+    EndArrives(FrameId, u16),
     /// The last of them.
     Over(FrameId),
 }
@@ -114,8 +115,10 @@ pub struct Medium {
     begun: Vec<FrameId>,
     begun_at: Instant,
     arrivals: Vec<Arrival>,
+    /// Of the modes used so far.
+    needs: Vec<Needs>,
     /// With propagation delay: starts of frames at stations, by their number in the frame's neighbourhood; phase 3.
-    arriving: EventQueue<(FrameId, usize)>,
+    arriving: EventQueue<(FrameId, u16)>,
     neighbours: Neighbours,
     moved: bool,
     outputs: VecDeque<Output>,
@@ -176,6 +179,7 @@ impl Medium {
             begun: Vec::new(),
             begun_at: Instant::ZERO,
             arrivals: Vec::new(),
+            needs: Vec::new(),
             arriving: EventQueue::default(),
             neighbours: Neighbours::new(n, still_from),
             moved: false,
@@ -310,12 +314,15 @@ impl Medium {
 
     /// Carries out the actions of a station's MAC and plans its next wake-up.
     fn after(&mut self, now: Instant, station: u16) {
-        let mut actions = std::mem::take(&mut self.scratch);
-        self.stations[station as usize].dcf.take_actions(&mut actions);
-        for action in actions.drain(..) {
-            self.act(now, station, action);
+        // most calls follow carrier sense, which leads to none
+        if self.stations[station as usize].dcf.has_actions() {
+            let mut actions = std::mem::take(&mut self.scratch);
+            self.stations[station as usize].dcf.take_actions(&mut actions);
+            for action in actions.drain(..) {
+                self.act(now, station, action);
+            }
+            self.scratch = actions;
         }
-        self.scratch = actions;
         let dcf = &self.stations[station as usize].dcf;
         self.wakes.set(station, dcf.next_timeout());
         self.engaged.set(station, dcf.is_engaged());

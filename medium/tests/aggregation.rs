@@ -68,7 +68,10 @@ fn an_a_mpdu_fills_its_5_484_ms_and_has_one_row_for_each_mpdu() {
     let airtime: u64 = data.iter().map(|row| row.frame.airtime.as_nanos()).sum();
     assert_eq!(airtime, 36_000 + 4_000 * (16u64 + 6 + 8 * (27 * 1544 + 4 + 1538)).div_ceil(260));
     let answer = run.tx.iter().find(|row| row.frame.kind == FrameKind::Ba).unwrap();
-    assert_eq!((answer.frame.bytes, answer.frame.airtime.as_nanos(), answer.frame.mode.rate_bps()), (32, 32_000, 24_000_000));
+    assert_eq!(
+        (answer.frame.bytes, answer.frame.airtime.as_nanos(), answer.frame.mode.rate_bps()),
+        (32, 32_000, 24_000_000)
+    );
     assert_eq!(answer.at, data[0].at + airtime + 16_000 + 67); // SIFS, and 20 m
 }
 
@@ -124,7 +127,8 @@ fn an_error_rate_strikes_each_mpdu_and_lost_packets_are_passed_by_a_request() {
 #[test]
 fn an_rts_reserves_the_medium_for_an_a_mpdu_and_its_block_ack() {
     let run = run(&saturated(&chain(2, 20.0), json!({"rts_threshold_bytes": 0}), |_| ()));
-    let kinds: Vec<_> = run.tx.iter().filter(|row| row.place.is_none_or(|(n, _)| n == 1)).map(|row| row.frame.kind).collect();
+    let kinds: Vec<_> =
+        run.tx.iter().filter(|row| row.place.is_none_or(|(n, _)| n == 1)).map(|row| row.frame.kind).collect();
     assert_eq!(kinds[..4], [FrameKind::Rts, FrameKind::Cts, FrameKind::Data, FrameKind::Ba]);
     let (rts, ba) = (&run.tx[0], run.tx.iter().find(|row| row.frame.kind == FrameKind::Ba).unwrap());
     let reserved_until = rts.at + (rts.frame.airtime + rts.frame.reserves).as_nanos();
@@ -136,7 +140,8 @@ fn an_rts_reserves_the_medium_for_an_a_mpdu_and_its_block_ack() {
 fn each_rate_control_finds_the_fast_rate_near_and_a_slow_one_far() {
     for rate_control in ["ideal", "arf", "aarf", "minstrel", "minstrel-ht"] {
         let at = |metres| {
-            let config = saturated(&chain(2, metres), json!({"rate_control": rate_control}), |j| j["warmup_s"] = 0.5.into());
+            let config =
+                saturated(&chain(2, metres), json!({"rate_control": rate_control}), |j| j["warmup_s"] = 0.5.into());
             run(&config).mbps
         };
         let (near, far) = (at(20.0), at(550.0));

@@ -100,7 +100,7 @@ mod tests {
     fn demands(mode: Mode) -> Demands {
         let radio = radio();
         let (header, body) = (radio.header_threshold(mode), radio.threshold(mode));
-        Demands { header, body, layout: Some(radio.layout(1536, mode)), stretches: Vec::new() }
+        Demands { header, body, layout: Some(Box::new(radio.layout(1536, mode))), stretches: [].into() }
     }
 
     /// A frame at this ratio to the noise.

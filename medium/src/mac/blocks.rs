@@ -84,17 +84,24 @@ impl Blocks {
     /// The peer whose originator has the oldest packet to send, with that packet's number; 0: a request, which delays all behind it.
     pub fn first(&self) -> Option<(u16, u64)> {
         let those = self.links.iter().filter(|(_, link)| link.originator.wants_access());
-        those.map(|(peer, link)| (*peer, link.originator.first().map_or(0, |first| first.packet.id))).min_by_key(|(_, id)| *id)
+        those
+            .map(|(peer, link)| (*peer, link.originator.first().map_or(0, |first| first.packet.id)))
+            .min_by_key(|(_, id)| *id)
     }
 
     /// What to send to a peer now, of what its originator has and what waits in the queue; `None`: nothing.
-    pub fn next(&mut self, now: Instant, peer: u16, radio: &Radio, rates: &mut Rates, queue: &mut InterfaceQueue) -> Option<Offer> {
+    pub fn next(
+        &mut self,
+        now: Instant,
+        peer: u16,
+        radio: &Radio,
+        rates: &mut Rates,
+        queue: &mut InterfaceQueue,
+    ) -> Option<Offer> {
         let options = self.options;
         let dest = Dest::Station(peer);
-        let Link { originator, progress } = self
-            .links
-            .entry(peer)
-            .or_insert_with(|| Link { originator: Originator::new(options, 0), progress: None });
+        let Link { originator, progress } =
+            self.links.entry(peer).or_insert_with(|| Link { originator: Originator::new(options, 0), progress: None });
         let own = originator.first().map(|first| first.mpdu_bytes);
         let first = own.or_else(|| queue.front_for(dest).map(|packet| packet.mpdu_bytes(radio)));
         if let (None, Some(bytes)) = (&progress, first) {

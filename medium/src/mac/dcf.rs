@@ -129,6 +129,9 @@ impl Decoded {
 pub struct Dcf {
     station: u16,
     radio: Arc<Radio>,
+    /// The radio's, which take long to compute for each frame.
+    eifs: Duration,
+    cts_airtime: Duration,
     random: Stream,
     /// Packets that wait behind the one in service.
     pub queue: InterfaceQueue,
@@ -169,13 +172,15 @@ pub struct Dcf {
 impl Dcf {
     /// `station`: own number; `random`: stream of the backoff; `samples`: that of the rate control.
     pub fn new(station: u16, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream, samples: Stream) -> Self {
-        let cw = radio.cw_min;
+        let (cw, eifs, cts_airtime) = (radio.cw_min, radio.eifs(), radio.cts_airtime());
         let blocks = Blocks::new(&radio).map(Box::new);
         let adapts = blocks.is_some() || radio.rate_control != RateControl::Fixed;
         let rates = adapts.then(|| Box::new(Rates::new(&radio, samples)));
         Self {
             station,
             radio,
+            eifs,
+            cts_airtime,
             random,
             queue,
             service: None,
@@ -199,6 +204,11 @@ impl Dcf {
             actions: Vec::new(),
             counters: DcfCounters::default(),
         }
+    }
+
+    /// Whether the last calls led to actions.
+    pub fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
     }
 
     /// Moves the actions of the last call to `into`, in order.
@@ -363,6 +373,7 @@ impl Dcf {
     // ----- carrier sense
 
     /// The radio senses the medium busy from now on. Returns whether it was idle.
+    #[inline] // once for each start of a frame at a station
     pub fn medium_busy(&mut self, now: Instant) -> bool {
         let was_idle = !self.busy;
         if was_idle {
@@ -379,7 +390,7 @@ impl Dcf {
             self.busy = false;
             self.idle_since = now;
             if std::mem::take(&mut self.eifs_due) {
-                self.eifs_until = self.eifs_until.max(now + self.radio.eifs());
+                self.eifs_until = self.eifs_until.max(now + self.eifs);
             }
             self.fail_if_overdue(now);
         }
@@ -388,7 +399,7 @@ impl Dcf {
 
     /// ns-2's capture: the ignored frame, of remaining length `ignored`, reserves the medium until its end plus EIFS.
     pub fn captured(&mut self, now: Instant, ignored: Duration) {
-        self.nav_until = self.nav_until.max(now + self.radio.eifs() + ignored);
+        self.nav_until = self.nav_until.max(now + self.eifs + ignored);
     }
 
     /// Start of the first backoff slot; only valid while idle.
@@ -477,7 +488,9 @@ impl Dcf {
         let (radio, queue) = (&self.radio, &mut self.queue);
         match self.service.as_mut().map(|service| &mut service.content) {
             Some(Content::Packet { packet, progress: progress @ None, .. }) => {
-                if let (Some(rates), Dest::Station(peer), false) = (&mut self.rates, packet.dest, packet.has_own_rates()) {
+                if let (Some(rates), Dest::Station(peer), false) =
+                    (&mut self.rates, packet.dest, packet.has_own_rates())
+                {
                     *progress = Some(rates.begin(now, peer, packet.mpdu_bytes(radio)));
                 }
             }
@@ -517,7 +530,7 @@ impl Dcf {
                     bytes,
                     mode,
                     airtime: radio.airtime(bytes, mode),
-                    answer_airtime: radio.answer_airtime(mode),
+                    answer_airtime: if kind == FrameKind::Bcast { Duration::ZERO } else { radio.answer_airtime(mode) },
                     sequence: *sequence,
                     attempt,
                     packet: Some(packet.clone()),
@@ -554,7 +567,7 @@ impl Dcf {
             kind: FrameKind::Rts,
             from: self.station,
             dest,
-            reserves: radio.sifs() * 3 + radio.cts_airtime() + airtime + answer_airtime,
+            reserves: radio.sifs() * 3 + self.cts_airtime + airtime + answer_airtime,
             bytes: RTS_BYTES,
             mode: radio.control_mode(),
             airtime: radio.rts_airtime(),
@@ -637,14 +650,15 @@ impl Dcf {
 
     /// The CTS or ACK that answers a frame in `mode`.
     fn answer(&self, kind: FrameKind, to: Dest, mode: Mode) -> Frame {
+        let mode = self.radio.answer_mode(mode);
         Frame {
             kind,
             from: self.station,
             dest: to,
             reserves: Duration::ZERO,
             bytes: CTS_BYTES,
-            mode: self.radio.answer_mode(mode),
-            airtime: self.radio.answer_airtime(mode),
+            mode,
+            airtime: self.radio.airtime(CTS_BYTES, mode),
             ack_airtime: Duration::ZERO,
             sequence: 0,
             retry: false,
@@ -666,13 +680,18 @@ impl Dcf {
         // nothing was sensed through the station's own transmission
         self.idle_since = self.idle_since.max(now);
         let radio = &self.radio;
-        let mut overdue = now + radio.answer_timeout(frame.mode);
-        if radio.rules.timeouts == Timeouts::Full && (kind == FrameKind::Bar || !frame.aggregate().is_empty()) {
-            overdue += radio.block_ack_airtime(frame.mode) - radio.answer_airtime(frame.mode);
-        }
+        let overdue = || {
+            let block_acked = kind == FrameKind::Bar || !frame.aggregate().is_empty();
+            let longer = if radio.rules.timeouts == Timeouts::Full && block_acked {
+                radio.block_ack_airtime(frame.mode) - radio.answer_airtime(frame.mode)
+            } else {
+                Duration::ZERO
+            };
+            now + radio.answer_timeout(frame.mode) + longer
+        };
         match kind {
-            FrameKind::Rts => self.state = State::AwaitCts { until: overdue },
-            FrameKind::Data | FrameKind::Bar => self.state = State::AwaitAck { until: overdue },
+            FrameKind::Rts => self.state = State::AwaitCts { until: overdue() },
+            FrameKind::Data | FrameKind::Bar => self.state = State::AwaitAck { until: overdue() },
             FrameKind::Cts if radio.rules.cts_holds => {
                 // ns-2 check_pktCTRL: until the data frame should have ended
                 let ack = radio.sifs() + frame.ack_airtime;

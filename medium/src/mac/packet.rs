@@ -1,10 +1,10 @@
 //! Packets from the host and frames on the air.
 
-use crate::phy::{FrameKind, Mode, Radio};
-use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
 use crate::mac::block_ack::room::DELIMITER_BYTES;
 use crate::mac::block_ack::Bitmap;
 use crate::phy::radio::Stretch;
+use crate::phy::{FrameKind, Mode, Radio};
+use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
 use crate::wire::mac80211::{self, Kind};
 use manet_engine::Duration;
 use serde::{Deserialize, Serialize};

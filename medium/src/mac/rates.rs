@@ -66,7 +66,10 @@ impl Rates {
         };
         let setup = Setup {
             rates,
-            overhead: radio.difs() + Duration::from_nanos(radio.slot().as_nanos() * u64::from(radio.cw_min) / 2) + radio.sifs() + answer,
+            overhead: radio.difs()
+                + Duration::from_nanos(radio.slot().as_nanos() * u64::from(radio.cw_min) / 2)
+                + radio.sifs()
+                + answer,
             fixed: modes.iter().position(|mode| *mode == data).expect("the profile's mode is one of its PHY"),
             success: success(radio, modes.clone()),
             random,

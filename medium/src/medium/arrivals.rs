@@ -30,6 +30,13 @@ impl Medium {
             let rule = self.stations[0].receiver.rule();
             arrivals.sort_by(|a, b| a.station.cmp(&b.station).then_with(|| air::order(rule, &a.signal, &b.signal)));
         }
+        self.arrivals = arrivals;
+        self.arrive(now);
+    }
+
+    /// The only caller of `frame_begins_at`, so that the compiler inlines what happens at each station.
+    fn arrive(&mut self, now: Instant) {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
         for Arrival { station, signal } in arrivals.drain(..) {
             self.frame_begins_at(now, station, signal);
         }
@@ -42,7 +49,7 @@ impl Medium {
         let place = self.stations[airborne.frame.from as usize].trajectory.at(now);
         let airtime = airborne.frame.airtime;
         let mut last = now;
-        for (number, &(station, _)) in airborne.heard.iter().enumerate() {
+        for (number, &(station, _)) in (0..).zip(airborne.heard.iter()) {
             let there = self.stations[station as usize].trajectory.at(now);
             let at = now + Duration::from_secs_f64(distance_m(place, there) / LIGHT_MPS);
             last = last.max(at);
@@ -53,14 +60,15 @@ impl Medium {
     }
 
     /// The start of a frame at the station of this number in its neighbourhood.
-    pub(super) fn frame_arrives(&mut self, now: Instant, id: FrameId, number: usize) {
+    pub(super) fn frame_arrives(&mut self, now: Instant, id: FrameId, number: u16) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame is over after its last start");
-        let ((station, power_w), frame) = (airborne.heard[number], &airborne.frame);
+        let ((station, power_w), frame) = (airborne.heard[usize::from(number)], &airborne.frame);
         let (begin_ns, end_ns) = (now.as_nanos(), (now + frame.airtime).as_nanos());
         let signal = Signal { frame: id, from: frame.from, distance_m: 0.0, power_w, begin_ns, end_ns };
         // it may have been switched off since the frame began at its sender
         if self.stations[usize::from(station)].on {
-            self.frame_begins_at(now, station, signal);
+            self.arrivals.push(Arrival { station, signal });
+            self.arrive(now);
         }
     }
 
@@ -70,10 +78,10 @@ impl Medium {
         let from = airborne.frame.from;
         let begin_ns = now.as_nanos();
         let end_ns = (now + airborne.frame.airtime).as_nanos();
-        let place = self.stations[from as usize].trajectory.at(now);
+        let place = several.then(|| self.stations[from as usize].trajectory.at(now));
         into.extend(airborne.heard.iter().map(|&(station, power_w)| {
             let there = || self.stations[station as usize].trajectory.at(now);
-            let distance_m = if several { distance_m(place, there()) } else { 0.0 };
+            let distance_m = place.map_or(0.0, |place| distance_m(place, there()));
             Arrival { station, signal: Signal { frame: id, from, distance_m, power_w, begin_ns, end_ns } }
         }));
     }

@@ -7,28 +7,44 @@ use crate::fate::Fate;
 use crate::mac::dcf::Decoded;
 use crate::mac::{Dest, Frame, Part};
 use crate::message::{Output, StationId};
-use crate::phy::radio::{Reception, Thresholds};
-use crate::phy::FrameKind;
+use crate::phy::radio::{Reception, Threshold};
+use crate::phy::{FrameKind, Mode};
 use manet_engine::Instant;
+
+/// Power and ratio that the reception of frames in a mode needs.
+#[derive(Clone, Copy)]
+pub(super) struct Needs {
+    mode: Mode,
+    header: Threshold,
+    body: Threshold,
+    /// Power for a frame whose mode its sender's kernel chose, W.
+    chosen_w: f64,
+}
 
 impl Medium {
     pub(super) fn frame_ends(&mut self, now: Instant, id: FrameId) {
-        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends once");
-        let (heard, frame) = (airborne.heard.clone(), airborne.frame.clone());
-        for &(s, power_w) in heard.iter() {
-            self.frame_ends_at(now, id, &frame, s, power_w);
-        }
+        let heard = self.airborne[id as usize].as_ref().expect("a frame ends once").heard.clone();
+        self.ends_at_each(now, id, &heard);
         self.frame_is_over(id);
     }
 
     /// The end of a frame at the station of this number in its neighbourhood.
-    pub(super) fn end_arrives(&mut self, now: Instant, id: FrameId, number: usize) {
+    pub(super) fn end_arrives(&mut self, now: Instant, id: FrameId, number: u16) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame is over after its last end");
-        let ((s, power_w), frame) = (airborne.heard[number], airborne.frame.clone());
-        self.frame_ends_at(now, id, &frame, s, power_w);
+        let one = [airborne.heard[usize::from(number)]];
+        self.ends_at_each(now, id, &one);
+    }
+
+    /// The only caller of `frame_ends_at`, so that the compiler inlines what happens at each station.
+    fn ends_at_each(&mut self, now: Instant, id: FrameId, heard: &[(u16, f64)]) {
+        let frame = self.airborne[id as usize].as_ref().expect("a frame ends once").frame.clone();
+        for &(s, power_w) in heard {
+            self.frame_ends_at(now, id, &frame, s, power_w);
+        }
     }
 
     /// No station receives anything of the frame any more.
+    #[inline] // so that the frame is moved once
     pub(super) fn frame_is_over(&mut self, id: FrameId) {
         let airborne = self.airborne[id as usize].take().expect("still there");
         self.free.push(id);
@@ -162,21 +178,28 @@ impl Medium {
     }
 
     /// The conditions of the reception of a frame. A rate that the kernel chose has its own power under every profile.
-    pub(super) fn demands_of(&self, frame: &Frame) -> Demands {
-        let radio = &self.radio;
-        let mut body = radio.threshold(frame.mode);
-        let mut header = match radio.rules.thresholds {
-            Thresholds::One => body,
-            Thresholds::Rate => radio.header_threshold(frame.mode),
-        };
+    pub(super) fn demands_of(&mut self, frame: &Frame) -> Demands {
+        let Needs { mut header, mut body, chosen_w, .. } = self.needs_of(frame.mode);
         let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
         if data && frame.packet.as_ref().is_some_and(|packet| packet.has_own_rates()) {
-            body.power_w = radio.receive_threshold_at_w(frame.mode);
+            body.power_w = chosen_w;
             header.power_w = header.power_w.min(body.power_w);
         }
-        let by_sinr = radio.reception == Reception::Sinr;
-        let stretches = if by_sinr { frame.stretches(radio, false) } else { Vec::new() };
-        Demands { header, body, layout: by_sinr.then(|| radio.layout(frame.bytes, frame.mode)), stretches }
+        let by_sinr = self.radio.reception == Reception::Sinr;
+        let stretches = if by_sinr { frame.stretches(&self.radio, false) } else { Vec::new() };
+        let layout = by_sinr.then(|| Box::new(self.radio.layout(frame.bytes, frame.mode)));
+        Demands { header, body, layout, stretches: stretches.into() }
+    }
+
+    /// Computed once for each mode: powers of ten take longer than all else that a frame's start computes.
+    fn needs_of(&mut self, mode: Mode) -> Needs {
+        let known = self.needs.iter().find(|needs| needs.mode == mode).copied();
+        known.unwrap_or_else(|| {
+            let (header, body) = (self.radio.header_threshold(mode), self.radio.threshold(mode));
+            let needs = Needs { mode, header, body, chosen_w: self.radio.receive_threshold_at_w(mode) };
+            self.needs.push(needs);
+            needs
+        })
     }
 
     /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.

@@ -41,7 +41,9 @@ impl Medium {
             let by_frame = match frame.kind {
                 FrameKind::Data | FrameKind::Bcast | FrameKind::Ack | FrameKind::Ba | FrameKind::Bar => end,
                 FrameKind::Cts => end + after_cts(&self.radio, frame.reserves, frame.ack_airtime),
-                FrameKind::Rts if self.stations[frame.from as usize].dcf.adapts() => end + after_reservation(&self.radio, frame),
+                FrameKind::Rts if self.stations[frame.from as usize].dcf.adapts() => {
+                    end + after_reservation(&self.radio, frame)
+                }
                 FrameKind::Rts => {
                     let data = frame.packet.as_ref().map(|p| p.shortest_airtime(&self.radio, FrameKind::Data));
                     end + after_rts(&self.radio, data.unwrap_or(Duration::ZERO))

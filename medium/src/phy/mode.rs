@@ -280,7 +280,7 @@ impl Mcs {
     ///
     /// # Errors
     /// The reason why the standard has no such mode.
-    pub fn new(family: Family, mcs: u8, width_mhz: u16, short_guard: bool, streams: u8) -> Result<Self, String> {
+    pub(crate) fn new(family: Family, mcs: u8, width_mhz: u16, short_guard: bool, streams: u8) -> Result<Self, String> {
         let (mcs, streams) = match (family, mcs) {
             (Family::Ht, 8..=15) => (mcs - 8, 2),
             _ => (mcs, streams),

@@ -47,7 +47,7 @@ impl Dcf {
     /// A frame ended that was not decoded; `weak`: it was sensed, but the radio never locked on to it.
     pub fn receive_failed(&mut self, now: Instant, weak: bool) {
         if self.radio.rules.eifs_as_nav {
-            self.nav_until = self.nav_until.max(now + self.radio.eifs());
+            self.nav_until = self.nav_until.max(now + self.eifs);
         } else if !weak {
             self.eifs_due = true; // the frame that spoiled it may still be on the air
         }
@@ -59,7 +59,7 @@ impl Dcf {
         if !matches!(self.state, State::Idle) || self.nav_until > now {
             return false;
         }
-        let reserves = frame.reserves - self.radio.sifs() - self.radio.cts_airtime();
+        let reserves = frame.reserves - self.radio.sifs() - self.cts_airtime;
         let then = Response::Cts { to: Dest::Station(frame.from), reserves, ack_airtime: frame.ack_airtime };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         true

@@ -47,9 +47,7 @@ impl Dcf {
             }
             State::AwaitData { until } => Some(*until + self.next_exchange()?),
             State::Sifs { at, then: Response::Ack { mode, .. } } => Some(*at + radio.answer_airtime(*mode)), // a Block Ack is longer
-            State::Sifs { at, then: Response::Data } => {
-                Some(*at + self.shortest_frame(self.service.as_ref()?))
-            }
+            State::Sifs { at, then: Response::Data } => Some(*at + self.shortest_frame(self.service.as_ref()?)),
             State::Sifs { at, then: Response::Cts { reserves, ack_airtime, .. } } => {
                 let answered = radio.cts_airtime() + after_cts(radio, *reserves, *ack_airtime);
                 // a CTS held back leaves the station to its own packets

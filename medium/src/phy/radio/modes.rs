@@ -1,0 +1,224 @@
+//! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
+
+use super::{FrameKind, GuardInterval, Modulation, Radio, RadioError, Thresholds, Timeouts, ACK_BYTES, RTS_BYTES};
+use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS};
+use manet_engine::Duration;
+
+/// Clauses 16.2.3.4 and 17.2.3.4.
+pub(super) const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
+
+/// Mandatory rates of an OFDM PHY (clause 18.2.2.3).
+const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
+
+/// The parts of a frame that a receiver decodes, in time from its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The mode of the MPDU.
+    pub mode: Mode,
+    /// That of the header.
+    pub header_mode: Mode,
+    /// Start and end of the header's bits.
+    pub header_ns: (u64, u64),
+    /// Their number.
+    pub header_bits: f64,
+    /// Start and end of the MPDU.
+    pub body_ns: (u64, u64),
+    /// Its bits.
+    pub body_bits: f64,
+}
+
+/// Conditions of a reception by threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// Power, W.
+    pub power_w: f64,
+    /// Ratio to everything else.
+    pub ratio: f64,
+}
+
+impl Radio {
+    /// The parts of a frame that a receiver decodes.
+    pub fn layout(&self, bytes: u32, mode: Mode) -> Layout {
+        let (from_us, to_us, header_bits) = match mode {
+            // long PLCP header: the last 48 of 192 bits (17.2.3)
+            Mode::Dsss(_) => {
+                let to_us = self.plcp_airtime().as_nanos() / 1000;
+                (to_us * 3 / 4, to_us, 48.0)
+            }
+            // SIGNAL of 24 bits after 16 us; then HT-SIG or VHT-SIG-A of 48 (18.3.4, 20.3.9.4.3)
+            Mode::Ofdm(_) => (16, 20, 24.0),
+            Mode::Mcs(Mcs { family: Family::S1g, width_mhz: 1, .. }) => (320, 560, 36.0),
+            Mode::Mcs(Mcs { family: Family::S1g, .. }) => (160, 240, 48.0),
+            Mode::Mcs(_) => (16, 28, 72.0),
+        };
+        let body_from_ns = match mode {
+            Mode::Mcs(mcs) => mcs.preamble_ns(),
+            _ => to_us * 1000,
+        };
+        let body_to_ns = self.airtime(bytes, mode).as_nanos() - u64::from(self.signal_extension_us) * 1000;
+        Layout {
+            mode,
+            header_mode: self.header_mode(mode),
+            header_ns: (from_us * 1000, to_us * 1000),
+            header_bits,
+            body_ns: (body_from_ns, body_to_ns),
+            body_bits: f64::from(bytes) * 8.0,
+        }
+    }
+
+    /// The mode of preamble and header.
+    fn header_mode(&self, mode: Mode) -> Mode {
+        match mode {
+            Mode::Dsss(_) => Mode::Dsss(self.plcp_rate_bps),
+            Mode::Mcs(Mcs { family: Family::S1g, .. }) => Mode::Mcs(self.lowest_mcs()),
+            _ => Mode::Ofdm(OFDM_RATES_BPS[0]),
+        }
+    }
+
+    /// Power and ratio that the reception of a frame in `mode` needs. With [`Thresholds::Rate`] both are those of the profile, shifted by the
+    /// difference of the standard's minimum sensitivities.
+    pub fn threshold(&self, mode: Mode) -> Threshold {
+        let ratio = 10f64.powf(self.capture_db / 10.0);
+        match self.rules.thresholds {
+            Thresholds::One => Threshold { power_w: self.receive_threshold_w, ratio },
+            Thresholds::Rate => {
+                let apart = self.less_than_data(mode);
+                Threshold { power_w: self.receive_threshold_w * apart, ratio: ratio * apart }
+            }
+        }
+    }
+
+    /// Power and ratio that the reception of the header of a frame in `mode` needs.
+    pub fn header_threshold(&self, mode: Mode) -> Threshold {
+        match self.rules.thresholds {
+            Thresholds::One => self.threshold(mode),
+            Thresholds::Rate => self.threshold(self.header_mode(mode)),
+        }
+    }
+
+    /// Power in W needed to decode a frame whose mode the sender chose, whatever `thresholds` says: the profile's threshold, shifted
+    /// by the difference of the standard's minimum sensitivities.
+    pub fn receive_threshold_at_w(&self, mode: Mode) -> f64 {
+        self.receive_threshold_w * self.less_than_data(mode)
+    }
+
+    /// The ratio of the minimum sensitivities in `mode` and in the mode of data.
+    fn less_than_data(&self, mode: Mode) -> f64 {
+        10f64.powf((mode.min_sensitivity_dbm() - self.data_mode().min_sensitivity_dbm()) / 10.0)
+    }
+
+    /// Whether this PHY has the rate `rate_bps`.
+    pub fn has_rate(&self, rate_bps: u64) -> bool {
+        match self.modulation {
+            Modulation::Dsss => DSSS_RATES_BPS.contains(&rate_bps),
+            Modulation::S1g => self.s1g_of_rate(rate_bps).is_some(),
+            _ => OFDM_RATES_BPS.contains(&rate_bps),
+        }
+    }
+
+    /// The mode of unicast data.
+    pub fn data_mode(&self) -> Mode {
+        match self.family() {
+            Some(_) => Mode::Mcs(self.mcs_mode().expect("checked: the standard has the mode")),
+            None => self.mode_of_rate(self.data_rate_bps),
+        }
+    }
+
+    /// The mode of a rate other than that of an MCS of HT or VHT.
+    pub fn mode_of_rate(&self, rate_bps: u64) -> Mode {
+        match self.modulation {
+            Modulation::Dsss => Mode::Dsss(rate_bps),
+            Modulation::S1g => Mode::Mcs(self.s1g_of_rate(rate_bps).unwrap_or_else(|| self.lowest_mcs())),
+            _ if DSSS_RATES_BPS.contains(&rate_bps) => Mode::Dsss(rate_bps),
+            _ => Mode::Ofdm(rate_bps),
+        }
+    }
+
+    /// Whether unicast data are QoS data frames: those of HT and later are (802.11-2016 10.2.4.1), with two bytes more.
+    pub fn is_qos(&self) -> bool {
+        self.family().is_some()
+    }
+
+    pub(super) fn family(&self) -> Option<Family> {
+        match self.modulation {
+            Modulation::Dsss | Modulation::Ofdm => None,
+            Modulation::Ht => Some(Family::Ht),
+            Modulation::Vht => Some(Family::Vht),
+            Modulation::S1g => Some(Family::S1g),
+        }
+    }
+
+    pub(super) fn mcs_mode(&self) -> Result<Mcs, RadioError> {
+        let family = self.family().ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none".into()))?;
+        let mcs = self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation".into()))?;
+        let short_guard = self.guard_interval == GuardInterval::Short;
+        let mode = Mcs::new(family, mcs, self.width_mhz, short_guard, self.streams);
+        mode.map_err(|wrong| format!("key \"mcs\": {wrong}").into())
+    }
+
+    /// MCS 0 of S1G, which all of its stations receive.
+    fn lowest_mcs(&self) -> Mcs {
+        let short_guard = self.guard_interval == GuardInterval::Short;
+        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, short_guard, streams: 1 }
+    }
+
+    fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
+        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.lowest_mcs().short_guard, 1).ok();
+        (0..10).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
+    }
+
+    /// The mode of frames of this kind without a choice of the kernel.
+    pub fn mode_of(&self, kind: FrameKind) -> Mode {
+        match kind {
+            FrameKind::Data => self.data_mode(),
+            FrameKind::Bcast => self.mode_of_rate(self.broadcast_rate_bps),
+            _ => self.control_mode(),
+        }
+    }
+
+    /// The mode of an RTS.
+    pub fn control_mode(&self) -> Mode {
+        self.mode_of_rate(self.control_rate_bps)
+    }
+
+    /// Time on the air of an RTS.
+    pub fn rts_airtime(&self) -> Duration {
+        self.airtime(RTS_BYTES, self.control_mode())
+    }
+
+    /// Rate in bit/s of the CTS or ACK that answers a frame of `rate_bps`: the fastest basic rate not above it, or without such a
+    /// rate the fastest mandatory one (802.11-2016 10.6.6.5.2). ns-2 has one basic rate.
+    pub fn answer_rate_bps(&self, rate_bps: u64) -> u64 {
+        let mandatory: &[u64] = match self.modulation {
+            Modulation::Dsss => &DSSS_RATES_BPS,
+            _ => &MANDATORY_OFDM_RATES_BPS,
+        };
+        // both ascend
+        let fastest = |rates: &[u64]| rates.iter().copied().rfind(|rate| *rate <= rate_bps);
+        fastest(&self.basic_rates_bps).or_else(|| fastest(mandatory)).unwrap_or(rate_bps)
+    }
+
+    /// The mode of the CTS or ACK that answers a frame in `mode`: a basic rate not above its reference rate.
+    pub fn answer_mode(&self, mode: Mode) -> Mode {
+        self.mode_of_rate(self.answer_rate_bps(mode.reference_rate_bps()))
+    }
+
+    /// Time on the air of the CTS or ACK that answers a frame in `mode`; both have the same length.
+    pub fn answer_airtime(&self, mode: Mode) -> Duration {
+        self.airtime(ACK_BYTES, self.answer_mode(mode))
+    }
+
+    /// Time on the air of the CTS that answers an RTS.
+    pub fn cts_airtime(&self) -> Duration {
+        self.answer_airtime(self.control_mode())
+    }
+
+    /// CTSTimeout or ACKTimeout: wait for the answer after the end of the station's own frame in `mode`.
+    pub fn answer_timeout(&self, mode: Mode) -> Duration {
+        match self.rules.timeouts {
+            // 4 us: ns-2 adds twice DSSS_MaxPropagationDelay
+            Timeouts::Full => self.sifs() + self.answer_airtime(mode) + Duration::from_micros(4),
+            Timeouts::Standard => self.sifs() + self.slot() + Duration::from_micros(self.rx_start_delay_us.into()),
+        }
+    }
+}
