@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from statistics import fmean
+from typing import Any
 
 from testbed.validate import bianchi, closed_form, ns2, ns3, radio, simulate
 from testbed.validate.simulate import Layout, Result
@@ -133,7 +134,8 @@ def _closed_form_of_mcs() -> Iterator[Case]:
         modes.append(replace(constants, mcs=highest, streams=2))
         for mode in modes:
             guard, streams = "short" if mode.short_guard else "long", mode.streams
-            overrides = {"mcs": mode.mcs, "guard_interval": guard, "streams": streams, "rts_threshold_bytes": RTS_OFF_BYTES}
+            overrides: dict[str, Any] = {"mcs": mode.mcs, "guard_interval": guard, "streams": streams, "aggregation": False}
+            overrides["rts_threshold_bytes"] = RTS_OFF_BYTES
             layout = Layout(name, simulate.circle(1, 10.0), [simulate.saturated(1, 0)], 5.0, 1.0, overrides)
             expected = closed_form.single_sender_bps(mode, IP_BYTES, rts=False, distance_m=10.0) / 1000
             source = "IEEE Std 802.11-2016: PPDU durations, AIFS, mean backoff"
