@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analysis.captures.pcap import SYN
+from analysis.captures.plain_frames import SYN
 from analysis.captures.sequence import MODULUS
 
 

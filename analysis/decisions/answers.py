@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from analysis.decisions.question import VARIANT, Question
-from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answer, collapses
+from analysis.decisions.question import ENOUGH, SEEDS_FOR_T, VARIANT, Question
+from analysis.decisions.rule import Answer, Method, Outcome, Rule, answer, collapses
 from analysis.references import Reference, references_of
 from analysis.tables.digits import rounded
 from analysis.tables.kept_rows import rows_in
@@ -23,7 +23,6 @@ FORMAT = "manet-answers/1"
 FILE = "answers.json"
 FIRST_LOOK = 4  # seeds at the first look, at least: three degrees of freedom
 GROWTH = 1.5  # of the seeds from one look to the next
-SEEDS_FOR_T = ENOUGH + 2  # of the first look by Student's t: two pairs may be lost to runs that do not count
 HOLDS = {  # claim and outcome -> whether the claim holds
     ("more", Outcome.MORE): True, ("more", Outcome.LESS): False,
     ("less", Outcome.LESS): True, ("less", Outcome.MORE): False,

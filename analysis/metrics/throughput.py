@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from analysis.captures.connections import Connection, is_syn
-from analysis.captures.pcap import FIN
+from analysis.captures.plain_frames import FIN
 from analysis.captures.sequence import Coverage, unwrap
 
 

@@ -20,7 +20,7 @@ import polars as pl
 
 from analysis.captures import tcp_samples
 from analysis.captures.connections import Connection
-from analysis.captures.pcap import FIN, SYN
+from analysis.captures.plain_frames import FIN, SYN
 from analysis.captures.rundir import RunDirectory
 from analysis.captures.sequence import unwrap
 from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys

@@ -253,12 +253,12 @@ def shown_metric(summary: list[dict[str, Any]]) -> str:
 def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:
     """Mean, half width of the 95 % interval by Student's t (None for fewer than two values), and number of values."""
     present = [value for value in values if value is not None]
-    from scipy import special  # takes longer to import than all else here, and readers of tables do not need it
-
     if not present:
         return {"mean": None, "ci95": None, "n": 0}
     if len(present) == 1:
         return {"mean": present[0], "ci95": None, "n": 1}
+    from scipy import special  # takes longer to import than all else here, and single runs do not need it
+
     quantile = float(special.stdtrit(len(present) - 1, (1 + CONFIDENCE) / 2))
     return {"mean": fmean(present), "ci95": quantile * stdev(present) / len(present) ** 0.5, "n": len(present)}
 

@@ -6,6 +6,7 @@ At most one run per core starts up at a time: the start of thirty stations uses 
 A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their captures.
 """
 
+import importlib
 import json
 import math
 import signal
@@ -20,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from analysis.store.files import append
 from record import manifest
 from record.files import read_object
 from record.found_runs import exclusion_reason
@@ -38,6 +38,9 @@ GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, no
 POLL_S = 0.2
 # Stages of a run (testbed.runs.run) that follow the start of its stations, medium and routing daemons.
 STARTED = ("captures", "traffic")
+# The stage after the traffic: captures take a second to end, and the imports for an ended run as long. They begin here, and no
+# earlier: in the traffic they would be other work of the host.
+ENDING, NEEDED_AT_END = "stop", ("analysis.store.files", "analysis.metrics.analyse")
 
 
 @dataclass(frozen=True)
@@ -252,6 +255,9 @@ class Schedule:
                 self.progress.stage(name, stage, fraction)
                 if stage in STARTED:
                     start.release()
+                if stage == ENDING:
+                    for module in NEEDED_AT_END:
+                        importlib.import_module(module)
 
             try:
                 ended = self.runner(
@@ -397,6 +403,8 @@ def first_reason(directory: Path) -> str:
 def _enter(run_dir: Path, results: Path) -> None:
     """Enter an ended run into the result store; its metrics follow with the tables."""
     if (run_dir / "run.json").exists():
+        from analysis.store.files import append
+
         append(run_dir, results)
 
 

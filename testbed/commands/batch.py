@@ -22,7 +22,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry out the batch; its outcomes are in the file, so that a failed run is no failure of the worker."""
     from testbed.campaigns.batch import Batch
-    from testbed.workers.worker import work
+    from testbed.runs.template import TEMPLATE
+
+    TEMPLATE.fork_early()
+    from testbed.workers.worker import work  # may start threads
 
     def say(text: str) -> None:
         print(f"manet batch: {text}", file=sys.stderr, flush=True)

@@ -30,7 +30,7 @@ from testbed.campaigns.side_by_side import MAX_JOBS, cost_cores, default_jobs, j
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
 from testbed.host.doctor import doctor, timer_lateness_us
-from testbed.workers.runner import runner_for
+from testbed.workers.runner import max_guests, runner_for
 
 POLL_S = 1.0
 MAX_SHARE = 3.0
@@ -40,8 +40,6 @@ Say = Callable[[str], None]
 
 def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> None:
     """Carry out the batch in `path` and write `out`; ends early when no campaign holds the folder `driver`."""
-    from testbed.guests.virtual_time import max_guests
-
     require_fit_machine()
     timers_us = timer_lateness_us()
     scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
@@ -52,7 +50,7 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
     costs = {name: cost_cores(scenario) for name, scenario in scenarios.items()}
     median_cost = median(costs.values())
     adapts = batch.jobs is None and all(scenario.clock == "real" for scenario in scenarios.values())
-    default = jobs_of_cost(median_cost) if adapts else default_jobs(scenarios.values(), max_guests())
+    default = jobs_of_cost(median_cost) if adapts else default_jobs(scenarios.values(), max_guests)
     jobs = batch.jobs or (min(MAX_JOBS, max(1, round(default * found_share(path)))) if adapts else default)
     load = SafeLoad(jobs, MAX_JOBS) if adapts else None
     progress = Progress()

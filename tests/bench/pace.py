@@ -30,7 +30,8 @@ EXPERIMENT = ROOT / "experiments" / "hv-fig3.toml"
 JOBS = 8  # hv-fig3 has eight cells
 DURATION_S = 30.0  # after 30 s without traffic
 SAMPLE_S = 0.5
-ROLES = {  # a word of a Python process's command line: its name in the table
+ROLES = {  # the name of a Python process or a word of its command line: its name in the table
+    "python-run": "python, a run",  # its name
     "testbed.runs.template": "python, a run",
     "iperf_client.py": "iperf3",
     "iperf_server.py": "iperf3",
@@ -176,7 +177,7 @@ def _program(pid: int, name: str) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return name
-    names = {Path(word).name for word in words}
+    names = {name, *(Path(word).name for word in words)}
     return next((role for word, role in ROLES.items() if word in names), name)
 
 
