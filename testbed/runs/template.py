@@ -118,6 +118,11 @@ class Template:
             raise RunError("the process that forks the runs (testbed.runs.template) ends by itself; see the lines above")
         return keeper
 
+    def warm(self) -> None:
+        """Start the template before its first run. Safe from any thread."""
+        with self._lock:
+            self._socket = self._socket or self._started()
+
     def _request(self, descriptors: list[int]) -> Keeper | None:
         """The reply of the template, which is started if there is none; None if it has ended."""
         self._socket = self._socket or self._started()

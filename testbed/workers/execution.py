@@ -12,8 +12,9 @@ from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
-from testbed.campaigns.schedule import Outcome, Pace, Runner
+from testbed.campaigns.schedule import Pace, Runner
 from testbed.campaigns.side_by_side import default_jobs
+from testbed.campaigns.task import Outcome
 from testbed.errors import KeyRefused
 from testbed.workers.runner import Say, max_guests, runner_for
 

@@ -17,6 +17,7 @@ from tests.bench import (
     captures,
     cpu_share,
     decisions,
+    hosts,
     lateness,
     launcher,
     medium_speed,
@@ -24,6 +25,7 @@ from tests.bench import (
     pace,
     radios,
     routing,
+    scale,
     slurm,
     stations,
     tcp_cost,
@@ -45,6 +47,8 @@ QUESTIONS = {
     "decisions": decisions.measure,
     "captures": captures.measure,
     "slurm": slurm.measure,
+    "scale": scale.measure,
+    "hosts": hosts.measure,
     "view": view.measure,
 }
 
