@@ -109,7 +109,7 @@ def _records(path: Path) -> tuple[np.memmap, int, np.ndarray]:
                 _read_file_header(path, file.read())
             data = np.memmap(file, np.uint8, "r")
     except FileNotFoundError:
-        raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ of the run") from None
+        raise CaptureError(f"{path}: no such capture; did the capture start? see log/ of the run") from None
     order, unit_ns = _read_file_header(path, data[:_FILE_HEADER_BYTES].tobytes())
     lengths = struct.Struct(order + "I")
     offsets, offset, end = [], _FILE_HEADER_BYTES, len(data)
@@ -128,7 +128,7 @@ def _records(path: Path) -> tuple[np.memmap, int, np.ndarray]:
 
 def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:
     if len(data) < _FILE_HEADER_BYTES:
-        raise CaptureError(f"{path}: {len(data)} bytes are no capture file; tcpdump was ended before it wrote its header")
+        raise CaptureError(f"{path}: {len(data)} bytes are no capture file; its writer was ended before it wrote its header")
     if data[:4] not in _MAGICS:
         raise CaptureError(f"{path}: not a pcap file (magic {data[:4].hex()}); convert it with `editcap -F pcap`")
     order, unit_ns = _MAGICS[data[:4]]
@@ -140,6 +140,6 @@ def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:
 
 def _cut_short(path: Path, offset: int) -> CaptureError:
     return CaptureError(
-        f"{path}: cut short in the record at byte {offset} (full disk, or tcpdump killed?); "
+        f"{path}: cut short in the record at byte {offset} (full disk, its writer killed, or still written?); "
         f"`editcap -F pcap {path.name} fixed.pcap` keeps the records before it"
     )

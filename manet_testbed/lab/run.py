@@ -198,7 +198,7 @@ class Run:
             return pl.DataFrame(table, TRANSMISSIONS, orient="row")
 
     def capture(self, node: str) -> pl.DataFrame:
-        """The packets that tcpdump captured at a station's radio, or at a wired host (analysis/captures/pcap.py)."""
+        """The packets that were captured at a station's radio, or at a wired host (analysis/captures/pcap.py)."""
         with translated():
             return self._run.capture(node)
 

@@ -77,7 +77,8 @@ def parts(
         _cgroup2(),
         _btf(btf),
         _bpf(programs, proc),
-        _medium(programs),
+        _built("medium", programs.medium),
+        _built("capture", programs.capture),
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
     of_kinds = {tool: package for kind in kinds().values() for tool, package in kind.programs.items()}
@@ -177,11 +178,9 @@ def _yes_no(value: object) -> str:
     return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
-def _medium(programs: Programs) -> Check:
-    there = programs.medium.exists()
-    return Check(
-        "medium", there, str(programs.medium) if there else f"{programs.medium}: not built", "" if there else "run ./setup.sh"
-    )
+def _built(name: str, program: Path) -> Check:
+    there = program.exists()
+    return Check(name, there, str(program) if there else f"{program}: not built", "" if there else "run ./setup.sh")
 
 
 def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
