@@ -474,7 +474,7 @@ impl Responder<'_> {
 }
 
 fn world(driver: &RealTime<World>) -> &World {
-    &driver.timeline().machine()
+    driver.timeline().machine()
 }
 
 fn happened(counts: &[(&str, u64)]) -> Value {
