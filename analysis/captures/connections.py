@@ -17,13 +17,18 @@ class Connection:
     destination: str
     destination_port: int
 
+    @property
+    def is_of(self) -> pl.Expr:
+        """Whether a packet goes from the data's source to its destination."""
+        return _goes(self.protocol, self.source, self.source_port, self.destination, self.destination_port)
+
     def forward(self, packets: pl.DataFrame) -> pl.DataFrame:
         """The packets from the data's source to its destination."""
-        return _between(packets, self.protocol, self.source, self.source_port, self.destination, self.destination_port)
+        return packets.filter(self.is_of)
 
     def backward(self, packets: pl.DataFrame) -> pl.DataFrame:
         """The packets in the other direction, which carry the acknowledgements."""
-        return _between(packets, self.protocol, self.destination, self.destination_port, self.source, self.source_port)
+        return packets.filter(self.reversed().is_of)
 
     def reversed(self) -> "Connection":
         """The same connection, named from the side that acknowledges."""
@@ -35,8 +40,8 @@ class Connection:
         return first_ns
 
 
-def _between(packets: pl.DataFrame, protocol: str, source: str, source_port: int, destination: str, port: int) -> pl.DataFrame:
-    return packets.filter(
+def _goes(protocol: str, source: str, source_port: int, destination: str, port: int) -> pl.Expr:
+    return (
         (pl.col("protocol") == protocol)
         & (pl.col("source") == source)
         & (pl.col("source_port") == source_port)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analysis.captures.air import read_air
+from analysis.captures.air import read_air, read_packet_rows
 from analysis.captures.connections import Connection, find_connections
 from analysis.captures.iperf import IperfReport, read_report
 from analysis.captures.pcap import STAMP_BYTES, read_capture
@@ -18,10 +18,14 @@ from record.scenario import RunFlow
 
 
 class RunDirectory(RunRecord):
-    """Files are read once; a missing or malformed one raises a RecordError that names it."""
+    """Files are read once; a missing or malformed one raises a RecordError that names it.
 
-    def __init__(self, path: Path) -> None:
+    `keeps_captures`: else the captures that a story has read are forgotten, which is enough for one story.
+    """
+
+    def __init__(self, path: Path, *, keeps_captures: bool = True) -> None:
         super().__init__(path)
+        self.keeps_captures = keeps_captures
         self._captures: dict[tuple[str, int], pl.DataFrame] = {}
 
     @cached_property
@@ -60,6 +64,11 @@ class RunDirectory(RunRecord):
         return read_air(self.path / "air.csv")
 
     @cached_property
+    def packet_rows(self) -> pl.DataFrame:
+        """The air log's rows of numbered packets, as analysis.captures.air.read_packet_rows gives them."""
+        return read_packet_rows(self.path / "air.csv")
+
+    @cached_property
     def tcp_rows(self) -> pl.DataFrame:
         """All rows of tcp.csv (formats/tcp.md); none if the run took no samples."""
         path = self.path / "tcp.csv"
@@ -74,6 +83,11 @@ class RunDirectory(RunRecord):
                 raise RunFileError(f"{self.path / name}: was deleted after the run; put it back, or run it again: {again}")
             self._captures[station, stamp_bytes] = read_capture(self.path / name, stamp_bytes)
         return self._captures[station, stamp_bytes]
+
+    def forget_captures(self) -> None:
+        """Free their memory, unless they are kept."""
+        if not self.keeps_captures:
+            self._captures.clear()
 
     def capture_of(self, flow: RunFlow, node: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A host has the

@@ -8,9 +8,12 @@ segment that contains its first byte. The SYN is segment 0. A transmission count
 or when the source's routing daemon reports that it gave it up.
 """
 
+import gc
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -23,7 +26,7 @@ from analysis.captures.pcap import FIN, SYN
 from analysis.captures.rundir import RunDirectory
 from analysis.captures.sequence import unwrap
 from analysis.metrics.throughput import initial_sequence
-from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys
+from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys, read_traces
 from record.errors import RunFileError
 from record.scenario import RunFlow
 from traffic import kinds_with_tcp
@@ -147,16 +150,30 @@ def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     rows = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection)
     events = [TcpEvent(*row) for row in tcp_samples.events(rows).select("t_ns", "station", "event", "detail").iter_rows()]
     probes_ns = [event.t_ns for event in events if event.event == "probe"]
-    forward = journeys(run, connection, flow.source, flow.target, probes_ns)
-    backward = journeys(run, connection.reversed(), flow.target, flow.source)
-    transmissions = _transmissions(forward, isn, probes_ns)
-    acknowledgements = _acknowledgements(backward, isn, transmissions)
-    _mark_acknowledged(transmissions, acknowledgements)
+    with _without_collections():
+        traces = read_traces(run, connection)
+        forward = journeys(traces, connection, flow.source, flow.target, probes_ns)
+        backward = journeys(traces, connection.reversed(), flow.target, flow.source)
+        transmissions = _transmissions(forward, isn, probes_ns)
+        acknowledgements = _acknowledgements(backward, isn, transmissions)
+        _mark_acknowledged(transmissions, acknowledgements)
     scenario = [
         TcpEvent(run.epoch_ns + round(float(row["t_s"]) * 1e9), row["station"], row["event"], row["detail"]) for row in run.events
     ]
     stand_bys = tcp_samples.stand_bys(rows)
     return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, rows, stand_bys)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """The packets of a long run are a million objects that all stay, which the collector would visit again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _transmissions(sent: list[Journey], isn: int, probes_ns: list[int]) -> list[Transmission]:
