@@ -1,7 +1,9 @@
 """The packets of a flow in a capture: its connection (four-tuple) and its two directions."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
 import polars as pl
 
 from analysis.captures.pcap import SYN
@@ -40,6 +42,7 @@ class Connection:
         return first_ns
 
 
+@lru_cache(maxsize=256)
 def _goes(protocol: str, source: str, source_port: int, destination: str, port: int) -> pl.Expr:
     return (
         (pl.col("protocol") == protocol)
@@ -70,15 +73,21 @@ def find_connections(packets: pl.DataFrame, protocol: str, source: str, destinat
     ]
 
 
+def has_flag(packets: pl.DataFrame, flag: int) -> np.ndarray:
+    """A mask (bool) of the TCP packets that carry the flag."""
+    return (packets["flags"].fill_null(0).to_numpy() & flag) != 0
+
+
 def is_syn(packets: pl.DataFrame) -> pl.Series:
     """A mask of the TCP packets that carry SYN."""
-    return (packets["flags"].fill_null(0) & SYN) != 0
+    return pl.Series(has_flag(packets, SYN))
 
 
 def uses_of(packets: pl.DataFrame, connection: Connection) -> list[tuple[int, tuple[int, pl.DataFrame]]]:
     """The uses of a pair of ports: the sequence number of each SYN, its time, and the packets up to the next other SYN."""
-    both = pl.concat([connection.forward(packets), connection.backward(packets)]).sort("t_ns", maintain_order=True)
-    syns = connection.forward(packets).filter(is_syn(connection.forward(packets)))
+    forward = connection.forward(packets)
+    both = pl.concat([forward, connection.backward(packets)]).sort("t_ns", maintain_order=True)
+    syns = forward.filter(is_syn(forward))
     begins = syns.unique(subset="sequence", keep="first", maintain_order=True).select("sequence", "t_ns").rows()
     ends = [begin for _, begin in begins[1:]] + [(both.select(pl.max("t_ns")).item() or 0) + 1]
     return [
