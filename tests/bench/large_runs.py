@@ -3,8 +3,6 @@
 `write_run`: stations on chains of HOPS hops, a TCP flow over each chain. A segment goes hop by hop, each in HOP_NS with RTS, CTS,
 data and ACK, then its acknowledgement goes back. One of LOST segments is lost at its first hop after the retry limit and sent
 again, one of RETRIED frames needs a second RTS. Captures, air log, samples and reports agree, as in a run of the testbed.
-
-`write_store`: the result store of a campaign of many runs without their folders, as `manet run` leaves it.
 """
 
 import json
