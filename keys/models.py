@@ -2,7 +2,9 @@
 
 from pydantic import ConfigDict
 
-STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+# A model builds its checks at its first use: most are used as a part of another one only, which has its own. That use may be in
+# any thread (pydantic.main._rebuild_lock).
+STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class KeyProblem(ValueError):

@@ -8,11 +8,9 @@ with times as integer nanoseconds. Both are tested on formats/examples/trace.csv
 import bisect
 import math
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
 
 FORMAT = "# manet-trace/1"
 HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
@@ -20,7 +18,6 @@ MAX_COORDINATE_M = 1e7  # as in medium/src/trace.rs
 MAX_TIME_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
 MAX_STATIONS = 1000  # as topologies/layouts.py
-MAX_BYTES = 1 << 26  # of a movement file, packed or unpacked: a million legs
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
 
 Position = tuple[float, float, float]
@@ -132,18 +129,28 @@ class Trace:
         index = bisect.bisect_right(courses, now_ns, key=lambda course: course.start_ns) - 1
         return courses[index].at(now_ns)
 
-    def check_inside(self, area: tuple[float, float] | None) -> None:
-        """TraceError, with the line, for a leg that leaves `area` (m x m, from the origin; None: unlimited)."""
-        if area is None:
-            return
+    def scaled(self, factor: float, begin_s: float = 0.0) -> "Trace":
+        """The movement `factor` (above 0) times as fast: the same positions in the same order, pauses scaled, too (Holland and
+        Vaidya, MobiCom 1999, section 2: a move of time t at 10 m/s takes t/2 at 20 m/s). Time 0 is moved to `begin_s`; the
+        placement of a station stays at time 0."""
+        placed: set[str] = set()
+        faster = []
         for leg in self.legs:
-            if not is_inside(leg.to, area):
+            if leg.station in placed:
+                leg = replace(leg, start_s=begin_s + leg.start_s / factor, speed_mps=leg.speed_mps * factor)
+            placed.add(leg.station)
+            faster.append(leg)
+        end_s = None if self.end_s is None else begin_s + self.end_s / factor
+        return Trace(self.name, faster, end_s, self.end_line, None if self.mean_mps is None else self.mean_mps * factor)
+
+    def check(self, area: tuple[float, float] | None, length_s: float = 0.0) -> None:
+        """TraceError, with the line, for a leg that leaves `area` (m x m, from the origin; None: unlimited), or if a run of
+        `length_s` is longer than the trace."""
+        for leg in self.legs:
+            if area is not None and not is_inside(leg.to, area):
                 where = f"{self.name}: line {leg.line}" if leg.line else self.name
                 text = f"{leg.station} goes to {outside(leg.to, area)}"
                 raise TraceError(f"{where}: {text}; correct the line, or give the scenario a larger area")
-
-    def check_covers(self, length_s: float) -> None:
-        """TraceError if the run is longer than the trace."""
         if self.end_s is not None and length_s > self.end_s:
             raise TraceError(
                 f"{self.name}: line {self.end_line}: the trace ends at {self.end_s:g} s and the run lasts "
@@ -174,20 +181,6 @@ def joined(name: str, stations: Iterable[Sequence[Leg]], end_s: float | None) ->
     return Trace(name, [*(legs[0] for legs in own), *moves], end_s)
 
 
-def scaled(legs: Sequence[Leg], factor: float, begin_s: float = 0.0) -> list[Leg]:
-    """The legs `factor` (above 0) times as fast: the same positions in the same order, pauses scaled, too (Holland and Vaidya,
-    MobiCom 1999, section 2: a move of time t at 10 m/s takes t/2 at 20 m/s). Time 0 is moved to `begin_s`; the placement of a
-    station stays at time 0."""
-    placed: set[str] = set()
-    faster = []
-    for leg in legs:
-        if leg.station in placed:
-            leg = replace(leg, start_s=begin_s + leg.start_s / factor, speed_mps=leg.speed_mps * factor)
-        placed.add(leg.station)
-        faster.append(leg)
-    return faster
-
-
 def through(station: str, points: Sequence[tuple[float, Position]], line: int = 0) -> list[Leg]:
     """The legs of a station that is at each point (x, y, z) at its time (s, rising) and goes straight in between. A move of less
     than a nanosecond, the resolution of a trace, is a jump."""
@@ -213,29 +206,6 @@ def write(legs: Sequence[Leg], end_s: float | None = None, mean_mps: float | Non
     return "\n".join(lines) + "\n"
 
 
-def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
-    """The trace in `path`, checked against the scenario's stations (None: any); TraceError names the line."""
-    return parse(as_text(content_of(path), str(path)), str(path), stations)
-
-
-def content_of(path: Path) -> bytes:
-    """The bytes of a movement file; TraceError for a pipe or a device, which might block or never end."""
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise TraceError(f"{path}: is no regular file; give the path of a movement file")
-        if status.st_size > MAX_BYTES:
-            raise TraceError(f"{path}: {too_large(status.st_size)}")
-        return path.read_bytes()
-    except OSError as problem:
-        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
-
-
-def too_large(size: int) -> str:
-    """The error text for a file of `size` bytes, or for one that unpacks to at least as many."""
-    return f"has {size} bytes, of at most {MAX_BYTES} ({MAX_BYTES >> 20} MiB), packed or not; give a shorter movement"
-
-
 def as_text(data: bytes, name: str) -> str:
     """The text of a file; TraceError names a line that is not UTF-8."""
     try:
@@ -245,9 +215,9 @@ def as_text(data: bytes, name: str) -> str:
         raise TraceError(f"{name}: line {line}: is not UTF-8 text; save the file as text") from None
 
 
-def parse(text: str, name: str, stations: Sequence[str] | None = None) -> Trace:
+def parse(data: bytes, name: str, stations: Sequence[str] | None = None) -> Trace:
     """A checked trace; errors call it `name`. Without `stations`, any valid station name is accepted."""
-    return _Parser(name, stations).run(text)
+    return _Parser(name, stations).run(as_text(data, name))
 
 
 class LineParser:

@@ -8,7 +8,7 @@ from typing import Any
 
 from record.files import read_object
 
-LATE_US = 5000  # as the medium's default (medium/src/verdict.rs)
+LATE_US = 5000  # as the medium's default (medium/src/run_verdict.rs)
 MAX_LENGTH = 600  # characters
 
 

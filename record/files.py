@@ -115,6 +115,13 @@ def json_of(text: str | bytes, path: Path) -> Any:
         raise RunFileError(f"{path}: not JSON ({problem}); was its writer killed, or the file changed?") from None
 
 
+def read_json_lines(path: Path, *marks: str) -> Iterator[Any]:
+    """The content of each line of JSON (of those that have one of the `marks`, if given); none without the file. A last line that
+    a killed writer left unfinished is skipped. Raises RunFileError."""
+    lines = read_text(path).splitlines(keepends=True) if path.exists() else []
+    return (json_of(line, path) for line in lines if line.endswith("\n") and (not marks or any(mark in line for mark in marks)))
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object of a file; empty if the file is missing or holds none, as in a run that ended early."""
     try:

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from mobility.trace import Trace, as_text, parse, read
+from mobility import files
+from mobility.trace import Trace, parse
 from record.files import read_bytes, read_text
 
 TRACE = "trace.csv"
@@ -18,7 +19,7 @@ def trace_path(directory: Path) -> Path:
 
 def read_trace(path: Path) -> Trace:
     """The movement in a file of a run, which is a plain file. Raises TraceError, PlaceError."""
-    return parse(as_text(read_bytes(path), str(path)), str(path)) if path.exists() else read(path)
+    return parse(read_bytes(path), str(path)) if path.exists() else files.read(path)
 
 
 def recorded(path: Path) -> tuple[Trace, str] | None:

@@ -68,7 +68,7 @@ def _folder(text: str) -> str:
 Line = Annotated[str, AfterValidator(_one_line), Field(max_length=500)]
 Word = Annotated[str, AfterValidator(_one_line), Field(max_length=4096)]
 Group = Annotated[tuple[Word, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=16)]
-_STRICT = ConfigDict(strict=True)
+_STRICT = ConfigDict(strict=True, defer_build=True)
 _WORD, _GROUP = TypeAdapter[str](Word, config=_STRICT), TypeAdapter[tuple[str, ...]](Group, config=_STRICT)
 
 

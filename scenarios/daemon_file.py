@@ -5,7 +5,7 @@
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,16 +69,15 @@ def _is_name(stem: str) -> bool:
 
 def _found(keys: Keys, name: str) -> Path | None:
     """The file of a path or name; UsageError for the path of no file."""
-    by_set = not keys.after_set.isdisjoint({"routing", "routing.protocol"})
-    folders = keys.folders_of("routing", by_set=by_set)
-    if "/" not in name and not name.endswith(ENDING):
-        if NAME.fullmatch(name) is None:
-            return None
-        return _first(folder / f"{name}{ENDING}" for folder in (*folders, *_search_folders()))
-    path = _first(folder / name for folder in folders)
-    if path is None:
-        text = f'there is no file "{shortened(str(folders[-1] / name))}"; give the path of a daemon\'s description (TOML), '
-        raise keys.refusal(("routing",), f"{text}{keys.path_remedy(by_set)}")
+    is_path = "/" in name or name.endswith(ENDING)
+    if not is_path and NAME.fullmatch(name) is None:
+        return None
+    written = name if is_path else f"{name}{ENDING}"
+    paths, remedy = keys.paths_of(("routing",), written, "protocol")
+    path = _first(paths if is_path else [*paths, *(folder / written for folder in _search_folders())])
+    if path is None and is_path:
+        text = f'there is no file "{shortened(str(paths[-1]))}"; give the path of a daemon\'s description (TOML), {remedy}'
+        raise keys.refusal(("routing",), text)
     return path
 
 
@@ -86,7 +85,7 @@ def _search_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get(SEARCH_PATH, "").split(":") if folder]
 
 
-def _first(paths: Iterator[Path]) -> Path | None:
+def _first(paths: Iterable[Path]) -> Path | None:
     for path in paths:
         with suppress(OSError, ValueError):  # too long for a file, or a NUL in it
             if path.is_file():

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keys.errors import UsageError, did_you_mean
-from mobility.trace import TraceError
 from scenarios import confined, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
 from scenarios.flows import Flow
 from scenarios.keys import Keys
 from scenarios.movement import MODEL_NAMES, Replay
-from scenarios.movement_files import matching, replayed
+from scenarios.movement_files import checked
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
 
@@ -24,7 +23,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     document = toml_file.read(path)
     if document.is_experiment:
         raise UsageError(f"{path}: is an experiment, which has several scenarios; give a scenario or a movement file")
-    return scenario_of(Keys.of_file(document).set(overrides))
+    return scenario_of(Keys.of_file(document, overrides))
 
 
 def scenario_of(keys: Keys) -> Scenario:
@@ -58,27 +57,25 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
 def _with_root(index: int, container: Container, keys: Keys) -> Container:
     """The station with the full path of its root file system or image archive. The name of an image that is no file remains: an
     image of podman's or buildah's storage."""
-    by_set = any(key.split(".")[0] == "stations" for key in keys.after_set)
     key, written = ("rootfs", container.rootfs) if container.rootfs else ("image", container.image or "")
-    paths = [(folder / written).resolve() for folder in keys.folders_of("stations", index, key, by_set=by_set)]
-    root = next((path for path in paths if (path.is_dir() if key == "rootfs" else path.is_file())), None)
+    paths, remedy = keys.paths_of(("stations", index, key), written)
+    root = next((path.resolve() for path in paths if (path.is_dir() if key == "rootfs" else path.is_file())), None)
     if root == Path("/"):
         raise keys.refusal(("stations", index, key), "is this machine's own root file system; give a copy of a part of it")
     if root is not None:
         return container.model_copy(update={key: str(root)})
     if key == "image":
         return container
-    raise keys.refusal(("stations", index, key), f"there is no folder {paths[-1]}; give its path, {keys.path_remedy(by_set)}")
+    raise keys.refusal(("stations", index, key), f"there is no folder {paths[-1].resolve()}; give its path, {remedy}")
 
 
 def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
     """The flow with the full paths of the files that it names, each of which is checked."""
-    by_set = any(key.split(".")[0] == "flows" for key in keys.after_set)
     for key, written in flow.named_files().items():
-        paths = [(folder / written).resolve() for folder in keys.folders_of("flows", index, key, by_set=by_set)]
-        file = next((path for path in paths if path.is_file()), None)
+        paths, remedy = keys.paths_of(("flows", index, key), written)
+        file = next((path.resolve() for path in paths if path.is_file()), None)
         if file is None:
-            raise keys.refusal(("flows", index, key), f"there is no file {paths[-1]}; give its path, {keys.path_remedy(by_set)}")
+            raise keys.refusal(("flows", index, key), f"there is no file {paths[-1].resolve()}; give its path, {remedy}")
         try:
             flow.kind.check_file(key, file, scenario.mtu, scenario.ip_of(flow))
         except UsageError as problem:
@@ -89,23 +86,10 @@ def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
 
 def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario:
     """The scenario with the full path of its movement files, each of which is checked for the whole run."""
-    by_set = not keys.after_set.isdisjoint({"mobility", "mobility.file"})
-    for folder in keys.folders_of("mobility", by_set=by_set):
-        there = movement.model_copy(update={"file": str((folder / movement.file).resolve())})
-        files = [file for file in matching(there) if file.is_file()]
-        if files:
-            break
-    else:
+    paths, remedy = keys.paths_of(("mobility",), movement.file, "file")
+    found = checked(movement, scenario, paths)
+    if found is None:
         models = ", ".join(f'"{name}"' for name in MODEL_NAMES)
-        text = f"there is no trace file {there.file}; use {models} or the path of a movement file, {keys.path_remedy(by_set)}"
+        text = f"there is no trace file {paths[-1].resolve()}; use {models} or the path of a movement file, {remedy}"
         raise keys.refusal(("mobility",), text)
-    movement = there
-    begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0
-    for file in files:
-        try:
-            trace = replayed(movement, file, scenario.station_names(), begin_s)
-            trace.check_inside(scenario.area)
-            trace.check_covers(begin_s + scenario.traffic_seconds())
-        except TraceError as problem:
-            raise UsageError(str(problem)) from None
-    return scenario.model_copy(update={"mobility": movement})
+    return scenario.model_copy(update={"mobility": found})

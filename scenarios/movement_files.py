@@ -4,8 +4,9 @@ from pathlib import Path
 
 from keys.errors import UsageError
 from mobility import files
-from mobility.trace import Trace, TraceError, scaled
+from mobility.trace import Trace, TraceError
 from scenarios.movement import Replay
+from scenarios.scenario import Scenario
 
 
 def matching(movement: Replay) -> list[Path]:
@@ -27,6 +28,25 @@ def file_for(movement: Replay, seed: int) -> Path:
     return paths[seed - 1]
 
 
+def checked(movement: Replay, scenario: Scenario, paths: list[Path]) -> Replay | None:
+    """The movement with the full path of the first of `paths` that leads to files, each checked for the whole run; None if none
+    does. UsageError for a wrong file."""
+    begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0
+    for path in paths:
+        there = movement.model_copy(update={"file": str(path.resolve())})
+        if found := [file for file in matching(there) if file.is_file()]:
+            break
+    else:
+        return None
+    for file in found:
+        try:
+            trace = replayed(there, file, scenario.station_names(), begin_s)
+            trace.check(scenario.area, begin_s + scenario.traffic_seconds())
+        except TraceError as problem:
+            raise UsageError(str(problem)) from None
+    return there
+
+
 def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) -> Trace:
     """A file's movement, scaled as `movement` says, from `begin_s` on; node i is the ith station of the scenario."""
     trace = files.read(path, stations)
@@ -36,6 +56,4 @@ def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) 
             text = 'does not state its mean speed; add a line "# mean_speed_mps: 1", or give "factor" instead of "speed"'
             raise TraceError(f"{path}: {text}")
         factor = movement.speed / trace.mean_mps
-    end_s = None if trace.end_s is None else begin_s + trace.end_s / factor
-    mean_mps = None if trace.mean_mps is None else trace.mean_mps * factor
-    return Trace(trace.name, scaled(trace.legs, factor, begin_s), end_s, trace.end_line, mean_mps)
+    return trace.scaled(factor, begin_s)

@@ -34,7 +34,7 @@ class Scenario(TrafficKeys):
     seeds: Whole = Field(1, ge=1, le=10_000)
 
     monitor: bool = False
-    capture_program: Literal["tcpdump", "manet-capture"] = "tcpdump"
+    capture_program: Literal["manet-capture", "tcpdump"] = "manet-capture"
     snaplen: int = Field(128, ge=128, le=65_535)  # bytes: headers with all options and the CBR stamp need 128
     input_log: bool = True
     log_limit: int = Field(4_000_000_000, ge=100_000)  # bytes, of air.csv, air.pcapng and inputs.jsonl each

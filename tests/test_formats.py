@@ -22,7 +22,7 @@ from testbed.errors import RunError
 from testbed.host.run_queue import WaitTime
 from testbed.runs.station_changes import ChangeSummary
 from testbed.runs.stopped import StopSummary
-from testbed.runs.verdict import TrafficStart, add_judgements, reasons_of, verdict_of
+from testbed.runs.verdict import CaptureDrops, TrafficStart, add_judgements, reasons_of, verdict_of
 from testbed.runs.waits import WaitSummary
 from testbed.stages.control import MediumControl
 from testbed.stages.medium import RADIOS, medium_config, write_trace
@@ -83,8 +83,10 @@ def test_a_runs_verdict_is_the_mediums_with_the_programs_waits(tmp_path):
     seen = WaitSummary()
     for waited_ms, turns in [(210, 700)] * 18 + [(900, 60)] * 2:
         seen.add(WaitTime(waited_ms * 1_000_000, turns), 1.0)
+    drops = CaptureDrops({"sta1": 3})
     stopped, changed = StopSummary({"flow1-sender (iperf3)": 4.0}), ChangeSummary({"sta2": ["wlan0: set down", "wlan0: set up"]})
-    add_judgements(tmp_path, programs=seen, traffic_start=TrafficStart(0.2136), stopped=stopped, changed=changed)
+    judged = {"programs": seen, "traffic_start": TrafficStart(0.2136), "stopped": stopped, "changed": changed}
+    add_judgements(tmp_path, **judged, capture_drops=drops)
     check("verdict-run.json", (tmp_path / "verdict.json").read_text())
 
 

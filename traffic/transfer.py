@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from keys.models import STRICT
 from keys.quantities import Bytes
-from traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Report, Shown, python_program
+from traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Report, Shown, python_program, unfinished
 
 PROGRAM = Path(__file__).with_name("programs") / "transfer.py"
 NS_PER_S = 1_000_000_000
@@ -85,9 +85,7 @@ class Transfer(Kind[TransferKeys]):
         outcome = report.get("outcome", {})
         if not report.get("manet", {}).get("connected") or outcome.get("finished") is not False:
             return None
-        lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
-        carried = f"{outcome['transferred_bytes']} of {outcome['size']} bytes"
-        return f"did not finish: {carried} in {outcome['seconds']:g} s{lost}"
+        return unfinished(report, f"{outcome['transferred_bytes']} of {outcome['size']} bytes", outcome["seconds"])
 
 
 KIND = Transfer()

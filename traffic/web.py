@@ -19,7 +19,7 @@ from keys.models import STRICT
 from keys.quantities import Whole
 from traffic.shared import sessions
 from traffic.shared.exchanges import MAX_CYCLES, distributions_of, drawn, is_path, presets, written
-from traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program
+from traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, Shown, python_program, unfinished
 
 CLIENT = Path(__file__).with_name("programs") / "web_client.py"
 SERVER = Path(__file__).with_name("programs") / "web_server.py"
@@ -122,9 +122,8 @@ class Web(Kind[WebKeys]):
         session = report.get("session", {})
         if not report.get("manet", {}).get("connected") or session.get("finished") is not False:
             return None
-        lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
         done = f"{session['cycles_finished']} of {session['cycles_planned']} cycles"
-        return f"did not finish: {done} in {round(session['seconds'], 1):g} s{lost}"
+        return unfinished(report, done, round(session["seconds"], 1))
 
 
 KIND = Web()

@@ -6,6 +6,7 @@ earlier; a row in the wrong order, or a second away, has no match. A host's imme
 the frame that caused it (docs/verdict.md). This is earlier than the capture by the medium's lateness.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from analysis.captures.air import MATCH_TOLERANCE_NS
-from analysis.captures.rundir import RunDirectory
 from record.run import Captured
 
 # Largest apparent reversal of capture and medium: both read the clock of one host, at different instants.
@@ -85,14 +85,14 @@ class AirPacket:
 class PairedCaptures:
     """Captured frames with the numbers of their packets in the air log."""
 
-    def __init__(self, run: RunDirectory) -> None:
-        self._run = run
-        self._names = {entry.mac: entry.node for entry in run.captured if entry.radio}
+    def __init__(self, all_captured: Iterable[Captured], log: pl.DataFrame, epoch_ns: int, late_ns: int) -> None:
+        """`log`: as analysis.captures.air.read_packet_rows gives it; `late_ns`: the medium's maximum lateness."""
+        self._names = {entry.mac: entry.node for entry in all_captured if entry.radio}
+        self._log, self._epoch_ns, self._late_ns = log, epoch_ns, late_ns
 
-    def frames(self, captured: Captured, chosen: pl.Expr) -> pl.DataFrame:
+    def frames(self, captured: Captured, packets: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
         """The capture with `direction` (out: the node sent it, in: it was sent to the node, else null) and, of the frames
         `chosen`, `air_packet` (or null)."""
-        packets = self._run.capture(captured.file)
         sent, received = pl.col("eth_src") == captured.mac, pl.col("eth_dst") == captured.mac
         packets = packets.with_columns(direction=pl.when(sent).then(pl.lit(OUT)).when(received).then(pl.lit(IN)).otherwise(None))
         own = packets.filter(chosen)
@@ -105,11 +105,11 @@ class PairedCaptures:
 
     def _number(self, station: str, packets: pl.DataFrame, own: pl.DataFrame, direction: str, numbers: np.ndarray) -> None:
         """Fill in the numbers of the frames of this direction that are like `own`: as long, and of the same neighbour."""
-        run, out = self._run, direction == OUT
+        out = direction == OUT
         mac = "eth_dst" if out else "eth_src"
         size = pl.when(pl.col("protocol") == "arp").then(_ARP_BYTES).otherwise(pl.col("ip_bytes"))
         alike = own.filter(pl.col("direction") == direction).select(mac, size=size).unique()
-        earliest, latest = (-EARLY_NS - run.max_lateness_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
+        earliest, latest = (-EARLY_NS - self._late_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
         log = self._log_rows(station, "enqueue" if out else "deliver") if len(alike) else None
         for neighbour, octets in alike.sort(mac, "size").iter_rows():
             if log is None or neighbour not in self._names:
@@ -117,7 +117,7 @@ class PairedCaptures:
             like = (pl.col("direction") == direction) & (pl.col(mac) == neighbour) & (size == octets)
             rows = packets.select(pl.arg_where(like)).to_series().to_numpy()
             waiting = log.filter((pl.col("peer") == self._names[neighbour]) & (pl.col("bytes") == octets))
-            times_ns, queued_ns = packets["t_ns"].to_numpy()[rows], waiting["t_ns"].to_numpy() + run.epoch_ns
+            times_ns, queued_ns = packets["t_ns"].to_numpy()[rows], waiting["t_ns"].to_numpy() + self._epoch_ns
             frame, packet = _in_step(times_ns, queued_ns, earliest, latest)
             numbers[rows[frame]] = waiting["packet"].to_numpy()[packet]
 
@@ -127,7 +127,7 @@ class PairedCaptures:
     @cached_property
     def _queued(self) -> pl.DataFrame:
         """Rows of unicast packets that entered a queue or were delivered, in order of time."""
-        rows = self._run.packet_rows.filter(pl.col("event").is_in(["enqueue", "deliver"]) & (pl.col("frame") == "data"))
+        rows = self._log.filter(pl.col("event").is_in(["enqueue", "deliver"]) & (pl.col("frame") == "data"))
         return rows.select("t_ns", "station", "event", "peer", "bytes", "packet").sort("t_ns", maintain_order=True)
 
 
@@ -154,9 +154,9 @@ def _in_step(times_ns: np.ndarray, queued_ns: np.ndarray, earliest: int, latest:
 class AirPackets:
     """The log's history of some packets. CTS and ACK have no number: a lost one is a retry of the packet it answered."""
 
-    def __init__(self, run: RunDirectory, numbers: pl.Series) -> None:
-        chosen = run.packet_rows.filter(pl.col("packet").is_in(numbers.drop_nulls().unique().cast(pl.UInt32).implode()))
-        rows = chosen.sort("packet", "t_ns", maintain_order=True).with_columns(pl.col("t_ns") + run.epoch_ns)
+    def __init__(self, log: pl.DataFrame, epoch_ns: int, numbers: pl.Series) -> None:
+        chosen = log.filter(pl.col("packet").is_in(numbers.drop_nulls().unique().cast(pl.UInt32).implode()))
+        rows = chosen.sort("packet", "t_ns", maintain_order=True).with_columns(pl.col("t_ns") + epoch_ns)
         queued = rows.filter(pl.col("event") == "enqueue").unique("packet", keep="last", maintain_order=True)
         self._numbers = queued["packet"].to_numpy()
         self._queued_ns = queued["t_ns"].to_numpy()

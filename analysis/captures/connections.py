@@ -6,7 +6,8 @@ from functools import lru_cache
 import numpy as np
 import polars as pl
 
-from analysis.captures.pcap import SYN
+from analysis.captures.plain_frames import SYN
+from analysis.captures.sequence import MODULUS
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,14 @@ class Connection:
         """Time at which the flow's first packet left (TCP: the first SYN, or the first captured packet); None without packets."""
         first_ns: int | None = self.forward(packets).select(pl.min("t_ns")).item()
         return first_ns
+
+    def initial_sequence(self, *captures: pl.DataFrame) -> int | None:
+        """The sequence number of the flow's SYN; without one the number before the first segment seen."""
+        forward = [self.forward(packets) for packets in captures]
+        for packets in forward:
+            if len(syns := packets.filter(is_syn(packets))):
+                return syns["sequence"][0]
+        return next(((packets["sequence"][0] - 1) % MODULUS for packets in forward if len(packets)), None)
 
 
 @lru_cache(maxsize=256)

@@ -5,9 +5,9 @@ An error quotes the packet as it was dropped: a DSR header or the header of a ha
 whose route broke, has a route again, or sends a Route Error about the packet's link (formats/routing.md).
 """
 
+import socket
 from typing import NamedTuple
 
-import dpkt
 import polars as pl
 
 from analysis.captures.connections import Connection
@@ -96,7 +96,11 @@ def _segment(
         return None
     number = int.from_bytes
     return (
-        dpkt.utils.inet_to_str(source), number(body[0:2], "big"),
-        dpkt.utils.inet_to_str(destination), number(body[2:4], "big"),
+        _address(source), number(body[0:2], "big"),
+        _address(destination), number(body[2:4], "big"),
         identification, number(body[4:8], "big"),
     )  # fmt: skip
+
+
+def _address(packed: bytes) -> str:
+    return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)

@@ -1,9 +1,9 @@
 """A station's capture as a table of packets, one row per frame.
 
 Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet frames, as tcpdump
-writes them. numpy decodes the common frames by column (analysis/captures/plain_frames.py), dpkt all others. Frames cut at the
-snap length are fine if the transport header is kept, because lengths come from the IP header: 128 bytes are enough, plus the
-bytes that a routing protocol puts before it (testbed/stages/capture.py).
+writes them. numpy decodes the common frames by column (analysis/captures/plain_frames.py), dpkt all others (frames.py). Frames
+cut at the snap length are fine if the transport header is kept, because lengths come from the IP header: 128 bytes are enough,
+plus the bytes that a routing protocol puts before it (testbed/stages/capture.py).
 
 If a routing protocol encapsulated a packet (analysis/captures/encapsulation.py), the row has the packet inside with its own end
 addresses; `ip_bytes` is the size on the air.
@@ -18,11 +18,9 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-import dpkt
 import numpy as np
 import polars as pl
 
-from analysis.captures.encapsulation import BATMAN_ADV, Inside, inside_batman, inside_ip
 from analysis.captures.plain_frames import plain_frames
 from record.errors import CaptureError
 from record.files import plain_file
@@ -50,8 +48,6 @@ SCHEMA = {
 
 FRAMES_AT_ONCE = 500_000  # decoded together: bounds the memory for the columns of a long capture
 
-FIN, SYN, RST, ACK = dpkt.tcp.TH_FIN, dpkt.tcp.TH_SYN, dpkt.tcp.TH_RST, dpkt.tcp.TH_ACK
-
 # iperf3 opens every datagram with its sending time (8 bytes) and a counter (4 or 8): unique within a flow.
 STAMP_BYTES = 12
 
@@ -59,9 +55,6 @@ _FILE_HEADER_BYTES = 24
 _RECORD_HEADER_BYTES = 16
 _CAPTURED_AT = 8  # in the record's header, after seconds and fraction
 _LINKTYPE_ETHERNET = 1
-_ETHERNET_BYTES = 14
-_ICMP_BYTES = 8
-_TRANSPORT = {1: dpkt.icmp.ICMP, 6: dpkt.tcp.TCP, 17: dpkt.udp.UDP}
 _MAGICS = {  # magic as stored -> (byte order, nanoseconds of one fraction unit)
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -97,10 +90,12 @@ def _table(data: np.ndarray, unit_ns: int, records: np.ndarray, stamp_bytes: int
 
 def table_of(frames: Iterable[tuple[int, bytes]], stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
     """Ethernet frames with their times, as SCHEMA says."""
+    from analysis.captures.frames import dissect
+
     columns: dict[str, list[object]] = {name: [] for name in SCHEMA}
     appenders = [columns[name].append for name in SCHEMA]
     for t_ns, frame in frames:
-        for append, value in zip(appenders, _dissect(t_ns, frame, stamp_bytes), strict=True):
+        for append, value in zip(appenders, dissect(t_ns, frame, stamp_bytes), strict=True):
             append(value)
     return pl.DataFrame(columns, schema=SCHEMA)
 
@@ -114,7 +109,7 @@ def _records(path: Path) -> tuple[np.ndarray, int, np.ndarray]:
                 _read_file_header(path, file.read())
             data = np.memmap(file, np.uint8, "r").view(np.ndarray)  # slices of a memmap cost ten times as much
     except FileNotFoundError:
-        raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ of the run") from None
+        raise CaptureError(f"{path}: no such capture; did the capture start? see log/ of the run") from None
     order, unit_ns = _read_file_header(path, data[:_FILE_HEADER_BYTES].tobytes())
     lengths = struct.Struct(order + "I")
     offsets, offset, end = [], _FILE_HEADER_BYTES, len(data)
@@ -133,7 +128,7 @@ def _records(path: Path) -> tuple[np.ndarray, int, np.ndarray]:
 
 def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:
     if len(data) < _FILE_HEADER_BYTES:
-        raise CaptureError(f"{path}: {len(data)} bytes are no capture file; tcpdump was ended before it wrote its header")
+        raise CaptureError(f"{path}: {len(data)} bytes are no capture file; its writer was ended before it wrote its header")
     if data[:4] not in _MAGICS:
         raise CaptureError(f"{path}: not a pcap file (magic {data[:4].hex()}); convert it with `editcap -F pcap`")
     order, unit_ns = _MAGICS[data[:4]]
@@ -145,85 +140,6 @@ def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:
 
 def _cut_short(path: Path, offset: int) -> CaptureError:
     return CaptureError(
-        f"{path}: cut short in the record at byte {offset} (full disk, or tcpdump killed?); "
+        f"{path}: cut short in the record at byte {offset} (full disk, its writer killed, or still written?); "
         f"`editcap -F pcap {path.name} fixed.pcap` keeps the records before it"
     )
-
-
-def _dissect(t_ns: int, frame: bytes, stamp_bytes: int) -> tuple[object, ...]:
-    """One row of SCHEMA. A frame that cannot be decoded is kept as `other`, so that frames can still be counted."""
-    try:
-        ethernet = dpkt.ethernet.Ethernet(frame)
-    except dpkt.UnpackError:
-        return _row(t_ns, b"", b"", "other")
-    packet, wrapped = ethernet.data, 0
-    if ethernet.type == BATMAN_ADV and isinstance(packet, bytes):
-        packet, wrapped = _inside_batman(packet)
-    if isinstance(packet, dpkt.arp.ARP):
-        return _row(t_ns, ethernet.src, ethernet.dst, "arp")
-    if not isinstance(packet, (dpkt.ip.IP, dpkt.ip6.IP6)):
-        return _row(t_ns, ethernet.src, ethernet.dst, "other")
-    return _dissect_ip(t_ns, ethernet, packet, wrapped, frame, stamp_bytes)
-
-
-def _inside_batman(payload: bytes) -> tuple[object, int]:
-    """The packet in the inner Ethernet frame, and the bytes before it."""
-    frame = inside_batman(payload)
-    try:
-        return dpkt.ethernet.Ethernet(frame).data, len(payload) - len(frame) + _ETHERNET_BYTES
-    except dpkt.UnpackError:
-        return None, 0
-
-
-def _dissect_ip(
-    t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int, frame: bytes, stamp_bytes: int
-) -> tuple[object, ...]:
-    """`wrapped`: bytes between the Ethernet header and the packet; `frame`: all of it, as it was captured."""
-    source, destination, inner = packet.src, packet.dst, packet.data
-    if isinstance(packet, dpkt.ip.IP):
-        ip_bytes, header_bytes = wrapped + packet.len, wrapped + packet.hl * 4
-        inside = inside_ip(packet.p, inner, source, destination) if isinstance(inner, bytes) else None
-        if inside is not None:
-            source, destination = inside.source, inside.destination
-            inner, header_bytes = _transport(inside), header_bytes + inside.header_bytes
-    else:
-        ip_bytes = wrapped + packet.plen + 40
-        header_bytes = wrapped + 40 + sum(len(header) for header in packet.all_extension_headers)
-    addresses = (_address(source), _address(destination))
-    identification = packet.id if isinstance(packet, dpkt.ip.IP) else None
-    if isinstance(inner, dpkt.tcp.TCP):
-        payload = ip_bytes - header_bytes - inner.off * 4
-        ack = inner.ack if inner.flags & ACK else None
-        return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, inner.sport, inner.dport, ip_bytes, payload, inner.seq,
-                    ack, inner.flags, identification)  # fmt: skip
-    if isinstance(inner, dpkt.udp.UDP):
-        stamp = inner.data[:stamp_bytes]
-        return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, inner.sport, inner.dport, ip_bytes, inner.ulen - 8,
-                    identification=identification, stamp=stamp)  # fmt: skip
-    if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)):
-        message = (inner.type, inner.code, frame[_ETHERNET_BYTES + header_bytes + _ICMP_BYTES :])
-        return _row(t_ns, ethernet.src, ethernet.dst, "icmp", *addresses, None, None, ip_bytes, icmp=message)
-    return _row(t_ns, ethernet.src, ethernet.dst, "other", *addresses, None, None, ip_bytes)
-
-
-def _transport(inside: Inside) -> object:
-    kind = _TRANSPORT.get(inside.protocol)
-    try:
-        return kind(inside.body) if kind is not None else None
-    except dpkt.UnpackError:  # cut off by the snap length
-        return None
-
-
-def _row(
-    t_ns: int, eth_src: bytes, eth_dst: bytes, protocol: str, source: str | None = None, destination: str | None = None,
-    source_port: int | None = None, destination_port: int | None = None, ip_bytes: int = 0, payload_bytes: int = 0,
-    sequence: int | None = None, acknowledgement: int | None = None, flags: int | None = None, identification: int | None = None,
-    stamp: bytes | None = None, icmp: tuple[int | None, int | None, bytes | None] = (None, None, None),
-) -> tuple[object, ...]:  # fmt: skip
-    return (t_ns, eth_src.hex(":") if eth_src else None, eth_dst.hex(":") if eth_dst else None, protocol, source,
-            destination, source_port, destination_port, ip_bytes, payload_bytes, sequence, acknowledgement, flags, identification,
-            bytes(stamp) if stamp is not None else None, *icmp)  # fmt: skip
-
-
-def _address(packed: bytes) -> str:
-    return dpkt.utils.inet_to_str(packed)

@@ -3,7 +3,7 @@ and UDP over IPv6.
 
 numpy reads the header fields of all frames at once: about 2 us per frame, dpkt needs 8 or more. Frames with any peculiarity
 (options or fragments in the IPv4 header, extension headers of IPv6, other protocols, other encapsulations, headers cut by the
-snap length) are left to analysis/captures/pcap.py, whose results for the frames decoded here would be the same (a property test
+snap length) are left to analysis/captures/frames.py, whose results for the frames decoded here would be the same (a property test
 compares).
 """
 
@@ -23,7 +23,7 @@ _TCP, _UDP, _DSR = 6, 17, 48
 _PLAIN = 0x45  # version 4, no options
 _FRAGMENT = 0x3FFF  # "more fragments", and the offset
 _FLOW_STATE = 0x80
-_ACK = 0x10
+FIN, SYN, ACK = 0x01, 0x02, 0x10  # RFC 9293, section 3.1
 
 
 def plain_frames(data: Bytes, starts: Numbers, lengths: Numbers, stamp_bytes: int) -> tuple[Numbers, pl.DataFrame]:
@@ -125,7 +125,7 @@ def _rows(data: Bytes, packets: _Packets, stamp_bytes: int, *, ipv6: bool) -> tu
 
     acknowledgement = of_tcp(_word(data, segment + 8))
     with_ack = np.zeros(len(ip), bool)
-    with_ack[tcp] = flags & _ACK != 0
+    with_ack[tcp] = flags & ACK != 0
     columns = pl.DataFrame({"tcp": tcp, "with_ack": with_ack, "acknowledgement": acknowledgement})
     if ipv6:
         ends = {"source": _named_ipv6(data, ip + 8), "destination": _named_ipv6(data, ip + 24)}

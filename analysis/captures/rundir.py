@@ -1,11 +1,13 @@
 """A run whose packets are read: its record (record/run.py) with the captures and the log of the air as tables."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
 from analysis.captures.air import read_air, read_packet_rows
+from analysis.captures.air_packets import PairedCaptures
 from analysis.captures.connections import Connection, find_connections
 from analysis.captures.iperf import IperfReport, read_report
 from analysis.captures.pcap import STAMP_BYTES, read_capture
@@ -13,7 +15,7 @@ from analysis.captures.tcp_samples import SCHEMA, read_samples
 from record import manifest
 from record.errors import RecordError, RunFileError
 from record.events_file import SCENARIO
-from record.run import RunRecord, host_capture
+from record.run import Captured, RunRecord, host_capture
 from record.scenario import RunFlow
 
 
@@ -69,10 +71,15 @@ class RunDirectory(RunRecord):
         return read_packet_rows(self.path / "air.csv")
 
     @cached_property
-    def tcp_rows(self) -> pl.DataFrame:
+    def _tcp_rows(self) -> pl.DataFrame:
         """All rows of tcp.csv (formats/tcp.md); none if the run took no samples."""
         path = self.path / "tcp.csv"
         return read_samples(path) if path.exists() else pl.DataFrame(schema=SCHEMA)
+
+    def tcp_rows(self, flow: RunFlow, connection: Connection) -> pl.DataFrame:
+        """The rows of the socket that sends the connection's data, in order of time."""
+        ports = (pl.col("sport") == connection.source_port) & (pl.col("dport") == connection.destination_port)
+        return self._tcp_rows.filter((pl.col("station") == flow.source) & ports).sort("t_ns", maintain_order=True)
 
     def capture(self, station: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The packets of captures/<station>.pcap, as analysis.captures.pcap.read_capture gives them."""
@@ -83,11 +90,6 @@ class RunDirectory(RunRecord):
                 raise RunFileError(f"{self.path / name}: was deleted after the run; put it back, or run it again: {again}")
             self._captures[station, stamp_bytes] = read_capture(self.path / name, stamp_bytes)
         return self._captures[station, stamp_bytes]
-
-    def forget_captures(self) -> None:
-        """Free their memory, unless they are kept."""
-        if not self.keeps_captures:
-            self._captures.clear()
 
     def capture_of(self, flow: RunFlow, node: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
         """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A host has the
@@ -116,6 +118,22 @@ class RunDirectory(RunRecord):
         source, target = (self.address(node, self.scenario.ip_of(flow)) for node in (flow.source, flow.target))
         found = find_connections(packets, flow.protocol, source, target)
         return found[0] if found else None
+
+    def tcp(self, flow: RunFlow) -> tuple[Connection, int, pl.DataFrame] | None:
+        """Of a TCP flow its connection, the sequence number of its SYN, and its `tcp_rows`; None without packets."""
+        connection = self.connection(flow)
+        at_source, at_target = (self.capture_of(flow, node) for node in (flow.source, flow.target))
+        isn = connection.initial_sequence(at_source, at_target) if connection else None
+        return None if connection is None or isn is None else (connection, isn, self.tcp_rows(flow, connection))
+
+    def paired(self, chosen: pl.Expr) -> Iterator[tuple[Captured, pl.DataFrame]]:
+        """The captures of all interfaces one by one, with the frames `chosen` paired with the air log as
+        analysis.captures.air_packets.PairedCaptures.frames says."""
+        pairing = PairedCaptures(self.captured, self.packet_rows, self.epoch_ns, self.max_lateness_ns)
+        for captured in self.captured:
+            yield captured, pairing.frames(captured, self.capture(captured.file), chosen)
+            if not self.keeps_captures:
+                self._captures.clear()
 
     def report(self, flow: RunFlow) -> IperfReport:
         """iperf3's report of the flow, traffic/<flow>.json."""

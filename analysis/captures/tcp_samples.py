@@ -9,7 +9,6 @@ from pathlib import Path
 
 import polars as pl
 
-from analysis.captures.connections import Connection
 from record.errors import RunFileError
 from record.files import plain_file
 
@@ -52,12 +51,6 @@ def read_samples(path: Path) -> pl.DataFrame:
         raise RunFileError(f"{path}: not TCP samples (formats/tcp.md): no column {missing[0]}")
     rows = rows.with_columns(pl.lit("").alias(name) for name in _EVENTS if name not in rows.columns)
     return rows.select(list(SCHEMA)).with_columns(pl.col(name).fill_null("") for name in _EVENTS)
-
-
-def connection_rows(rows: pl.DataFrame, station: str, connection: Connection) -> pl.DataFrame:
-    """Of all rows, those of the socket at `station` that sends the connection's data, in order of time."""
-    ports = (pl.col("sport") == connection.source_port) & (pl.col("dport") == connection.destination_port)
-    return rows.filter((pl.col("station") == station) & ports).sort("t_ns", maintain_order=True)
 
 
 def stand_bys(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
@@ -121,8 +114,3 @@ def with_gaps(held: list[tuple[int, int]]) -> list[tuple[int, float]]:
 def samples(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows that are samples."""
     return rows.filter(pl.col("event") == "")
-
-
-def events(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are events."""
-    return rows.filter(pl.col("event") != "")

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from analysis.decisions.question import VARIANT, Question
-from analysis.decisions.rule import ENOUGH, Answer, Method, Outcome, Rule, answer, collapses
+from analysis.decisions.question import ENOUGH, SEEDS_FOR_T, VARIANT, Question
+from analysis.decisions.rule import Answer, Method, Outcome, Rule, answer, collapses
 from analysis.references import Reference, references_of
 from analysis.tables.digits import rounded
 from analysis.tables.kept_rows import rows_in
@@ -23,7 +23,7 @@ FORMAT = "manet-answers/1"
 FILE = "answers.json"
 FIRST_LOOK = 4  # seeds at the first look, at least: three degrees of freedom
 GROWTH = 1.5  # of the seeds from one look to the next
-SEEDS_FOR_T = ENOUGH + 2  # of the first look by Student's t: two pairs may be lost to runs that do not count
+ENDED = ("complete", "failed")  # status of a run that has ended; one that was interrupted has not
 HOLDS = {  # claim and outcome -> whether the claim holds
     ("more", Outcome.MORE): True, ("more", Outcome.LESS): False,
     ("less", Outcome.LESS): True, ("less", Outcome.MORE): False,
@@ -140,14 +140,20 @@ def in_words(method: str | None, bounds: tuple[float, float] | None) -> str:
 
 def answers_of(description: Mapping[str, Any], rows: Sequence[Row]) -> list[Answered]:
     """The answers of an experiment (experiment.json) by its runs, the rows of table.csv."""
-    questions = [Question.model_validate(each) for each in description.get("questions", ())]
-    if not questions:
+    if not description.get("questions"):
         return []
+    by_cell = seeds_of_cells(rows, [*description["axes"], VARIANT])
+    return [answer_by_seed(each, by_cell, *description["looks"]) for each in asked_of(description)]
+
+
+def asked_of(description: Mapping[str, Any]) -> list[Asked]:
+    """The questions of an experiment (experiment.json), each in each place."""
+    questions = [Question.model_validate(each) for each in description.get("questions", ())]
     axes = description["axes"]
     cells = [
         {axis: plain(cell["axes"].get(axis)) for axis in axes} | {VARIANT: cell["variant"] or ""} for cell in description["cells"]
     ]
-    return [answered(each, rows, *description["looks"]) for each in asked(questions, cells, references_of(description))]
+    return asked(questions, cells, references_of(description)) if questions else []
 
 
 def answers_in(out_dir: Path) -> list[Answered]:
@@ -182,22 +188,42 @@ def _places(question: Question, cells: Sequence[Row], references: Mapping[str, R
     return places
 
 
+# The runs that have ended, by the values of a cell and by seed. A campaign adds to it what each round brings.
+ByCell = Mapping[tuple[Any, ...], Mapping[int, Row]]
+
+
+def seeds_of_cells(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], dict[int, Row]]:
+    """The rows of runs that have ended, by the values of `keys` and by seed."""
+    found: dict[tuple[Any, ...], dict[int, Row]] = {}
+    for row in rows:
+        if row["status"] in ENDED:
+            found.setdefault(tuple(row.get(key) for key in keys), {})[row["seed"]] = row
+    return found
+
+
 def answered(each: Asked, rows: Iterable[Row], first: int, max_seeds: int) -> Answered:
-    """The answer by the runs of table.csv (`rows`); `first`: seeds of the first look; `max_seeds`: the limit of a
-    question without its own."""
+    """The answer by the runs of table.csv (`rows`)."""
+    return answer_by_seed(each, seeds_of_cells(rows, list(each.compared)), first, max_seeds)
+
+
+def answer_by_seed(each: Asked, by_cell: ByCell, first: int, max_seeds: int, before: Answered | None = None) -> Answered:
+    """The answer by the runs that have ended. `first`: seeds of the first look; `max_seeds`: the limit of a question without its
+    own; `before`: the answer by the same runs without the newest ones, whose looks are not replayed."""
     limit = each.question.max_pairs or max_seeds
     rule = Rule(each.question.matters, max(2, limit), each.question.confidence, each.question.edge, each.question.range)
-    ended = [row for row in rows if row["status"] in ("complete", "failed")]
-    by_seed = [{row["seed"]: row for row in rows_of(cell, ended)} for cell in each.cells]
+    by_seed = [by_cell.get(tuple(cell.values()), {}) for cell in each.cells]
     last, looks, means, emulated_s = Answer(Outcome.UNDECIDED, 0), list[int](), None, 0.0
-    for seeds in schedule(first, limit):
-        if not all(set(range(1, seeds + 1)) <= runs.keys() for runs in by_seed):
+    if before is not None:
+        last, looks, means, emulated_s = before.answer, list(before.looks), before.means, before.emulated_s
+    begun = 0 if before is None else before.seeds or limit + 1
+    for seeds in (seeds for seeds in schedule(first, limit) if seeds >= begun):
+        if not all(seed in runs for runs in by_seed for seed in range(1, seeds + 1)):
             return Answered(each, limit, last, looks, means, seeds, emulated_s)
         values = _values(each, by_seed, seeds)
         if not values or (looks and len(values) <= looks[-1]):
             continue  # no new pair is of valid runs
         looks.append(len(values))
-        emulated_s = sum(run.get("emulated_s", 0.0) for runs in by_seed for seed, run in runs.items() if seed <= seeds)
+        emulated_s = sum(runs[seed].get("emulated_s", 0.0) for runs in by_seed for seed in range(1, seeds + 1))
         means = (fmean(one for one, _ in values), fmean(other for _, other in values))
         last = answer(rule, looks, [one - other for one, other in values], collapses(values))
         if last.outcome != Outcome.UNDECIDED:
@@ -205,12 +231,7 @@ def answered(each: Asked, rows: Iterable[Row], first: int, max_seeds: int) -> An
     return Answered(each, limit, last, looks, means, None, emulated_s)
 
 
-def rows_of(cell: Row, rows: Iterable[Row]) -> list[Row]:
-    """The runs of a cell."""
-    return [row for row in rows if all(row.get(key) == value for key, value in cell.items())]
-
-
-def _values(each: Asked, by_seed: list[dict[int, Row]], seeds: int) -> list[tuple[float, float]]:
+def _values(each: Asked, by_seed: Sequence[Mapping[int, Row]], seeds: int) -> list[tuple[float, float]]:
     """Both values of each pair of valid runs, as kept rows count (a suspect run may be in a mean, and decides nothing); the
     reference stands in each pair."""
     metric = each.question.metric

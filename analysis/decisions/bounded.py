@@ -14,8 +14,7 @@ J. d'Analyse Mathematique 17, 1966), which is evaluated without cancellation.
 
 from collections.abc import Sequence
 
-from scipy import optimize
-from scipy.interpolate import BSpline
+import scipy
 
 CLOSE = 1e-9  # of the distance of the outermost points: the limit's tolerance
 
@@ -29,7 +28,7 @@ def upper_limit(values: Sequence[float], bound: float, error: float) -> float:
         return high
     # on the unit interval, where the density's scale does not depend on the unit of the metric
     knots = [(point - low) / (high - low) for point in points]
-    share = BSpline.basis_element(knots, extrapolate=False).antiderivative()
+    share = scipy.interpolate.BSpline.basis_element(knots, extrapolate=False).antiderivative()
     below, area = float(share(0.0)), 1 / len(values)
 
     def excess(place: float) -> float:
@@ -37,7 +36,7 @@ def upper_limit(values: Sequence[float], bound: float, error: float) -> float:
 
     if excess(1 - CLOSE) <= 0:
         return high
-    return low + (high - low) * float(optimize.brentq(excess, CLOSE, 1 - CLOSE, xtol=CLOSE))
+    return low + (high - low) * float(scipy.optimize.brentq(excess, CLOSE, 1 - CLOSE, xtol=CLOSE))
 
 
 def lower_limit(values: Sequence[float], bound: float, error: float) -> float:

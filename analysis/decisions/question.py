@@ -10,6 +10,8 @@ from keys.models import STRICT, KeyProblem
 
 VARIANT = "variant"
 MAX_PAIRS = 50  # without seeds of the full size
+ENOUGH = 30  # pairs from which Student's t decides: an event of one pair in ten is missed by 0.9^30 = 4.2 %
+SEEDS_FOR_T = ENOUGH + 2  # of the first look by Student's t: two pairs may be lost to runs that do not count
 
 
 class Question(BaseModel):

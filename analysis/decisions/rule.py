@@ -46,13 +46,13 @@ from itertools import pairwise
 from math import hypot
 from statistics import fmean, stdev
 
-from scipy import special
+import scipy  # imports its parts at their first use: of few pairs nothing is calculated
 
 from analysis.decisions.bounded import lower_limit, upper_limit
+from analysis.decisions.question import ENOUGH
 from analysis.decisions.spending import boundaries, linear
 
 FLOOR = 10  # times what matters: at least so far are the bounds of a difference without a range
-ENOUGH = 30  # pairs from which Student's t decides: an event of one pair in ten is missed by 0.9^30 = 4.2 %
 BOUNDED = 0.2  # share of the error for the bounds; the rest is for Student's t
 SKEW = 2.0  # times the sample's skewness
 DEPENDENCE = 0.75  # standard errors, by which successive pairs may depend on each other more than the estimate says
@@ -209,7 +209,7 @@ class Sample:
     def student(self, normal: float, pairs: int) -> tuple[float, float]:
         """The interval with the significance of the `normal` boundary, if so many pairs have the figures of this sample; of fewer
         than ENOUGH not widened for dependence."""
-        bound = float(special.stdtrit(pairs - 1, special.ndtr(normal)))
+        bound = float(scipy.special.stdtrit(pairs - 1, scipy.special.ndtr(normal)))
         shift = SKEW * self.skewness / pairs**0.5 * (1 + 2 * bound**2) / 6
         usual = self.autocorrelation + 1 / pairs + DEPENDENCE / pairs**0.5 if pairs >= ENOUGH else 0.0
         dependence = min(max(usual, 0.0), MAX_DEPENDENCE)
@@ -235,7 +235,7 @@ def _answer(sample: Sample, differences: Sequence[float], source: Method, looks:
 
 def half_width(normal: float, spread: float, pairs: int) -> float:
     """Of Student's interval without corrections, with the significance of the `normal` boundary."""
-    return float(special.stdtrit(pairs - 1, special.ndtr(normal))) * spread / pairs**0.5
+    return float(scipy.special.stdtrit(pairs - 1, scipy.special.ndtr(normal))) * spread / pairs**0.5
 
 
 def _needed(sample: Sample, rule: Rule, says: Says) -> int | None:
@@ -245,12 +245,12 @@ def _needed(sample: Sample, rule: Rule, says: Says) -> int | None:
     error = BOUNDED * spent / 2
 
     def decides(pairs: int) -> bool:
-        usual, share = special.ndtri(1 - error) * sample.spread / pairs**0.5, 1 - error ** (1 / pairs)
+        usual, share = scipy.special.ndtri(1 - error) * sample.spread / pairs**0.5, 1 - error ** (1 / pairs)
         by_bounds = mean - hypot(usual, share * (mean - sample.bounds[0])), mean + hypot(usual, share * (sample.bounds[1] - mean))
         intervals = [by_bounds]
         if sample.spread and pairs >= ENOUGH:
             tail = (1 - BOUNDED) * spent * min(1.0, pairs / rule.max_pairs) / 2
-            intervals.append(sample.student(-special.ndtri(tail), pairs))
+            intervals.append(sample.student(-scipy.special.ndtri(tail), pairs))
         return any(says(*each) != Outcome.UNDECIDED for each in intervals)
 
     below = sample.pairs

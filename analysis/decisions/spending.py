@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy import optimize, special
+import scipy
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(201)  # the integration rule between the boundaries
 LARGEST = 40.0  # boundary (standard deviations) where no error is left to spend
@@ -40,7 +40,7 @@ def boundaries(shares: Sequence[float], spend: Callable[[float], float]) -> list
         step, largest = (share - before) ** 0.5, LARGEST * share**0.5
         bound = largest
         if paths.crossing(largest, step) < budget:
-            bound = optimize.brentq(paths.excess, 0, largest, args=(step, budget), xtol=1e-10)
+            bound = scipy.optimize.brentq(paths.excess, 0, largest, args=(step, budget), xtol=1e-10)
         found.append(float(bound / share**0.5))
         paths = paths.after(step, min(bound, 9 * share**0.5))  # no mass beyond nine standard deviations
         spent += budget
@@ -58,8 +58,8 @@ class Paths:
     def crossing(self, bound: float, step: float) -> float:
         """The probability of being beyond +-bound at the next look, which is `step` (standard deviation of B) away."""
         if self.places is None or self.mass is None:
-            return float(2 * special.ndtr(-bound / step))
-        beyond = special.ndtr((self.places - bound) / step) + special.ndtr((-bound - self.places) / step)
+            return float(2 * scipy.special.ndtr(-bound / step))
+        beyond = scipy.special.ndtr((self.places - bound) / step) + scipy.special.ndtr((-bound - self.places) / step)
         return float(self.mass @ beyond)
 
     def excess(self, bound: float, step: float, budget: float) -> float:

@@ -9,7 +9,7 @@ import polars as pl
 from analysis.captures import tcp_samples
 from analysis.captures.connections import Connection
 from analysis.captures.rundir import RunDirectory
-from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
+from analysis.metrics.throughput import Staircase, sender_view
 from record.errors import RunFileError
 from record.scenario import RunFlow
 
@@ -33,7 +33,7 @@ def flow_series(run: RunDirectory) -> list[FlowSeries]:
         connection = run.connection(flow)
         if connection is not None:
             no_rows = pl.DataFrame(schema=tcp_samples.SCHEMA)
-            rows = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection) if flow.protocol == "tcp" else no_rows
+            rows = run.tcp_rows(flow, connection) if flow.protocol == "tcp" else no_rows
             series.append(FlowSeries(flow, _rates(run, _bytes(run, flow, connection)), tcp_samples.samples(rows)))
     if not series:
         raise RunFileError(f"{run.path}: no flow of this run has a connection with packets; there is no series to export")
@@ -44,7 +44,7 @@ def _bytes(run: RunDirectory, flow: RunFlow, connection: Connection) -> Staircas
     """Bytes that have arrived, over time: acknowledged at the sender, or received as datagrams."""
     at_source, at_target = (run.capture_of(flow, node) for node in (flow.source, flow.target))
     if flow.protocol == "tcp":
-        isn = initial_sequence(connection, at_source, at_target)
+        isn = connection.initial_sequence(at_source, at_target)
         return Staircase() if isn is None else sender_view(at_source, connection, isn).acked
     received = connection.forward(at_target).filter(pl.col("payload_bytes") > 0)
     return Staircase(received["t_ns"].to_numpy(), np.cumsum(received["payload_bytes"].to_numpy().astype(np.int64)))

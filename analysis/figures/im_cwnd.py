@@ -11,7 +11,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis.captures.rundir import RunDirectory
-from analysis.captures.tcp_samples import connection_rows, held_from
+from analysis.captures.tcp_samples import held_from
 from analysis.decisions.answers import answers_in
 from analysis.decisions.pairs import pairs, write_pairs
 from analysis.drawing import shared, style
@@ -71,7 +71,7 @@ def _window(run: RunDirectory) -> tuple[list[float], list[int]]:
     connection = run.connection(flow)
     if connection is None:
         return [], []
-    held = held_from(connection_rows(run.tcp_rows, flow.source, connection), "snd_cwnd")
+    held = held_from(run.tcp_rows(flow, connection), "snd_cwnd")
     return [(t_ns - run.traffic_ns) / NS_PER_S for t_ns, _ in held], [value for _, value in held]
 
 

@@ -16,7 +16,7 @@ from analysis.captures.connections import Connection, find_connections, uses_of
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.checks import Check, named
 from analysis.metrics.measured_flow import NS_PER_S, MeasuredFlow
-from analysis.metrics.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
+from analysis.metrics.throughput import ReceiverView, SenderView, receiver_view, sender_view
 from record.errors import RunFileError
 from record.files import read_text
 from record.scenario import RunFlow
@@ -120,7 +120,7 @@ def _carried(to_server: Connection, at_client: pl.DataFrame, at_server: pl.DataF
         if sequence not in at_its_server:  # the SYN never arrived
             continue
         others = at_its_server[sequence][1]
-        isn = initial_sequence(to_client, others, packets)
+        isn = to_client.initial_sequence(others, packets)
         if isn is None:  # the SYN was never answered
             continue
         sent, received = sender_view(others, to_client, isn), receiver_view(packets, to_client, isn)

@@ -25,7 +25,7 @@ from analysis.metrics.opened import OPENED, OpenedFlow
 from analysis.metrics.reaction import reaction_s
 from analysis.metrics.round_trip_times import round_trip_times_ns
 from analysis.metrics.route_history import ROUTES
-from analysis.metrics.throughput import Staircase, initial_sequence, receiver_view, sender_view
+from analysis.metrics.throughput import Staircase, receiver_view, sender_view
 from analysis.metrics.timeouts import timeouts_of
 from record.scenario import RunFlow
 from traffic.shared.datagrams import DatagramKind
@@ -41,12 +41,12 @@ class TcpFlow(MeasuredFlow):
         run, flow, report, begin_ns, end_ns = self.run, self.flow, self.report, self.begin_ns, self.end_ns
         (connection,) = self.connections
         at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
-        isn = initial_sequence(connection, at_sender, at_receiver)
+        isn = connection.initial_sequence(at_sender, at_receiver)
         assert isn is not None  # the flow has a first packet
         self.sender, self.receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
         self.found.append(checks.capture_complete(flow.name, self.sender, self.receiver))
         self.found.append(checks.acked_delivered(flow.name, self.sender, self.receiver, begin_ns, end_ns))
-        self.samples = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection)
+        self.samples = run.tcp_rows(flow, connection)
         if report:
             self.found.append(checks.iperf_delivered(flow.name, report, self.sender, self.receiver, flow.kind.preamble_bytes))
             unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)

@@ -25,7 +25,7 @@ from analysis.metrics import checks
 from analysis.metrics.checks import Check, Unmeasured
 from analysis.metrics.measured_flow import AIR, NS_PER_S, SILENCES, MeasuredFlow
 from analysis.metrics.round_trip_times import round_trip_times_ns
-from analysis.metrics.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
+from analysis.metrics.throughput import ReceiverView, SenderView, receiver_view, sender_view
 from record.scenario import RunFlow
 from scenarios.flows import FIRST_PORT
 from traffic.shared.kind import Metric
@@ -249,7 +249,7 @@ def _direction(opened: Sequence[Opened], begin_ns: int, end_ns: int, *, back: bo
 
 def _views(connection: Connection, at_sender: pl.DataFrame, at_receiver: pl.DataFrame) -> tuple[SenderView, ReceiverView] | None:
     """None if no packet went in this direction."""
-    isn = initial_sequence(connection, at_sender, at_receiver)
+    isn = connection.initial_sequence(at_sender, at_receiver)
     return None if isn is None else (sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn))
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from analysis.captures.connections import Connection, has_flag, is_syn
-from analysis.captures.pcap import FIN, SYN
-from analysis.captures.sequence import MODULUS, Coverage, unwrap
+from analysis.captures.connections import Connection, has_flag
+from analysis.captures.plain_frames import FIN, SYN
+from analysis.captures.sequence import Coverage, unwrap
 
 
 @dataclass
@@ -85,20 +85,6 @@ class ReceiverView:
     delivered: Staircase
     closed_ns: int | None  # the first FIN that arrived
     unseen_bytes: int  # acknowledged by this host, but missing in its capture
-
-
-def initial_sequence(connection: Connection, *captures: pl.DataFrame) -> int | None:
-    """The sequence number of the flow's SYN; without one the number before the first segment seen."""
-    for packets in captures:
-        forward = connection.forward(packets)
-        syns = forward.filter(is_syn(forward))
-        if len(syns):
-            return syns["sequence"][0]
-    for packets in captures:
-        forward = connection.forward(packets)
-        if len(forward):
-            return (forward["sequence"][0] - 1) % MODULUS
-    return None
 
 
 def sender_view(packets: pl.DataFrame, connection: Connection, isn: int) -> SenderView:

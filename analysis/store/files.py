@@ -155,6 +155,8 @@ def _joined(tables: list[pa.Table], form: str, out_dir: Path) -> pa.Table:
 
 def _newest(table: pa.Table) -> pa.Table:
     """The last written row of each run, in the order of variants, axes and seeds; later rows win among equal times."""
+    if len(table) < 2:  # nothing to compare, and PyArrow imports its functions for it
+        return table
     order = table.append_column("_row", pa.array(range(len(table)), pa.int64()))
     order = order.select(["run_dir", "written", "_row"]).sort_by([("written", "ascending"), ("_row", "ascending")])
     last = dict(zip(order["run_dir"].to_pylist(), order["_row"].to_pylist(), strict=True))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.store.schema import GROUPS, OF_FLOWS, RUNS
-from analysis.tables.results import counts, ending, run_row
+from analysis.tables.results import counts, ending, run_row, scaled
 from record.doubt import doubt
 from record.files import read_bytes, read_object
 from record.found_runs import ASIDE
@@ -78,16 +78,12 @@ def flow_rows(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows of flows.parquet of a run, from its row of runs.parquet."""
     for name, flow in row["flow_metrics"].items():
         ends = {"flow": name, "traffic": flow.get("traffic"), "source": flow.get("from"), "target": flow.get("to")}
-        values = {metric: _scaled(flow.get(entry), divisor) for metric, (_, entry, divisor) in OF_FLOWS.items()}
+        values = {metric: scaled(flow.get(entry), divisor) for metric, (_, entry, divisor) in OF_FLOWS.items()}
         yield dict(row) | ends | values
 
 
 def _as_text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _scaled(value: Any, divisor: float) -> float | None:
-    return None if value is None else value / divisor
 
 
 def _time(text: Any) -> datetime | None:

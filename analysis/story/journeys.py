@@ -23,19 +23,11 @@ from typing import NamedTuple
 import polars as pl
 
 from analysis.captures import icmp
-from analysis.captures.air_packets import IN, OUT, AirPacket, AirPackets, PairedCaptures
+from analysis.captures.air_packets import IN, OUT, AirPacket, AirPackets
 from analysis.captures.connections import Connection
 from analysis.captures.held_packets import GIVEN_UP
 from analysis.captures.icmp import HOLDING, IcmpError, errors_about
-from analysis.captures.routing_notes import (
-    DISPLACED,
-    RESOLVING,
-    UNREACHABLE,
-    Note,
-    held_capture,
-    notes_about,
-    received_from_kernel,
-)
+from analysis.captures.routing_notes import DISPLACED, FROM_KERNEL, RESOLVING, UNREACHABLE, Note, read_records
 from analysis.captures.rundir import RunDirectory
 from record.run import Captured
 
@@ -153,17 +145,15 @@ def read_traces(run: RunDirectory, connection: Connection) -> Traces:
     frames: dict[Connection, list[pl.DataFrame]] = {way: [] for way in ways}
     errors: dict[Connection, list[tuple[str, bool, IcmpError]]] = {way: [] for way in ways}
     requests_ns: dict[str, list[int]] = defaultdict(list)
-    paired = PairedCaptures(run)
-    for place, captured in enumerate(run.captured):
-        packets = paired.frames(captured, ways[0].is_of | ways[1].is_of)
+    for captured, packets in run.paired(ways[0].is_of | ways[1].is_of):
         requests_ns[captured.node] += packets.filter(_IS_REQUEST & (pl.col("direction") == OUT))["t_ns"].to_list()
         own = run.addresses(captured.node)
         for way in ways:
-            forward = way.forward(packets).filter(pl.col("direction").is_not_null()).with_columns(node=pl.lit(place))
+            forward = way.forward(packets).filter(pl.col("direction").is_not_null())
+            forward = forward.with_columns(node=pl.lit(len(frames[way])))
             frames[way].append(forward.select(_COLUMNS))
             errors[way] += [(captured.node, error.sender in own, error) for error in errors_about(packets, way)]
-        del packets
-        run.forget_captures()
+        del packets  # before the next capture is read
     return Traces(
         run, run.captured, {way: pl.concat(each).sort("t_ns", maintain_order=True) for way, each in frames.items()}, errors,
         requests_ns,
@@ -183,7 +173,7 @@ def journeys(traces: Traces, connection: Connection, source: str, target: str, p
     `probes_ns`: when a layer of TCP sent a copy of a packet itself; it may carry the identification of the original.
     """
     run, frames = traces.run, traces.frames[connection]
-    packets = AirPackets(run, frames["air_packet"])
+    packets = AirPackets(run.packet_rows, run.epoch_ns, frames["air_packet"])
     frames = frames.with_columns(place=packets.places_of(frames["air_packet"]))
     walk = _Walk(source, target, packets, sorted(probes_ns))
     others: list[tuple[int, Callable[[int], None]]] = [
@@ -191,15 +181,16 @@ def journeys(traces: Traces, connection: Connection, source: str, target: str, p
     ]
     for captured in traces.captured:
         if captured.radio:
-            others += [(row.t_ns, partial(walk.held, row)) for row in _held(run, captured, connection)]
+            notes, tables = read_records(run.path, captured.node, connection, run.epoch_ns)
+            kept = {name: _rows(_as_held(connection.forward(table)), captured.node) for name, table in tables.items()}
+            others += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
             handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
             others += [
                 (note["t_ns"] + run.epoch_ns, partial(handles[note["event"]], captured.node, note))
-                for note in notes_about(run.path, captured.node, connection)
+                for note in notes
                 if note["event"] in handles
             ]
-            dropped = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
-            others += [(row.t_ns, partial(walk.pushed_out, row)) for row in _rows(dropped, captured.node)]
+            others += [(row.t_ns, partial(walk.pushed_out, row)) for row in kept[GIVEN_UP]]
     others += [(error.t_ns, partial(walk.error, node, is_sender, error)) for node, is_sender, error in traces.errors[connection]]
     walk.all_of(frames, [captured.node for captured in traces.captured], sorted(others, key=itemgetter(0)))
     walk.complete()
@@ -215,17 +206,15 @@ def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
     return packets.with_columns(direction=pl.lit(HELD), air_packet=None)
 
 
-def _held(run: RunDirectory, captured: Captured, connection: Connection) -> list[_Row]:
+def _held(kept: dict[str, list[_Row]]) -> list[_Row]:
     """Packets that the station's daemon received from its kernel (event log), and packets that it began to hold for another
     reason: without an event log all of them, with one those that a broken link returned. A packet of both kinds is listed
     once."""
-    logged = received_from_kernel(run.path, captured.node, connection).with_columns(pl.col("t_ns") + run.epoch_ns)
-    rows = _rows(_as_held(logged), captured.node)
     known_ns = defaultdict(list)
-    for row in rows:
+    for row in kept[FROM_KERNEL]:
         known_ns[row.key].append(row.t_ns)
-    kept = _rows(_as_held(held_capture(run.path, captured.node, connection)), captured.node)
-    return rows + [row for row in kept if not any(0 <= row.t_ns - at_ns < PROBE_NS for at_ns in known_ns[row.key])]
+    others = (row for row in kept[HELD] if not any(0 <= row.t_ns - at_ns < PROBE_NS for at_ns in known_ns[row.key]))
+    return [*kept[FROM_KERNEL], *others]
 
 
 def _rows(packets: pl.DataFrame, node: str) -> list[_Row]:

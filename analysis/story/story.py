@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -22,10 +23,9 @@ import polars as pl
 
 from analysis.captures import tcp_samples
 from analysis.captures.connections import Connection
-from analysis.captures.pcap import FIN, SYN
+from analysis.captures.plain_frames import FIN, SYN
 from analysis.captures.rundir import RunDirectory
 from analysis.captures.sequence import unwrap
-from analysis.metrics.throughput import initial_sequence
 from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys, read_traces
 from record.errors import RunFileError
 from record.scenario import RunFlow
@@ -80,13 +80,22 @@ class Story:
     transmissions: list[Transmission]
     acknowledgements: list[Acknowledgement]
     tcp_events: list[TcpEvent]
-    scenario_events: list[TcpEvent]
     rows: pl.DataFrame = field(repr=False)  # of the sender in tcp.csv: samples and events
-    stand_bys: list[tuple[int, int | None]]  # ns; None: it never ended
 
     def seconds(self, t_ns: int) -> float:
         """Seconds after the start of the traffic."""
         return (t_ns - self.run.traffic_ns) / 1e9
+
+    @cached_property
+    def scenario_events(self) -> list[TcpEvent]:
+        """The scenario's events as they were executed."""
+        timed = ((self.run.epoch_ns + round(float(row["t_s"]) * 1e9), row) for row in self.run.events)
+        return [TcpEvent(t_ns, row["station"], row["event"], row["detail"]) for t_ns, row in timed]
+
+    @cached_property
+    def stand_bys(self) -> list[tuple[int, int | None]]:
+        """Begin and end of each stand-by, ns; None: it never ended."""
+        return tcp_samples.stand_bys(self.rows)
 
     @property
     def samples(self) -> pl.DataFrame:
@@ -142,26 +151,24 @@ def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     if flow.protocol != "tcp":
         of_tcp = ", ".join(kinds_with_tcp())
         raise RunFileError(f"{run.path / 'scenario.json'}: {flow.name} is {flow.traffic}; only TCP ({of_tcp}) has a story")
-    connection = run.connection(flow)
-    at_source, at_target = (run.capture_of(flow, node) for node in (flow.source, flow.target))
-    isn = initial_sequence(connection, at_source, at_target) if connection else None
-    if connection is None or isn is None:
+    if (tcp := run.tcp(flow)) is None:
         raise RunFileError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
-    rows = tcp_samples.connection_rows(run.tcp_rows, flow.source, connection)
-    events = [TcpEvent(*row) for row in tcp_samples.events(rows).select("t_ns", "station", "event", "detail").iter_rows()]
+    connection, isn, rows = tcp
+    of_events = rows.filter(pl.col("event") != "").select("t_ns", "station", "event", "detail")
+    events = [TcpEvent(*row) for row in of_events.iter_rows()]
     probes_ns = [event.t_ns for event in events if event.event == "probe"]
     with _without_collections():
         traces = read_traces(run, connection)
         forward = journeys(traces, connection, flow.source, flow.target, probes_ns)
         backward = journeys(traces, connection.reversed(), flow.target, flow.source)
-        transmissions = _transmissions(forward, isn, probes_ns)
-        acknowledgements = _acknowledgements(backward, isn, transmissions)
+        sent = [journey for journey in forward if journey.payload_bytes or journey.flags & (SYN | FIN)]
+        answers = [journey for journey in backward if not journey.flags & SYN and journey.acknowledgement is not None]
+        raw = [journey.sequence for journey in sent], [journey.acknowledgement or 0 for journey in answers]
+        starts, next_bytes = (unwrap(numbers, isn + 1).tolist() for numbers in raw)
+        transmissions = _transmissions(sent, starts, probes_ns)
+        acknowledgements = _acknowledgements(answers, next_bytes, transmissions)
         _mark_acknowledged(transmissions, acknowledgements)
-    scenario = [
-        TcpEvent(run.epoch_ns + round(float(row["t_s"]) * 1e9), row["station"], row["event"], row["detail"]) for row in run.events
-    ]
-    stand_bys = tcp_samples.stand_bys(rows)
-    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, rows, stand_bys)
+    return Story(run, flow, connection, transmissions, acknowledgements, events, rows)
 
 
 @contextmanager
@@ -176,10 +183,8 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _transmissions(sent: list[Journey], isn: int, probes_ns: list[int]) -> list[Transmission]:
+def _transmissions(sent: list[Journey], starts: list[int], probes_ns: list[int]) -> list[Transmission]:
     """The packets that take sequence numbers, numbered by segment."""
-    sent = [journey for journey in sent if journey.payload_bytes or journey.flags & (SYN | FIN)]
-    starts = unwrap([journey.sequence for journey in sent], isn + 1).tolist()
     numbered = _first_starts([(start, journey) for start, journey in zip(starts, sent, strict=True) if journey.payload_bytes])
     seen: set[tuple[int, str]] = set()
     transmissions = []
@@ -204,13 +209,10 @@ def _first_starts(sent: list[tuple[int, Journey]]) -> list[int]:
     return starts
 
 
-def _acknowledgements(sent: list[Journey], isn: int, transmissions: list[Transmission]) -> list[Acknowledgement]:
-    acks = [(journey, journey.acknowledgement) for journey in sent if not journey.flags & SYN]
-    known = [(journey, raw) for journey, raw in acks if raw is not None]
+def _acknowledgements(sent: list[Journey], next_bytes: list[int], transmissions: list[Transmission]) -> list[Acknowledgement]:
     ends = sorted({one.end: one.segment for one in reversed(transmissions) if not one.label}.items())
-    next_bytes = unwrap([raw for _, raw in known], isn + 1).tolist()
     acknowledgements = []
-    for next_byte, (journey, _) in zip(next_bytes, known, strict=True):
+    for next_byte, journey in zip(next_bytes, sent, strict=True):
         place = bisect_right(ends, (next_byte, 1 << 62)) - 1
         acknowledgements.append(Acknowledgement(ends[place][1] if place >= 0 else 0, next_byte, journey))
     return acknowledgements

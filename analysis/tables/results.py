@@ -253,12 +253,12 @@ def shown_metric(summary: list[dict[str, Any]]) -> str:
 def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:
     """Mean, half width of the 95 % interval by Student's t (None for fewer than two values), and number of values."""
     present = [value for value in values if value is not None]
-    from scipy import special  # takes longer to import than all else here, and readers of tables do not need it
-
     if not present:
         return {"mean": None, "ci95": None, "n": 0}
     if len(present) == 1:
         return {"mean": present[0], "ci95": None, "n": 1}
+    from scipy import special  # takes longer to import than all else here, and single runs do not need it
+
     quantile = float(special.stdtrit(len(present) - 1, (1 + CONFIDENCE) / 2))
     return {"mean": fmean(present), "ci95": quantile * stdev(present) / len(present) ** 0.5, "n": len(present)}
 
@@ -289,7 +289,7 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
     verdict = _json(run_dir / verdict_file.NAME)
     row["contradicted"] = verdict_file.CHECKS in verdict
     row["verdict"], row["emulated_s"] = verdict.get("verdict", ""), verdict.get("model_ns", 0) / 1e9
-    row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
+    row |= {name: scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
     for name, (_, entry, divisor) in SUM_METRICS.items():
         present = [flow[entry] for flow in flows.values() if flow.get(entry) is not None]
         row[name] = sum(present) / divisor if present else None
@@ -349,7 +349,8 @@ def plain(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
-def _scaled(value: float | None, divisor: float) -> float | None:
+def scaled(value: float | None, divisor: float) -> float | None:
+    """The value in the unit that a table has; None for none."""
     return None if value is None else value / divisor
 
 

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from analysis.captures.connections import Connection
-from analysis.captures.pcap import ACK, SCHEMA, SYN
+from analysis.captures.pcap import SCHEMA
+from analysis.captures.plain_frames import ACK, SYN
 from analysis.metrics.exchanges import Carried, _carried, captures_agree, log_agrees
 
 CLIENT, SERVER = "10.0.0.1", "10.0.0.2"

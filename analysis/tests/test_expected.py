@@ -9,7 +9,7 @@ from analysis.metrics.expected import Curve, ExpectedError, expected, percent
 from analysis.references import load_reference
 from analysis.tests.drawn import page
 from mobility import connectivity, files, trace
-from mobility.trace import Leg, Trace, scaled
+from mobility.trace import Leg, Trace
 
 PATTERNS = Path(__file__).parents[2] / "mobility" / "patterns"
 PUBLISHED = load_reference("published", "holland-vaidya_fig1")
@@ -39,7 +39,7 @@ def test_a_walk_along_a_chain_is_worth_the_time_spent_at_each_length():
 
 def test_it_does_not_depend_on_the_speed():
     once = files.read(PATTERNS / "p04.tcl")
-    fast = Trace("t", scaled(once.legs, 20.0), 3600 / 20)
+    fast = Trace("t", once.scaled(20.0).legs, 3600 / 20)
     values = [expected(connectivity.links(one).hops("sta1", "sta2").seconds(), HV) for one in (once, fast)]
     assert values[0] == pytest.approx(values[1], rel=1e-6)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from analysis.captures.connections import Connection, find_connections
 from analysis.captures.pcap import SCHEMA, read_capture
 from analysis.metrics.round_trip_times import round_trip_times_ns
-from analysis.metrics.throughput import initial_sequence, receiver_view, sender_view
+from analysis.metrics.throughput import receiver_view, sender_view
 from analysis.tests import craft
 from analysis.tests.craft import MS, T0_NS, Transfer
 
@@ -28,7 +28,7 @@ def _table(folder: Path, frames: list[craft.Frame]) -> pl.DataFrame:
 
 def _views(folder: Path, transfer: Transfer):
     left, right = _table(folder, transfer.at_source), _table(folder, transfer.at_destination)
-    isn = initial_sequence(CONNECTION, left, right)
+    isn = CONNECTION.initial_sequence(left, right)
     return sender_view(left, CONNECTION, isn), receiver_view(right, CONNECTION, isn)
 
 
@@ -140,7 +140,7 @@ def test_a_capture_that_missed_the_syn_still_counts_from_the_first_segment(tmp_p
 
 def test_without_packets_there_is_nothing():
     empty = pl.DataFrame(schema=SCHEMA)
-    assert initial_sequence(CONNECTION, empty) is None
+    assert CONNECTION.initial_sequence(empty) is None
     assert CONNECTION.start_ns(empty) is None
     sender, receiver = sender_view(empty, CONNECTION, 0), receiver_view(empty, CONNECTION, 0)
     assert (sender.acked.total, receiver.delivered.total, sender.largest_flight_bytes) == (0, 0, 0)
@@ -197,7 +197,7 @@ def test_a_packet_that_routing_sends_again_is_no_retransmission_and_one_of_tcp_i
     data = left.filter(pl.col("payload_bytes") > 0)[1]
     again = data.with_columns(pl.col("t_ns") + 5 * MS)
     by_tcp = again.with_columns(pl.lit(999, pl.Int32).alias("identification"))
-    isn = initial_sequence(CONNECTION, left)
+    isn = CONNECTION.initial_sequence(left)
     by_routing = sender_view(pl.concat([left, again]).sort("t_ns"), CONNECTION, isn)
     retransmitted = sender_view(pl.concat([left, by_tcp]).sort("t_ns"), CONNECTION, isn)
     assert (by_routing.routing_resends, int(by_routing.segments.repeated.sum())) == (1, 0)

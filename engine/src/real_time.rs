@@ -1,4 +1,4 @@
-//! The wall-clock driver: one thread, epoll, one timerfd.
+//! The wall-clock driver: one thread, epoll.
 //!
 //! Model time is the *scheduled* instant; the wall clock (CLOCK_MONOTONIC, read in this file only)
 //! decides when events are released, all of them in model order even if late. The loop sleeps until the next
@@ -10,6 +10,9 @@
 //! Each release to the outside is recorded with its lateness. A gap of more than [`STALL`] between the instant at which
 //! the loop had to run and the instant at which it did (SIGSTOP, a suspended host, starvation) is counted as a stall,
 //! also when nothing was due: the loop turns at least every [`HEARTBEAT`], or as often as [`RealTime::set_heartbeat`] sets.
+//!
+//! The loop wakes at an instant by the time-out of epoll_pwait2(2) (Linux 5.11), in one system call, or by a timerfd beside epoll_wait(2),
+//! in two: on older kernels, and for waits that may be longer than [`MAX_TIMEOUT`].
 
 use crate::lateness::Lateness;
 use crate::virtual_time::{Outside, Timeline};
@@ -17,6 +20,8 @@ use crate::{Duration, Instant, Machine};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use rustix::buffer::spare_capacity;
+use rustix::event::{epoll, Timespec};
 use std::io;
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -25,6 +30,8 @@ use std::rc::Rc;
 pub const STALL: Duration = Duration::from_millis(50);
 /// Longest time between two turns of the loop, unless [`RealTime::set_heartbeat`] sets another.
 pub const HEARTBEAT: Duration = Duration::from_millis(25);
+/// The kernel may be late with a time-out of epoll by a thousandth of it (select_estimate_accuracy, fs/select.c), with a timerfd it is not.
+const MAX_TIMEOUT: Duration = Duration::from_millis(50);
 const TIMER_TOKEN: u64 = u64::MAX;
 const EVENTS_AT_ONCE: usize = 64;
 
@@ -125,6 +132,9 @@ pub struct RealTime<M: Machine> {
     timeline: Timeline<M>,
     clock: Clock,
     epoll: Watcher,
+    /// Whether the kernel has epoll_pwait2(2).
+    has_timeouts: bool,
+    events: Vec<epoll::Event>,
     timer: TimerFd,
     armed: Option<Instant>,
     /// The instant at which the loop must turn next.
@@ -149,6 +159,8 @@ impl<M: Machine> RealTime<M> {
         Ok(Self {
             timeline: Timeline::new(machine),
             clock: Clock::starting_now(),
+            has_timeouts: has_timeouts(&epoll),
+            events: Vec::with_capacity(EVENTS_AT_ONCE),
             epoll,
             timer,
             armed: None,
@@ -231,6 +243,28 @@ impl<M: Machine> RealTime<M> {
         let deadline = self.timeline.machine().next_visible().map(|d| d + self.extra_sleep);
         let now = self.clock.now();
         self.due = deadline.map_or(self.due, |d| self.due.min(d.max(self.timeline.now())));
+        if self.has_timeouts && self.heartbeat <= MAX_TIMEOUT {
+            let wait = deadline.map_or(self.heartbeat, |d| d.since(now).min(self.heartbeat));
+            self.sleep_for(wait)
+        } else {
+            self.sleep_by_timer(deadline, now)
+        }
+    }
+
+    fn sleep_for(&mut self, wait: Duration) -> io::Result<()> {
+        if self.armed.take().is_some() {
+            self.timer.unset()?;
+        }
+        self.events.clear();
+        match wait_for(&self.epoll, &mut self.events, wait) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => drop(other?),
+        }
+        self.ready.extend(self.events.iter().map(|event| event.data.u64()).filter(|t| *t != TIMER_TOKEN));
+        Ok(())
+    }
+
+    fn sleep_by_timer(&mut self, deadline: Option<Instant>, now: Instant) -> io::Result<()> {
         let mut wait = self.heartbeat;
         match deadline {
             Some(d) if d <= now => wait = Duration::ZERO,
@@ -259,6 +293,18 @@ impl<M: Machine> RealTime<M> {
         let wall = Expiration::OneShot(self.clock.wall(at));
         Ok(self.timer.set(wall, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
     }
+}
+
+/// epoll_pwait2(2): appends what is ready to `events`, up to their capacity.
+fn wait_for(epoll: &Watcher, events: &mut Vec<epoll::Event>, wait: Duration) -> rustix::io::Result<usize> {
+    const SECOND: u64 = 1_000_000_000;
+    let (tv_sec, tv_nsec) = ((wait.as_nanos() / SECOND) as i64, (wait.as_nanos() % SECOND) as i64);
+    epoll::wait(&epoll.0 .0, spare_capacity(events), Some(&Timespec { tv_sec, tv_nsec }))
+}
+
+/// Whether the kernel has epoll_pwait2(2): ENOSYS before Linux 5.11, EPERM under filters of system calls that do not know it.
+fn has_timeouts(epoll: &Watcher) -> bool {
+    wait_for(epoll, &mut Vec::with_capacity(1), Duration::ZERO).is_ok()
 }
 
 /// The outside, with the lateness of each release measured.
@@ -290,32 +336,64 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// One that waits by epoll_pwait2 where the kernel has it, and one that waits as on older kernels.
+    fn both_ways() -> [RealTime<Echo>; 2] {
+        let start = || RealTime::start(Echo::default(), |_| true).unwrap();
+        [start(), RealTime { has_timeouts: false, ..start() }]
+    }
+
+    #[test]
+    fn a_refused_epoll_pwait2_is_found_at_the_start() {
+        let refuses = std::fs::File::open("/dev/null").unwrap();
+        assert!(!has_timeouts(&Watcher(Rc::new(Epoll(refuses.into())))));
+        let [first, _] = both_ways();
+        let answer = wait_for(&first.epoll, &mut Vec::with_capacity(1), Duration::ZERO);
+        assert_eq!(first.has_timeouts, answer != Err(rustix::io::Errno::NOSYS));
+    }
+
+    #[test]
+    fn a_shorter_heartbeat_leaves_no_timer_that_would_wake_the_loop_for_ever() {
+        let [mut driver, _] = both_ways();
+        let (mut a, b) = UnixStream::pair().unwrap();
+        driver.watcher().watch(&b, 42, false).unwrap();
+        a.write_all(b"x").unwrap();
+        driver.set_heartbeat(Duration::from_secs(3600));
+        driver.input(Say(3600 * 1000 * MS), &mut |_, _| {});
+        driver.turn(&mut |_, _| {}).unwrap();
+        assert!(driver.timer.get().unwrap().is_some());
+        driver.set_heartbeat(HEARTBEAT);
+        driver.turn(&mut |_, _| {}).unwrap();
+        assert_eq!(driver.timer.get().unwrap().is_some(), !driver.has_timeouts);
+    }
+
     #[test]
     fn nothing_is_released_early_and_its_model_time_is_the_scheduled_one() {
-        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
-        let clock = driver.clock();
-        let mut heard: Vec<(Instant, Instant, u64)> = Vec::new();
-        let mut sink = |t: Instant, o: u64| heard.push((t, clock.now(), o));
-        driver.input(Say(3 * MS), &mut sink);
-        driver.input(Say(MS), &mut sink);
-        while driver.health().lateness.count() < 2 {
-            driver.turn(&mut sink).unwrap();
+        for mut driver in both_ways() {
+            let clock = driver.clock();
+            let mut heard: Vec<(Instant, Instant, u64)> = Vec::new();
+            let mut sink = |t: Instant, o: u64| heard.push((t, clock.now(), o));
+            driver.input(Say(3 * MS), &mut sink);
+            driver.input(Say(MS), &mut sink);
+            while driver.health().lateness.count() < 2 {
+                driver.turn(&mut sink).unwrap();
+            }
+            assert_eq!(heard.iter().map(|h| h.2).collect::<Vec<_>>(), [MS, 3 * MS]);
+            assert!(heard.iter().all(|(model, wall, _)| wall >= model));
+            assert!(heard[1].0 - heard[0].0 < Duration::from_millis(3));
         }
-        assert_eq!(heard.iter().map(|h| h.2).collect::<Vec<_>>(), [MS, 3 * MS]);
-        assert!(heard.iter().all(|(model, wall, _)| wall >= model));
-        assert!(heard[1].0 - heard[0].0 < Duration::from_millis(3));
     }
 
     #[test]
     fn a_readable_descriptor_is_reported_until_it_is_unwatched() {
-        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
-        let (mut a, b) = UnixStream::pair().unwrap();
-        driver.watcher().watch(&b, 42, false).unwrap();
-        assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
-        a.write_all(b"x").unwrap();
-        assert_eq!(driver.turn(&mut |_, _| {}).unwrap(), [42]);
-        driver.watcher().unwatch(&b).unwrap();
-        assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
+        for mut driver in both_ways() {
+            let (mut a, b) = UnixStream::pair().unwrap();
+            driver.watcher().watch(&b, 42, false).unwrap();
+            assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
+            a.write_all(b"x").unwrap();
+            assert_eq!(driver.turn(&mut |_, _| {}).unwrap(), [42]);
+            driver.watcher().unwatch(&b).unwrap();
+            assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
+        }
     }
 
     #[test]
@@ -345,13 +423,14 @@ mod tests {
 
     #[test]
     fn injected_lateness_is_seen() {
-        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
-        driver.inject_lateness(Duration::from_millis(10));
-        driver.input(Say(MS), &mut |_, _| {});
-        while driver.health().lateness.count() < 1 {
-            driver.turn(&mut |_, _| {}).unwrap();
+        for mut driver in both_ways() {
+            driver.inject_lateness(Duration::from_millis(10));
+            driver.input(Say(MS), &mut |_, _| {});
+            while driver.health().lateness.count() < 1 {
+                driver.turn(&mut |_, _| {}).unwrap();
+            }
+            assert!(driver.health().lateness.max() >= Duration::from_millis(10));
         }
-        assert!(driver.health().lateness.max() >= Duration::from_millis(10));
     }
 
     #[test]

@@ -16,7 +16,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.drawing import flow_plots, style
 from analysis.maps import map_picture, past_snapshot
 from analysis.metrics.route_history import route_history
-from analysis.metrics.throughput import initial_sequence, receiver_view, sender_view
+from analysis.metrics.throughput import receiver_view, sender_view
 from analysis.story import story_text
 from analysis.story.story import Story, flow_named, of_segment, read_story, sent_between
 from manet_testbed.errors import UnreadableResults, WrongRequest
@@ -138,7 +138,7 @@ class Run:
             one = self._tcp_flow(flow)
             connection = self._run.connection(one)
             at_source, at_target = (self._run.capture_of(one, node) for node in (one.source, one.target))
-            isn = initial_sequence(connection, at_source, at_target) if connection else None
+            isn = connection.initial_sequence(at_source, at_target) if connection else None
             if connection is None or isn is None:
                 raise UnreadableResults(f"{self.directory}: no packet of flow {flow}; did it start?")
             stairs = (sender_view(at_source, connection, isn).acked, receiver_view(at_target, connection, isn).delivered)
@@ -198,7 +198,7 @@ class Run:
             return pl.DataFrame(table, TRANSMISSIONS, orient="row")
 
     def capture(self, node: str) -> pl.DataFrame:
-        """The packets that tcpdump captured at a station's radio, or at a wired host (analysis/captures/pcap.py)."""
+        """The packets that were captured at a station's radio, or at a wired host (analysis/captures/pcap.py)."""
         with translated():
             return self._run.capture(node)
 

@@ -5,7 +5,7 @@
 use crate::phy::antenna::Change;
 use crate::phy::propagation::Model;
 use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
-use crate::verdict::Thresholds;
+use crate::run_verdict::Thresholds;
 use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_engine::keys::{above, from, within, Declared, Key, Limits, OutOfLimits};
 use manet_engine::{choices, keys};

@@ -5,26 +5,38 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
+use std::io::Write;
 
 /// Bytes kept: more than the longest headers (a frame of mac80211 with mesh control: 58) and the captured part of a packet (128).
 pub const KEPT: usize = 192;
-const DIGITS: [u8; 16] = *b"0123456789abcdef";
+/// The two digits of each byte.
+const DIGITS: [[u8; 2]; 256] = {
+    let (digits, mut pairs, mut byte) = (*b"0123456789abcdef", [[0; 2]; 256], 0);
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+/// `+` and a number.
+const MAX_MORE: usize = 21;
 /// No interface has longer frames.
 const MAX_LEN: usize = 1 << 16;
 
 /// For `#[serde(with)]`.
 pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
-    let mut digits = [[0; 2]; KEPT];
-    for (pair, byte) in digits.iter_mut().zip(frame) {
-        *pair = [byte >> 4, byte & 15].map(|value| DIGITS[usize::from(value)]);
-    }
+    let mut text = [0; 2 * KEPT + MAX_MORE];
     let kept = frame.len().min(KEPT);
-    let text = std::str::from_utf8(digits[..kept].as_flattened()).expect("digits are ASCII");
-    if frame.len() > kept {
-        s.collect_str(&format_args!("{text}+{}", frame.len() - kept))
-    } else {
-        s.serialize_str(text)
+    for (pair, byte) in text.chunks_exact_mut(2).zip(&frame[..kept]) {
+        pair.copy_from_slice(&DIGITS[usize::from(*byte)]);
     }
+    let mut len = 2 * kept;
+    if frame.len() > kept {
+        let mut rest = &mut text[len..];
+        write!(rest, "+{}", frame.len() - kept).expect("a length has at most twenty digits");
+        len += MAX_MORE - rest.len();
+    }
+    s.serialize_str(std::str::from_utf8(&text[..len]).expect("digits are ASCII"))
 }
 
 /// For `#[serde(with)]`.

@@ -6,12 +6,14 @@
 //! sensed the other. When two frames end together, each sender receives the end of the other frame after the end of its own, as
 //! in reality, where that end arrives with the propagation delay.
 use crate::air::{FrameId, Receiver};
+use crate::air_log::AirRow;
 use crate::config::Loaded;
+use crate::counters::Counters;
 use crate::error_rate::ErrorRates;
+use crate::fate::{DropReason, Fate};
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
 use crate::phy::{Propagation, Radio};
-use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
 use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
@@ -349,7 +351,7 @@ impl Medium {
         self.stations[station as usize].counters.count_drop(reason);
         if self.recording {
             let (peer, bytes) = (packet.dest, packet.ip_bytes);
-            let row = AirRecord::Drop { at, station, peer, packet: packet.id, bytes, reason };
+            let row = AirRow::Drop { at, station, peer, packet: packet.id, bytes, reason };
             self.outputs.push_back(Output::Air(row));
         }
     }
@@ -413,7 +415,7 @@ impl Medium {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers, power_w, heard }));
+            self.outputs.push_back(Output::Air(AirRow::Tx { at: began, frame, fate, receivers, power_w, heard }));
         }
     }
 
@@ -446,7 +448,7 @@ impl Medium {
         let s = &mut self.stations[station as usize];
         s.counters.enqueued += 1;
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRecord::Enqueue { at: now, station, peer, packet: id, bytes }));
+            self.outputs.push_back(Output::Air(AirRow::Enqueue { at: now, station, peer, packet: id, bytes }));
         }
         let packet = Arc::new(packet);
         if !s.on {

@@ -1,8 +1,8 @@
 //! Inputs and outputs of the medium.
 
+use crate::air_log::AirRow;
 use crate::mac::{FailReason, Packet, Stage};
 use crate::phy::antenna::Change;
-use crate::record::AirRecord;
 use crate::wire::MacAddress;
 use manet_engine::Instant;
 use serde::{Deserialize, Serialize};
@@ -218,7 +218,7 @@ pub enum Output {
         until: Instant,
     },
     /// One row of the air log; only after [`crate::Medium::set_recording`].
-    Air(AirRecord),
+    Air(AirRow),
 }
 
 /// State of a directed link at an instant.

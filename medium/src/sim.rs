@@ -4,10 +4,11 @@
 //! `jitter` each gap drawn uniformly within +-50 % (Application/Traffic/CBR, `random_ 1`). The stations forward a flow with a
 //! `route` hop by hop, without a routing protocol.
 
+use crate::air_log::AirRow;
 use crate::config::{Loaded, TrafficConfig, TrafficKind};
+use crate::counters::Counters;
 use crate::medium::Medium;
 use crate::message::{Input, Output, StationId};
-use crate::record::{AirRecord, Counters};
 use crate::trace::Trajectory;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
@@ -75,16 +76,16 @@ pub struct Sim<'a> {
     flows: Vec<Flow>,
     sources: EventQueue<usize>,
     warmup: Instant,
-    on_air: &'a mut dyn FnMut(&AirRecord),
+    on_air: &'a mut dyn FnMut(&AirRow),
     names: Vec<String>,
 }
 
 /// Runs the traffic of `loaded` over `duration_s` (by default 10 s) after `warmup_s`. `trajectories`: one for each station.
 /// `on_air` gets every row of the air log; `None` saves the cost of recording.
-pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut dyn FnMut(&AirRecord)>) -> SimResult {
+pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut dyn FnMut(&AirRow)>) -> SimResult {
     let mut medium = Medium::new(loaded, trajectories);
     medium.set_recording(on_air.is_some());
-    let mut nowhere = |_: &AirRecord| ();
+    let mut nowhere = |_: &AirRow| ();
     let warmup = Instant::ZERO + Duration::from_secs_f64(loaded.config.warmup_s);
     let measured = Duration::from_secs_f64(loaded.config.duration_s.unwrap_or(10.0));
     let mut sim = Sim {

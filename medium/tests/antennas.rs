@@ -4,9 +4,9 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::{Config, Loaded};
 use manet_medium::phy::antenna::Change;
-use manet_medium::record::AirRecord;
 use manet_medium::{Input, Medium, Output, StationId};
 
 const A: StationId = StationId(0);
@@ -27,7 +27,7 @@ fn heard(medium: &mut Medium, from: StationId, at_ms: u64) -> Vec<u16> {
     let outputs = std::iter::from_fn(|| medium.poll_output());
     outputs
         .filter_map(|output| match output {
-            Output::Air(AirRecord::Deliver { station, .. }) => Some(station),
+            Output::Air(AirRow::Deliver { station, .. }) => Some(station),
             _ => None,
         })
         .collect()

@@ -4,9 +4,10 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::{Config, Loaded};
+use manet_medium::fate::Fate;
 use manet_medium::phy::Radio;
-use manet_medium::record::{AirRecord, Fate};
 use manet_medium::{Input, Medium, Output, StationId};
 use serde_json::{json, Value};
 
@@ -63,7 +64,7 @@ impl Bench {
                     let number = packet.mpdu.as_ref().map_or(packet.tag, |m| m.cookie);
                     self.delivered.push((station.0, number));
                 }
-                Output::Air(AirRecord::Tx { frame, fate, .. }) if frame.packet.is_some() => self.fates.push(fate),
+                Output::Air(AirRow::Tx { frame, fate, .. }) if frame.packet.is_some() => self.fates.push(fate),
                 _ => {}
             }
         }

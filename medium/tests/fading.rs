@@ -4,7 +4,7 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
-use manet_medium::record::AirRecord;
+use manet_medium::air_log::AirRow;
 use manet_medium::{Input, Medium, Output, StationId};
 
 const FRAMES: u64 = 2000;
@@ -23,7 +23,7 @@ fn decoded(distance_m: f64, fading_db: f64) -> (f64, Vec<f64>) {
             medium.handle_timeout(at);
         }
         while let Some(output) = medium.poll_output() {
-            if let Output::Air(AirRecord::Deliver { power_w: watts, .. }) = output {
+            if let Output::Air(AirRow::Deliver { power_w: watts, .. }) = output {
                 powers.push(10.0 * (1000.0 * watts).log10());
             }
         }

@@ -6,8 +6,8 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
-use manet_medium::record::AirRecord;
 use manet_medium::sim;
 use serde_json::json;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ fn fnv1a(text: &str) -> u64 {
 }
 
 fn air_log(loaded: &Loaded, moving: bool) -> String {
-    let mut log = format!("{}\n", AirRecord::CSV_HEADER);
+    let mut log = format!("{}\n", AirRow::CSV_HEADER);
     let mut trajectories = standing(loaded);
     if moving {
         trajectories[2].move_to(Instant::ZERO + Duration::from_secs(1), [400.0, 180.0, 0.0], 40.0);
     }
     let names: Vec<&str> = loaded.config.stations.iter().map(|s| s.name.as_str()).collect();
-    let mut on_air = |record: &AirRecord| {
+    let mut on_air = |record: &AirRow| {
         record.write_csv(&mut log, |s| names[s as usize]);
         log.push('\n');
     };

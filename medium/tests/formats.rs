@@ -2,10 +2,10 @@
 //! Python. `UPDATE=1 cargo test -p manet-medium` rewrites the files that the medium writes, to be reviewed as a diff.
 
 use manet_engine::Duration;
+use manet_medium::air_log::AirRow;
 use manet_medium::config::{mac_text, Config, Loaded};
 use manet_medium::phy::Radio;
-use manet_medium::record::AirRecord;
-use manet_medium::verdict::{report, Evidence, Thresholds};
+use manet_medium::run_verdict::{report, Evidence, Thresholds};
 use manet_medium::wire::feedback::Repr;
 use manet_medium::{sim, trace};
 use serde_json::{json, Value};
@@ -33,8 +33,8 @@ fn the_air_log_and_the_counters_of_the_example_are_golden() {
     let radio = Radio::parse(&profile, &config.radio_overrides).unwrap();
     let loaded = Loaded::new(config, radio).unwrap();
     let names = loaded.station_names();
-    let mut log = format!("{}\n", AirRecord::CSV_HEADER);
-    let mut on_air = |record: &AirRecord| {
+    let mut log = format!("{}\n", AirRow::CSV_HEADER);
+    let mut on_air = |record: &AirRow| {
         record.write_csv(&mut log, |s| names[usize::from(s)]);
         log.push('\n');
     };

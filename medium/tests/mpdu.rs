@@ -4,8 +4,9 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
+use manet_medium::air_log::AirRow;
+use manet_medium::fate::Fate;
 use manet_medium::mac::Stage;
-use manet_medium::record::{AirRecord, Fate};
 use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
@@ -88,7 +89,7 @@ impl Bench {
                     self.delivered.push((station.0, packet.mpdu.as_ref().unwrap().cookie, heard.rate_bps));
                     continue;
                 }
-                Output::Air(AirRecord::Tx { frame, fate, .. }) if frame.packet.is_some() => {
+                Output::Air(AirRow::Tx { frame, fate, .. }) if frame.packet.is_some() => {
                     self.data.push((frame.from, frame.bytes, frame.rate_bps, fate));
                     continue;
                 }

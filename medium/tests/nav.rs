@@ -5,8 +5,8 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Instant, Machine};
+use manet_medium::air_log::AirRow;
 use manet_medium::phy::FrameKind;
-use manet_medium::record::AirRecord;
 use manet_medium::{Input, Medium, Output, StationId};
 
 /// When, station, end of its NAV from then on.
@@ -46,9 +46,7 @@ fn run(stations: usize, packets: &[(u64, u16, u16)], off_at: Option<u64>) -> (Ve
                     known[usize::from(station.0)] = until.as_nanos();
                     changes.push((at.as_nanos(), station.0, until.as_nanos()));
                 }
-                Output::Air(AirRecord::Tx { at, frame, .. }) => {
-                    frames.push((frame.kind, (at + frame.airtime).as_nanos()))
-                }
+                Output::Air(AirRow::Tx { at, frame, .. }) => frames.push((frame.kind, (at + frame.airtime).as_nanos())),
                 _ => {}
             }
         }

@@ -4,10 +4,11 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
+use manet_medium::fate::{DropReason, Fate};
 use manet_medium::mac::FailReason;
 use manet_medium::phy::FrameKind;
-use manet_medium::record::{AirRecord, DropReason, Fate};
 use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{sim, Input, Medium, Output, StationId};
 use serde_json::json;
@@ -23,9 +24,9 @@ fn saturated(pairs: &[(usize, usize)]) -> serde_json::Value {
         .collect()
 }
 
-fn records(loaded: &Loaded) -> Vec<AirRecord> {
+fn records(loaded: &Loaded) -> Vec<AirRow> {
     let mut rows = Vec::new();
-    sim::run(loaded, standing(loaded), Some(&mut |r: &AirRecord| rows.push(r.clone())));
+    sim::run(loaded, standing(loaded), Some(&mut |r: &AirRow| rows.push(r.clone())));
     rows
 }
 
@@ -36,7 +37,7 @@ fn backoffs_that_end_at_one_instant_collide() {
     let starts: Vec<(Instant, u16, Option<Fate>)> = rows
         .iter()
         .filter_map(|r| match r {
-            AirRecord::Tx { at, frame, fate, .. } => Some((*at, frame.from, *fate)),
+            AirRow::Tx { at, frame, fate, .. } => Some((*at, frame.from, *fate)),
             _ => None,
         })
         .collect();
@@ -53,7 +54,7 @@ fn both_parties_of_a_collision_wait_as_long_as_the_others() {
     let mut starts: Vec<Instant> = records(&two)
         .iter()
         .filter_map(|r| match r {
-            AirRecord::Tx { at, .. } => Some(*at),
+            AirRow::Tx { at, .. } => Some(*at),
             _ => None,
         })
         .collect();
@@ -78,7 +79,7 @@ fn the_log_has_the_power_at_the_receiver_of_received_and_lost_frames() {
         let mut line = String::new();
         row.write_csv(&mut line, |s| ["sta1", "sta2", "sta3", "sta4"][usize::from(s)]);
         let cells: Vec<&str> = line.split(',').collect();
-        assert_eq!(cells.len(), AirRecord::CSV_HEADER.split(',').count(), "{line}");
+        assert_eq!(cells.len(), AirRow::CSV_HEADER.split(',').count(), "{line}");
         if cells[1] == "sta1" && cells[2] == "tx" || cells[2] == "deliver" {
             found.insert([cells[2], cells[4], cells[11], cells[13]].map(str::to_owned));
         }
@@ -104,7 +105,7 @@ fn fates_together(near: usize, interference: &str) -> Vec<(Option<Fate>, Option<
     let mut data: Vec<_> = records(&two)
         .iter()
         .filter_map(|r| match r {
-            AirRecord::Tx { at, frame, fate, .. } if frame.kind == FrameKind::Data => Some((*at, frame.from, *fate)),
+            AirRow::Tx { at, frame, fate, .. } if frame.kind == FrameKind::Data => Some((*at, frame.from, *fate)),
             _ => None,
         })
         .collect();
@@ -142,7 +143,7 @@ fn the_parties_of_a_collision_of_three_do_not_wait_eifs() {
         let mut data: Vec<_> = records(&three)
             .into_iter()
             .filter_map(|r| match r {
-                AirRecord::Tx { at, frame, .. } if frame.kind == FrameKind::Data => Some((at, frame)),
+                AirRow::Tx { at, frame, .. } if frame.kind == FrameKind::Data => Some((at, frame)),
                 _ => None,
             })
             .collect();
@@ -179,7 +180,7 @@ fn rts_rescues_hidden_senders() {
     let rows = records(&hidden(3000));
     let fate = |f: Fate| {
         rows.iter()
-            .filter(|r| matches!(r, AirRecord::Tx { fate: Some(g), frame, .. } if *g == f && frame.from != 1))
+            .filter(|r| matches!(r, AirRow::Tx { fate: Some(g), frame, .. } if *g == f && frame.from != 1))
             .count()
     };
     assert!(fate(Fate::Hidden) > 100 && fate(Fate::Collision) == 0, "neither sender can sense the other");
@@ -199,7 +200,7 @@ fn a_frame_to_a_station_out_of_range_is_weak_and_fails_at_the_short_limit() {
         medium.handle_timeout(t);
         while let Some(output) = medium.poll_output() {
             match output {
-                Output::Air(AirRecord::Tx { fate, .. }) => {
+                Output::Air(AirRow::Tx { fate, .. }) => {
                     assert_eq!(fate, Some(Fate::Weak));
                     fates += 1;
                 }
@@ -228,7 +229,7 @@ fn an_error_rate_loses_its_share_of_frames() {
     let data: Vec<_> = rows
         .iter()
         .filter_map(|r| match r {
-            AirRecord::Tx { frame, fate, .. } if frame.kind.name() == "data" => *fate,
+            AirRow::Tx { frame, fate, .. } if frame.kind.name() == "data" => *fate,
             _ => None,
         })
         .collect();
@@ -251,8 +252,8 @@ fn a_station_that_walks_out_of_range_is_lost_at_the_very_place() {
     sim::run(
         &walk,
         trajectories,
-        Some(&mut |r: &AirRecord| {
-            if let AirRecord::Deliver { at, .. } = r {
+        Some(&mut |r: &AirRow| {
+            if let AirRow::Deliver { at, .. } = r {
                 last = *at;
             }
         }),
@@ -273,10 +274,10 @@ fn every_packet_has_one_end() {
     let (mut enqueued, mut delivered, mut dropped) = (vec![], vec![], vec![]);
     for row in records(&crowd) {
         match row {
-            AirRecord::Enqueue { packet, .. } => enqueued.push(packet),
-            AirRecord::Deliver { packet, .. } => delivered.push(packet),
-            AirRecord::Drop { packet, .. } => dropped.push(packet),
-            AirRecord::Tx { .. } => {}
+            AirRow::Enqueue { packet, .. } => enqueued.push(packet),
+            AirRow::Deliver { packet, .. } => delivered.push(packet),
+            AirRow::Drop { packet, .. } => dropped.push(packet),
+            AirRow::Tx { .. } => {}
         }
     }
     assert!(dropped.len() > 100 && delivered.len() > 1000);
@@ -350,7 +351,7 @@ fn after_stop_nothing_is_pending_and_the_queue_is_accounted_for() {
     medium.handle(Instant::from_nanos(100), Input::Stop);
     assert_eq!(medium.next_timeout(), None);
     let outputs: Vec<Output> = std::iter::from_fn(|| medium.poll_output()).collect();
-    let stopped = outputs.iter().filter(|o| matches!(o, Output::Air(AirRecord::Drop { .. }))).count();
+    let stopped = outputs.iter().filter(|o| matches!(o, Output::Air(AirRow::Drop { .. }))).count();
     assert_eq!(stopped, 5);
 }
 
@@ -379,34 +380,33 @@ fn log_and_counters_agree_at_every_end() {
     let mut in_flight = 0;
     for ends_us in (3_600..40_000).step_by(733) {
         let mut medium = busy(ends_us);
-        let rows: Vec<AirRecord> = std::iter::from_fn(|| medium.poll_output())
+        let rows: Vec<AirRow> = std::iter::from_fn(|| medium.poll_output())
             .filter_map(|o| if let Output::Air(row) = o { Some(row) } else { None })
             .collect();
         for s in 0..4 {
             let c = medium.counters(StationId(s));
-            let count = |wanted: &dyn Fn(&AirRecord) -> bool| rows.iter().filter(|r| wanted(r)).count() as u64;
+            let count = |wanted: &dyn Fn(&AirRow) -> bool| rows.iter().filter(|r| wanted(r)).count() as u64;
             let tx = |kind: FrameKind| {
-                count(&|r| matches!(r, AirRecord::Tx { frame, .. } if frame.from == s && frame.kind == kind))
+                count(&|r| matches!(r, AirRow::Tx { frame, .. } if frame.from == s && frame.kind == kind))
             };
             let sent = [FrameKind::Rts, FrameKind::Cts, FrameKind::Data, FrameKind::Ack, FrameKind::Bcast].map(tx);
             assert_eq!(sent, [c.tx_rts, c.tx_cts, c.tx_data, c.tx_ack, c.tx_bcast], "stopped at {ends_us} us");
             let fate = |wanted: Fate| {
-                count(&|r| matches!(r, AirRecord::Tx { frame, fate, .. } if frame.from == s && *fate == Some(wanted)))
+                count(&|r| matches!(r, AirRow::Tx { frame, fate, .. } if frame.from == s && *fate == Some(wanted)))
             };
             let fates = [Fate::Collision, Fate::Hidden, Fate::Weak, Fate::Error, Fate::Busy, Fate::Nav].map(fate);
             let counted = [c.fate_collision, c.fate_hidden, c.fate_weak, c.fate_error, c.fate_busy, c.fate_nav];
             assert_eq!(fates, counted, "stopped at {ends_us} us");
-            let delivered = count(&|r| matches!(r, AirRecord::Deliver { station, .. } if *station == s));
-            let enqueued = count(&|r| matches!(r, AirRecord::Enqueue { station, .. } if *station == s));
+            let delivered = count(&|r| matches!(r, AirRow::Deliver { station, .. } if *station == s));
+            let enqueued = count(&|r| matches!(r, AirRow::Enqueue { station, .. } if *station == s));
             let dropped = |wanted: DropReason| {
-                count(&|r| matches!(r, AirRecord::Drop { station, reason, .. } if *station == s && *reason == wanted))
+                count(&|r| matches!(r, AirRow::Drop { station, reason, .. } if *station == s && *reason == wanted))
             };
             let drops = [DropReason::QueueFull, DropReason::RetryShort, DropReason::RetryLong].map(dropped);
             assert_eq!(drops, [c.queue_full, c.retry_short, c.retry_long]);
             assert_eq!((delivered, enqueued), (c.delivered_up, c.enqueued));
         }
-        let unicast =
-            |r: &AirRecord| matches!(r, AirRecord::Tx { frame, fate: None, .. } if frame.kind != FrameKind::Bcast);
+        let unicast = |r: &AirRow| matches!(r, AirRow::Tx { frame, fate: None, .. } if frame.kind != FrameKind::Bcast);
         in_flight += rows.iter().filter(|r| unicast(r)).count();
     }
     assert!(in_flight > 5, "{in_flight}: some ends fall into a frame");
@@ -431,8 +431,8 @@ fn a_packet_longer_than_the_standard_can_send_is_refused_and_counted() {
     let mut sent = Vec::new();
     while let Some(output) = medium.poll_output() {
         match output {
-            Output::Air(AirRecord::Drop { bytes, reason, .. }) => dropped.push((bytes, reason)),
-            Output::Air(AirRecord::Tx { frame, .. }) if frame.kind == FrameKind::Data => sent.push(frame.bytes),
+            Output::Air(AirRow::Drop { bytes, reason, .. }) => dropped.push((bytes, reason)),
+            Output::Air(AirRow::Tx { frame, .. }) if frame.kind == FrameKind::Data => sent.push(frame.bytes),
             _ => {}
         }
     }
@@ -454,7 +454,7 @@ fn a_packet_for_an_unknown_address_is_dropped_as_such() {
         medium.handle_timeout(t);
     }
     let drops: Vec<DropReason> = std::iter::from_fn(|| medium.poll_output())
-        .filter_map(|o| if let Output::Air(AirRecord::Drop { reason, .. }) = o { Some(reason) } else { None })
+        .filter_map(|o| if let Output::Air(AirRow::Drop { reason, .. }) = o { Some(reason) } else { None })
         .collect();
     assert_eq!(drops, [DropReason::NoPeer]);
     assert_eq!((medium.counters(StationId(0)).no_peer, medium.counters(StationId(0)).fate_weak), (1, 7));

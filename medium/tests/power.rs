@@ -4,9 +4,10 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
+use manet_medium::fate::{DropReason, Fate};
 use manet_medium::phy::FrameKind;
-use manet_medium::record::{AirRecord, DropReason, Fate};
 use manet_medium::{Input, Medium, Output, StationId};
 
 const A: StationId = StationId(0);
@@ -59,10 +60,10 @@ impl Bench {
     fn drain(&mut self) {
         while let Some(output) = self.medium.poll_output() {
             match output {
-                Output::Air(AirRecord::Tx { frame, fate, receivers, .. }) => {
+                Output::Air(AirRow::Tx { frame, fate, receivers, .. }) => {
                     self.tx.push((frame.from, frame.kind, fate, receivers))
                 }
-                Output::Air(AirRecord::Drop { station, reason, .. }) => self.drops.push((station, reason)),
+                Output::Air(AirRow::Drop { station, reason, .. }) => self.drops.push((station, reason)),
                 Output::Deliver { station, packet, .. } => self.delivered.push((station, packet.tag)),
                 Output::Failed { station, .. } => self.failed.push(station),
                 _ => {}

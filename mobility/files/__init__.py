@@ -16,6 +16,7 @@ remedy.
 import gzip
 import io
 import re
+import stat
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from mobility import trace
 from mobility.files import bonnmotion, fcd, gpx, ns2
-from mobility.trace import MAX_BYTES, Trace, TraceError
+from mobility.trace import Trace, TraceError
 
 Parser = Callable[[bytes, str], Trace]
 WRITERS: dict[str, Callable[[Trace], str]] = {
@@ -32,6 +33,7 @@ WRITERS: dict[str, Callable[[Trace], str]] = {
     ".ns_movements": ns2.write,
     ".movements": bonnmotion.write,
 }
+MAX_BYTES = 1 << 26  # of a movement file, packed or unpacked: a million legs
 HEAD = 1 << 16  # bytes that hold the first element of an XML file
 KINDS = "a trace (CSV), an ns-2 script, a BonnMotion file, GPX or SUMO's FCD"
 _SCRIPT = re.compile(rb"^[ \t]*\$(?:ns_?|god_?|node_?|n)[ \t(]", re.MULTILINE)
@@ -43,7 +45,7 @@ _ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z][\w.-]*)")
 def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
     """Read the movement in `path`. TraceError names file and line. `stations`: of a scenario; a trace names some of them, and of
     any other file the ith node is the ith of them."""
-    return parse(trace.content_of(path), path, stations)
+    return parse(_content_of(path), path, stations)
 
 
 def parse(data: bytes, path: Path, stations: Sequence[str] | None = None) -> Trace:
@@ -51,8 +53,8 @@ def parse(data: bytes, path: Path, stations: Sequence[str] | None = None) -> Tra
     name = str(path)
     data = _unpacked(data, name)
     parser = _parser_of(data, path)
-    if parser is _trace:
-        return trace.parse(trace.as_text(data, name), name, stations)
+    if parser is trace.parse:
+        return trace.parse(data, name, stations)
     if parser is bonnmotion.parse:
         params = path.with_name(path.name.removesuffix(".gz")).with_suffix(".params")
         movement = bonnmotion.parse(data, name, bonnmotion.read_params(params) if params.is_file() else None)
@@ -85,7 +87,7 @@ def _parser_of(data: bytes, path: Path) -> Parser:
             raise TraceError(f"{path}: is XML, but neither GPX nor SUMO's FCD; give {KINDS}")
         return known[kind[1]]
     if start.startswith(b"# manet-trace") or path.suffix == ".csv":
-        return _trace
+        return trace.parse
     if _SCRIPT.search(data):
         return ns2.parse
     if _NUMBERS.match(data):
@@ -96,8 +98,22 @@ def _parser_of(data: bytes, path: Path) -> Parser:
     return by_suffix[path.suffix]  # its error says what is wrong
 
 
-def _trace(data: bytes, name: str) -> Trace:
-    return trace.parse(trace.as_text(data, name), name)
+def _content_of(path: Path) -> bytes:
+    """The bytes of a movement file; TraceError for a pipe or a device, which might block or never end."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise TraceError(f"{path}: is no regular file; give the path of a movement file")
+        if status.st_size > MAX_BYTES:
+            raise TraceError(f"{path}: {_too_large(status.st_size)}")
+        return path.read_bytes()
+    except OSError as problem:
+        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
+
+
+def _too_large(size: int) -> str:
+    """The error text for a file of `size` bytes, or for one that unpacks to at least as many."""
+    return f"has {size} bytes, of at most {MAX_BYTES} ({MAX_BYTES >> 20} MiB), packed or not; give a shorter movement"
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
@@ -112,7 +128,7 @@ def _unpacked(data: bytes, name: str) -> bytes:
     except (OSError, EOFError, zlib.error):
         raise TraceError(f"{name}: is packed with gzip, and damaged or cut off; pack the file again") from None
     if len(unpacked) > MAX_BYTES:
-        raise TraceError(f"{name}: {trace.too_large(len(unpacked))}")
+        raise TraceError(f"{name}: {_too_large(len(unpacked))}")
     return unpacked
 
 

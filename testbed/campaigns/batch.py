@@ -19,7 +19,7 @@ from record.files import write_atomic
 from scenarios.scenario import Scenario
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.remaining import DEFAULT_COSTS, Work
-from testbed.campaigns.schedule import Task
+from testbed.campaigns.task import Task
 from testbed.errors import UsageError
 
 FORMAT = "manet-batch/1"
@@ -43,7 +43,7 @@ class Batch:
         runs = [
             {"experiment": task.experiment, "cell": task.cell.name, "variant": task.cell.variant, "axes": task.cell.axes,
              "seed": task.seed, "directory": os.path.relpath(task.directory.resolve(), base),
-             "scenario": json.loads(task.cell.scenario.to_json())}
+             "scenario": task.cell.content}
             for task in self.tasks
         ]  # fmt: skip
         text = {"format": FORMAT, "jobs": self.jobs, "captures": self.captures, "kernel": self.kernel}
@@ -56,7 +56,8 @@ class Batch:
             content = json.loads(path.read_text())
             if content["format"] != FORMAT:
                 raise ValueError(f"not {FORMAT}")
-            tasks = tuple(_task(run, path.resolve().parent) for run in content["runs"])
+            cells: dict[tuple[str, str], tuple[Any, Cell]] = {}
+            tasks = tuple(_task(run, path.resolve().parent, cells) for run in content["runs"])
             return cls(tasks, content["jobs"], content["captures"], content["kernel"], content["allow_internet"])
         except OSError as problem:
             raise UsageError(f"{path}: {problem.strerror}; `manet campaign` writes batches") from None
@@ -66,19 +67,26 @@ class Batch:
             ) from None
 
 
-def _task(run: dict[str, Any], base: Path) -> Task:
-    scenario = Scenario.model_validate(run["scenario"])
-    cell = Cell(run["cell"], run["variant"], run["axes"], scenario)
-    return Task(run["experiment"], cell, run["seed"], Path(os.path.normpath(base / run["directory"])))
+def _task(run: dict[str, Any], base: Path, cells: dict[tuple[str, str], tuple[Any, Cell]]) -> Task:
+    """The task of an entry. `cells`: those read so far, with the text of their entry: checking a scenario takes time, and the
+    seeds of a cell share it."""
+    place, text = (run["experiment"], run["cell"]), (run["variant"], run["axes"], run["scenario"])
+    if place not in cells or cells[place][0] != text:
+        cells[place] = text, Cell(run["cell"], run["variant"], run["axes"], Scenario.model_validate(run["scenario"]))
+    return Task(run["experiment"], cells[place][1], run["seed"], Path(os.path.normpath(base / run["directory"])))
 
 
 def split(tasks: Sequence[Task], jobs: int, target_s: float = TARGET_S) -> list[tuple[Task, ...]]:
     """Batches of about `target_s` with `jobs` runs side by side, in the order of the tasks."""
     batches: list[list[Task]] = [[]]
     left_s = target_s * jobs
+    costs_s: dict[int, float] = {}
     for task in tasks:
-        work = Work.of("", task.cell.scenario)
-        cost_s = DEFAULT_COSTS[work.virtual].whole_s(work)
+        cell = task.cell
+        if id(cell) not in costs_s:
+            work = Work.of("", cell.scenario)
+            costs_s[id(cell)] = DEFAULT_COSTS[work.virtual].whole_s(work)
+        cost_s = costs_s[id(cell)]
         if batches[-1] and cost_s > left_s:
             batches.append([])
             left_s = target_s * jobs

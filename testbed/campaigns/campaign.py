@@ -14,7 +14,8 @@ from record.files import read_object, write_atomic
 from record.folder_lock import lock
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
-from testbed.campaigns.schedule import Outcome, Pace, Runner, Schedule, Task, is_of, move_aside, start_places
+from testbed.campaigns.schedule import Pace, Runner, Schedule, is_of, move_aside, start_places
+from testbed.campaigns.task import Outcome, Task
 from testbed.errors import UsageError
 
 

@@ -36,6 +36,12 @@ class Cell:
     keys: Keys | None = None  # of the scenario, if it was read from a file
 
     @cached_property
+    def content(self) -> dict[str, Any]:
+        """Its scenario as scenario.json has it."""
+        content: dict[str, Any] = json.loads(self.scenario.to_json())
+        return content
+
+    @cached_property
     def identity(self) -> str:
         """The identity of its scenario (scenarios/identity.py)."""
         return identity(self.scenario)

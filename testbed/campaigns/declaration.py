@@ -86,7 +86,7 @@ class Declaration:
                 raise self.document.refusal(("expect", "checks", index, "variants"), text)
 
     def _check_metric(self, path: KeyPath, name: str) -> None:
-        from analysis.tables.results import METRICS  # imports SciPy, which most experiments do not need here
+        from analysis.tables.results import METRICS  # imports Polars, which many experiments do not need here
 
         if name not in METRICS:
             hint = did_you_mean(name, METRICS) or "use one of summary.csv (formats/results.md)"

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.decisions.answers import SEEDS_FOR_T
-from analysis.decisions.question import MAX_PAIRS, Question
+from analysis.decisions.question import MAX_PAIRS, SEEDS_FOR_T, Question
 from record.found_runs import scenario_sum
 from scenarios import toml_file
 from scenarios.definition import scenario_of

@@ -60,7 +60,7 @@ class HtmlReport:
 
     def as_json(self) -> dict[str, Any]:
         """The answer to `--json`: the page, each experiment's answer, and the experiments that could not be read."""
-        experiments = [report.as_json([]) for report in self.reports]
+        experiments = [report.as_json() for report in self.reports]
         return {"format": FORMAT, "page": str(self.path), "experiments": experiments, "problems": self.problems}
 
     def print(self) -> None:

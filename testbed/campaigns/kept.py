@@ -24,7 +24,7 @@ from testbed.campaigns.figures import FIGURES
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
-if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
+if TYPE_CHECKING:  # importing it imports Polars, which most verbs do not need
     from analysis.tables.kept_rows import KeptRow
 
 FOLDER = ROOT / "docs" / "results"

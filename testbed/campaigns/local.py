@@ -1,15 +1,18 @@
-"""The batches of a round on this machine: one worker after another, each of which uses the whole machine.
+"""The batches of a campaign on this machine: one worker carries out all of them, and uses the whole machine.
 
-A worker is a process of its own. It outlives a campaign that is killed: it sees that the campaign's folder is free and ends its
-runs in order (testbed/workers), as it does after Ctrl-C.
+The worker is a process of its own, which stays from one round to the next: its imports, its checks of the machine, the template
+of its runs and the processes that measure them serve the whole campaign. It outlives a campaign that is killed: it sees that the
+campaign's folder is free and ends its runs in order (testbed/workers), as it does after Ctrl-C. After an error it ends, and the
+next batch gets another one.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from testbed.campaigns.rounds import DONE, batches_in
@@ -17,44 +20,99 @@ from testbed.errors import RunError
 from testbed.programs import ROOT
 from testbed.signals import interrupts_noted
 
+Workflow = Callable[[Path], None]  # carries out the batches in a folder
 
-def workflow(directory: Path, release: Callable[[], None]) -> Callable[[Path], None]:
-    """Carries out the batches in a folder. `release` frees the campaign's lock, which tells the worker that the campaign ends."""
 
-    def carry_out(folder: Path) -> None:
+@contextmanager
+def workflow(directory: Path, release: Callable[[], None]) -> Iterator[Workflow]:
+    """A worker, until the block ends. `release` frees the campaign's lock, which tells the worker that the campaign ends."""
+    worker = _Worker(directory, release)
+    try:
+        with interrupts_noted():
+            worker.start()
+        yield worker.carry_out
+    finally:
+        worker.end()
+
+
+class _Worker:
+    """The handle on the process, which is started again if it has ended."""
+
+    def __init__(self, directory: Path, release: Callable[[], None]) -> None:
+        self._directory, self._release = directory, release
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process: it prepares itself while the campaign plans its first round."""
+        self._process = started(command(self._directory), pipes=True)
+
+    def carry_out(self, folder: Path) -> None:
+        """Carry out the batches of a folder that are not done."""
         failed = []
         for batch in batches_in(folder):
             done = batch.with_name(batch.stem + DONE)
-            if not done.exists():
-                with process(command(batch, done, directory), lambda _worker: release()) as worker:
-                    status = worker.wait()
-                failed += [f"{batch.name}: status {status}"] if status else []
+            if not done.exists() and (status := self._one(batch, done)):
+                failed.append(f"{batch.name}: status {status}")
         if failed:
             raise RunError(f"a batch did not end ({', '.join(failed)}); see the lines above, then start the campaign again")
 
-    return carry_out
+    def end(self) -> None:
+        """End the process, which has no batch, or its batch in order once the campaign's folder is free."""
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None and process.stdout is not None:
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+            process.stdout.close()
+            process.wait()
+
+    def _one(self, batch: Path, done: Path) -> int:
+        """The exit status of a worker that ended; 0 once it has carried out the batch."""
+        if self._process is None:
+            with interrupts_noted():
+                self.start()
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        try:
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps([str(batch.resolve()), str(done.resolve())]).encode() + b"\n")
+                process.stdin.flush()
+            if process.stdout.readline():
+                return 0
+        except KeyboardInterrupt:
+            self._release()
+            self.end()
+            raise
+        status = process.wait()
+        self.end()
+        return status or 1
 
 
-def command(batch: Path, done: Path, directory: Path) -> list[str]:
-    """The command line of the worker of a batch."""
-    arguments = ["batch", str(batch.resolve()), "--out", str(done.resolve()), "--driver", str(directory.resolve())]
-    return [sys.executable, "-P", "-m", "testbed", *arguments]
+def command(directory: Path) -> list[str]:
+    """The command line of the worker of the campaign in a folder."""
+    return [sys.executable, "-P", "-m", "testbed", "batch", "--driver", str(directory.resolve())]
+
+
+def started(argv: list[str], pipes: bool = False) -> "subprocess.Popen[bytes]":
+    """A process with a session of its own: Ctrl-C is for this program. `pipes`: to and from it."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
+    return subprocess.Popen(
+        argv, env=os.environ | {"PYTHONPATH": path}, stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if pipes else None, start_new_session=True,
+    )  # fmt: skip
 
 
 @contextmanager
 def process(argv: list[str], interrupted: Callable[["subprocess.Popen[bytes]"], object]) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process with a session of its own: Ctrl-C is for this program, which calls `interrupted` and waits for its end."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
-    started: subprocess.Popen[bytes] | None = None
+    """A process for the length of the block; at Ctrl-C this program calls `interrupted` and waits for its end."""
+    child: subprocess.Popen[bytes] | None = None
     try:
         with interrupts_noted():
-            environment = os.environ | {"PYTHONPATH": path}
-            started = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
-        yield started
+            child = started(argv)
+        yield child
     except KeyboardInterrupt:
-        if started is not None:
-            interrupted(started)
-            started.wait()
+        if child is not None:
+            interrupted(child)
+            child.wait()
         raise

@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
 
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.programs import ROOT
@@ -20,20 +22,55 @@ from testbed.programs import ROOT
 IN_PROCESS = 2  # so few runs are not worth the start of a process, which takes a second
 
 
-def measure_runs(runs: Iterable[Path]) -> dict[Path, str]:
-    """Analyse the runs; returns the error of each that could not be analysed. DiskFullError if there is no room."""
+class Processes:
+    """The processes that measure, each started when it is needed first. They stay for further calls until the block ends: their
+    imports take as long as the measurement of several runs."""
+
+    def __init__(self) -> None:
+        self._idle: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None) -> None:
+        with suppress(Empty):
+            while True:
+                _end(self._idle.get_nowait())
+
+    def take(self) -> "subprocess.Popen[str]":
+        """An idle process; a new one if there is none."""
+        with suppress(Empty):
+            return self._idle.get_nowait()
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+        argv = [sys.executable, "-P", "-m", "testbed.campaigns.measuring"]
+        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+    def give_back(self, process: "subprocess.Popen[str]") -> None:
+        """The process is idle."""
+        self._idle.put(process)
+
+
+def measure_runs(runs: Iterable[Path], processes: Processes | None = None) -> dict[Path, str]:
+    """Analyse the runs; returns the error of each that could not be analysed. DiskFullError if there is no room. `processes`:
+    those of a caller that measures again and again."""
     runs = list(runs)
     if len(runs) <= IN_PROCESS:
         errors = {run: _measure(run) for run in runs}
     else:
-        waiting: SimpleQueue[Path] = SimpleQueue()
-        for run in runs:
-            waiting.put(run)
-        errors, processes = {}, min(len(runs), usable_cores())
-        with ThreadPoolExecutor(processes) as pool:
-            for part in [pool.submit(_in_a_process, waiting) for _ in range(processes)]:
-                errors |= part.result()
+        with nullcontext(processes) if processes else Processes() as used:
+            errors = _in_processes(runs, used)
     return {run: error for run, error in errors.items() if error}
+
+
+def _in_processes(runs: list[Path], processes: Processes) -> dict[Path, str]:
+    waiting: SimpleQueue[Path] = SimpleQueue()
+    for run in runs:
+        waiting.put(run)
+    errors, count = dict[Path, str](), min(len(runs), usable_cores())
+    with ThreadPoolExecutor(count) as pool:
+        for part in [pool.submit(_in_a_process, waiting, processes) for _ in range(count)]:
+            errors |= part.result()
+    return errors
 
 
 def is_measured(run: Path) -> bool:
@@ -46,31 +83,39 @@ def is_measured(run: Path) -> bool:
     return metrics.stat().st_mtime >= (run / "run.json").stat().st_mtime
 
 
-def _in_a_process(waiting: "SimpleQueue[Path]") -> dict[Path, str]:
+def _in_a_process(waiting: "SimpleQueue[Path]", processes: Processes) -> dict[Path, str]:
     """Let one process measure runs until none is waiting."""
     from record.errors import DiskFullError
 
     errors: dict[Path, str] = {}
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
-    argv = [sys.executable, "-P", "-m", "testbed.campaigns.measuring"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdin is not None and process.stdout is not None
-        with suppress(Empty):
-            while True:
-                run = waiting.get_nowait()
-                with suppress(BrokenPipeError):
-                    process.stdin.write(f"{json.dumps(str(run.absolute()))}\n")
-                    process.stdin.flush()
-                answer = process.stdout.readline()
-                if not answer:
-                    errors[run] = f"{run}: the process that measured it ended; see the lines above"
-                    break
-                errors[run] = json.loads(answer)["error"]
-                if json.loads(answer)["disk_full"]:
-                    raise DiskFullError(Path(json.loads(answer)["disk_full"]))
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+    process = processes.take()
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(Empty):
+        while True:
+            run = waiting.get_nowait()
+            with suppress(BrokenPipeError):
+                process.stdin.write(f"{json.dumps(str(run.absolute()))}\n")
+                process.stdin.flush()
+            answer = process.stdout.readline()
+            if not answer:
+                errors[run] = f"{run}: the process that measured it ended; see the lines above"
+                _end(process)
+                return errors
+            errors[run] = json.loads(answer)["error"]
+            if json.loads(answer)["disk_full"]:
+                _end(process)
+                raise DiskFullError(Path(json.loads(answer)["disk_full"]))
+    processes.give_back(process)
     return errors
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """Close its input, which ends it, and wait for that."""
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stdout.close()
+    process.wait()
 
 
 def _measure(run: Path) -> str:

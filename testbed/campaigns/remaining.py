@@ -6,12 +6,13 @@ defaults until a run has ended, and means of the finished runs from then on.
 
 import heapq
 from dataclasses import dataclass, field
-from statistics import mean
+from itertools import islice
 from typing import Self
 
 from scenarios.scenario import Scenario
 
 MIN_LEFT_S = 1.0  # of a stage that takes longer than estimated
+PLANNED = 200  # waiting runs that an estimate looks at; more of them, in the same order of cells, take as long in proportion
 TRAFFIC, STOP = "traffic", "stop"  # stages of testbed.runs.run
 
 
@@ -41,6 +42,27 @@ class Cost:
     def whole_s(self, work: Work) -> float:
         """Estimated time of the whole run, s."""
         return self.start_s + work.before_s + self.pace * work.traffic_s + self.stop_s
+
+
+@dataclass
+class Seen:
+    """The sum of the costs of the runs that have ended."""
+
+    runs: int = 0
+    start_s: float = 0.0
+    pace: float = 0.0
+    stop_s: float = 0.0
+
+    def add(self, cost: Cost) -> None:
+        """Count one more run."""
+        self.runs += 1
+        self.start_s += cost.start_s
+        self.pace += cost.pace
+        self.stop_s += cost.stop_s
+
+    def mean(self) -> Cost:
+        """The mean; needs a run."""
+        return Cost(self.start_s / self.runs, self.pace / self.runs, self.stop_s / self.runs)
 
 
 # On two cores: two to five stations; a guest of docs/virtual-time.md.
@@ -79,7 +101,7 @@ class Remaining:
     waiting: dict[str, Work] = field(default_factory=dict)
     repeats: dict[str, Work] = field(default_factory=dict)  # reruns of void runs, after all others
     _running: dict[str, _Run] = field(default_factory=dict)
-    _seen: dict[bool, list[Cost]] = field(default_factory=lambda: {False: [], True: []})
+    _seen: dict[bool, Seen] = field(default_factory=lambda: {False: Seen(), True: Seen()})
 
     def stage(self, name: str, stage: str, fraction: float | None, now_s: float) -> None:
         """The run has come to `stage`; its first stage begins it."""
@@ -102,14 +124,12 @@ class Remaining:
             return  # it failed early: no measure of complete runs
         start_s = max(run.traffic_at_s - run.began_s - run.work.before_s, 0.0)
         pace = (run.stop_at_s - run.traffic_at_s) / run.work.traffic_s
-        self._seen[run.work.virtual].append(Cost(start_s, pace, now_s - run.stop_at_s))
+        self._seen[run.work.virtual].add(Cost(start_s, pace, now_s - run.stop_at_s))
 
     def cost(self, virtual: bool) -> Cost:
         """The mean cost of the finished runs of this clock; a guess before the first."""
         seen = self._seen[virtual]
-        if not seen:
-            return DEFAULT_COSTS[virtual]
-        return Cost(mean(c.start_s for c in seen), mean(c.pace for c in seen), mean(c.stop_s for c in seen))
+        return seen.mean() if seen.runs else DEFAULT_COSTS[virtual]
 
     def seconds_left(self, now_s: float) -> float:
         """Estimated time (s) until the last run ends: waiting runs start in order as places become free, then reruns,
@@ -123,9 +143,10 @@ class Remaining:
             return 0.0
         heapq.heapify(ends)
         started_s = 0.0  # time at which this many runs have started
-        for work in self.waiting.values():
-            cost = self.cost(work.virtual)
+        costs = {virtual: self.cost(virtual) for virtual in (False, True)}
+        for work in islice(self.waiting.values(), PLANNED):
+            cost = costs[work.virtual]
             started_s += cost.start_s / self.starts  # a run that waits for its traffic does not start any more
             free_s = heapq.heappop(ends)
             heapq.heappush(ends, max(free_s, started_s - cost.start_s) + cost.whole_s(work))
-        return max(ends)
+        return max(ends) * max(1.0, len(self.waiting) / PLANNED)

@@ -23,7 +23,7 @@ from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
 from testbed.output import console, plain
 
-if TYPE_CHECKING:  # importing these imports SciPy, which most verbs do not need
+if TYPE_CHECKING:  # importing these imports Polars, which most verbs do not need
     from analysis.decisions.answers import Answered
     from analysis.tables.results import Results
 
@@ -111,6 +111,8 @@ class Report:
 
     def _answer(self, runs: list[dict[str, Any]]) -> list["Answered"]:
         """The answers to the experiment's questions, written to answers.json; none without questions."""
+        if not self.description.get("questions"):
+            return []
         from analysis.decisions.answers import answers_of, write_answers
         from analysis.tables.results import joined
 
@@ -181,7 +183,7 @@ class Report:
                 return path
         return None
 
-    def as_json(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    def as_json(self, runs: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """The answer to `--json`; paths as strings."""
         capture = self.capture()
         return {

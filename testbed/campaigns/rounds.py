@@ -3,8 +3,10 @@
 The first round has every cell with the seeds of its size; each later one the seeds that open questions need at their next look
 (analysis/decisions). What is wanted follows from the runs and kept rows (analysis/tables/kept_rows.py) in the folders alone, so
 that a campaign that was killed goes on where it was. A run that stays void after its reruns, or fails, is not repeated; the
-report names it. The runs of a round are ordered by seed over all experiments, so that a round that the time limit ends is
-balanced.
+report names it.
+
+A machine decides (plan.py). Here its inputs are read: all folders before the first round, then only the runs of the round that
+has just ended. A run that is changed while the campaign goes on is noticed by the report, which reads all files once more.
 """
 
 import itertools
@@ -13,20 +15,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from analysis.decisions.answers import Answered, answers_of, cells_wanted
-from analysis.decisions.question import VARIANT
+from analysis.decisions.answers import Answered
 from analysis.tables.kept_rows import runs_in
-from analysis.tables.results import collect_runs, joined, plain
+from analysis.tables.results import collect_runs, place, run_row
 from record.files import read_object, write_atomic
+from record.found_runs import SEED, exclusion_reason
 from testbed.campaigns.batch import TARGET_S, Batch, split
-from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.folder import BATCHES
-from testbed.campaigns.schedule import RETRIES, Task, is_complete, read_verdict, tries
+from testbed.campaigns.plan import MemberPlan, next_round
+from testbed.campaigns.schedule import RETRIES, is_complete, is_of, read_verdict, tries
+from testbed.campaigns.task import Task
 from testbed.campaigns.time_limit import Cut, TimeLimit
 from testbed.errors import RunError
 
@@ -42,43 +44,38 @@ class Member:
     directory: Path
     asked_only: bool = False
 
+    @cached_property
+    def plan(self) -> MemberPlan:
+        """Which of its runs are wanted next, by the runs and the kept rows that the folder has now; `take` enters later ones."""
+        experiment: Experiment = self.experiment
+        description = json.loads(experiment.to_json())
+        kept = runs_in(self.directory, description)
+        plan = MemberPlan(experiment.name, description, experiment.cells, experiment.seeds, self.directory, self.asked_only, kept)
+        rows = {place(row): row for row in collect_runs(self.directory, tuple(experiment.axes))} if self._folders() else {}
+        for task in self._folders():
+            plan.ended(task.cell.name, task.seed, rows.get((task.cell.name, task.seed)), has_ended(task))
+        return plan
+
     def answers(self) -> list[Answered]:
         """The answers by the runs so far."""
-        if not self.experiment.questions:
-            return []
-        runs = collect_runs(self.directory, tuple(self.experiment.axes))
-        return answers_of(self._description, joined(runs, self.kept()))
+        return self.plan.answers()
 
-    def kept(self) -> dict[tuple[str, int], dict[str, Any]]:
-        """The rows of earlier runs that count as done, by cell and seed."""
-        return runs_in(self.directory, self._description)
+    def take(self, task: Task) -> bool:
+        """Enter a run of a round that was carried out; returns whether it has ended."""
+        is_over, row = has_ended(task), None
+        if (task.directory / "run.json").exists() and exclusion_reason(task.directory) is None:
+            row = run_row(task.directory, self.directory, tuple(self.experiment.axes))
+        self.plan.ended(task.cell.name, task.seed, row, is_over)
+        return is_over
 
-    @cached_property
-    def _description(self) -> dict[str, Any]:
-        return json.loads(self.experiment.to_json())
-
-    def wanted(self) -> list[Task]:
-        """The runs that the size and the open questions want and that have not ended, all cells at one seed before the next."""
-        answers = self.answers()
-        compared = {tuple(cell.items()) for answer in answers for cell in answer.asked.cells}
-        more = cells_wanted(answers)
-        seeds = {
-            cell.name: max(self.experiment.seeds, more.get(self._key(cell), 0))
-            if not self.asked_only or self._key(cell) in compared else 0
+    def _folders(self) -> list[Task]:
+        """The runs of its cells that the folder has."""
+        return [
+            Task(self.experiment.name, cell, int(match.group(1)), path)
             for cell in self.experiment.cells
-        }  # fmt: skip
-        tasks = [
-            Task(self.experiment.name, cell, seed, self.directory / cell.name / f"seed-{seed}")
-            for seed in range(1, max(seeds.values()) + 1)
-            for cell in self.experiment.cells
-            if seed <= seeds[cell.name]
+            for path in (self.directory / cell.name).glob("seed-*")
+            if (match := SEED.fullmatch(path.name)) is not None
         ]
-        done = self.kept()
-        return [task for task in tasks if (task.cell.name, task.seed) not in done and not has_ended(task)]
-
-    def _key(self, cell: Cell) -> tuple[tuple[str, Any], ...]:
-        values = {axis: plain(cell.axes.get(axis)) for axis in self.experiment.axes} | {VARIANT: cell.variant or ""}
-        return tuple(values.items())
 
 
 def has_ended(task: Task) -> bool:
@@ -86,7 +83,7 @@ def has_ended(task: Task) -> bool:
     if is_complete(task):
         return True
     run = read_object(task.directory / "run.json")
-    if read_object(task.directory / "scenario.json") != json.loads(task.cell.scenario.to_json()):
+    if not is_of(task.directory, task.cell):
         return False
     if run.get("status") == "failed" and not run.get("host_late"):
         return True
@@ -115,20 +112,27 @@ class Rounds:
             folder = self.directory / BATCHES / f"round-{number}"
             tasks: list[Task] = []
             if not folder.exists():
-                tasks = sorted((task for member in self.members for task in member.wanted()), key=attrgetter("seed"))
+                tasks = next_round([member.plan for member in self.members])
                 if not tasks or self._is_cut(number, tasks):
                     return
                 self._write(folder, tasks)
             self.folders.append(folder)
             if not is_done(folder):
                 self.limit.write(folder)
-                self._say_round(number, folder)
+                self._say_round(number, folder, tasks)
                 self.workflow(folder)
-                if self._is_cut(number, [task for path in batches_in(folder) for task in Batch.read(path).tasks]):
-                    return
-            if tasks and not any(has_ended(task) for task in tasks):
+                if self.limit.is_reached:  # a round that an earlier call left is known by its batches alone
+                    left = tasks or [task for path in batches_in(folder) for task in Batch.read(path).tasks]
+                    if self._is_cut(number, left):
+                        return
+            if tasks and not self._take(tasks):
                 text = f"round {number} brought no run to its end, the first of them {tasks[0].full_name}"
                 raise RunError(f"{text}; see its log, then start again")
+
+    def _take(self, tasks: list[Task]) -> int:
+        """Enter the runs of a round; returns how many of them have ended."""
+        members = {member.directory: member for member in self.members}
+        return sum(members[task.results].take(task) for task in tasks)
 
     def _is_cut(self, number: int, tasks: list[Task]) -> bool:
         """Whether the time limit ends the campaign with some of a round's `tasks` to do."""
@@ -147,10 +151,11 @@ class Rounds:
             Batch(part, common.jobs, common.captures, common.kernel, common.allow_internet).write(aside / f"batch-{number}.json")
         aside.rename(folder)
 
-    def _say_round(self, number: int, folder: Path) -> None:
-        counts = [len(read_object(path)["runs"]) for path in batches_in(folder)]
-        batches = "1 batch" if len(counts) == 1 else f"{len(counts)} batches"
-        self.say(f"round {number}: {sum(counts)} runs in {batches}")
+    def _say_round(self, number: int, folder: Path, tasks: list[Task]) -> None:
+        paths = batches_in(folder)
+        runs = len(tasks) or sum(len(read_object(path)["runs"]) for path in paths)
+        batches = "1 batch" if len(paths) == 1 else f"{len(paths)} batches"
+        self.say(f"round {number}: {runs} runs in {batches}")
 
 
 def batches_in(folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ At most one run per core starts up at a time: the start of thirty stations uses 
 A failed run does not stop the others; an unsuitable machine or a full disk does. Ctrl-C ends all runs and keeps their captures.
 """
 
-import json
+import importlib
 import math
 import signal
 import threading
@@ -20,7 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from analysis.store.files import append
 from record import manifest
 from record.files import read_object
 from record.found_runs import exclusion_reason
@@ -29,65 +28,19 @@ from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
 from testbed.campaigns.safe_load import SafeLoad
 from testbed.campaigns.side_by_side import usable_cores
+from testbed.campaigns.task import Outcome, Task
+from testbed.campaigns.turn import FIRST_VOIDS, Turn, evenly
 from testbed.errors import RunError, UsageError
 
 RERUN_DIVISORS = (4, math.inf)  # of the parallel runs, at each rerun of a void run; the last is alone
 RETRIES = len(RERUN_DIVISORS)
-FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
 # Stages of a run (testbed.runs.run) that follow the start of its stations, medium and routing daemons.
 STARTED = ("captures", "traffic")
-
-
-@dataclass(frozen=True)
-class Task:
-    """One run to do."""
-
-    experiment: str
-    cell: Cell
-    seed: int
-    directory: Path  # <results>/<cell>/seed-<n>
-
-    @property
-    def results(self) -> Path:
-        """The experiment's folder of results."""
-        return self.directory.parent.parent
-
-    @property
-    def name(self) -> str:
-        """Cell and seed, as messages name the run."""
-        return f"{self.cell.name} seed {self.seed}"
-
-    @property
-    def full_name(self) -> str:
-        """The name with the experiment, if runs of several experiments are side by side."""
-        return f"{self.experiment}/{self.name}"
-
-
-@dataclass
-class Outcome:
-    """The outcome of a task; `voids` counts its void runs so far."""
-
-    task: Task
-    status: str  # complete | failed | interrupted | kept
-    verdict: str = ""
-    reason: str = ""
-    voids: int = 0
-    host_late: bool = False
-
-    @property
-    def should_rerun(self) -> bool:
-        """Whether a rerun may come out better: the run is void, or the host was late."""
-        if self.task.cell.scenario.clock == "virtual":
-            return False  # independent of the host: a rerun gives the same result
-        return self.host_late or (self.status == "complete" and self.verdict == "void")
-
-    def text(self) -> str:
-        """The outcome as text for the progress line."""
-        if self.status in ("failed", "interrupted"):
-            return f"{'void' if self.host_late else self.status}: {self.reason}"
-        return (f"{self.status}, " if self.status == "kept" else "") + self.verdict
+# The stage after the traffic: captures take a second to end, and the imports for an ended run as long. They begin here, and no
+# earlier: in the traffic they would be other work of the host.
+ENDING, NEEDED_AT_END = "stop", ("analysis.store.files", "analysis.metrics.analyse")
 
 
 class Ended(Protocol):
@@ -112,14 +65,6 @@ class Ended(Protocol):
 
 # testbed.runs.run.run_scenario, or a stand-in for it in tests
 Runner = Callable[..., Ended]
-
-
-@dataclass(frozen=True)
-class Begun:
-    """A run under way: its begin by the load's clock, and its weight."""
-
-    time_s: float = 0.0
-    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -148,16 +93,16 @@ class Schedule:
     progress: Progress
     runner: Runner
     again: str = ""  # the command that continues after a full disk
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: dict[Path, Outcome] = field(default_factory=dict)  # the last one of each run, by its folder
     pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
-    done: list[Outcome] = field(default_factory=list)  # in the order of their ends, with reruns
     starts: threading.Semaphore = field(default_factory=start_places)
     name_of: Callable[[Task], str] = attrgetter("name")  # different for each task; `full_name` for tasks of several experiments
     may_start: Callable[[], bool] = lambda: True  # False: no further run is started, for good
     not_started: list[Task] = field(default_factory=list)  # for that reason; they have no outcome
     load: SafeLoad | None = None  # changes the number of parallel runs while they run; else `jobs` is fixed
-    weight_of: Callable[[Task], float] = lambda _task: 1.0  # with `load`: the cost of a run, of which `jobs` are borne at once
+    weight_of: Callable[[Task], float] = evenly  # with `load`: the cost of a run, of which `jobs` are borne at once
+    _failed: int = 0  # outcomes that failed, not for the host's lateness
 
     def run(self, tasks: Sequence[Task], resume: bool) -> list[Outcome]:
         """Carry out the tasks; with `resume` without those that are complete. Returns the outcomes in the order of the tasks."""
@@ -172,42 +117,36 @@ class Schedule:
                     self._put_aside(outcome, "alone" if jobs == 1 else "with fewer runs in parallel")
                 voids = self._side_by_side([outcome.task for outcome in voids], jobs, adapts=False)
             # a void run that was put aside and not rerun has no outcome, as if it had been interrupted
-            left = {task.directory for task in self.not_started}
-            self.outcomes = [outcome for outcome in self.outcomes if outcome.task.directory not in left]
+            for task in self.not_started:
+                self.outcomes.pop(task.directory, None)
             self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
-        order = {task.directory: number for number, task in enumerate(tasks)}
-        return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
+        return [self.outcomes[task.directory] for task in tasks if task.directory in self.outcomes]
 
     def _keep(self, task: Task) -> bool:
         if not is_complete(task):
             return False
-        self.outcomes.append(Outcome(task, "kept", read_verdict(task.directory)))
+        self.outcomes[task.directory] = Outcome(task, "kept", read_verdict(task.directory))
         return True
 
     def _side_by_side(self, tasks: list[Task], jobs: int, adapts: bool = True) -> list[Outcome]:
         """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
-        waiting, running = list(tasks), dict[Future[Outcome], Begun]()
-        voids: list[Outcome] = []
-        load = self.load if adapts else None
-        with ThreadPoolExecutor(max(jobs, load.max_jobs if load else 1), thread_name_prefix="run") as pool:
+        turn = Turn.of(tasks, jobs, adapts, self.load if adapts else None, self.weight_of if self.load else evenly)
+        running: dict[Future[Outcome], Task] = {}
+        with ThreadPoolExecutor(turn.max_jobs, thread_name_prefix="run") as pool:
             try:
-                while waiting or running:
-                    if waiting and not self.may_start():
-                        self._leave(waiting)
-                    jobs = load.look(self._is_full(waiting, running, jobs)) if load else jobs
-                    while waiting and not self._is_full(waiting, running, jobs):
-                        task = waiting.pop(0)
-                        began = Begun(load.began() if load else 0.0, self._weight(task))
-                        running[pool.submit(self._one, task)] = began
+                while not turn.is_over:
+                    if turn.waiting and not self.may_start():
+                        self._leave(turn.withdraw())
+                    running |= {pool.submit(self._one, task): task for task in turn.starts()}
                     self.progress.side_by_side(max(1, len(running)))
                     for future in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
-                        began_s = running.pop(future).time_s
+                        del running[future]
                         outcome = future.result()
-                        voids += self._record(outcome)
-                        if load:
-                            load.ended(not outcome.should_rerun and outcome.verdict != "suspect", began_s)
-                        elif adapts:
-                            jobs = self._fewer(jobs)
+                        self._record(outcome)
+                        before = turn.jobs
+                        if turn.ended(outcome) < before and self.load is None:
+                            text = f"{turn.jobs} side by side from now on instead of {before}"
+                            self.progress.fewer(turn.jobs, f"the first {FIRST_VOIDS} runs are void: {text}")
                     if self.stop.is_set():
                         raise KeyboardInterrupt
             except BaseException:
@@ -215,30 +154,12 @@ class Schedule:
                 if running:
                     self.progress.note("ending the runs under way; those that are complete stay")
                 raise
-        return voids
-
-    def _is_full(self, waiting: list[Task], running: dict[Future[Outcome], "Begun"], jobs: int) -> bool:
-        """Whether the next run would be more than `jobs` runs of weight 1 at once; a single run never is."""
-        following = self._weight(waiting[0]) if waiting else 1.0
-        weight = sum(begun.weight for begun in running.values()) + following
-        return bool(running) and (weight > jobs or (self.load is not None and len(running) >= self.load.max_jobs))
-
-    def _weight(self, task: Task) -> float:
-        return self.weight_of(task) if self.load else 1.0
+        return turn.voids
 
     def _leave(self, waiting: list[Task]) -> None:
-        """Empty `waiting`: its runs are not started."""
+        """These runs are not started."""
         self.progress.withdraw([self.name_of(task) for task in waiting], "time limit: the runs under way are the last")
         self.not_started += waiting
-        waiting.clear()
-
-    def _fewer(self, jobs: int) -> int:
-        """The number of parallel runs, halved if the first two runs are void."""
-        if jobs == 1 or len(self.done) != FIRST_VOIDS or not all(outcome.should_rerun for outcome in self.done):
-            return jobs
-        fewer = jobs // 2
-        self.progress.fewer(fewer, f"the first {FIRST_VOIDS} runs are void: {fewer} side by side from now on instead of {jobs}")
-        return fewer
 
     def _one(self, task: Task) -> Outcome:
         """One run, in a thread of the pool. The failure of a run is an outcome; other failures are exceptions."""
@@ -252,6 +173,9 @@ class Schedule:
                 self.progress.stage(name, stage, fraction)
                 if stage in STARTED:
                     start.release()
+                if stage == ENDING:
+                    for module in NEEDED_AT_END:
+                        importlib.import_module(module)
 
             try:
                 ended = self.runner(
@@ -265,23 +189,20 @@ class Schedule:
             return Outcome(task, "complete", ended.verdict or "void")
         return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
 
-    def _record(self, outcome: Outcome) -> list[Outcome]:
-        """Record an outcome; returns it if it is void, for a rerun."""
-        before = next((o for o in self.outcomes if o.task == outcome.task), None)
+    def _record(self, outcome: Outcome) -> None:
+        """Record an outcome."""
+        before = self.outcomes.pop(outcome.task.directory, None)
         if before is not None:
             outcome.voids = before.voids
-            self.outcomes.remove(before)
-        self.outcomes.append(outcome)
-        self.done.append(outcome)
+        self.outcomes[outcome.task.directory] = outcome
+        self._failed += _is_failure(outcome) - (before is not None and _is_failure(before))
         if outcome.should_rerun and outcome.voids < RETRIES:
             self.progress.will_repeat(self._work(outcome.task))
         self.progress.finished(self.name_of(outcome.task), outcome.text())
         if "disk full" in outcome.reason:
             raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)
-        failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
-        if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
-            raise RunError(f"the first {len(failed)} runs failed, the last with: {outcome.reason}")
-        return [outcome] if outcome.should_rerun else []
+        if self._failed >= GIVE_UP_AFTER and self._failed == len(self.outcomes):
+            raise RunError(f"the first {self._failed} runs failed, the last with: {outcome.reason}")
 
     def _put_aside(self, outcome: Outcome, how: str) -> None:
         outcome.voids += 1
@@ -348,6 +269,10 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _is_failure(outcome: Outcome) -> bool:
+    return outcome.status == "failed" and not outcome.host_late
+
+
 def is_complete(task: Task) -> bool:
     """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task.
 
@@ -361,7 +286,7 @@ def is_complete(task: Task) -> bool:
 
 def is_of(run: Path, cell: Cell) -> bool:
     """Whether the run in a folder has the scenario of this cell."""
-    return read_object(run / "scenario.json") == json.loads(cell.scenario.to_json())
+    return read_object(run / "scenario.json") == cell.content
 
 
 def clear(directory: Path) -> None:
@@ -397,6 +322,8 @@ def first_reason(directory: Path) -> str:
 def _enter(run_dir: Path, results: Path) -> None:
     """Enter an ended run into the result store; its metrics follow with the tables."""
     if (run_dir / "run.json").exists():
+        from analysis.store.files import append
+
         append(run_dir, results)
 
 

@@ -10,7 +10,7 @@ are ten to twenty times slower, at most one run per CPU.
 
 import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT
@@ -49,12 +49,12 @@ def jobs_of_cost(cores: float) -> int:
     return min(jobs, usable_cores()) if "MANET_GUEST" in os.environ else jobs  # set by `manet vm`
 
 
-def default_jobs(scenarios: Iterable[Scenario], max_guests: int = MAX_JOBS) -> int:
+def default_jobs(scenarios: Iterable[Scenario], max_guests: Callable[[], int] = lambda: MAX_JOBS) -> int:
     """The number of parallel runs, limited by the most expensive scenario. `max_guests`: limit by memory, for virtual time."""
     scenarios = list(scenarios)
     jobs = jobs_of_cost(max(cost_cores(scenario) for scenario in scenarios))
     virtual = [scenario for scenario in scenarios if scenario.clock == "virtual"]
     if not virtual:
         return jobs
-    guests = max(1, min(usable_cores(), max_guests))
+    guests = max(1, min(usable_cores(), max_guests()))
     return guests if len(virtual) == len(scenarios) else min(jobs, guests)

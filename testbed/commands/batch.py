@@ -14,18 +14,36 @@ EXAMPLES = """
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "batch", "carry out one batch of a campaign (`manet campaign` calls it)", EXAMPLES)
-    parser.add_argument("batch", metavar="FILE", type=Path, help="a batch that `manet campaign` has written")
-    parser.add_argument("--out", metavar="FILE", type=new_file, required=True, help="written when the batch has ended")
+    parser.add_argument(
+        "batch", metavar="FILE", type=Path, nargs="?",
+        help="a batch that `manet campaign` has written (default: batches by standard input, [FILE, OUT] in JSON a line)",
+    )  # fmt: skip
+    parser.add_argument("--out", metavar="FILE", type=new_file, help="written when the batch has ended")
     parser.add_argument("--driver", metavar="DIR", type=Path, help="end when no campaign holds this folder any more")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry out the batch; its outcomes are in the file, so that a failed run is no failure of the worker."""
-    from testbed.campaigns.batch import Batch
-    from testbed.workers.worker import work
+    """Carry out the batch, or each that standard input names, and answer with a line when it has ended. Its outcomes are in the
+    file, so that a failed run is no failure of the worker."""
+    import json
+
+    from testbed.errors import UsageError
+
+    if (options.batch is None) != (options.out is None):
+        raise UsageError("a batch needs FILE and --out; without both they come by standard input")
+    from testbed.runs.template import TEMPLATE
+
+    TEMPLATE.fork_early()
+    from testbed.workers.worker import Worker  # may start threads
 
     def say(text: str) -> None:
         print(f"manet batch: {text}", file=sys.stderr, flush=True)
 
-    work(Batch.read(options.batch), options.batch, options.out, options.driver, say)
+    with Worker(options.driver, say) as worker:
+        if options.batch is not None:
+            worker.work(options.batch, options.out)
+            return 0
+        for line in sys.stdin:
+            worker.work(*map(Path, json.loads(line)))
+            print("ended", flush=True)
     return 0

@@ -75,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the rounds and print the answers. The exit status: 1 if runs are void or failed, or missing without a time limit."""
     import shlex
     import time
+    from contextlib import ExitStack
 
     from record import records
     from record.files import read_object
@@ -97,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     directory = members[0].directory.parent
     arguments = sys.argv[1:] if sys.argv[1:2] == ["campaign"] else ["campaign", *options.names]
     name = name_of(options.names)
-    with CampaignFolder.claimed(directory) as claim:
+    with CampaignFolder.claimed(directory) as claim, ExitStack() as stack:
         before = read_object(directory / records.CAMPAIGN)
         if records.wrong_value(records.CAMPAIGN, before) is not None:
             before = {}  # edited: as one that is damaged
@@ -107,14 +108,14 @@ def run(options: argparse.Namespace) -> int:
             "cluster": options.cluster, "scenarios": hash_of_scenarios(members), "time_limit": None,
         }  # fmt: skip
         claim.require_same(before, head)
-        lay_out_members(members, head["resume"], options.jobs, not options.fresh)
-        write_record(directory, head, ended=False)
-        scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
         workflow = (
             snakemake.workflow(directory, options.snakemake, claim.release, options.batch)
             if options.cluster
-            else local.workflow(directory, claim.release)
+            else stack.enter_context(local.workflow(directory, claim.release))
         )
+        lay_out_members(members, head["resume"], options.jobs, not options.fresh)
+        write_record(directory, head, ended=False)
+        scenarios = [cell.scenario for member in members for cell in member.experiment.cells]
         rounds = Rounds(
             directory, members, Batch((), options.jobs, options.captures, options.kernel),
             workflow, say,
@@ -127,6 +128,7 @@ def run(options: argparse.Namespace) -> int:
             raise
         finally:
             write_record(directory, head, ended=False)
+        stack.close()  # the worker has no more to do
         if options.disk:
             runs = sorted(path.parent for path in directory.glob("*/*/seed-*/run.json"))
             changed, size = captures.within(options.disk * 1e9, runs)

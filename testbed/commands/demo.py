@@ -22,7 +22,9 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
     from testbed.commands.run import carry_out
+    from testbed.runs.template import TEMPLATE
 
+    TEMPLATE.fork_early()
     options.resume = False
     return carry_out(load(find("hv-fig1"), Request(quick=True)), free_folder(results_folder()), options)
 

@@ -135,6 +135,12 @@ def add_internet(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_listen(parser: argparse.ArgumentParser) -> None:
+    """Add --listen."""
+    text = "where it listens (default: a free port of 127.0.0.1, which only this machine reaches)"
+    parser.add_argument("--listen", metavar="[ADDRESS:]PORT", help=text)
+
+
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
     """All KEY=VALUE settings of the command line, those of --profile and --clock included."""
     short = {"profile": options.profile, "clock": getattr(options, "clock", None)}

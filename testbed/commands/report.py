@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if options.directory is None:
         raise UsageError("DIR is missing; give a folder that `manet run` has made")
     try:
-        return _page(options) if options.html else _report(options)
+        return _report(options)
     except DiskFullError as problem:
         command = ["./manet", "report", *(["--html"] if options.html else []), str(options.directory)]
         raise DiskFullError(problem.path, shlex.join(command)) from None
@@ -67,19 +67,21 @@ def _claims(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    """The page of a folder with --html, otherwise the report of one experiment."""
     import json
 
+    from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.report import Report
 
-    report = Report(options.directory)
-    report.make(analyse_again=options.again)
+    made = HtmlReport(options.directory) if options.html else Report(options.directory)
+    made.make(analyse_again=options.again)
     if options.json:
-        print(json.dumps(report.as_json([]), indent=1))
+        print(json.dumps(made.as_json(), indent=1))
     else:
-        report.print()
+        made.print()
     if options.rows:
-        _keep([report])
-    return 0 if report.is_complete else 1
+        _keep(made.reports if isinstance(made, HtmlReport) else [made])
+    return 0 if made.is_complete else 1
 
 
 def _keep(reports: "list[Report]") -> None:
@@ -98,19 +100,3 @@ def _keep(reports: "list[Report]") -> None:
         assert report.results is not None, "make() comes first"
         path, rows, new = kept.keep(report.directory, report.description, report.results.rows)
         print(f"manet report: {path}: {rows} {'row' if rows == 1 else 'rows'}, {new} of them new", file=sys.stderr)
-
-
-def _page(options: argparse.Namespace) -> int:
-    import json
-
-    from testbed.campaigns.html_report import HtmlReport
-
-    html = HtmlReport(options.directory)
-    html.make(analyse_again=options.again)
-    if options.json:
-        print(json.dumps(html.as_json(), indent=1))
-    else:
-        html.print()
-    if options.rows:
-        _keep(html.reports)
-    return 0 if html.is_complete else 1

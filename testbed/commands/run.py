@@ -63,7 +63,10 @@ def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find, is_folder
     from testbed.campaigns.request import Request
+    from testbed.runs.template import TEMPLATE
 
+    if options.clock != "virtual":
+        TEMPLATE.fork_early()
     if is_folder(options.experiment):
         return repeat(options)
     request = Request(options.quick, overrides(options), tuple(options.variant), options.seeds)

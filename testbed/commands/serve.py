@@ -2,7 +2,7 @@
 
 import argparse
 
-from testbed.commands.options import add_verb, folder, results_folder
+from testbed.commands.options import add_listen, add_verb, folder, results_folder
 
 EXAMPLES = """
   ./manet serve                     results in results/serve
@@ -22,11 +22,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", type=folder, help="folder of runs, which is created (default: results/serve)"
     )
-    parser.add_argument(
-        "--listen",
-        metavar="[ADDRESS:]PORT",
-        help="where it listens (default: a free port of 127.0.0.1, which only this machine reaches)",
-    )
+    add_listen(parser)
 
 
 def run(options: argparse.Namespace) -> int:

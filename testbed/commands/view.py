@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import add_overrides, add_verb, folder, overrides, results_folder
+from testbed.commands.options import add_listen, add_overrides, add_verb, folder, overrides, results_folder
 
 if TYPE_CHECKING:
     from testbed.view.plan import Plan
@@ -37,11 +37,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--out", metavar="DIR", type=folder, help="results of runs that it starts (default: results/NAME[-quick])"
     )
     add_overrides(parser)
-    parser.add_argument(
-        "--listen",
-        metavar="[ADDRESS:]PORT",
-        help="where it listens (default: a free port of 127.0.0.1, which only this machine reaches)",
-    )
+    add_listen(parser)
 
 
 def run(options: argparse.Namespace) -> int:

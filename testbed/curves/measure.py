@@ -18,8 +18,9 @@ from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
-from testbed.campaigns.schedule import RETRIES, Outcome, Runner, move_aside, read_verdict
+from testbed.campaigns.schedule import RETRIES, Runner, move_aside, read_verdict
 from testbed.campaigns.side_by_side import default_jobs
+from testbed.campaigns.task import Outcome
 from testbed.curves.curve import DURATION_S, MAX_HOPS, SEEDS, Curve, store
 from testbed.errors import RunError
 from testbed.runs import metadata

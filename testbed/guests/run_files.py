@@ -27,7 +27,7 @@ from testbed.runs import template
 
 PROGRAMS = (
     "bash", "cat", "env", "ethtool", "grep", "ifconfig", "ip", "iperf3", "kmod", "mnexec", "modinfo", "modprobe", "mount", "ping",
-    "ps", "sh", "sleep", "sysctl", "tc", "tcpdump", "umount", "unshare", "which",
+    "ps", "sh", "sleep", "sysctl", "tc", "umount", "unshare", "which",
 )  # fmt: skip
 # Routing without a daemon; and third-party daemons that read nothing but their own configuration.
 WITHOUT_DAEMON = ("static", "none")
@@ -83,9 +83,9 @@ def programs_of(scenario: Scenario) -> tuple[str, ...]:
     protocol = scenario.routing.protocol
     daemon = (str(BUILT.daemon(protocol)),) if protocol in OWN_DAEMONS else THIRD_PARTY.get(protocol, ())
     kinds = {program for flow in scenario.flows for program in flow.kind.programs}
-    capture = (str(BUILT.capture),) if scenario.capture_program == "manet-capture" else ()
+    capture = str(BUILT.capture) if scenario.capture_program == "manet-capture" else scenario.capture_program
     joining = ("iw",) if scenario.radio_devices == "hwsim" else ()
-    return (*daemon, *capture, *joining, *sorted(kinds))
+    return (*daemon, capture, *joining, *sorted(kinds))
 
 
 def of_run(kernel: Unpacked, programs: Sequence[str]) -> Files:

@@ -62,7 +62,8 @@ def require_for_runs(
             f"{btf}: missing, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
         )
     cgroup.require_mount()
-    for binary, what in ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader")):
+    built = ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader"), (programs.capture, "the capture"))
+    for binary, what in built:
         if not binary.exists():
             raise UsageError(f"{binary}: {what} is not built; run ./setup.sh")
 

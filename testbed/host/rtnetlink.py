@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE = 16, 17, 18, 20, 21, 24, 25
-RTM_GETROUTE, RTM_GETNEIGH = 26, 30
+RTM_GETROUTE, RTM_NEWNEIGH, RTM_GETNEIGH = 26, 28, 30
 NLMSG_ERROR, NLMSG_DONE, NLMSGERR_ATTR_MSG = 2, 3, 1  # <linux/netlink.h>
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x300, 0x100, 0x200, 0x400
 SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 10, 11, 12
@@ -22,11 +22,13 @@ IFLA_GSO_MAX_SEGS, IFLA_XDP = 40, 43
 IFLA_XDP_ATTACHED = 2
 IFF_UP, IFF_NOARP, IFF_MULTICAST = 0x1, 0x80, 0x1000  # <linux/if.h>
 IFA_ADDRESS, IFA_LOCAL, IFA_FLAGS, IFA_F_NODAD, IFA_F_NOPREFIXROUTE = 1, 2, 8, 0x02, 0x200  # <linux/if_addr.h>
-RTA_DST, RTA_OIF = 1, 4  # <linux/rtnetlink.h>
-RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 255, 3, 0, 253
-ROUTE_TYPES = {"broadcast": 3, "multicast": 5, "unreachable": 7}  # RTN_*
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_METRICS, RTAX_QUICKACK = 1, 4, 5, 8, 15  # <linux/rtnetlink.h>
+NLA_F_NESTED, RTNH_F_ONLINK = 0x8000, 0x4
+RT_TABLE_MAIN, RT_TABLE_LOCAL, RTPROT_BOOT, RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 254, 255, 3, 0, 253
+ROUTE_TYPES = {"unicast": 1, "broadcast": 3, "multicast": 5, "unreachable": 7}  # RTN_*
 ARPHRD_ETHER = 1  # <linux/if_arp.h>
-NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10  # <linux/neighbour.h>
+NDA_DST, NDA_LLADDR, NUD_PERMANENT = 1, 2, 0x80  # <linux/neighbour.h>
+NUD_NOARP, NTF_PROXY, NTF_EXT_LEARNED = 0x40, 0x08, 0x10
 NLM_F_DUMP_INTR = 0x10
 DUMPS = 5
 BODY_BYTES, LINK_BODY_BYTES = 12, 16  # struct rtmsg, struct ndmsg; struct ifinfomsg
@@ -143,7 +145,7 @@ def add_address(ip: str, prefix_bits: str, device: str) -> None:
 
 def replace_group_route(kind: str, ip: str, prefix_bits: str, device: str) -> None:
     """Set an IPv4 route of one of ROUTE_TYPES over a device, in the table `local`."""
-    _replace_local(kind, ip, prefix_bits, RT_SCOPE_LINK, _attribute(RTA_OIF, struct.pack("=i", _index(device))))
+    _replace_local(kind, ip, prefix_bits, RT_SCOPE_LINK, _over(device))
 
 
 def refuse_group(kind: str, ip: str, prefix_bits: str) -> None:
@@ -151,10 +153,47 @@ def refuse_group(kind: str, ip: str, prefix_bits: str) -> None:
     _replace_local(kind, ip, prefix_bits, RT_SCOPE_UNIVERSE, b"")
 
 
+def add_link_route(ip: str, prefix_bits: str, device: str, quickack: str | None) -> None:
+    """Add an IPv4 route to what a device reaches at once; `quickack`: its metric of that name."""
+    _add_route(ip, prefix_bits, RT_SCOPE_LINK, 0, _over(device) + _metrics(quickack))
+
+
+def add_route(ip: str, prefix_bits: str, gateway: str, device: str, quickack: str | None) -> None:
+    """Add an IPv4 route over a neighbour that no other route need cover (`onlink`)."""
+    more = _attribute(RTA_GATEWAY, socket.inet_aton(gateway)) + _over(device) + _metrics(quickack)
+    _add_route(ip, prefix_bits, RT_SCOPE_UNIVERSE, RTNH_F_ONLINK, more)
+
+
+def replace_neighbour(ip: str, mac: str, device: str) -> None:
+    """Set the permanent entry of a neighbour, IPv4 or IPv6."""
+    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+    body = struct.pack("=BxHiHBB", family, 0, _index(device), NUD_PERMANENT, 0, 0)  # struct ndmsg
+    body += _attribute(NDA_DST, socket.inet_pton(family, ip)) + _attribute(NDA_LLADDR, bytes.fromhex(mac.replace(":", "")))
+    _request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, body)
+
+
+def _add_route(ip: str, prefix_bits: str, scope: int, flags: int, more: bytes) -> None:
+    body = _route(ip, prefix_bits, (RT_TABLE_MAIN, RTPROT_BOOT, scope, ROUTE_TYPES["unicast"]), flags)
+    _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, body + more)
+
+
 def _replace_local(kind: str, ip: str, prefix_bits: str, scope: int, more: bytes) -> None:
-    place = (RT_TABLE_LOCAL, RTPROT_BOOT, scope, ROUTE_TYPES[kind])
-    body = struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, *place, 0)  # struct rtmsg
-    _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body + _attribute(RTA_DST, socket.inet_aton(ip)) + more)
+    body = _route(ip, prefix_bits, (RT_TABLE_LOCAL, RTPROT_BOOT, scope, ROUTE_TYPES[kind]), 0)
+    _request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, body + more)
+
+
+def _route(ip: str, prefix_bits: str, place: tuple[int, int, int, int], flags: int) -> bytes:
+    return struct.pack("=8BI", socket.AF_INET, int(prefix_bits), 0, 0, *place, flags) + _attribute(RTA_DST, socket.inet_aton(ip))
+
+
+def _over(device: str) -> bytes:
+    return _attribute(RTA_OIF, struct.pack("=i", _index(device)))
+
+
+def _metrics(quickack: str | None) -> bytes:
+    if quickack is None:
+        return b""
+    return _attribute(RTA_METRICS | NLA_F_NESTED, _attribute(RTAX_QUICKACK, struct.pack("=I", int(quickack))))
 
 
 def _set_link(device: str, attributes: bytes, flags: int = 0) -> None:

@@ -27,7 +27,7 @@ from testbed.runs.background import in_background
 from testbed.runs.outputs import check_logs, check_space, outputs_kept
 from testbed.runs.station_changes import StationChanges
 from testbed.runs.stopped import StoppedPrograms
-from testbed.runs.verdict import BETTER_FIRST, Judgement, NeighbourTable, TrafficStart, add_judgements
+from testbed.runs.verdict import BETTER_FIRST, CaptureDrops, Judgement, NeighbourTable, TrafficStart, add_judgements
 from testbed.runs.waits import Waits
 from testbed.stages import addresses, kernel_tcp
 from testbed.stages.actions import Actions, actions_served
@@ -273,8 +273,9 @@ def network_running(site: Site, say: Say, session: str | None = None) -> Iterato
         live.note_settings()
         stages.callback(live.end_commands)
         yield live
-    add_judgements(site.directory, **live.judgements())
-    live.record.update(capture_drops=captures.dropped())
+    drops = captures.dropped()
+    add_judgements(site.directory, **live.judgements(), capture_drops=CaptureDrops(drops))
+    live.record.update(capture_drops=sum(drops.values()))
 
 
 @contextmanager

@@ -94,6 +94,7 @@ def versions(routing: str, description: Description | None = None) -> dict[str, 
 def _of_tools() -> dict[str, str | None]:
     return {
         "manet-medium": _first_line(str(BUILT.medium), "--version"),
+        "manet-capture": _first_line(str(BUILT.capture), "--version"),
         "iperf3": _first_line("iperf3", "--version"),
         "tcpdump": _first_line("tcpdump", "--version"),
         "iproute2": _first_line("ip", "-V"),

@@ -300,6 +300,7 @@ def _stages(site: Site, report: ReportPipe) -> None:
         with events_running(site.scenario.events, live.do, children) as events:
 
             def ready() -> None:
+                say("settling")
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))
                 write_routes(network, protocol, "start")
                 wait_for_traffic_at(site, network.medium, children)

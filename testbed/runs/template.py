@@ -1,10 +1,11 @@
 """The template of runs: a process that has imported all that a run needs, and forks the keeper of each run.
 
-The imports of a run take 0.2 s of CPU, a fork takes 8 ms. `manet` has threads, which fork(2) would cut off, so it does not fork
-itself: it starts the template with its first run, and requests a keeper for each run through a socket. The template has one
-thread, ignores the terminal's signals, and ends with `manet`, whose end of the socket then closes. `manet` waits for it, so that
-the CPU time of all runs is in that of `manet` (getrusage(2)). It is not in a run's namespaces or cgroup. A keeper does what
-`unshare` does for a run with a terminal (testbed/runs/isolation.py).
+The imports of a run take 0.5 s of CPU, a fork takes 8 ms. `manet` has threads when its runs start, which fork(2) would cut off,
+so it requests a keeper for each run through a socket. The template itself is a fork of `manet` from before it has threads
+(`fork_early`), since `manet` needs most of these imports, too; in another program it is a process of its own, started with the
+first run. It has one thread and the name NAME, ignores the terminal's signals, and ends with `manet`, whose end of the socket
+then closes. `manet` waits for it, so that the CPU time of all runs is in that of `manet` (getrusage(2)). It is not in a run's
+namespaces or cgroup. A keeper does what `unshare` does for a run with a terminal (testbed/runs/isolation.py).
 
 Departure from subprocess: `manet` is not the parent of the keeper. It waits by pidfd_open(2), and does not learn the exit status.
 """
@@ -24,15 +25,20 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
+from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.host.namespace import unshare_run
 from testbed.programs import ROOT
 from testbed.runs import init
 
+NAME = "python-run"  # of its processes, as ps(1) shows them: their command line may be that of `manet`
 MODULES = ("testbed.runs.run", "testbed.runs.live_network", "testbed.stages.added_flows")  # they import the others
 REPLY_BYTES = 64
 MAX_DESCRIPTORS = 16  # in a request
+REQUESTS = 3  # its socket in a fork
+MAX_FILES = 1 << 20  # above all descriptors of `manet`
 
 
 class Keeper:
@@ -57,13 +63,47 @@ class Keeper:
         os.close(self._pidfd)
 
 
+class Forked:
+    """The template as a fork of this process."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
 class Template:
     """The handle of `manet` on its template."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
+
+    def fork_early(self) -> None:
+        """Start the template as a fork of this process, if that is possible (`_may_fork`); else the first run starts it."""
+        if self._process is not None or not _may_fork():
+            return
+        _import_all()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*BLOCKED, signal.SIGTERM})
+        pid = os.fork()
+        if pid == 0:
+            _leave_manet(theirs.detach(), before | BLOCKED)
+            main()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        self._socket, self._process = ours, Forked(pid)
+        atexit.register(self._end)
 
     def fork(self, arguments: list[str], log: int, passed: list[int]) -> Keeper:
         """The keeper of a run with these arguments of testbed.runs.init. It has the descriptors `passed`, with the same
@@ -77,6 +117,11 @@ class Template:
         if keeper is None:
             raise RunError("the process that forks the runs (testbed.runs.template) ends by itself; see the lines above")
         return keeper
+
+    def warm(self) -> None:
+        """Start the template before its first run. Safe from any thread."""
+        with self._lock:
+            self._socket = self._socket or self._started()
 
     def _request(self, descriptors: list[int]) -> Keeper | None:
         """The reply of the template, which is started if there is none; None if it has ended."""
@@ -131,17 +176,63 @@ def _folder() -> str:
         return "/"
 
 
+def _may_fork() -> bool:
+    """Whether this is `manet` itself, with the template's path of modules and a single thread."""
+    program = sys.modules["__main__"].__spec__
+    is_manet = program is not None and program.name == "testbed.__main__" and os.environ.get("PYTHONPATH") == str(ROOT)
+    return is_manet and sum(1 for _ in Path("/proc/self/task").iterdir()) == 1
+
+
 TEMPLATE = Template()
 
 
 # --- in the template --------------------------------------------------------------------------------------------------
 
+BLOCKED = {signal.SIGINT, signal.SIGHUP}  # until init.main unblocks them
 
-def main() -> int:
-    """Fork a keeper for each request, until `manet` ends. Returns in the template and in the processes of each run."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})  # until init.main unblocks them
+
+def _leave_manet(requests: int, mask: set[int]) -> None:
+    """Of a fork of `manet`: become as a process that was started, with this mask of signals and the descriptor `requests`."""
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, signal.SIG_DFL),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, usual)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(null, stream)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
+    _renumber((requests,), [REQUESTS])
+    os.closerange(REQUESTS + 1, MAX_FILES)
+    sys.argv = ["testbed.runs.template", str(REQUESTS)]
+
+
+def _import_all() -> None:
     for module in MODULES:
         importlib.import_module(module)
+    Scenario.model_rebuild()  # its checks, which each run would build (keys/models.py)
+
+
+def main() -> NoReturn:
+    """Fork a keeper for each request, until `manet` ends. The template and the processes of each run, which are its forks, end
+    here, without the end of Python: it frees each object by itself, in pages that they share, and `manet` waits for it."""
+    status = _serve()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # a full disk below log/run.log
+            stream.flush()
+    os._exit(status)
+
+
+def _serve() -> int:
+    """Returns in the template and in the processes of each run."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+    Path("/proc/self/comm").write_text(NAME)
+    _import_all()
     gc.freeze()  # a collection in a run would copy the pages of all modules
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         while True:
@@ -200,4 +291,4 @@ def _renumber(held: tuple[int, ...], numbers: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -70,6 +70,26 @@ class NeighbourTable:
         return self.refused
 
 
+@dataclass(frozen=True)
+class CaptureDrops:
+    """Packets that are in no capture, because the capturing program did not take them in time; by the name of the capture."""
+
+    packets: dict[str, int]
+
+    def judgement(self) -> tuple[str, list[str]]:
+        """`suspect` from one on: nothing on the air changed, but figures from captures may be wrong."""
+        if not self.packets:
+            return "valid", []
+        first, *more = self.packets
+        names = f"{first} and {len(more)} more" if more else first
+        lost = sum(self.packets.values())
+        return "suspect", [f"{lost} packets are missing in the captures of {names}: the host was too busy; run it again"]
+
+    def report(self) -> dict[str, int]:
+        """`capture_drops` of verdict.json (formats/air.md)."""
+        return self.packets
+
+
 def verdict_of(directory: Path) -> str | None:
     """`valid`, `suspect` or `void`; None if the medium has not written it."""
     return read_object(directory / "verdict.json").get("verdict")

@@ -3,9 +3,10 @@
 as many more as the routing protocol may put before them. The packets of a routing protocol that has a UDP port of its own are
 captured once more, whole (`<station>.routing.pcap`).
 
-With `capture_program = "tcpdump"` each file has a process, since tcpdump has one snap length for all packets and is in one
-network namespace. `manet-capture` (medium/daemon/src/capture.rs) is one process for all files, the same in content: hundreds of
-stations start sooner. At SIGTERM it writes the waiting packets, too.
+`manet-capture` (medium/daemon/src/capture.rs) is one process for all files. At SIGTERM it writes the waiting packets, too.
+
+With `capture_program = "tcpdump"`, its referee, each file has a process, since tcpdump has one snap length for all packets and is
+in one network namespace. The files are the same in content (testbed/tests/test_capture_programs.py).
 
 tcpdump: ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
 hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
@@ -31,7 +32,7 @@ NAME = "manet-capture"
 NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0
-_DROPPED = re.compile(r"^(?:\S+: )?(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
+_DROPPED = re.compile(r"^(?:(\S+): )?(\d+) packets? dropped by kernel$", re.MULTILINE)
 REMEDY = "what it had captured is kept; run it again"
 
 
@@ -41,9 +42,11 @@ class Captures:
     def __init__(self) -> None:
         self.children: dict[str, Child] = {}
 
-    def dropped(self) -> int:
-        """Packets that the kernel or the interface did not hand over in time."""
-        return sum(int(count) for child in self.children.values() for count in _DROPPED.findall(child.printed()))
+    def dropped(self) -> dict[str, int]:
+        """By the name of the capture, packets for which its socket had no room (PACKET_STATISTICS of packet(7)): both programs
+        report this counter."""
+        lines = [(child, *line) for child, started in self.children.items() for line in _DROPPED.findall(started.printed())]
+        return {name or child: int(count) for child, name, count in lines if int(count) > 0}
 
 
 def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:

@@ -1,7 +1,8 @@
 """Network settings of many namespaces at once, each by one batch of ip(8).
 
 The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand. A batch that has
-nothing but the settings that every station gets (`DIRECT`) needs no process: this one makes the requests of ip(8) itself.
+nothing but a few of the usual settings, routes and neighbours (`DIRECT`) needs no process: this one makes the requests of ip(8)
+itself.
 """
 
 import re
@@ -24,8 +25,12 @@ DIRECT: dict[re.Pattern[str], Callable[..., None]] = {
     re.compile(
         r"route replace (broadcast|multicast) ([0-9.]+)/(\d+) dev (\S+) table local scope link"
     ): rtnetlink.replace_group_route,
+    re.compile(r"route add ([0-9.]+)/(\d+) dev (\S+) scope link(?: quickack (\d))?"): rtnetlink.add_link_route,
+    re.compile(r"route add ([0-9.]+)/(\d+) via ([0-9.]+) dev (\S+) onlink(?: quickack (\d))?"): rtnetlink.add_route,
+    re.compile(r"neighbour replace ([0-9a-f.:]+) lladdr (\S+) dev (\S+) nud permanent"): rtnetlink.replace_neighbour,
     re.compile(r"route replace (unreachable) ([0-9.]+)/(\d+) table local"): rtnetlink.refuse_group,
 }
+MANY = 100  # lines for which a process of ip(8) takes less time than their requests from here
 END_INDEX, END_NAME = 2**31 - 1, "end-of-table"
 _LINK = re.compile(r"^(?:Deleted )?\d+: .*\n(?: .*\n)*", re.MULTILINE)
 _END_OF_TABLE = re.compile(rf"^{END_INDEX}: {END_NAME}: .*\n(?: .*\n)*", re.MULTILINE)
@@ -40,7 +45,8 @@ def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Pat
             continue
         batch = log_folder / f"{what}-{station.name}.ip"
         batch.write_text("".join(f"{line}\n" for line in lines))
-        requests = [request for line in lines if (request := _request_of(line)) is not None]
+        few = lines if len(lines) < MANY else []
+        requests = [request for line in few if (request := _request_of(line)) is not None]
         if len(requests) < len(lines):
             running.append((station, batch, namespace.within(station.netns, partial(_start, batch))))
             continue

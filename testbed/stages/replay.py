@@ -58,7 +58,7 @@ def play(
         begin_ns = control.ask("status")["model_ns"] + round(lead_s * NS_PER_S)
         trace = trace_at(begin_ns) if callable(trace_at) else trace_at
         try:
-            trace.check_inside(area)
+            trace.check(area)
         except TraceError as problem:
             raise UsageError(str(problem)) from None
         rows = _rows(trace)

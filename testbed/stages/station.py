@@ -25,7 +25,7 @@ from mininet.link import Intf
 from mininet.log import output
 from mininet.net import Mininet
 from mininet.node import Host
-from mininet.util import getincrementaldecoder
+from mininet.util import getincrementaldecoder, numCores
 
 from scenarios.scenario import Scenario
 from scenarios.wires import Wire
@@ -86,6 +86,7 @@ class NamespaceHost(Host):
     """A shell in its own network namespace. The namespace lasts as long as the host: if the shell ends earlier, the next
     command gets a new one."""
 
+    isSetup = True  # else Mininet looks for mnexec and ifconfig by which(1); testbed/host/requirements.py has looked
     container: RunningContainer | None = None  # the root file system that the user's programs see; None: the machine's
     _shell_is_inside = False
     on_command: Callable[[str, list[str]], None] | None = None  # called with its name and the words of each command of a user's
@@ -394,6 +395,7 @@ class StationNet(Mininet):
         # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
         # net.core.*, ...) and never restore them
         Mininet.inited = True
+        numCores.ncores = os.cpu_count()  # else grep(1) counts them
         super().__init__(topo=None, build=False, controller=None)
         self.naming, self.pids, self.starter = naming, pids, starter
         self.wires: list[WiredLink] = []

@@ -24,7 +24,7 @@ from testbed.runs.live_network import LiveNetwork
 from testbed.runs.run import RunResult, run_scenario
 from testbed.stages.event_log import EventLog
 
-STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", "stop"]
+STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "settling", "traffic", "stop"]
 DEADLINE_S = 60.0
 
 

@@ -13,13 +13,14 @@ from testbed.errors import RunError
 from testbed.host.processes import Processes
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
+from testbed.runs.verdict import CaptureDrops
 from testbed.stages.capture import Captures, captures_running
 from testbed.stages.site import Site
 from testbed.tests.running import chain, needs_runs
 
 TCPDUMP = """#!/bin/sh
 echo "$@" >>{log}
-trap 'exit {status}' TERM
+trap 'printf "{said}"; exit {status}' TERM
 echo listening on
 while :; do sleep 0.01; done
 """
@@ -32,10 +33,13 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("testbed.stages.capture.SOCKETS", tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    def run(status: int = 0, meanwhile: Callable[[Captures], object] = lambda _: None, **keys: object) -> list[str]:
-        (tmp_path / "tcpdump").write_text(TCPDUMP.format(log=tmp_path / "argv", status=status))
+    def run(
+        status: int = 0, meanwhile: Callable[[Captures], object] = lambda _: None, said: str = "", **keys: object
+    ) -> list[str]:
+        text = TCPDUMP.format(log=tmp_path / "argv", status=status, said=said.replace("\n", "\\n"))
+        (tmp_path / "tcpdump").write_text(text)
         (tmp_path / "tcpdump").chmod(0o755)
-        site = Site(chain(**keys), 1, tmp_path, Path("/"))
+        site = Site(chain(capture_program="tcpdump", **keys), 1, tmp_path, Path("/"))
         station = SimpleNamespace(name="sta1", netns=None, radio=SimpleNamespace(name="wlan0"), further_radios=[])
         net = SimpleNamespace(stations=[station], wires=[])
         with Processes(tmp_path / "log") as children, captures_running(site, net, children) as captures:
@@ -77,12 +81,27 @@ def test_a_capture_that_somebody_else_ended_in_order_fails_the_run(stand_in) -> 
         stand_in(meanwhile=end)
 
 
+def test_packets_that_a_tcpdump_lost_count_by_its_file_and_those_that_the_interface_lost_do_not(stand_in) -> None:
+    """Those of the interface are frames that the medium or the station had no room for: the medium's verdict has them."""
+    seen: list[Captures] = []
+    stand_in(meanwhile=seen.append, said="7 packets captured\n9 packets received by filter\n2 packets dropped by kernel\n")
+    assert seen[0].dropped() == {"sta1": 2}
+    stand_in(meanwhile=seen.append, said="1 packet captured\n0 packets dropped by kernel\n3 packets dropped by interface\n")
+    assert seen[1].dropped() == {}
+
+
+@pytest.mark.parametrize(("drops", "judged"), [({}, "valid"), ({"sta1": 1}, "suspect"), ({"sta1": 2, "sta2": 40}, "suspect")])
+def test_a_lost_packet_of_a_capture_makes_a_run_suspect_and_the_capture_is_named(drops: dict[str, int], judged: str) -> None:
+    verdict, reasons = CaptureDrops(drops).judgement()
+    assert verdict == judged and len(reasons) == min(1, len(drops))
+    assert all("in the captures of sta1" in reason and str(sum(drops.values())) in reason for reason in reasons)
+
+
 def test_one_process_captures_all_stations_and_says_what_each_lost(tmp_path) -> None:
     """A program in the place of manet-capture, whose losses of both stations count."""
     program = tmp_path / "one"
     lost = "sta1: 2 packets dropped by kernel\\nsta2: 40 packets dropped by kernel"
-    text = TCPDUMP.format(log=tmp_path / "argv", status=0).replace("trap '", f'trap \'printf "{lost}\\n"; ')
-    program.write_text(text)
+    program.write_text(TCPDUMP.format(log=tmp_path / "argv", status=0, said=f"{lost}\\n"))
     program.chmod(0o755)
     scenario = chain(routing="olsr", capture_program="manet-capture")
     site = Site(scenario, 1, tmp_path, Path("/"), programs=replace(BUILT, capture=program))
@@ -91,7 +110,7 @@ def test_one_process_captures_all_stations_and_says_what_each_lost(tmp_path) -> 
     net = SimpleNamespace(stations=stations, wires=[])
     with Processes(tmp_path / "log") as children, captures_running(site, net, children) as captures:
         pass
-    assert captures.dropped() == 42
+    assert captures.dropped() == {"sta1": 2, "sta2": 40}
     (words,) = (tmp_path / "argv").read_text().splitlines()
     expected = f"--folder {tmp_path}/captures --snap-bytes 128 sta1:/proc/1/ns/net:wlan0:698 sta2:/proc/2/ns/net:wlan0:698"
     assert words == expected

@@ -203,6 +203,53 @@ def test_help_needs_only_the_standard_library():
     assert "examples:" in done.stdout
 
 
+HEAVY = {"polars", "numpy", "scipy", "pyarrow", "duckdb", "matplotlib", "fastapi", "rich", "dpkt", "http", "testbed.guests"}
+UNTIL_THE_RUNS = """
+from testbed.campaigns.campaign import Campaign
+from testbed.workers import execution
+
+class Reached(BaseException): pass
+def run(*_arguments): raise Reached
+Campaign.run = run
+execution.runner_for = lambda *_arguments, **_named: print
+try: main([*{words}, "--out", {out!r}])
+except Reached: pass
+else: raise SystemExit("the runs were not reached")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        pytest.param(["list"], set(), id="list"),
+        pytest.param(["run", "chain5"], set(), id="scenario"),
+        # the names of the metrics in its questions are checked
+        pytest.param(["run", "hv-fig3", "--quick"], {"polars", "numpy"}, id="experiment"),
+    ],
+)
+def test_a_verb_imports_the_libraries_of_tables_and_figures_no_earlier_than_it_needs_them(words, allowed, tmp_path):
+    code = "import sys; from testbed.__main__ import main\n"
+    code += "main(['list'])" if words == ["list"] else UNTIL_THE_RUNS.format(words=words, out=str(tmp_path / "out"))
+    assert imported_by(code) <= allowed
+
+
+def test_the_process_that_brings_a_network_up_imports_no_library_of_tables_and_figures():
+    assert (
+        imported_by(
+            "import sys, importlib; from testbed.runs import template\nfor m in template.MODULES: importlib.import_module(m)"
+        )
+        == set()
+    )
+
+
+def imported_by(code: str) -> set[str]:
+    """Of HEAVY, the modules that a program has imported at its end."""
+    code += f"\nprint('HEAVY', *{HEAVY} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
 def test_a_demo_never_meets_the_results_of_the_last_one(tmp_path):
     assert free_folder(tmp_path) == tmp_path / "demo"
     (tmp_path / "demo").mkdir()

@@ -18,7 +18,7 @@ from testbed.programs import BUILT, ROOT, Programs
 def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
     """A machine that has nothing."""
     nothing = tmp_path_factory.mktemp("nothing")
-    programs = Programs(nothing / "manet-medium", nothing / "manet-tcp", daemons=nothing)
+    programs = Programs(nothing / "manet-medium", nothing / "manet-tcp", nothing, nothing / "manet-capture")
     checks = doctor(tun=nothing / "tun", btf=nothing / "vmlinux", path=str(nothing), programs=programs, user=1000)
     return {check.name: check for check in checks}
 
@@ -30,6 +30,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
         ("TUN", "modprobe tun"),
         ("BTF", "CONFIG_DEBUG_INFO_BTF"),
         ("medium", "setup.sh"),
+        ("capture", "setup.sh"),
         ("kernel-tcp", "setup.sh"),
         ("iperf3", "apt-get install iperf3"),
         ("tcpdump", "apt-get install tcpdump"),

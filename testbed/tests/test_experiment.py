@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.decisions.answers import SEEDS_FOR_T
+from analysis.decisions.question import SEEDS_FOR_T
 from analysis.references import known_references
 from testbed.campaigns.experiment import load
 from testbed.campaigns.figures import axes_of, figures

@@ -50,19 +50,23 @@ def packets(directory: Path, station: str) -> int:
     return len(subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines())
 
 
+TCPDUMP = {"capture_program": "tcpdump"}
+
+
 @pytest.mark.parametrize(
-    ("victim", "words"),
+    ("victim", "keys", "words"),
     [
-        ("medium.json", ["medium", "SIGKILL", "void"]),
-        ("mininet:sta2", ["sta2", "SIGKILL", "run it again"]),
-        pytest.param("sta1.pcap", ["tcpdump-sta1", "SIGKILL"], marks=pytest.mark.slow),
-        pytest.param("--server", ["flow1", "iperf3"], marks=pytest.mark.slow),
-        pytest.param("tcp-settings.json", ["kernel-tcp", "SIGKILL"], marks=pytest.mark.slow),
+        ("medium.json", {}, ["medium", "SIGKILL", "void"]),
+        ("mininet:sta2", {}, ["sta2", "SIGKILL", "run it again"]),
+        pytest.param("--snap-bytes", {}, ["captures", "SIGKILL"], marks=pytest.mark.slow),
+        pytest.param("sta1.pcap", TCPDUMP, ["tcpdump-sta1", "SIGKILL"], marks=pytest.mark.slow),
+        pytest.param("--server", {}, ["flow1", "iperf3"], marks=pytest.mark.slow),
+        pytest.param("tcp-settings.json", {}, ["kernel-tcp", "SIGKILL"], marks=pytest.mark.slow),
     ],
-    ids=["medium", "station", "tcpdump", "iperf3", "kernel-tcp"],
+    ids=["medium", "station", "manet-capture", "tcpdump", "iperf3", "kernel-tcp"],
 )
-def test_a_killed_process_fails_the_run_and_is_named(tmp_path: Path, victim: str, words: list[str]) -> None:
-    run = Background(chain(**LONG), tmp_path / "run").at("traffic", 0.1)
+def test_a_killed_process_fails_the_run_and_is_named(tmp_path: Path, victim: str, keys: dict, words: list[str]) -> None:
+    run = Background(chain(**LONG, **keys), tmp_path / "run").at("traffic", 0.1)
     os.kill(process_of(tmp_path / "run", victim), signal.SIGKILL)
     result = run.result()
     assert result.status == "failed"

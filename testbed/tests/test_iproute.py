@@ -84,13 +84,20 @@ LINES = [
     "address add 192.168.1.1/30 dev d0 noprefixroute",
     "route replace broadcast 255.255.255.255/32 dev d0 table local scope link",
     "route replace unreachable 224.0.0.0/4 table local",
+    "route add 10.0.0.2/32 dev d0 scope link",
+    "route add 10.0.0.3/32 dev d0 scope link quickack 1",
+    "route add 10.0.0.4/32 via 10.0.0.3 dev d0 onlink quickack 1",
+    "route add 10.0.0.5/32 via 10.0.0.9 dev d0 onlink",
+    "neighbour replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev d0 nud permanent",
+    "neighbour replace fd00::2 lladdr 02:00:00:00:00:02 dev d0 nud permanent",
 ]
 TAP = "ip tuntap add d0 mode tap; echo ready; exec sleep 60"
 
 
 @pytest.mark.root
-def test_a_batch_without_a_process_has_the_effect_of_ip(tmp_path: Path):
+def test_a_batch_without_a_process_has_the_effect_of_ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with station(TAP) as direct, station(TAP) as by_ip:
+        monkeypatch.setattr(iproute, "_start", None)
         iproute.batches({direct: LINES}, "addresses", tmp_path)
         assert (tmp_path / "addresses-sta.ip").read_text().splitlines() == LINES
         iproute.ask_within(by_ip.netns, "ip", "-batch", str(tmp_path / "addresses-sta.ip"))
@@ -102,6 +109,8 @@ def test_a_batch_without_a_process_has_the_effect_of_ip(tmp_path: Path):
         assert settings[0] == settings[1]
         assert "gso_max_segs 1 " in settings[0] and "192.168.1.1/30" in settings[0]
         assert "unreachable 224.0.0.0/4" in settings[0] and "broadcast 255.255.255.255" in settings[0]
+        assert re.search(r"10.0.0.4 via 10.0.0.3 dev d0 .*onlink.*quickack 1", settings[0])
+        assert "10.0.0.2 dev d0 lladdr 02:00:00:00:00:02 PERMANENT" in settings[0]
 
 
 @pytest.mark.root
@@ -112,6 +121,9 @@ def test_a_batch_without_a_process_has_the_effect_of_ip(tmp_path: Path):
         ("link set d0 mtu 1", "mtu less than device minimum"),
         ("address add 10.0.0.1/8 dev d0 noprefixroute", "ipv4: Address already assigned"),
         ("route add 10.0.0.0/8 dev d1", 'Cannot find device "d1"'),
+        ("route add 10.0.0.0/8 dev d1 scope link", 'Cannot find device "d1"'),
+        ("route add 10.0.0.2/32 via 10.0.0.1 dev d0 onlink", "Nexthop device is not up"),
+        ("neighbour replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev d1 nud permanent", 'Cannot find device "d1"'),
     ],
 )
 def test_a_line_that_the_kernel_refuses_is_an_error_with_its_words(tmp_path: Path, line: str, words: str):
@@ -121,5 +133,18 @@ def test_a_line_that_the_kernel_refuses_is_an_error_with_its_words(tmp_path: Pat
 
 def _settings(each: Station) -> str:
     """Devices and addresses without the random MAC address."""
-    found = iproute.ask(each, "-details", "address", "show") + iproute.tables([each])[0][0]
+    found = iproute.ask(each, "-details", "address", "show") + "".join(iproute.tables([each])[0])
     return re.sub(r"link/ether \S+", "", found)
+
+
+@pytest.mark.root
+def test_a_large_batch_is_the_work_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    started = []
+    monkeypatch.setattr(iproute, "_start", lambda batch, start=iproute._start: started.append(batch) or start(batch))
+    lines = [f"route add 10.0.1.{number}/32 dev d0 scope link" for number in range(1, iproute.MANY + 1)]
+    with station(TAP) as each:
+        iproute.batches({each: ["link set d0 up", *lines[:-2]]}, "few", tmp_path)
+        assert not started
+        iproute.batches({each: [line.replace("10.0.1.", "10.0.2.") for line in lines]}, "many", tmp_path)
+        assert len(started) == 1
+        assert iproute.ask(each, "route", "show").count("scope link") == 2 * iproute.MANY - 2

@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from testbed.campaigns.measuring import measure_runs
+from testbed.campaigns import measuring
+from testbed.campaigns.measuring import Processes, measure_runs
 from testbed.programs import ROOT
 
 PROGRAM = """
@@ -23,6 +24,18 @@ def test_each_run_is_measured_and_what_cannot_be_has_its_error(tmp_path):
     errors = measure_runs([*runs, absent])
     assert list(errors) == [absent] and "\n" not in errors[absent]
     assert all((run / "metrics.json").exists() for run in runs)
+
+
+def test_processes_stay_for_the_next_runs(tmp_path, monkeypatch):
+    started = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *words, **named: started.append(popen(*words, **named)) or started[-1])
+    monkeypatch.setattr(measuring, "usable_cores", lambda: 2)
+    with Processes() as processes:
+        for _ in range(2):
+            assert len(measure_runs([tmp_path / f"none-{number}" for number in range(4)], processes)) == 4
+        assert len(started) == 2 and all(process.poll() is None for process in started)
+    assert [process.returncode for process in started] == [0, 0]
 
 
 def test_a_program_without_a_guard_may_measure(tmp_path):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import mobility.trace
 from analysis.metrics.analyse import analyse_run
+from mobility import files
 from scenarios.definition import load_scenario
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT
@@ -26,7 +26,7 @@ ON_THE_WAY_S = 0.02  # an exchange that began in range may end out of it, behind
 
 def crossings(scenario: Scenario, stations: tuple[str, str]) -> list[float]:
     """When the two stations pass each other's range, from the trace alone, to a nanosecond: a frame may begin just after."""
-    trace = mobility.trace.read(Path(scenario.mobility.file), scenario.station_names())
+    trace = files.read(Path(scenario.mobility.file), scenario.station_names())
 
     def apart(at_ns: int) -> bool:
         one, other = (trace.position(station, at_ns / 1e9)[0] for station in stations)

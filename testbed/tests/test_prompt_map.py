@@ -9,7 +9,7 @@ import matplotlib.image
 import pytest
 
 from analysis.tests.drawn import panels
-from mobility import trace
+from mobility import files
 from testbed import __main__ as manet
 from testbed.tests.running import Background, chain, needs_runs, nothing_left, prompt
 
@@ -40,7 +40,7 @@ def test_a_movement_is_replayed_and_the_log_of_places_stays_true(tmp_path: Path)
     assert "status complete None" in answers
     for file in (picture, tmp_path / "run" / "map.png"):
         assert min(matplotlib.image.imread(file).shape[:2]) > 300
-    was = trace.read(tmp_path / "run" / "moved.csv", ["sta1", "sta2", "sta3"])
+    was = files.read(tmp_path / "run" / "moved.csv", ["sta1", "sta2", "sta3"])
     walked = next(leg for leg in was.legs if (leg.station, leg.speed_mps) == ("sta3", 100))
     begin_s = walked.start_s - 1
     assert was.position("sta3", begin_s - 0.001) == (400, 0, 0)

@@ -17,9 +17,9 @@ def machine(tmp_path: Path) -> dict:
     for tool in ("mnexec", "ifconfig", "unshare", "ip", "tcpdump", "iperf3", "bash"):
         (tools / tool).write_text("")
         (tools / tool).chmod(0o755)
-    for name in ("tun", "btf", "medium", "tcp"):
+    for name in ("tun", "btf", "medium", "tcp", "capture"):
         (tmp_path / name).write_text("")
-    programs = Programs(tmp_path / "medium", tmp_path / "tcp")
+    programs = Programs(tmp_path / "medium", tmp_path / "tcp", capture=tmp_path / "capture")
     return {"tun": tmp_path / "tun", "btf": tmp_path / "btf", "path": str(tools), "user": 0, "programs": programs}
 
 
@@ -34,6 +34,7 @@ def test_a_complete_machine_is_accepted(machine: dict) -> None:
         ("btf", "CONFIG_DEBUG_INFO_BTF"),
         ("medium", "setup.sh"),
         ("tcp", "setup.sh"),
+        ("capture", "setup.sh"),
         ("bin/iperf3", "apt-get install iperf3"),
         ("bin/mnexec", "apt-get install mininet"),
     ],

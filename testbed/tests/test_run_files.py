@@ -46,9 +46,9 @@ def test_a_run_has_its_programs_with_their_libraries(paths):
 
 
 def test_a_run_has_the_program_that_captures_it():
-    chosen = Scenario(hops=1, capture_program="manet-capture")
-    assert str(BUILT.capture) in run_files.programs_of(chosen)
-    assert str(BUILT.capture) not in run_files.programs_of(Scenario(hops=1))
+    programs = {name: run_files.programs_of(Scenario(hops=1, capture_program=name)) for name in ("manet-capture", "tcpdump")}
+    assert str(BUILT.capture) in programs["manet-capture"] and "tcpdump" not in programs["manet-capture"]
+    assert "tcpdump" in programs["tcpdump"] and str(BUILT.capture) not in programs["tcpdump"]
 
 
 def test_a_run_has_python_with_the_modules_that_it_imports(paths):

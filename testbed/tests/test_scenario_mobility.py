@@ -48,7 +48,7 @@ def test_every_model_has_a_class_with_the_options_of_its_function():
 def test_every_model_moves_the_stations_from_the_traffic_on(load, name, tmp_path):
     extra = ", radius = 50" if name == "group" else ""
     scenario = load(FIELD + f'mobility = {{ model = "{name}", speed = 10{extra} }}')
-    made = trace.parse(written(scenario, 1, tmp_path), "trace.csv", scenario.station_names())
+    made = trace.parse(written(scenario, 1, tmp_path).encode(), "trace.csv", scenario.station_names())
     assert made.end_s == 10 + 25 + 120
     assert made.position("sta1", 0) == made.position("sta1", 10) != made.position("sta1", 30)
     assert Scenario.from_json(scenario.to_json()) == scenario

@@ -82,7 +82,7 @@ def test_a_script_ends_its_own_tcpdump_by_name_and_not_the_captures(tmp_path: Pa
 @pytest.mark.parametrize(
     ("helper", "signal", "words"),
     [
-        ("manet-capture", "TERM", "tcpdump ended with status 0"),
+        ("manet-capture", "TERM", "captures: manet-capture ended with status 0"),
         ("manet-medium", "TERM", "medium: manet-medium ended with status 0"),
         ("manet-tcp", "TERM", "kernel-tcp: manet-tcp ended with status 0"),
         ("manet-tcp", "KILL", "kernel-tcp: manet-tcp was killed by SIGKILL"),

@@ -138,8 +138,9 @@ def test_a_stop_before_the_traffic_counts(run: Run) -> None:
     assert run.stopped.end().judgement()[0] == "suspect"
 
 
-def test_a_stopped_capture_costs_no_throughput(run: Run) -> None:
-    pid = run.start("tcpdump-sta1", CHILD)
+@pytest.mark.parametrize("capture", ["captures", "tcpdump-sta1"])
+def test_a_stopped_capture_costs_no_throughput(run: Run, capture: str) -> None:
+    pid = run.start(capture, CHILD)
     run.begin()
     stop(pid)
     run.look()

@@ -133,7 +133,7 @@ def test_a_capture_that_was_deleted_is_called_so(verb, tmp_path, capsys):
     assert f"{capture}: was deleted after the run; put it back, or run it again: manet run " in error
     (directory / "manifest.json").unlink()
     assert manet.main([verb, str(directory)]) == 1
-    assert "did tcpdump start?" in capsys.readouterr().err
+    assert "did the capture start?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["story", "plot"])

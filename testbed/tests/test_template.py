@@ -3,16 +3,18 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from testbed.programs import ROOT
 from testbed.runs.run import run_scenario
-from testbed.runs.template import TEMPLATE
-from testbed.tests.running import chain, needs_runs
+from testbed.runs.template import NAME, TEMPLATE
+from testbed.tests.running import chain, needs_runs, state_of
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 BUSY_S = 4
@@ -41,6 +43,31 @@ def test_runs_share_a_template_and_a_killed_one_is_replaced(tmp_path: Path) -> N
             TEMPLATE._process.kill()
             TEMPLATE._process.wait()
     assert templates[0] == templates[1] != templates[2]
+
+
+def test_manet_forks_its_template_and_starts_another_one_if_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(BUSY.replace("seeds = 1", "seeds = 2").replace(f"< {BUSY_S}", "< 1"))
+    words = ["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    argv = [sys.executable, "-P", "-m", "testbed", *words]
+    lines = []
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)}) as manet:
+        for seed in ("seed-1", "seed-2"):
+            template = template_of(tmp_path / "out" / "all" / seed, manet)
+            assert Path(f"/proc/{template}/comm").read_text() == f"{NAME}\n"
+            lines.append(Path(f"/proc/{template}/cmdline").read_text())
+            os.kill(template, signal.SIGKILL)
+    assert manet.returncode == 0
+    assert "\0run\0" in lines[0] and "testbed.runs.template" in lines[1]
+
+
+def template_of(directory: Path, manet: subprocess.Popen[bytes]) -> int:
+    """The parent of the keeper of a run, once that is recorded."""
+    while manet.poll() is None:
+        state = state_of(directory)
+        if state is not None and state.keeper is not None:
+            return int(Path(f"/proc/{state.keeper.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        time.sleep(0.05)
+    raise AssertionError(f"manet ended with status {manet.returncode}")
 
 
 def test_the_cpu_time_of_runs_counts_as_that_of_manet(tmp_path: Path) -> None:

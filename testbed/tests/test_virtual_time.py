@@ -209,8 +209,8 @@ def test_as_many_guests_as_there_are_cores_and_memory_for(monkeypatch):
     real = Scenario(hops=5)
     assert side_by_side.default_jobs([SCENARIO]) == 4 < side_by_side.default_jobs([real])
     assert side_by_side.default_jobs([SCENARIO, real]) == 4
-    assert side_by_side.default_jobs([SCENARIO], max_guests=2) == 2
-    assert side_by_side.default_jobs([SCENARIO], max_guests=0) == 1
+    assert side_by_side.default_jobs([SCENARIO], max_guests=lambda: 2) == 2
+    assert side_by_side.default_jobs([SCENARIO], max_guests=lambda: 0) == 1
     monkeypatch.setattr(guest, "available_mb", lambda: 5000)
     assert virtual_time.max_guests() == 5000 // virtual_time.memory_mb()
 

@@ -19,7 +19,7 @@ from analysis.captures.tcp_samples import held_from
 from analysis.maps.past_snapshot import off_at, path_of
 from analysis.maps.snapshot import FlowPath
 from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of_run
-from analysis.metrics.throughput import Staircase, initial_sequence, sender_view
+from analysis.metrics.throughput import Staircase, sender_view
 from analysis.story import story_text
 from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between
 from record.errors import RecordError
@@ -331,7 +331,7 @@ class RecordedRun:
         with self._reading_acked:
             if flow.name not in self._acked:
                 packets = self.run.capture_of(flow, flow.source)
-                isn = initial_sequence(story.connection, packets) or 0
+                isn = story.connection.initial_sequence(packets) or 0
                 self._acked[flow.name] = sender_view(packets, story.connection, isn).acked
             return self._acked[flow.name]
 

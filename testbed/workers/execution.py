@@ -1,7 +1,9 @@
 """An experiment carried out on this machine: checked, run, measured, its tables and figure written."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from record.errors import DiskFullError
@@ -10,12 +12,11 @@ from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
-from testbed.campaigns.schedule import Outcome, Pace, Runner
+from testbed.campaigns.schedule import Pace, Runner
 from testbed.campaigns.side_by_side import default_jobs
-from testbed.curves.curve import curves_of, lay_out
-from testbed.curves.measure import measured_now
+from testbed.campaigns.task import Outcome
 from testbed.errors import KeyRefused
-from testbed.workers.runner import Say, runner_for
+from testbed.workers.runner import Say, max_guests, runner_for
 
 
 @dataclass(frozen=True)
@@ -53,21 +54,20 @@ class Executed:
 def execute(experiment: Experiment, directory: Path, conditions: Conditions, progress: Progress, say: Say) -> Executed:
     """Run and analyse into `directory`. UsageError before anything starts; RunError if the machine is unsuitable; DiskFullError;
     KeyboardInterrupt once the runs have ended in order. `say` gets notes before the first run."""
-    from testbed.guests.virtual_time import max_guests
     from testbed.stages.kernel_tcp import period_notes
 
     scenarios = [cell.scenario for cell in experiment.cells]
     runner = runner_of(experiment, conditions, say)
     for note in period_notes(scenarios):
         say(note)
-    curves = curves_of(experiment, lambda needed: measured_now(needed, conditions.jobs)) if experiment.expected else {}
-    jobs = conditions.jobs or default_jobs(scenarios, max_guests())
+    lay_out = _curves(experiment, conditions.jobs) if experiment.expected else lambda _directory: None
+    jobs = conditions.jobs or default_jobs(scenarios, max_guests)
     try:
         campaign = Campaign(
             experiment, directory, jobs, progress, runner, conditions.again, conditions.only, stop=conditions.stop
         )
         outcomes = campaign.run(conditions.resume)
-        lay_out(curves, directory)
+        lay_out(directory)
         progress.note("measuring the captures")
         report = Report(directory)
         report.make()
@@ -76,6 +76,14 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
     finally:
         progress.close()
     return Executed(outcomes, report, campaign.pace, jobs)
+
+
+def _curves(experiment: Experiment, jobs: int | None) -> Callable[[Path], None]:
+    """Measure the chain curves that are not in the cache; returns a function that writes those of the cells into the results."""
+    from testbed.curves.curve import curves_of, lay_out
+    from testbed.curves.measure import measured_now
+
+    return partial(lay_out, curves_of(experiment, lambda needed: measured_now(needed, jobs)))
 
 
 def runner_of(experiment: Experiment, conditions: Conditions, say: Say) -> Runner:

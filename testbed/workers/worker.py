@@ -15,22 +15,25 @@ from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from record.files import write_atomic
 from testbed.campaigns import batch as batches
 from testbed.campaigns import captures
 from testbed.campaigns.batch import Batch
-from testbed.campaigns.measuring import is_measured, measure_runs
+from testbed.campaigns.measuring import Processes, is_measured, measure_runs
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.rounds import done_records, now
 from testbed.campaigns.safe_load import SafeLoad, cpu_times
-from testbed.campaigns.schedule import Outcome, Schedule
+from testbed.campaigns.schedule import Schedule
 from testbed.campaigns.side_by_side import MAX_JOBS, cost_cores, default_jobs, jobs_of_cost, usable_cores
+from testbed.campaigns.task import Outcome
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
-from testbed.host.doctor import doctor, timer_lateness_us
-from testbed.workers.runner import runner_for
+from testbed.host.doctor import parts, timer_lateness_us
+from testbed.runs.template import TEMPLATE
+from testbed.workers.runner import max_guests, runner_for
 
 POLL_S = 1.0
 MAX_SHARE = 3.0
@@ -38,12 +41,33 @@ PERCENTILES = (50, 95, 100)
 Say = Callable[[str], None]
 
 
-def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> None:
-    """Carry out the batch in `path` and write `out`; ends early when no campaign holds the folder `driver`."""
-    from testbed.guests.virtual_time import max_guests
+class Worker:
+    """A worker, for one batch or for all of a campaign: the checks of its machine and the processes that it needs for each batch.
+    `driver`: it ends early when no campaign holds this folder."""
 
-    require_fit_machine()
-    timers_us = timer_lateness_us()
+    def __init__(self, driver: Path | None, say: Say) -> None:
+        """UsageError if the machine is unfit."""
+        self._driver, self._say = driver, say
+        TEMPLATE.warm()  # imports in the meantime
+        require_fit_machine()
+        self._timers_us = timer_lateness_us()
+        self._measuring = Processes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._measuring.__exit__(kind, value, trace)
+
+    def work(self, path: Path, out: Path) -> None:
+        """Carry out the batch in `path` and write `out`."""
+        work(Batch.read(path), path, out, self._driver, self._say, self._timers_us, self._measuring)
+
+
+def work(
+    batch: Batch, path: Path, out: Path, driver: Path | None, say: Say, timers_us: list[float], measuring: Processes
+) -> None:  # fmt: skip
+    """Carry out a batch on a machine that is fit (Worker)."""
     scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
     runner = runner_for(
         scenarios, [task.seed for task in batch.tasks], say=say, tcp_place=path.name, kernel=batch.kernel,
@@ -52,7 +76,7 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
     costs = {name: cost_cores(scenario) for name, scenario in scenarios.items()}
     median_cost = median(costs.values())
     adapts = batch.jobs is None and all(scenario.clock == "real" for scenario in scenarios.values())
-    default = jobs_of_cost(median_cost) if adapts else default_jobs(scenarios.values(), max_guests())
+    default = jobs_of_cost(median_cost) if adapts else default_jobs(scenarios.values(), max_guests)
     jobs = batch.jobs or (min(MAX_JOBS, max(1, round(default * found_share(path)))) if adapts else default)
     load = SafeLoad(jobs, MAX_JOBS) if adapts else None
     progress = Progress()
@@ -67,7 +91,7 @@ def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say) -> 
             outcomes = schedule.run(batch.tasks, resume=True)
             busy_s = (cpu_times()[0] - before[0]) / os.sysconf("SC_CLK_TCK")
             progress.note("measuring the captures")
-            errors = measure([outcome for outcome in outcomes if outcome.status in ("complete", "kept")])
+            errors = measure([outcome for outcome in outcomes if outcome.status in ("complete", "kept")], measuring)
         finally:
             progress.close()
         dropped = [captures.apply(batch.captures, task.directory, task.seed) for task in batch.tasks]
@@ -95,14 +119,14 @@ def found_share(path: Path) -> float:
 
 def require_fit_machine() -> None:
     """`manet doctor`'s needed checks; UsageError with the first remedy."""
-    bad = next((check for check in doctor() if check.needed and not check.ok), None)
+    bad = next((check for check in parts() if check.needed and not check.ok), None)
     if bad is not None:
         raise UsageError(f"{socket.gethostname()}: {bad.name}: {bad.detail}; {bad.remedy} (`manet doctor` shows all)")
 
 
-def measure(outcomes: list[Outcome]) -> dict[Path, str]:
+def measure(outcomes: list[Outcome], processes: Processes) -> dict[Path, str]:
     """metrics.json of each run that has none yet; the errors by run."""
-    return measure_runs([o.task.directory for o in outcomes if not is_measured(o.task.directory)])
+    return measure_runs([o.task.directory for o in outcomes if not is_measured(o.task.directory)], processes)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def measure() -> Table:
         for seed in SEEDS:
             text = _pattern(stations, area, seed)
             began = time.perf_counter()
-            found = connectivity.links(trace.parse(text, "pattern"))
+            found = connectivity.links(trace.parse(text.encode(), "pattern"))
             found.hops("sta1", "sta2")
             taken.append(time.perf_counter() - began)
             changes.append(found.changes)

@@ -5,7 +5,12 @@ the kernel counts all processes that the command waited for. The share of each p
 `short-lived` has the processes shorter than SAMPLE_S (`ip`, `mnexec`), and the ends of all others. Analysis,
 tables and figure are included, as in a campaign.
 
-`PYTHONPATH=. .venv/bin/python -P -m tests.bench.pace [--against DIR] [--rounds N] [--duration S] [--jobs N]`
+With `--campaign` it is `manet campaign` with a question that stays open for two rounds (or more: `--pairs`), so that planning,
+deciding and the end of each round are in it. `between runs` is the share of all processes that are no part of a run: coordinator,
+worker, analysis. With `--load N` as many busy loops run beside it, at the priority of the campaign.
+
+`PYTHONPATH=. .venv/bin/python -P -m tests.bench.pace [--against DIR] [--rounds N] [--duration S] [--jobs N] [--load N]
+[--campaign [--pairs N] [--experiment FILE]]`
 """
 
 import argparse
@@ -17,7 +22,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +36,26 @@ EXPERIMENT = ROOT / "experiments" / "hv-fig3.toml"
 JOBS = 8  # hv-fig3 has eight cells
 DURATION_S = 30.0  # after 30 s without traffic
 SAMPLE_S = 0.5
-ROLES = {  # a word of a Python process's command line: its name in the table
+QUESTION = """
+[[questions]]
+question = "ELFN carries more"
+claim = "more"
+metric = "acked_kbps"
+compared = "elfn-2s"
+with = "reno"
+matters = 0.001
+"""
+ROLES = {  # the name of a Python process or a word of its command line: its name in the table
+    "python-run": "python, a run",  # its name
     "testbed.runs.template": "python, a run",
     "iperf_client.py": "iperf3",
     "iperf_server.py": "iperf3",
+    "testbed.campaigns.measuring": "python, analysis",
+    "batch": "python, worker",
     "testbed": "python, the campaign",
 }
 SHORT_LIVED = "short-lived"
+BETWEEN = ("python, analysis", "python, worker", "python, the campaign")
 
 
 @dataclass
@@ -67,7 +86,7 @@ def table_of(costs: dict[str, list[Cost]]) -> Table:
     names = list(costs)
     columns = ["program", *(f"{name}, CPU ms/s" for name in names), *(["ratio"] if len(names) == 2 else [])]
     rounds = len(next(iter(costs.values())))
-    title = f"hv-fig3's cells, CPU per emulated second, median of {rounds}"
+    title = f"CPU per emulated second, median of {rounds}"
     table = Table(title, columns, "0.04 of a core per run: 35 emulated seconds per second on two cores")
 
     def row(name: str, values: list[float]) -> None:
@@ -77,6 +96,8 @@ def table_of(costs: dict[str, list[Cost]]) -> Table:
     programs = {program: None for each in costs.values() for cost in each for program, _ in cost.cpu_s.most_common()}
     for program in programs:
         row(program, [statistics.median(cost.per_second_ms(program) for cost in each) for each in costs.values()])
+    between = [[sum(cost.per_second_ms(name) for name in BETWEEN) / cost.total_ms for cost in each] for each in costs.values()]
+    row("between runs, share of all", [statistics.median(each) for each in between])
     row("all", [statistics.median(cost.total_ms for cost in each) for each in costs.values()])
     row("emulated s per wall s", [statistics.median(cost.emulated_s / cost.wall_s for cost in each) for each in costs.values()])
     verdicts = [sum((cost.verdicts for cost in each), Counter()) for each in costs.values()]
@@ -85,15 +106,23 @@ def table_of(costs: dict[str, list[Cost]]) -> Table:
     return table
 
 
-def campaign(checkout: Path, *, jobs: int = JOBS, duration_s: float = DURATION_S, seeds: int = 1) -> Cost:
-    """Run the cells with the programs of `checkout`. RunError if a run failed."""
+def campaign(
+    checkout: Path, *, jobs: int = JOBS, duration_s: float = DURATION_S, seeds: int = 1, pairs: int | None = None,
+    experiment: Path | None = None,
+) -> Cost:  # fmt: skip
+    """Run the cells with the programs of `checkout`; with `pairs` as a campaign whose questions stay open to this limit, of
+    hv-fig3's cells or another `experiment` with its own questions. RunError if a run failed."""
     with bench_folder() as folder:
         file = folder / "pace.toml"
         # without the expected throughput, which is measured once for a machine
         lines = EXPERIMENT.read_text().splitlines(keepends=True)
-        file.write_text("".join(line for line in lines if not line.startswith(("expected =", "figure ="))))
-        words = ["run", file, "--set", f"duration={duration_s:g}", "--seeds", seeds, "--jobs", jobs, "--json"]
-        argv = [checkout / ".venv" / "bin" / "python", "-P", "-m", "testbed", *words, "--out", folder / "results"]
+        text = "".join(line for line in lines if not line.startswith(("expected =", "figure =")))
+        file.write_text(text if pairs is None else text[: text.index("[[questions]]")] + QUESTION)
+        if experiment is not None:
+            file.write_text(experiment.read_text())
+        words = ["--set", f"duration={duration_s:g}", "--seeds", seeds, "--jobs", jobs, "--out", folder / "results"]
+        verb = ["run", file, "--json"] if pairs is None else ["campaign", file, "--max-pairs", pairs, "--captures", "none"]
+        argv = [checkout / ".venv" / "bin" / "python", "-P", "-m", "testbed", *verb, *words]
         began = time.monotonic()
         with (folder / "out.json").open("wb") as out, (folder / "err").open("wb") as err:
             child = subprocess.Popen(
@@ -114,11 +143,27 @@ def campaign(checkout: Path, *, jobs: int = JOBS, duration_s: float = DURATION_S
         if child.returncode != 0:
             said = (folder / "err").read_text().splitlines()[-1:]
             raise RunError(f"{checkout}: the campaign ended with status {child.returncode}: {' '.join(said)}")
-        answer = json.loads((folder / "out.json").read_text())
+        if pairs is None:
+            answer = json.loads((folder / "out.json").read_text())
+            verdicts, emulated_s = Counter(run["verdict"] for run in answer["runs"]), answer["pace"]["emulated_s"]
+        else:
+            answer = json.loads((folder / "results" / "campaign.json").read_text())
+            verdicts, emulated_s = +Counter(answer["verdicts"]), answer["emulated_s"]
         shutil.rmtree(folder / "results")
     seen[SHORT_LIVED] = max(0.0, used - seen.total())
-    verdicts = Counter(run["verdict"] for run in answer["runs"])
-    return Cost(seen, answer["pace"]["emulated_s"], wall_s, verdicts)
+    return Cost(seen, emulated_s, wall_s, verdicts)
+
+
+@contextmanager
+def _load(loops: int) -> Iterator[None]:
+    """Busy loops beside the block."""
+    children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
 
 
 def _follow(child: subprocess.Popen) -> tuple[Counter[str], float]:
@@ -129,7 +174,7 @@ def _follow(child: subprocess.Popen) -> tuple[Counter[str], float]:
         if pid:
             child.returncode = os.waitstatus_to_exitcode(status)
             break
-        last |= _descendants(child.pid)
+        last |= descendants(child.pid)
         time.sleep(SAMPLE_S)
     seen: Counter[str] = Counter()
     for name, cpu_s in last.values():
@@ -137,7 +182,7 @@ def _follow(child: subprocess.Popen) -> tuple[Counter[str], float]:
     return seen, used.ru_utime + used.ru_stime
 
 
-def _descendants(root: int) -> dict[tuple[int, str], tuple[str, float]]:
+def descendants(root: int) -> dict[tuple[int, str], tuple[str, float]]:
     """Name and CPU seconds of a process and all below it, by pid and start time."""
     stats, children = {}, {}
     for folder in Path("/proc").iterdir():
@@ -176,7 +221,7 @@ def _program(pid: int, name: str) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return name
-    names = {Path(word).name for word in words}
+    names = {name, *(Path(word).name for word in words)}
     return next((role for word, role in ROLES.items() if word in names), name)
 
 
@@ -186,6 +231,10 @@ def main() -> int:
     parser.add_argument("--rounds", metavar="N", type=int, default=1, help="campaigns of each checkout")
     parser.add_argument("--duration", metavar="S", type=float, default=DURATION_S, help="seconds of traffic of each run")
     parser.add_argument("--jobs", metavar="N", type=int, default=JOBS, help="runs side by side; above eight with more seeds")
+    parser.add_argument("--campaign", action="store_true", help="a campaign of several rounds instead of one experiment")
+    parser.add_argument("--pairs", metavar="N", type=int, default=6, help="pairs of a campaign's questions, which stay open")
+    parser.add_argument("--experiment", metavar="FILE", type=Path, help="of the campaign, instead of hv-fig3's cells")
+    parser.add_argument("--load", metavar="N", type=int, default=0, help="busy loops beside it")
     options = parser.parse_args()
     checkouts = {"before": options.against.resolve(), "now": ROOT} if options.against else {"this checkout": ROOT}
     costs: dict[str, list[Cost]] = {name: [] for name in checkouts}
@@ -193,7 +242,13 @@ def main() -> int:
         order = list(checkouts) if number % 2 == 0 else list(reversed(checkouts))
         for name in order:
             seeds = -(-options.jobs // JOBS)
-            costs[name].append(campaign(checkouts[name], jobs=options.jobs, duration_s=options.duration, seeds=seeds))
+            pairs = options.pairs if options.campaign else None
+            with _load(options.load):
+                cost = campaign(
+                    checkouts[name], jobs=options.jobs, duration_s=options.duration, seeds=seeds, pairs=pairs,
+                    experiment=options.experiment,
+                )  # fmt: skip
+            costs[name].append(cost)
     from rich.console import Console
 
     from tests.bench.__main__ import draw

@@ -78,7 +78,8 @@ PROCESSES: dict[str, Callable[[Path], list[int]]] = {
     "medium": by_word("medium.json"),
     "daemon": by_word("sta2.config.json"),
     "manet-tcp": by_word("tcp-settings.json"),
-    "capture": by_word("sta1.pcap"),
+    "capture": by_word("--snap-bytes"),
+    "tcpdump": by_word("sta1.pcap"),
     "client": by_word("--connect-timeout", "iperf3"),
     "client's parent": by_word("iperf_client"),
     "server": by_word("--server", "iperf3"),
@@ -89,12 +90,14 @@ PROCESSES: dict[str, Callable[[Path], list[int]]] = {
     "template": template,
 }
 OF_TRAFFIC = ("client", "client's parent")
+KEYS_OF = {"tcpdump": {"capture_program": "tcpdump"}}
 # manet's own part: reading the captures of three runs is left to processes of their own
 MEASURING = "measuring"
 STAGES = ("start-up", "traffic", "stop")
 CHEAP = {
     ("client", signal.SIGSTOP, "traffic"), ("daemon", signal.SIGSTOP, "traffic"), ("run", signal.SIGSTOP, "traffic"),
     ("medium", signal.SIGSTOP, "traffic"), ("capture", signal.SIGTERM, "traffic"), ("capture", signal.SIGTERM, "stop"),
+    ("capture", signal.SIGKILL, "traffic"), ("capture", signal.SIGSTOP, "traffic"), ("tcpdump", signal.SIGTERM, "traffic"),
 }  # fmt: skip
 CELLS = [
     (process, number, stage)
@@ -197,7 +200,7 @@ def test_a_disturbed_process_gives_no_wrong_valid_number(
 ) -> None:
     out = tmp_path / "run"
     directory = out / "all" / "seed-1"
-    trial = Trial(out, {**KEYS, "seeds": 1})
+    trial = Trial(out, {**KEYS, **KEYS_OF.get(process, {}), "seeds": 1})
     trial.until(stage)
     found: list[int] = []
 

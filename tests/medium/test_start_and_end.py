@@ -1,9 +1,12 @@
 """Start and end of the medium: signals, the stop command, SIGKILL, the end of its parent, mistakes in its configuration."""
 
+import errno
 import json
 import os
 import signal
+import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +106,43 @@ def test_check_of_a_valid_file_is_silent(tmp_path):
     (tmp_path / "medium.json").write_text(json.dumps(broken(lambda c: None)))
     done = subprocess.run([str(MEDIUM), "check", str(tmp_path / "medium.json")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_medium_sleeps_by_epoll_pwait2_or_as_before_where_the_kernel_has_none(hosts, start, tmp_path, monkeypatch, older):
+    """`older`: as on Linux before 5.11, a filter of system calls answers ENOSYS."""
+    if older:
+        monkeypatch.setattr("tests.medium.medium.MEDIUM", without_system_call(tmp_path, EPOLL_PWAIT2))
+    stations = hosts(2)
+    daemon = start(configuration(stations))
+    address(stations)
+    assert pings_answered(stations[0], "10.0.0.2") == 5
+    sleep = Path(f"/proc/{daemon.process.pid}/syscall")
+    wait_for("the medium to sleep", lambda: sleep.read_text().split()[0] in (EPOLL_WAIT if older else {str(EPOLL_PWAIT2)}))
+    assert daemon.stop() == (0, "")
+    assert daemon.read("verdict.json")["lateness"]["count"] >= 10
+
+
+EPOLL_PWAIT2 = 441  # asm-generic/unistd.h, the same for all machines
+EPOLL_WAIT = {"232", "22"}  # epoll_wait of x86-64, epoll_pwait of machines without it
+
+
+def without_system_call(folder: Path, number: int) -> Path:
+    """A program that runs the medium under seccomp(2), where the system call `number` returns ENOSYS."""
+    # struct sock_filter: load the number; if it is this one: SECCOMP_RET_ERRNO | ENOSYS; else SECCOMP_RET_ALLOW
+    load, equal, give = 0x20, 0x15, 0x06
+    program = [(load, 0, 0, 0), (equal, 0, 1, number), (give, 0, 0, 0x50000 | errno.ENOSYS), (give, 0, 0, 0x7FFF0000)]
+    code = b"".join(struct.pack("=HBBI", *line) for line in program)
+    script = folder / "medium-on-an-older-kernel"
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import ctypes, os, struct, sys\n"
+        f"code = ctypes.create_string_buffer({code!r})\n"
+        f"filter = struct.pack('@HP', {len(program)}, ctypes.addressof(code))\n"
+        "libc = ctypes.CDLL(None)\n"
+        "assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS\n"
+        "assert libc.prctl(22, 2, filter) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER\n"
+        f"os.execv({str(MEDIUM)!r}, [{str(MEDIUM)!r}, *sys.argv[1:]])\n"
+    )
+    script.chmod(0o755)
+    return script

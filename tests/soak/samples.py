@@ -1,7 +1,7 @@
 """Memory, descriptors and more of the processes of one run, from /proc (proc(5)) and its folder: lines of samples.csv.
 
 `t_s,of,measure,value`: t_s in seconds since the first sample; `of` a class of processes, summed over them: `manet` (the command
-and its process inside the run), `manet-medium`, `manet-tcp`, a routing daemon's name, `manet-capture` (tcpdump), `bash` (the
+and its process inside the run), `manet-medium`, `manet-tcp`, a routing daemon's name, `manet-capture`, `bash` (the
 stations' shells), `iperf3`, `iperf_client.py` (the flow's keeper), `datagrams.py`.
 
 measure      unit  of

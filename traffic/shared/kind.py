@@ -216,6 +216,12 @@ class Kind(ABC, Generic[Keys]):
         return None
 
 
+def unfinished(report: Report, done: str, seconds: float) -> str:
+    """A remark about work that had begun and did not end: `done` of it in `seconds`."""
+    lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
+    return f"did not finish: {done} in {seconds:g} s{lost}"
+
+
 def python_program(path: Path, *words: object) -> list[str]:
     """The command line of a program of `programs/`: isolated and without site-packages, which halves its start-up time."""
     return [sys.executable, "-I", "-S", *(str(word) for word in (path, *words))]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from analysis.decisions.question import ENOUGH
 from analysis.decisions.rule import (
-    ENOUGH,
     Method,
     Outcome,
     Rule,

@@ -4,25 +4,20 @@
 //! each packet; with a UDP port also `NAME.routing.pcap` with that port's packets whole. Times are the kernel's, in nanoseconds.
 //! The process sleeps between two rounds over the sockets, in which packets wait in the kernel: it wakes once for many packets,
 //! and passes whole records to the files.
-//!
-//! Not supported: VLAN tags that an interface has removed from its frames (tcpdump inserts them again).
+//! A VLAN tag that the kernel has taken from a frame is put back, as tcpdump does.
 
 use crate::recorder::Written;
 use crate::tap::Namespace;
 use crate::DaemonError;
-use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;
-use nix::sys::socket::{
-    recvmsg, setsockopt, socket, sockopt, AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType,
-};
-use nix::sys::time::TimeSpec;
+use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, SockType};
 use std::fmt;
 use std::fs::File;
-use std::io::{IoSliceMut, Write};
-use std::mem::size_of;
+use std::io::Write;
+use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -34,11 +29,15 @@ const VERSION: [u16; 2] = [2, 4];
 const LINKTYPE_ETHERNET: u32 = 1;
 /// Snap length of whole packets; no packet of an interface is longer (MAXIMUM_SNAPLEN of libpcap).
 pub const WHOLE: u32 = 262_144;
-/// Packets that wait for the next round, bytes of each socket. The kernel doubles it for its own records: 1,800 packets of 1,500
-/// bytes, twice as much as 802.11b's 11 Mbit/s bring in a second.
-const RECEIVE_BUFFER: usize = 2 << 20;
+/// Default of the packets that wait for the next round, bytes of each socket, as much as tcpdump has. The kernel doubles it for its
+/// own records: 1,800 packets of 1,500 bytes, twice as much as 802.11b's 11 Mbit/s bring in a second.
+pub const RECEIVE_BUFFER: u32 = 2 << 20;
 /// Sleep between two rounds.
 const PAUSE: Duration = Duration::from_millis(20);
+const _: () = assert!(PAUSE.as_millis() < 1000, "a packet is in its file within a second");
+/// A VLAN tag in a frame: protocol and tag control (IEEE 802.1Q), between the addresses and the frame's own type.
+const TAG: usize = 4;
+const ADDRESSES: usize = 12;
 /// Maximum number of packets from one socket in a round, so that a flood leaves the others their turn: more than can wait, since the shortest packet takes
 /// 768 bytes of the buffer (SKB_TRUESIZE of the kernel).
 const PACKETS_AT_ONCE: usize = 8192;
@@ -87,14 +86,28 @@ impl fmt::Display for NotAnInterface {
 }
 impl std::error::Error for NotAnInterface {}
 
+/// Of all captures.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of each packet that `NAME.pcap` keeps.
+    pub snap: u32,
+    /// Bytes of packets of an interface that wait in the kernel.
+    pub buffer: u32,
+}
+
 /// Captures until a signal; returns one line for each interface that lost packets, and `wrote NAME BYTES CRC32` for each file.
 ///
 /// # Errors
 /// An interface or file that cannot be opened; a file that cannot be written; an interface that disappeared. The files hold all
 /// packets of earlier rounds; that of the interface with the error also those that it had received since.
-pub fn run(interfaces: &[Interface], folder: &Path, snap: u32, signals: &SignalFd) -> Result<Vec<String>, DaemonError> {
+pub fn run(
+    interfaces: &[Interface],
+    folder: &Path,
+    limits: Limits,
+    signals: &SignalFd,
+) -> Result<Vec<String>, DaemonError> {
     let mut captures =
-        interfaces.iter().map(|i| Capture::open(i, folder, snap)).collect::<Result<Vec<_>, DaemonError>>()?;
+        interfaces.iter().map(|i| Capture::open(i, folder, limits)).collect::<Result<Vec<_>, DaemonError>>()?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(no_epoll)?;
     let sockets = captures.iter().map(|capture| capture.socket.as_fd()).chain([signals.as_fd()]);
     for (number, socket) in sockets.enumerate() {
@@ -103,7 +116,7 @@ pub fn run(interfaces: &[Interface], folder: &Path, snap: u32, signals: &SignalF
     println!("listening on {} interfaces", captures.len());
     std::io::stdout().flush()?;
 
-    let mut room = Room { buffer: vec![0; WHOLE as usize], control: cmsg_space!(TimeSpec) };
+    let mut room = vec![0; TAG + WHOLE as usize];
     let mut events = vec![EpollEvent::empty(); captures.len() + 1];
     loop {
         let ready = match epoll.wait(&mut events, EpollTimeout::NONE) {
@@ -133,12 +146,6 @@ pub fn run(interfaces: &[Interface], folder: &Path, snap: u32, signals: &SignalF
     Ok(lines)
 }
 
-/// The memory for one packet and its time, used again for each.
-struct Room {
-    buffer: Vec<u8>,
-    control: Vec<u8>,
-}
-
 /// One interface: its socket and its files.
 struct Capture {
     name: String,
@@ -150,10 +157,10 @@ struct Capture {
 }
 
 impl Capture {
-    fn open(interface: &Interface, folder: &Path, snap: u32) -> Result<Self, DaemonError> {
+    fn open(interface: &Interface, folder: &Path, Limits { snap, buffer }: Limits) -> Result<Self, DaemonError> {
         let name = &interface.name;
         let socket = Namespace::open(&interface.netns)?
-            .inside(|| packet_socket(&interface.ifname))
+            .inside(|| packet_socket(&interface.ifname, buffer as usize))
             .map_err(|e| DaemonError(format!("{name}: {e}")))?;
         let packets = Output::create(folder.join(format!("{name}.pcap")), snap)?;
         let routing = interface
@@ -165,23 +172,27 @@ impl Capture {
         Ok(Self { name: name.clone(), ifname: interface.ifname.clone(), socket, packets, routing })
     }
 
-    /// Moves the waiting packets to the files, also before an error; returns whether none are left.
-    fn round(&mut self, room: &mut Room) -> Result<bool, DaemonError> {
+    /// Moves the waiting packets to the files, also before an error; returns whether none are left. `room`: for one packet.
+    fn round(&mut self, room: &mut [u8]) -> Result<bool, DaemonError> {
         let drained = self.drain(room);
         self.flush()?;
         drained
     }
 
-    fn drain(&mut self, Room { buffer, control }: &mut Room) -> Result<bool, DaemonError> {
-        let most = if self.routing.is_some() { buffer.len() } else { self.packets.snap as usize };
+    fn drain(&mut self, room: &mut [u8]) -> Result<bool, DaemonError> {
+        let most = if self.routing.is_some() { WHOLE } else { self.packets.snap } as usize;
         for _ in 0..PACKETS_AT_ONCE {
-            let Some(packet) = self.receive(&mut buffer[..most], control)? else { return Ok(true) };
-            let bytes = &buffer[..packet.length.min(most)];
+            let Some(packet) = self.receive(&mut room[TAG..TAG + most])? else { return Ok(true) };
+            let end = TAG + packet.length.min(most);
+            // of a tagged frame, too: the kernel filters it without its tag
+            let of_routing = self.routing.as_mut().filter(|(port, _)| is_udp_of(&room[TAG..end], *port));
+            let (packet, bytes) = match packet.tag {
+                None => (packet, &room[TAG..end]),
+                Some(tag) => (Packet { length: packet.length + TAG, ..packet }, tagged(&mut room[..end], tag)),
+            };
             self.packets.add(&packet, bytes)?;
-            if let Some((port, routing)) = &mut self.routing {
-                if is_udp_of(bytes, *port) {
-                    routing.add(&packet, bytes)?;
-                }
+            if let Some((_, routing)) = of_routing {
+                routing.add(&packet, bytes)?;
             }
         }
         Ok(false)
@@ -192,24 +203,11 @@ impl Capture {
         self.routing.as_mut().map_or(Ok(()), |(_, routing)| routing.flush())
     }
 
-    /// The next waiting packet.
-    fn receive(&self, buffer: &mut [u8], control: &mut Vec<u8>) -> Result<Option<Packet>, DaemonError> {
+    /// The next waiting packet, its first bytes in `buffer`.
+    fn receive(&self, buffer: &mut [u8]) -> Result<Option<Packet>, DaemonError> {
         loop {
-            let mut parts = [IoSliceMut::new(buffer)];
-            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC; // MSG_TRUNC: the length on the interface
-            match recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(control), flags) {
-                Ok(message) => {
-                    let stamp = message.cmsgs().ok().and_then(|mut all| {
-                        all.find_map(|one| match one {
-                            ControlMessageOwned::ScmTimestampns(at) => Some(at),
-                            _ => None,
-                        })
-                    });
-                    return Ok(Some(Packet {
-                        time: stamp.map_or(Duration::ZERO, Duration::from),
-                        length: message.bytes,
-                    }));
-                }
+            match receive(&self.socket, buffer) {
+                Ok(packet) => return Ok(Some(packet)),
                 Err(Errno::EAGAIN) => return Ok(None),
                 Err(Errno::EINTR) => {}
                 // set down, which passes, or removed, which does not
@@ -231,10 +229,20 @@ impl Capture {
     }
 }
 
-/// Time since 1970 and length of a packet on its interface.
+/// Time since 1970, length of a packet on its interface, and the VLAN tag that the kernel took from it.
+#[derive(Default)]
 struct Packet {
     time: Duration,
     length: usize,
+    tag: Option<[u8; TAG]>,
+}
+
+/// A frame with a tag; `room` has TAG bytes before it.
+fn tagged(room: &mut [u8], tag: [u8; TAG]) -> &[u8] {
+    let addresses = ADDRESSES.min(room.len() - TAG);
+    room.copy_within(TAG..TAG + addresses, 0);
+    room[addresses..addresses + TAG].copy_from_slice(&tag);
+    room
 }
 
 /// A capture file.
@@ -314,7 +322,7 @@ fn no_epoll(e: Errno) -> DaemonError {
 }
 
 /// A socket that receives every packet of an interface of the current namespace, in both directions, with its time.
-fn packet_socket(ifname: &str) -> Result<OwnedFd, DaemonError> {
+fn packet_socket(ifname: &str, buffer: usize) -> Result<OwnedFd, DaemonError> {
     let failed = |step: &str, e: Errno| DaemonError(format!("interface {ifname}: {step}: {}; run as root", e.desc()));
     // without a protocol it receives nothing before it is bound to its interface
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -323,9 +331,10 @@ fn packet_socket(ifname: &str) -> Result<OwnedFd, DaemonError> {
     let index = nix::net::if_::if_nametoindex(ifname)
         .map_err(|e| DaemonError(format!("interface {ifname}: {}", e.desc())))? as libc::c_int;
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(|e| failed("no times of packets", e))?;
+    set_packet_option(&socket, libc::PACKET_AUXDATA, &1).map_err(|e| failed("no VLAN tags", e))?;
     // beyond the host's limit if it lets us
-    setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)
-        .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER))
+    setsockopt(&socket, sockopt::RcvBufForce, &buffer)
+        .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &buffer))
         .map_err(|e| failed("no room for packets", e))?;
     // as tcpdump: a radio of the kernel then hands over what it overhears
     let member = libc::packet_mreq {
@@ -334,17 +343,7 @@ fn packet_socket(ifname: &str) -> Result<OwnedFd, DaemonError> {
         mr_alen: 0,
         mr_address: [0; 8],
     };
-    // SAFETY: a packet_mreq is what PACKET_ADD_MEMBERSHIP reads; the descriptor is open
-    let joined = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            std::ptr::addr_of!(member).cast(),
-            size_of::<libc::packet_mreq>() as libc::socklen_t,
-        )
-    };
-    Errno::result(joined).map_err(|e| failed("no promiscuous mode", e))?;
+    set_packet_option(&socket, libc::PACKET_ADD_MEMBERSHIP, &member).map_err(|e| failed("no promiscuous mode", e))?;
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::c_ushort,
         sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
@@ -366,10 +365,75 @@ fn packet_socket(ifname: &str) -> Result<OwnedFd, DaemonError> {
     Ok(socket)
 }
 
+/// Sets an option of a packet socket; `value` is of the type that packet(7) names for it.
+fn set_packet_option<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: &T) -> Result<(), Errno> {
+    // SAFETY: the kernel reads `size_of::<T>()` bytes of the value; the descriptor is open
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    Errno::result(set).map(drop)
+}
+
+/// Room for the control messages of a packet: its time, and a tpacket_auxdata. Aligned as their headers.
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// The next waiting packet of a socket, its first bytes in `buffer`.
+fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Packet, Errno> {
+    let mut control = Control([0; 128]);
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: msghdr is plain data for which all zeroes is a value
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    // MSG_TRUNC: the length on the interface
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // SAFETY: the kernel writes at most their lengths to buffer and control, which live until its return; the descriptor is open
+    let length = Errno::result(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, flags) })?;
+    let mut packet = Packet { length: length as usize, ..Packet::default() };
+    // SAFETY: the kernel has filled in the message; the headers that the macros find lie within its control
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&message) };
+    // SAFETY: a header that is not null lies within the control
+    while let Some(one) = unsafe { header.as_ref() } {
+        // SAFETY: the data behind a header of this level and type is of this type, unaligned or not
+        match (one.cmsg_level, one.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => {
+                let at: libc::timespec = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(one).cast()) };
+                packet.time = Duration::new(at.tv_sec as u64, at.tv_nsec as u32);
+            }
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                let about: libc::tpacket_auxdata = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(one).cast()) };
+                packet.tag = tag_of(&about);
+            }
+            _ => {}
+        }
+        // SAFETY: as of the first header
+        header = unsafe { libc::CMSG_NXTHDR(&message, header) };
+    }
+    Ok(packet)
+}
+
+/// The VLAN tag that the kernel took from a frame.
+fn tag_of(about: &libc::tpacket_auxdata) -> Option<[u8; TAG]> {
+    (about.tp_status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
+        let [p, q] = about.tp_vlan_tpid.to_be_bytes();
+        let [c, d] = about.tp_vlan_tci.to_be_bytes();
+        [p, q, c, d]
+    })
+}
+
 /// Index of the interface of a packet socket; the kernel makes it -1 when it removes the interface.
 fn bound_to(socket: &OwnedFd) -> libc::c_int {
     // SAFETY: sockaddr_ll is plain data for which all zeroes is a value
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to the address; the descriptor is open
     let got = unsafe { libc::getsockname(socket.as_raw_fd(), std::ptr::addr_of_mut!(address).cast(), &mut length) };
@@ -440,6 +504,15 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_stands_between_addresses_and_type_also_of_a_frame_that_is_cut_off() {
+        let room = |frame: &[u8]| [&[0; TAG], frame].concat();
+        let frame: Vec<u8> = (1..=20).collect();
+        let tag = [0x81, 0, 0, 5];
+        assert_eq!(tagged(&mut room(&frame), tag), [&frame[..12], &tag, &frame[12..]].concat());
+        assert_eq!(tagged(&mut room(&frame[..7]), tag), [&frame[..7], &tag].concat());
+    }
+
+    #[test]
     fn a_file_is_readable_after_each_round_and_its_sum_is_that_of_its_bytes() {
         let folder = std::env::temp_dir().join(format!("manet-capture-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -447,7 +520,7 @@ mod tests {
         let mut output = Output::create(path.clone(), 4).unwrap();
         let header = std::fs::read(&path).unwrap();
         assert_eq!(header, [&[0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[4, 0, 0, 0, 1, 0, 0, 0]].concat());
-        let packet = Packet { time: Duration::new(1, 2), length: 1500 };
+        let packet = Packet { time: Duration::new(1, 2), length: 1500, tag: None };
         output.add(&packet, &[7; 60]).unwrap();
         output.flush().unwrap();
         // seconds, nanoseconds, 4 bytes kept of 1500 (0x5dc)

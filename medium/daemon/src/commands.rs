@@ -1,20 +1,22 @@
 //! The requests of the control socket and their answers (formats/sockets.md).
 
 use crate::host::{self, Scheduling};
+use crate::input::Input;
 use crate::outlet::{Outlet, Port};
+use crate::recorder::ROWS_KEPT;
 use crate::setup::Setup;
-use crate::world::{Input, LoggedWorld, World};
+use crate::world::World;
 use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
+use manet_medium::air_log::AirRow;
 use manet_medium::config::{WireConfig, ERROR_RATE, MAX_COORDINATE_M};
 use manet_medium::message::{self, StationId};
 use manet_medium::phy::antenna::Change;
 use manet_medium::phy::dbm;
 use manet_medium::phy::propagation::Model;
 use manet_medium::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
-use manet_medium::record::AirRecord;
+use manet_medium::run_verdict::{judge, Evidence};
 use manet_medium::trace;
-use manet_medium::verdict::{judge, Evidence};
 use manet_medium::wired::EndId;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
@@ -242,7 +244,7 @@ pub struct Responder<'a> {
 
 impl Responder<'_> {
     /// Carries out the request in `line`; returns the answer, and whether the run is to stop.
-    pub fn answer(&self, line: &[u8], driver: &mut RealTime<LoggedWorld>, outlet: &mut Outlet) -> (Value, bool) {
+    pub fn answer(&self, line: &[u8], driver: &mut RealTime<World>, outlet: &mut Outlet) -> (Value, bool) {
         let result = parse(line).and_then(|request| {
             let stop = request == Request::Stop {};
             self.carry_out(request, driver, outlet).map(|value| (value, stop))
@@ -259,7 +261,7 @@ impl Responder<'_> {
     fn carry_out(
         &self,
         request: Request,
-        driver: &mut RealTime<LoggedWorld>,
+        driver: &mut RealTime<World>,
         outlet: &mut Outlet,
     ) -> Result<Value, RequestError> {
         Ok(match request {
@@ -268,7 +270,7 @@ impl Responder<'_> {
             Request::Counters {} => json!({"stations": self.counters(driver), "wires": self.wires(driver)}),
             Request::Drops {} => json!({"drops": self.drops(driver), "hosts": self.host_drops(outlet)}),
             Request::Air { last } => json!({
-                "header": AirRecord::CSV_HEADER,
+                "header": AirRow::CSV_HEADER,
                 "rows": self.rows(outlet, last),
             }),
             Request::Move { station, position, speed_mps } => {
@@ -363,7 +365,7 @@ impl Responder<'_> {
         self.setup.loaded.config.stations.iter().enumerate().map(|(i, s)| (i as u16, s.name.clone()))
     }
 
-    fn status(&self, driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Value {
+    fn status(&self, driver: &RealTime<World>, outlet: &Outlet) -> Value {
         let evidence = evidence_so_far(driver, outlet);
         let late = |q| evidence.lateness.quantile(q).as_nanos() as f64 / 1e3;
         json!({
@@ -384,7 +386,7 @@ impl Responder<'_> {
         })
     }
 
-    fn links(&self, driver: &RealTime<LoggedWorld>) -> Vec<Value> {
+    fn links(&self, driver: &RealTime<World>) -> Vec<Value> {
         let name = |s: StationId| &self.setup.loaded.config.stations[usize::from(s.0)].name;
         let links = world(driver).medium.links(driver.clock().now());
         let link = |l: message::LinkState| {
@@ -402,13 +404,13 @@ impl Responder<'_> {
     }
 
     /// Counters by station name, as in `counters.json`.
-    pub fn counters(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
+    pub fn counters(&self, driver: &RealTime<World>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
     }
 
     /// The trajectories of all stations as the text of a trace file, if a request moved any of them.
-    pub fn moved(&self, driver: &RealTime<LoggedWorld>) -> Option<String> {
+    pub fn moved(&self, driver: &RealTime<World>) -> Option<String> {
         let medium = &world(driver).medium;
         let stations = self.setup.loaded.config.stations.iter().enumerate().filter(|(_, s)| s.node.is_none());
         let paths = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
@@ -416,7 +418,7 @@ impl Responder<'_> {
     }
 
     /// Counters of both directions of each wired link.
-    pub fn wires(&self, driver: &RealTime<LoggedWorld>) -> Vec<Value> {
+    pub fn wires(&self, driver: &RealTime<World>) -> Vec<Value> {
         let wires = &world(driver).wires;
         let direction = |from: &str, to: &str, end: usize| {
             let c = wires.counters(EndId(end as u16));
@@ -429,7 +431,7 @@ impl Responder<'_> {
     }
 
     /// Drops of each station by the reasons of the air log, without zeros.
-    fn drops(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
+    fn drops(&self, driver: &RealTime<World>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         let drops = |(i, name)| {
             let c = medium.counters(StationId(i));
@@ -460,18 +462,19 @@ impl Responder<'_> {
     }
 
     fn rows(&self, outlet: &Outlet, last: usize) -> Vec<String> {
-        let skip = outlet.last_rows.len().saturating_sub(last);
-        let row = |record: &AirRecord| {
+        let text = |row: &AirRow| {
             let mut line = String::new();
-            record.write_csv(&mut line, |s| &self.setup.loaded.config.stations[usize::from(s)].name);
+            row.write_csv(&mut line, |s| &self.setup.loaded.config.stations[usize::from(s)].name);
             line
         };
-        outlet.last_rows.iter().skip(skip).map(row).collect()
+        let mut rows: Vec<String> = outlet.recorder.last_rows().take(last.min(ROWS_KEPT)).map(text).collect();
+        rows.reverse();
+        rows
     }
 }
 
-fn world(driver: &RealTime<LoggedWorld>) -> &World {
-    &driver.timeline().machine().machine
+fn world(driver: &RealTime<World>) -> &World {
+    &driver.timeline().machine()
 }
 
 fn happened(counts: &[(&str, u64)]) -> Value {
@@ -480,7 +483,7 @@ fn happened(counts: &[(&str, u64)]) -> Value {
 }
 
 /// Measurements so far, without those that need the end of the run.
-pub fn evidence_so_far(driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Evidence {
+pub fn evidence_so_far(driver: &RealTime<World>, outlet: &Outlet) -> Evidence {
     let health = driver.health();
     let medium = &world(driver).medium;
     Evidence {

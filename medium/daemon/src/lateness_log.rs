@@ -3,7 +3,7 @@
 //! The rows stay in memory until the end of the run, some 60 bytes a second: the loop that releases frames writes no file.
 
 use manet_engine::{Duration, Instant, Lateness};
-use manet_medium::verdict::{judge, Evidence, Thresholds};
+use manet_medium::run_verdict::{judge, Evidence, Thresholds};
 use std::fmt::Write;
 
 const EVERY: Duration = Duration::from_secs(1);

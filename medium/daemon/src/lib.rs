@@ -4,7 +4,7 @@
 //! - [`world`]: air and wires as one machine; [`outlet`]: its outputs to the hosts and their answers;
 //! - [`hwsim`], [`wiphy`], [`ethtool`]: the kernel's own radios, in place of TAPs;
 //! - [`tap`], [`feedback`], [`control`], [`commands`]: interfaces and sockets; [`listener`]: listening without a free descriptor;
-//! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), in a thread of their own; [`incomplete`]: missing results; [`lateness_log`]: lateness
+//! - [`recorder`]: air log, capture and log of inputs ([`input`], [`input_log`]), in a thread of their own; [`incomplete`]: missing results; [`lateness_log`]: lateness
 //!   of each second;
 //! - [`capture`]: the captures of all stations, by another program, `manet-capture`;
 //! - [`host`]: priority, memory, signals; [`token`]: identifies a ready descriptor;
@@ -21,6 +21,7 @@ pub mod feedback;
 pub mod host;
 pub mod hwsim;
 pub mod incomplete;
+pub mod input;
 pub mod input_log;
 pub mod lateness_log;
 pub mod listener;

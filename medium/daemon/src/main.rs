@@ -10,7 +10,7 @@ use manet_engine::Duration;
 use manet_medium::config::{Config, MAX_HWSIM_QUEUE};
 use manet_medium::phy::{reach, Radio};
 use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
-use manet_medium::{sim, AirRecord};
+use manet_medium::{sim, AirRow};
 use manet_medium_daemon::incomplete::Incomplete;
 use manet_medium_daemon::recorder::{Files, Names};
 use manet_medium_daemon::run::Options;
@@ -209,7 +209,7 @@ fn simulate(file: &Path) -> Result<(), Failure> {
     let result = if files.is_empty() {
         sim::run(loaded, trajectories, None)
     } else {
-        sim::run(loaded, trajectories, Some(&mut |record: &AirRecord| files.record(record)))
+        sim::run(loaded, trajectories, Some(&mut |record: &AirRow| files.record(record)))
     };
     let wall_s = clock.now().as_secs_f64();
     complete(&files.finish().lacking)?;

@@ -6,13 +6,13 @@
 
 use crate::feedback::Feedback;
 use crate::hwsim::{Hwsim, RadioInterface};
+use crate::input::Input;
 use crate::recorder::Recorder;
 use crate::tap::{Handed, Taken, Tap, MAX_FRAME};
-use crate::world::{Input, LoggedWorld, Output, World};
+use crate::world::{Output, World};
 use manet_engine::{Instant, Outside};
 use manet_medium::mac::Packet;
 use manet_medium::message::{self, StationId};
-use manet_medium::record::AirRecord;
 use manet_medium::wire::ethernet;
 use manet_medium::wire::feedback::Repr;
 use manet_medium::wired::{EndId, Sent};
@@ -21,8 +21,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of frames read from one TAP in a turn, so that a host that floods cannot starve the others.
 pub const FRAMES_AT_ONCE: u32 = 64;
-/// Rows of the air log kept for the control socket.
-const ROWS_KEPT: usize = 1000;
 /// Threads that close ports at the end.
 const CLOSERS: usize = 64;
 
@@ -122,8 +120,6 @@ pub struct Outlet {
     pub feedback: Feedback,
     /// Writer of the logs.
     pub recorder: Recorder,
-    /// The last rows of the air log, for the control socket.
-    pub last_rows: VecDeque<AirRecord>,
     /// Ports just written to, whose hosts may have answered.
     answering: VecDeque<(usize, u32)>,
     buffer: Vec<u8>,
@@ -138,16 +134,7 @@ impl Outlet {
         feedback: Feedback,
         recorder: Recorder,
     ) -> Self {
-        Self {
-            ports,
-            stations,
-            hwsim,
-            feedback,
-            recorder,
-            last_rows: VecDeque::with_capacity(ROWS_KEPT),
-            answering: VecDeque::new(),
-            buffer: vec![0; MAX_FRAME],
-        }
+        Self { ports, stations, hwsim, feedback, recorder, answering: VecDeque::new(), buffer: vec![0; MAX_FRAME] }
     }
 
     /// The next frame from the host of a port, as an input.
@@ -240,18 +227,12 @@ impl Outlet {
                 self.feedback.purged(token, neighbour, packets.iter().map(|p| &p.ethernet[..]));
             }
             message::Output::Nav { .. } => {} // only a replay asks for it
-            message::Output::Air(record) => {
-                if self.last_rows.len() == ROWS_KEPT {
-                    self.last_rows.pop_front();
-                }
-                self.last_rows.push_back(record.clone());
-                self.recorder.push(record);
-            }
+            message::Output::Air(row) => self.recorder.push(row),
         }
     }
 }
 
-impl Outside<LoggedWorld> for Outlet {
+impl Outside<World> for Outlet {
     fn put(&mut self, at: Instant, output: Output) {
         match output {
             Output::Air(output) => self.put_air(at, output),

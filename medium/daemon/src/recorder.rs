@@ -1,7 +1,7 @@
 //! The air log (air.csv), the captures of the air (air.pcapng, monitor.pcapng) and the log of inputs (inputs.jsonl).
 //!
-//! [`Files`] writes them; [`Recorder`] does so in a thread of its own behind a bounded channel, so that no disk
-//! stalls the medium: rows are passed in batches, and if the thread is too far behind they are dropped and counted.
+//! [`Files`] writes them; [`Recorder`] does so in a thread of its own, so that no disk stalls the medium: rows and inputs are passed in
+//! batches as they are, and become text in the thread. If it is so far behind that [`MAX_WAITING`] bytes wait, they are dropped and counted.
 //!
 //! A captured frame is radiotap, 802.11 header, LLC/SNAP, the first [`SNAP_BODY`] bytes of the packet, and the FCS if that is all. The capture
 //! has every frame that was on the air, also those that no station decoded; their fate is the comment of the packet. The monitor's
@@ -13,24 +13,28 @@
 //! [`Files::finish`] also says what it wrote into each file: the testbed compares the files with it at the end of a run.
 
 use crate::incomplete::Incomplete;
-use crate::input_log::InputLog;
+use crate::input_log::{InputLog, Inputs};
 use crate::DaemonError;
 use crc32fast::Hasher;
 use manet_engine::event_log::CLOSED;
 use manet_engine::{Duration, Instant};
+use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
+use manet_medium::fate::Fate;
 use manet_medium::mac::{Dest, Frame, Packet};
 use manet_medium::phy::radio::Modulation;
 use manet_medium::phy::{dbm, FrameKind, Radio};
-use manet_medium::record::{AirRecord, Fate};
 use manet_medium::wire::pcapng::{Block, LINK_RADIOTAP};
 use manet_medium::wire::{dot11, ethernet, radiotap, MacAddress, BROADCAST};
-use std::fmt;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::{fmt, mem};
 
 /// Bytes of a packet that the capture keeps: IP and TCP headers with all options, and some data.
 pub const SNAP_BODY: usize = 128;
@@ -40,8 +44,11 @@ const MPDU_EXTRA: usize = 6 + 2 + 18 + dot11::SNAP_LEN;
 pub const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
 /// Rows in a batch.
 const BATCH: usize = 512;
-/// Maximum number of batches that wait for the thread: about 130,000 rows, a minute of a loaded air.
-const BATCHES: usize = 256;
+/// Maximum of memory that waits for the thread, bytes: rows with their packets, and inputs. An exchange with a packet of 1500 bytes takes
+/// about 4 kB, so that it is 65,000 exchanges, 15 s of an air of 54 Mbit/s.
+pub const MAX_WAITING: usize = 256 << 20;
+/// Rows of the air log kept for the control socket.
+pub const ROWS_KEPT: usize = 1000;
 
 /// Names, addresses and radiotap fields for the files.
 #[derive(Clone, Debug)]
@@ -144,7 +151,7 @@ impl Output {
         let Ok(to) = &mut self.to else { return };
         if let Err(e) = write(to) {
             // dropping a BufWriter tries to write once more: take it apart instead
-            if let Ok(broken) = std::mem::replace(&mut self.to, Err(e)) {
+            if let Ok(broken) = mem::replace(&mut self.to, Err(e)) {
                 let _ = broken.into_parts();
             }
         }
@@ -196,8 +203,8 @@ impl Files {
             monitored: Vec::new(),
         };
         if let Some(csv) = &mut files.csv {
-            let heard = if files.names.heard { format!(",{}", AirRecord::HEARD) } else { String::new() };
-            csv.write(format!("{}{heard}\n", AirRecord::CSV_HEADER).as_bytes());
+            let heard = if files.names.heard { format!(",{}", AirRow::HEARD) } else { String::new() };
+            csv.write(format!("{}{heard}\n", AirRow::CSV_HEADER).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
@@ -249,7 +256,7 @@ impl Files {
     }
 
     /// Writes a row of the air log, and the frame into the capture.
-    pub fn record(&mut self, record: &AirRecord) {
+    pub fn record(&mut self, record: &AirRow) {
         if self.closed.is_some() {
             return;
         }
@@ -261,7 +268,7 @@ impl Files {
         self.line.push('\n');
         self.bytes.clear();
         self.monitored.clear();
-        if let AirRecord::Tx { at, frame, fate, power_w, heard, .. } = record {
+        if let AirRow::Tx { at, frame, fate, power_w, heard, .. } = record {
             let capture = |out: &mut Vec<u8>, interface, fate, power_w| {
                 capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w });
             };
@@ -431,18 +438,43 @@ fn comment_of(fate: Option<Fate>) -> &'static str {
     }
 }
 
-/// Rows and lines that are passed to the thread together.
-#[derive(Default)]
+/// Rows and inputs that are passed to the thread together.
 struct Batch {
-    rows: Vec<AirRecord>,
-    inputs: Vec<u8>,
+    rows: Arc<Vec<AirRow>>,
+    inputs: Inputs,
+    /// Memory that they take.
+    bytes: usize,
+}
+
+impl Batch {
+    fn lines(&self) -> u64 {
+        (self.rows.len() + self.inputs.len()) as u64
+    }
+}
+
+/// Memory that a row takes until it is written, bytes; an upper bound, since the attempts of a packet share it.
+fn bytes_of(row: &AirRow) -> usize {
+    let AirRow::Tx { frame, heard, .. } = row else { return size_of::<AirRow>() };
+    let packet = frame.packet.as_ref().map_or(0, |packet| {
+        let mpdu = packet.mpdu.as_ref().map_or(0, |mpdu| mpdu.bytes.len());
+        size_of::<Packet>() + packet.ethernet.len() + mpdu
+    });
+    size_of::<AirRow>() + packet + size_of_val(&heard[..])
 }
 
 /// [`Files`] in a thread of their own.
 pub struct Recorder {
-    to: Option<SyncSender<Batch>>,
+    to: Option<Sender<Batch>>,
+    /// The emptied buffers of inputs that the thread gives back.
+    emptied: Receiver<Inputs>,
     thread: Option<JoinHandle<Ended>>,
-    rows: Vec<AirRecord>,
+    /// Memory of the batches that wait for the thread.
+    waiting: Arc<AtomicUsize>,
+    max_waiting: usize,
+    rows: Vec<AirRow>,
+    row_bytes: usize,
+    /// The batches of the last rows, also those that the thread has written.
+    last: VecDeque<Arc<Vec<AirRow>>>,
     inputs: Option<InputLog>,
     drops: u64,
 }
@@ -453,35 +485,82 @@ impl Recorder {
     /// # Errors
     /// The thread cannot be started.
     pub fn start(files: Files, inputs: Option<InputLog>) -> Result<Self, DaemonError> {
-        if files.is_empty() {
-            return Ok(Self { to: None, thread: None, rows: Vec::new(), inputs, drops: 0 });
-        }
-        let (to, from) = sync_channel(BATCHES);
-        let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || write_all(files, &from))?;
-        Ok(Self { to: Some(to), thread: Some(thread), rows: Vec::with_capacity(BATCH), inputs, drops: 0 })
+        Self::start_with(files, inputs, MAX_WAITING)
+    }
+
+    fn start_with(files: Files, inputs: Option<InputLog>, max_waiting: usize) -> Result<Self, DaemonError> {
+        let (to, from) = channel();
+        let (back, emptied) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let is_written = !files.is_empty();
+        let write = {
+            let waiting = waiting.clone();
+            move || write_all(files, &from, &back, &waiting)
+        };
+        let thread =
+            is_written.then(|| std::thread::Builder::new().name("recorder".to_owned()).spawn(write)).transpose()?;
+        let (rows, last) = (Vec::with_capacity(BATCH), VecDeque::new());
+        let to = is_written.then_some(to);
+        Ok(Self { to, emptied, thread, waiting, max_waiting, rows, row_bytes: 0, last, inputs, drops: 0 })
     }
 
     /// Adds a row of the air log to the current batch.
-    pub fn push(&mut self, record: AirRecord) {
-        if self.to.is_some() {
-            self.rows.push(record);
-            if self.rows.len() >= BATCH {
-                self.hand_over();
-            }
+    pub fn push(&mut self, row: AirRow) {
+        self.row_bytes += bytes_of(&row);
+        self.rows.push(row);
+        if self.rows.len() >= BATCH {
+            self.hand_over();
         }
+    }
+
+    /// The last rows of the air log, the newest first; at least [`ROWS_KEPT`], if there were as many.
+    pub fn last_rows(&self) -> impl Iterator<Item = &AirRow> {
+        self.rows.iter().rev().chain(self.last.iter().rev().flat_map(|batch| batch.iter().rev()))
     }
 
     /// Passes the current batch to the thread; called by the daemon a few times a second.
     pub fn hand_over(&mut self) {
-        let Some(to) = &self.to else { return };
-        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH));
-        let batch = Batch { rows, inputs: self.inputs.as_ref().map(InputLog::take).unwrap_or_default() };
-        if batch.rows.is_empty() && batch.inputs.is_empty() {
-            return;
-        }
-        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = to.try_send(batch) {
+        let batch = self.take_batch();
+        let room = self.max_waiting.saturating_sub(self.waiting.load(Ordering::Relaxed));
+        if batch.bytes <= room {
+            self.send(batch);
+        } else if self.to.is_some() {
             self.drops += batch.lines();
         }
+    }
+
+    fn send(&mut self, batch: Batch) {
+        let Some(to) = self.to.as_ref().filter(|_| batch.lines() > 0) else { return };
+        self.waiting.fetch_add(batch.bytes, Ordering::Relaxed);
+        if let Err(unsent) = to.send(batch) {
+            self.drops += unsent.0.lines();
+        }
+    }
+
+    fn take_batch(&mut self) -> Batch {
+        let emptied = || self.emptied.try_recv().unwrap_or_default();
+        let inputs = self.inputs.as_ref().map(|log| log.take(emptied())).unwrap_or_default();
+        let bytes = mem::take(&mut self.row_bytes) + inputs.bytes();
+        let rows = Arc::new(mem::take(&mut self.rows));
+        if !rows.is_empty() {
+            self.last.push_back(rows.clone());
+        }
+        self.rows = self.emptied_rows().unwrap_or_else(|| Vec::with_capacity(BATCH));
+        Batch { rows, inputs, bytes }
+    }
+
+    /// Forgets the batches before the last [`ROWS_KEPT`] rows; returns the memory of one, unless the thread still writes it.
+    fn emptied_rows(&mut self) -> Option<Vec<AirRow>> {
+        let mut kept: usize = self.last.iter().map(|batch| batch.len()).sum();
+        let mut emptied = None;
+        while let Some(first) = self.last.front().map(|batch| batch.len()).filter(|first| kept - first >= ROWS_KEPT) {
+            kept -= first;
+            emptied = self.last.pop_front().and_then(Arc::into_inner);
+        }
+        emptied.map(|mut rows| {
+            rows.clear();
+            rows
+        })
     }
 
     /// Number of rows of the air log and lines of the log of inputs that were lost.
@@ -491,14 +570,10 @@ impl Recorder {
 
     /// Waits until everything is written; returns the number of lost rows and lines, and the end of the files.
     pub fn finish(mut self) -> (u64, Ended) {
-        // the run is over: wait for room instead of dropping
-        if let Some(to) = self.to.take() {
-            let rows = std::mem::take(&mut self.rows);
-            let inputs = self.inputs.take().map(|log| log.take()).unwrap_or_default();
-            if let Err(unsent) = to.send(Batch { rows, inputs }) {
-                self.drops += unsent.0.lines();
-            }
-        }
+        // the run is over: nothing more comes, so that the last batch needs no room
+        let batch = self.take_batch();
+        self.send(batch);
+        self.to = None;
         let ended = match self.thread.take().map(JoinHandle::join) {
             None => Ended::default(),
             Some(Ok(ended)) => ended,
@@ -508,20 +583,20 @@ impl Recorder {
     }
 }
 
-impl Batch {
-    fn lines(&self) -> u64 {
-        (self.rows.len() + self.inputs.iter().filter(|b| **b == b'\n').count()) as u64
-    }
-}
-
-fn write_all(mut files: Files, from: &Receiver<Batch>) -> Ended {
-    while let Ok(batch) = from.recv() {
-        files.record_inputs(&batch.inputs);
-        for record in &batch.rows {
-            files.record(record);
+fn write_all(mut files: Files, from: &Receiver<Batch>, back: &Sender<Inputs>, waiting: &AtomicUsize) -> Ended {
+    let mut lines = Vec::new();
+    while let Ok(Batch { rows, mut inputs, bytes }) = from.recv() {
+        lines.clear();
+        inputs.take_lines(&mut lines);
+        // at the end of the run nobody takes it
+        let _ = back.send(inputs);
+        files.record_inputs(&lines);
+        for row in &*rows {
+            files.record(row);
         }
         // a killed run keeps its rows so far
         files.flush();
+        waiting.fetch_sub(bytes, Ordering::Relaxed);
     }
     files.finish()
 }
@@ -529,7 +604,9 @@ fn write_all(mut files: Files, from: &Receiver<Batch>) -> Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use crate::input::Input;
+    use manet_medium::wired::EndId;
+    use std::os::unix::fs::OpenOptionsExt;
 
     fn names() -> Names {
         Names {
@@ -608,9 +685,9 @@ mod tests {
         assert_eq!(fcs, dot11::fcs(mac));
     }
 
-    fn attempt() -> AirRecord {
+    fn attempt() -> AirRow {
         let frame = frame(FrameKind::Data, 10);
-        AirRecord::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None, heard: Vec::new() }
+        AirRow::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None, heard: Vec::new() }
     }
 
     #[test]
@@ -621,7 +698,7 @@ mod tests {
         let mut files = Files::create(Some(&at("air.csv")), None, Names { heard: true, ..names() }).unwrap();
         files.monitor(&at("monitor.pcapng")).unwrap();
         let mut record = attempt();
-        if let AirRecord::Tx { heard, .. } = &mut record {
+        if let AirRow::Tx { heard, .. } = &mut record {
             *heard = vec![(0, 1e-9), (1, 1e-11)];
         }
         files.record(&record);
@@ -662,6 +739,61 @@ mod tests {
         assert_eq!((drops, lacking.len(), written), (0, 1, Vec::new()));
         let line = lacking[0].to_string();
         assert!(line.starts_with("/dev/full: No space left on device") && line.contains("free some space"), "{line}");
+    }
+
+    #[test]
+    fn rows_and_inputs_that_find_no_room_are_counted_and_the_others_are_written() {
+        let folder = std::env::temp_dir().join(format!("manet-full-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let pipe = folder.join("air.csv");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // nobody reads yet: the thread stands in its first write, as at a disk that stalls
+        let reader = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(&pipe).unwrap();
+        let mut files = Files::create(Some(&pipe), None, names()).unwrap();
+        files.log_inputs(&folder.join("inputs.jsonl")).unwrap();
+        let log = InputLog::default();
+        let row_bytes = bytes_of(&attempt());
+        let mut recorder = Recorder::start_with(files, Some(log.clone()), 100 * BATCH * row_bytes).unwrap();
+        let mut pushed = 0;
+        while recorder.drops() == 0 {
+            log.note(Instant::ZERO, &mut Input::Stall { end: EndId(0), stalled: true });
+            recorder.push(attempt());
+            pushed += 1;
+        }
+        // the rows and inputs of one batch
+        assert_eq!(recorder.drops(), 2 * BATCH as u64);
+        assert!(recorder.waiting.load(Ordering::Relaxed) <= recorder.max_waiting);
+        let waits = File::open(&pipe).unwrap();
+        drop(reader);
+        let reading = std::thread::spawn(move || io::read_to_string(waits).unwrap());
+        let (drops, ended) = recorder.finish();
+        assert!(drops == 2 * BATCH as u64 && ended.lacking.is_empty(), "{drops} {:?}", ended.lacking);
+        let inputs = std::fs::read_to_string(folder.join("inputs.jsonl")).unwrap();
+        let lines = reading.join().unwrap().lines().count() - 1 + inputs.lines().count();
+        assert_eq!(lines as u64 + drops, 2 * pushed);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_last_rows_remain_for_the_control_socket_and_older_memory_is_used_again() {
+        let files = Files::create(None, None, names()).unwrap();
+        let mut recorder = Recorder::start(files, None).unwrap();
+        let packet = |row: &AirRow| match row {
+            AirRow::Enqueue { packet, .. } => *packet,
+            _ => 0,
+        };
+        for n in 1..=3000 {
+            let (station, peer) = (0, Dest::Broadcast);
+            recorder.push(AirRow::Enqueue { at: Instant::ZERO, station, peer, packet: n, bytes: 1 });
+            if n % 700 == 0 {
+                recorder.hand_over();
+            }
+            let last: Vec<u64> = recorder.last_rows().take(ROWS_KEPT).map(packet).collect();
+            let expected: Vec<u64> = (1..=n).rev().take(ROWS_KEPT).collect();
+            assert_eq!(last, expected);
+        }
+        assert!(recorder.last_rows().count() < ROWS_KEPT + 2 * BATCH);
+        assert_eq!((recorder.drops(), recorder.waiting.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::control::Control;
 use crate::feedback::Feedback;
 use crate::hwsim::Hwsim;
 use crate::incomplete::Incomplete;
+use crate::input::Input;
 use crate::input_log::InputLog;
 use crate::lateness_log::LatenessLog;
 use crate::outlet::{close_all, Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
@@ -12,14 +13,13 @@ use crate::recorder::{Ended, Files, Names, Recorder, Written};
 use crate::setup::Setup;
 use crate::tap::{no_netns, Tap};
 use crate::token::Token;
-use crate::world::{Input, LoggedWorld, Output, World};
+use crate::world::{Output, World};
 use crate::{host, DaemonError};
-use manet_engine::event_log::Logged;
 use manet_engine::real_time::RealTime;
 use manet_engine::{Duration, Instant};
 use manet_medium::config::{Loaded, StationConfig};
 use manet_medium::message::{self, StationId};
-use manet_medium::verdict;
+use manet_medium::run_verdict;
 use manet_medium::wired::EndId;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub struct Options {
 }
 
 struct Daemon<'a> {
-    driver: RealTime<LoggedWorld>,
+    driver: RealTime<World>,
     outlet: Outlet,
     control: Control,
     responder: Responder<'a>,
@@ -76,8 +76,9 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Vec<Incomplete>, Daemo
     }
     let (hwsim, ports) = open_ports(loaded)?;
 
-    let machine = Logged::new(World::new(loaded, trajectories), inputs.clone());
-    let mut driver = RealTime::start(machine, Output::is_release)?;
+    let mut world = World::new(loaded, trajectories);
+    world.inputs = inputs.clone();
+    let mut driver = RealTime::start(world, Output::is_release)?;
     driver.inject_lateness(options.inject_lateness);
     let watcher = driver.watcher();
     watcher.watch(&signals, Token::Signal.pack(), false)?;
@@ -238,7 +239,7 @@ impl Daemon<'_> {
     /// The station reports overheard frames while a client of its socket subscribes to them.
     fn overhear(&mut self, station: StationId) {
         let on = self.outlet.feedback.wants_overheard(station);
-        if on != self.driver.timeline().machine().machine.medium.overhears(station) {
+        if on != self.driver.timeline().machine().medium.overhears(station) {
             self.driver.input(Input::Air(message::Input::Overhear { station, on }), &mut self.outlet);
         }
     }
@@ -276,7 +277,7 @@ impl Daemon<'_> {
         }
         evidence.write_errors = ended.lacking.iter().map(Incomplete::to_string).collect();
         if let Some(path) = setup.in_folder(&outputs.verdict) {
-            write_whole(path, &json_text(&verdict::report(&evidence, &setup.thresholds)), &mut ended);
+            write_whole(path, &json_text(&run_verdict::report(&evidence, &setup.thresholds)), &mut ended);
         }
         for written in &ended.written {
             println!("{written}");

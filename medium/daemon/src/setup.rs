@@ -2,8 +2,8 @@
 
 use manet_medium::config::{Config, ConfigError, Loaded};
 use manet_medium::phy::radio::{Radio, RadioError};
+use manet_medium::run_verdict::Thresholds;
 use manet_medium::trace::{self, Trace, TraceError, Trajectory};
-use manet_medium::verdict::Thresholds;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,13 @@
 //! Everything the daemon drives, as one machine: the air and the wires.
 
+use crate::input::Input;
 use crate::input_log::InputLog;
-use manet_engine::event_log::Logged;
 use manet_engine::{Duration, Instant, Machine};
 use manet_medium::config::{Loaded, WireConfig};
 use manet_medium::message::{self, StationId};
 use manet_medium::trace::Trajectory;
-use manet_medium::wired::{Arrived, EndId, LinkSettings, Sent, Wires};
+use manet_medium::wired::{Arrived, EndId, LinkSettings, Wires};
 use manet_medium::Medium;
-use serde::{Deserialize, Serialize};
 
 /// The air and the wires.
 pub struct World {
@@ -18,10 +17,9 @@ pub struct World {
     pub wires: Wires,
     /// The stations at the ends of each wire; `None`: another host.
     ends: Vec<[Option<StationId>; 2]>,
+    /// The log of its inputs; `None`: no log.
+    pub inputs: Option<InputLog>,
 }
-
-/// The machine of the real-time driver.
-pub type LoggedWorld = Logged<World, InputLog>;
 
 impl World {
     /// The machine of a configuration; `trajectories`: one for each station.
@@ -37,7 +35,7 @@ impl World {
         let index = loaded.station_index();
         let station = |name: &str| index.get(name).map(|i| StationId(*i as u16));
         let ends = loaded.config.wires.iter().map(|w| [station(&w.a.name), station(&w.b.name)]).collect();
-        Self { medium, wires: Wires::new(&links), ends }
+        Self { medium, wires: Wires::new(&links), ends, inputs: None }
     }
 
     /// Whether the wire of this end is up: both its ends have power.
@@ -51,22 +49,6 @@ impl World {
             self.wires.set_up(now, end, self.wire_is_up(end));
         }
     }
-}
-
-/// An input of the air or of the wires.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Input {
-    /// To the air.
-    Air(message::Input),
-    /// To the wires.
-    Wire(Sent),
-    /// Stalls a wire, or lets it go on.
-    Stall {
-        /// One of its ends.
-        end: EndId,
-        /// Whether it sends nothing.
-        stalled: bool,
-    },
 }
 
 /// An output of the air or of the wires.
@@ -88,7 +70,10 @@ impl Machine for World {
     type Input = Input;
     type Output = Output;
 
-    fn handle(&mut self, now: Instant, input: Input) {
+    fn handle(&mut self, now: Instant, mut input: Input) {
+        if let Some(log) = &self.inputs {
+            log.note(now, &mut input);
+        }
         match input {
             Input::Air(input) => {
                 let power = matches!(input, message::Input::Power { .. });
@@ -123,6 +108,7 @@ impl Machine for World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input_log::Inputs;
     use manet_engine::{event_log, Timeline};
     use manet_medium::config::Config;
     use manet_medium::phy::Radio;
@@ -152,7 +138,7 @@ mod tests {
     #[test]
     fn a_replay_overhears_the_same_frames_as_the_run() {
         let (log, mut in_run) = (InputLog::default(), Vec::new());
-        let mut line = Timeline::new(Logged::new(world(), Some(log.clone())));
+        let mut line = Timeline::new(World { inputs: Some(log.clone()), ..world() });
         let mut outside = |at: Instant, output: Output| in_run.extend(overheard(at, &output));
         let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], &[0; 100]].concat();
         // sta3 subscribes from 1 s to 2 s; sta1 sends to sta2 before, meanwhile and after
@@ -169,7 +155,9 @@ mod tests {
         let mut in_replay = Vec::new();
         let mut outside = |at: Instant, output: Output| in_replay.extend(overheard(at, &output));
         let mut line = Timeline::new(world());
-        event_log::replay(&log.take()[..], &mut line, &mut outside).unwrap();
+        let mut lines = Vec::new();
+        log.take(Inputs::default()).take_lines(&mut lines);
+        event_log::replay(&lines[..], &mut line, &mut outside).unwrap();
         line.run_until(Instant::ZERO + Duration::from_secs(3), &mut outside);
         assert_eq!(in_replay, in_run);
     }

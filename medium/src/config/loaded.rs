@@ -3,7 +3,7 @@
 use super::{Config, ConfigError, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_STATIONS};
 use crate::phy::propagation::Model;
 use crate::phy::Radio;
-use crate::verdict::Thresholds;
+use crate::run_verdict::Thresholds;
 use manet_engine::keys::{self, Declared};
 use std::collections::HashMap;
 

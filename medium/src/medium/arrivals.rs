@@ -2,8 +2,8 @@
 
 use super::Medium;
 use crate::air::{self, Began, Cause, FrameId, Signal};
+use crate::fate::Fate;
 use crate::phy::propagation::distance_m;
-use crate::record::Fate;
 use manet_engine::Instant;
 
 /// The start of a frame at a station.

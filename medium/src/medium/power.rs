@@ -8,9 +8,9 @@
 
 use super::Medium;
 use crate::air::Receiver;
+use crate::fate::{DropReason, Fate};
 use crate::mac::Dest;
 use crate::message::StationId;
-use crate::record::{DropReason, Fate};
 use manet_engine::Instant;
 
 impl Medium {

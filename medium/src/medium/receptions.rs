@@ -2,10 +2,11 @@
 
 use super::{Airborne, Medium};
 use crate::air::{FrameId, Heard};
+use crate::air_log::AirRow;
+use crate::fate::Fate;
 use crate::mac::{Dest, Frame};
 use crate::message::{Output, StationId};
 use crate::phy::FrameKind;
-use crate::record::{AirRecord, Fate};
 use manet_engine::Instant;
 
 impl Medium {
@@ -81,7 +82,7 @@ impl Medium {
         if delivered && self.recording {
             let (packet, bytes) = frame.packet.as_ref().map_or((0, 0), |p| (p.id, p.ip_bytes));
             let (from, kind) = (frame.from, frame.kind);
-            let row = AirRecord::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
+            let row = AirRow::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
             self.outputs.push_back(Output::Air(row));
         }
         let overhears = self.stations[s as usize].overhear && frame.kind == FrameKind::Data;

@@ -14,7 +14,7 @@ from mobility.models.manhattan import manhattan
 from mobility.models.random_walk import random_walk
 from mobility.models.random_waypoint import mean_distance_m, random_waypoint
 from mobility.models.schedule import schedule
-from mobility.trace import Leg, Trace, TraceError, scaled
+from mobility.trace import Leg, Trace, TraceError
 
 AREA = (1000.0, 400.0)
 SPEED = 10.0
@@ -254,7 +254,7 @@ def test_a_schedule_moves_the_listed_stations():
 
 def test_a_replay_is_at_the_same_place_at_the_scaled_instant():
     once = made("gauss-markov", {}, end_s=100.0)
-    thrice = Trace("t", scaled(once.legs, 3.0, begin_s=7.0))
+    thrice = Trace("t", once.scaled(3.0, begin_s=7.0).legs)
     for name in once.stations():
         for second in range(100):
             assert thrice.position(name, 7 + second / 3) == pytest.approx(once.position(name, second), abs=1e-5)

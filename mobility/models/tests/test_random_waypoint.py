@@ -72,7 +72,7 @@ def test_the_first_leg_of_seed_1_is_the_one_it_always_was():
 
 def test_the_trace_reads_back_and_every_station_follows_its_legs():
     legs = [leg for station in legs_of().values() for leg in station]
-    read = trace.parse(trace.write(legs, 400.0), "t.csv", [name for name, *_ in PLACES])
+    read = trace.parse(trace.write(legs, 400.0).encode(), "t.csv", [name for name, *_ in PLACES])
     for name, station in legs_of().items():
         for leg, after in pairwise(station[1:]):
             middle_s = (leg.start_s + after.start_s) / 2

@@ -118,7 +118,7 @@ def test_a_wrapped_movement_goes_through_every_form_of_file(legs):
     moving = made(legs, count=10)
     params = dict(line.split("=") for line in bonnmotion.params(moving).splitlines())
     again = [
-        trace.parse(trace.write(moving.legs, 300.0), "t.csv"),
+        trace.parse(trace.write(moving.legs, 300.0).encode(), "t.csv"),
         ns2.parse(ns2.write(moving).encode(), "t.tcl"),
         bonnmotion.parse(bonnmotion.write(moving).encode(), "t.movements", params),
     ]

@@ -141,7 +141,7 @@ def test_events_tell_the_run_from_queue_to_end_and_resume(server: Served) -> Non
     assert kinds[:3] == ["queued", "started", "expect"] and kinds[-1] == "ended"
     stages = [message["stage"] for _, message in events if message["event"] == "stage"]
     assert list(dict.fromkeys(stages)) == [
-        "starts", "stations", "medium", "routing", "kernel-tcp", "captures", "traffic", "stop",
+        "starts", "stations", "medium", "routing", "kernel-tcp", "captures", "settling", "traffic", "stop",
     ]  # fmt: skip
     verdict = next(message["outcome"] for _, message in events if message["event"] == "run")
     assert events[-1][1]["verdicts"][verdict] == 1

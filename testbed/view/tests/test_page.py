@@ -16,7 +16,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from analysis.captures.rundir import RunDirectory
-from mobility import trace
+from mobility import files
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 from testbed.tests.running import Background, chain, needs_runs, wait_until
@@ -659,7 +659,7 @@ def test_a_run_under_way_is_followed_acted_on_and_then_shown_as_recorded(browser
         until(page, "window.manetView.state.live?.frames.count > 5")
         running.result()
         until(page, "window.manetView.state.about?.kind === 'recorded'")
-    moved = trace.read(directory / "moved.csv")
+    moved = files.read(directory / "moved.csv")
     assert moved.position("sta2", moved.legs[-1].start_s + 1)[:2] == pytest.approx((x, y), abs=1)
     inputs = [json.loads(line) for line in (directory / "inputs.jsonl").read_text().splitlines()]
     assert any("Power" in json.dumps(one["input"]) for one in inputs), "the action is in the run's record"

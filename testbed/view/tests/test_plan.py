@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.captures.rundir import RunDirectory
-from mobility import trace
+from mobility import files
 from testbed.tests.running import needs_runs, wait_until
 from testbed.view.tests.serving import Served, view
 
@@ -75,7 +75,7 @@ def test_a_scenario_is_started_as_planned_and_then_shown_as_recorded(scenario, t
         assert status == 400 and "holds a run already" in refused["error"]
     run = RunDirectory(out / "all" / "seed-2")
     assert run.run["seed"] == 2 and run.run["status"] == "complete"
-    walked = trace.read(run.path / "trace.csv")
+    walked = files.read(run.path / "trace.csv")
     for name, rows in movement["stations"].items():
         for t_ns, x, y, *_ in rows:
             assert walked.position(name, t_ns / 1e9)[:2] == pytest.approx((x, y), abs=0.01)

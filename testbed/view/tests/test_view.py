@@ -18,7 +18,7 @@ import pytest
 
 from analysis.captures.rundir import RunDirectory
 from analysis.maps.past_snapshot import of_run
-from analysis.metrics.throughput import initial_sequence, sender_view
+from analysis.metrics.throughput import sender_view
 from analysis.story.story import flow_named, of_segment, read_story
 from analysis.story.story_text import table_lines
 from testbed.errors import UsageError
@@ -114,7 +114,7 @@ def test_throughput_is_that_of_the_flow_however_short_the_window(served: Served,
     run = RunDirectory(run_dir)
     story = read_story(run, flow_named(run, 1))
     packets = run.capture_of(story.flow, "sta1")
-    acked = sender_view(packets, story.connection, initial_sequence(story.connection, packets) or 0).acked.total
+    acked = sender_view(packets, story.connection, story.connection.initial_sequence(packets) or 0).acked.total
     assert mean(whole) == pytest.approx(8e9 * acked / (end - begin))
     for at in range(begin, end, (end - begin) // 20):
         rates = served.ask(f"/api/series?flow=flow1&from={at}&to={at + 10_000_000}&points=100")["throughput"]["v"]

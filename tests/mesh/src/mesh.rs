@@ -15,7 +15,7 @@ use manet_engine::{Duration, EventQueue, Instant, Machine};
 use manet_medium::mac::Packet;
 use manet_medium::message::{Input as ToMedium, Output as FromMedium, StationId};
 use manet_medium::trace::Trajectory;
-use manet_medium::{AirRecord, Medium};
+use manet_medium::{AirRow, Medium};
 use manet_routing::packet::{icmp, ipv4};
 use manet_routing::{Bytes, Carrier, Device, Input, Mac, Node, Note, Output, Protocol, BROADCAST_MAC};
 use std::collections::VecDeque;
@@ -473,9 +473,9 @@ impl<P: Protocol> Mesh<P> {
 // ----- observing
 
 impl<P: Protocol> Mesh<P> {
-    fn on_air(&mut self, record: &AirRecord) {
+    fn on_air(&mut self, record: &AirRow) {
         match record {
-            AirRecord::Tx { frame, .. } if matches!(frame.kind.name(), "data" | "bcast") => {
+            AirRow::Tx { frame, .. } if matches!(frame.kind.name(), "data" | "bcast") => {
                 let ip = frame.packet.as_ref().and_then(|p| frames::open(&p.ethernet)).map(|(_, _, ip)| ip);
                 let on_air = match ip.map(|ip| frames::kind(&ip, P::CARRIER)) {
                     Some(Kind::Data { added }) => {
@@ -491,7 +491,7 @@ impl<P: Protocol> Mesh<P> {
                 on_air.frames += 1;
                 on_air.bytes += u64::from(frame.bytes);
             }
-            AirRecord::Drop { reason, .. } => self.seen.events.count(reason.name()),
+            AirRow::Drop { reason, .. } => self.seen.events.count(reason.name()),
             _ => {}
         }
     }

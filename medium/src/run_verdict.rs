@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Validity of a run, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum RunVerdict {
     /// All measurements are below the thresholds.
     Valid,
     /// A measurement reaches a `suspect` threshold.
@@ -22,7 +22,7 @@ pub enum Verdict {
     Void,
 }
 
-impl Verdict {
+impl RunVerdict {
     /// The word of the files.
     pub fn name(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Evidence {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: RunVerdict,
     /// Share (0 to 1) of late releases.
     pub late_share: f64,
     /// Measurements that reach a threshold, one line each.
@@ -120,10 +120,10 @@ pub struct Judgement {
 /// Compares the measurements of a run with the thresholds.
 pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
     let late_share = evidence.lateness.share_above(Duration::from_micros(t.late_us));
-    let mut judgement = Judgement { verdict: Verdict::Valid, late_share, reasons: Vec::new() };
+    let mut judgement = Judgement { verdict: RunVerdict::Valid, late_share, reasons: Vec::new() };
     let mut find = |void: bool, suspect: bool, reason: String| {
         if void || suspect {
-            judgement.verdict = judgement.verdict.max(if void { Verdict::Void } else { Verdict::Suspect });
+            judgement.verdict = judgement.verdict.max(if void { RunVerdict::Void } else { RunVerdict::Suspect });
             judgement.reasons.push(reason);
         }
     };
@@ -224,14 +224,14 @@ mod tests {
         evidence
     }
 
-    fn verdict(evidence: &Evidence) -> Verdict {
+    fn verdict(evidence: &Evidence) -> RunVerdict {
         judge(evidence, &Thresholds::default()).verdict
     }
 
     #[test]
     fn a_run_in_time_is_valid_and_so_is_one_where_nothing_happened() {
-        assert_eq!(verdict(&with_late(0, 1000)), Verdict::Valid);
-        assert_eq!(verdict(&Evidence::default()), Verdict::Valid);
+        assert_eq!(verdict(&with_late(0, 1000)), RunVerdict::Valid);
+        assert_eq!(verdict(&Evidence::default()), RunVerdict::Valid);
         assert!(judge(&with_late(0, 10), &Thresholds::default()).reasons.is_empty());
     }
 
@@ -242,9 +242,9 @@ mod tests {
             (0..late).for_each(|_| evidence.lateness.record(Duration::from_millis(6)));
             verdict(&evidence)
         };
-        assert_eq!(late(49, 951), Verdict::Valid);
-        assert_eq!(late(50, 950), Verdict::Suspect);
-        assert_eq!(late(200, 800), Verdict::Void);
+        assert_eq!(late(49, 951), RunVerdict::Valid);
+        assert_eq!(late(50, 950), RunVerdict::Suspect);
+        assert_eq!(late(200, 800), RunVerdict::Void);
     }
 
     #[test]
@@ -256,31 +256,31 @@ mod tests {
             model: Duration::from_secs(run_s),
             ..Evidence::default()
         };
-        assert_eq!(verdict(&stalled(60, 60, 30)), Verdict::Valid);
-        assert_eq!(verdict(&stalled(310, 60, 30)), Verdict::Suspect);
-        assert_eq!(verdict(&stalled(1600, 60, 30)), Verdict::Void);
-        assert_eq!(verdict(&stalled(150, 150, 900)), Verdict::Suspect);
-        assert_eq!(verdict(&stalled(500, 500, 900)), Verdict::Void);
+        assert_eq!(verdict(&stalled(60, 60, 30)), RunVerdict::Valid);
+        assert_eq!(verdict(&stalled(310, 60, 30)), RunVerdict::Suspect);
+        assert_eq!(verdict(&stalled(1600, 60, 30)), RunVerdict::Void);
+        assert_eq!(verdict(&stalled(150, 150, 900)), RunVerdict::Suspect);
+        assert_eq!(verdict(&stalled(500, 500, 900)), RunVerdict::Void);
         let reason =
             |stalls| judge(&Evidence { stalls, ..stalled(150, 150, 900) }, &Thresholds::default()).reasons.remove(0);
         assert_eq!(reason(1), "the medium stood still once, for up to 150 ms and 0.02 % of the run");
         assert_eq!(reason(2), "the medium stood still 2 times, for up to 150 ms and 0.02 % of the run");
         // a run shorter than its stall, stopped at once
-        assert_eq!(verdict(&stalled(60, 60, 0)), Verdict::Void);
+        assert_eq!(verdict(&stalled(60, 60, 0)), RunVerdict::Void);
     }
 
     #[test]
     fn every_loss_counts_and_the_worst_decides() {
         let drop = Evidence { tap_read_drops: 1, log_drops: 3, ..Evidence::default() };
         let judgement = judge(&drop, &Thresholds::default());
-        assert_eq!((judgement.verdict, judgement.reasons.len()), (Verdict::Suspect, 2));
+        assert_eq!((judgement.verdict, judgement.reasons.len()), (RunVerdict::Suspect, 2));
         let many = Evidence { tap_write_drops: 19, ..drop };
-        assert_eq!(verdict(&many), Verdict::Void);
+        assert_eq!(verdict(&many), RunVerdict::Void);
         let refused = judge(&Evidence { too_long: 7, ..Evidence::default() }, &Thresholds::default());
-        assert_eq!(refused.verdict, Verdict::Suspect);
+        assert_eq!(refused.verdict, RunVerdict::Suspect);
         assert!(refused.reasons[0].starts_with("7 frames were longer than 802.11 can send"), "{:?}", refused.reasons);
         let full = Evidence { write_errors: vec!["air.csv: disk full".into()], ..Evidence::default() };
         assert_eq!(judge(&full, &Thresholds::default()).reasons, ["air.csv: disk full"]);
-        assert_eq!(verdict(&full), Verdict::Void);
+        assert_eq!(verdict(&full), RunVerdict::Void);
     }
 }
