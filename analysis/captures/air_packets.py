@@ -44,42 +44,48 @@ class AirPacket:
     @property
     def station(self) -> str:
         """The station in whose queue it was."""
-        return self._log.station_of(self._place)
+        return self._log.stations.of(self._place)
 
     @property
     def peer(self) -> str:
         """The station that it was for."""
-        return self._log.peer_of(self._place)
+        return self._log.peers.of(self._place)
 
     @property
     def queued_ns(self) -> int:
         """Time at which it entered the queue."""
-        return self._log.queued_ns(self._place)
+        return int(self._log.queued_ns[self._place])
 
     @property
     def attempts(self) -> list[Attempt]:
         """Every frame sent for it, in order of time."""
-        return self._log.attempts_of(self._place)
+        tried, here = self._log.tried, self._log.tried.rows_of(self._place)
+        columns = tried.t_ns[here].tolist(), tried.frames.within(here), tried.attempts[here].to_list(), tried.fates.within(here)
+        return [Attempt(*each) for each in zip(*columns, strict=True)]
 
     @property
     def fates(self) -> list[str]:
         """The fates of `attempts`."""
-        return self._log.fates_of(self._place)
+        return self._log.tried.fates.within(self._log.tried.rows_of(self._place))
 
     @property
     def delivered(self) -> list[tuple[int, str]]:
         """When and to whom."""
-        return self._log.deliveries_of(self._place)
+        deliveries, here = self._log.delivered, self._log.delivered.rows_of(self._place)
+        return list(zip(deliveries.t_ns[here].tolist(), deliveries.stations.within(here), strict=True))
 
     @property
     def dropped(self) -> tuple[int, str] | None:
-        """When and why."""
-        return self._log.drop_of(self._place)
+        """When and why: of the last drop."""
+        drops, here = self._log.dropped, self._log.dropped.rows_of(self._place)
+        return (int(drops.t_ns[here.stop - 1]), drops.fates.of(here.stop - 1)) if here.stop > here.start else None
 
     @property
     def power_dbm(self) -> float | None:
         """Of its last reception; None if the log does not say."""
-        return self._log.power_of(self._place)
+        here = self._log.delivered.rows_of(self._place)
+        power: float | None = self._log.delivered.power_dbm[here.stop - 1] if here.stop > here.start else None
+        return power
 
 
 class PairedCaptures:
@@ -159,9 +165,9 @@ class AirPackets:
         rows = chosen.sort("packet", "t_ns", maintain_order=True).with_columns(pl.col("t_ns") + epoch_ns)
         queued = rows.filter(pl.col("event") == "enqueue").unique("packet", keep="last", maintain_order=True)
         self._numbers = queued["packet"].to_numpy()
-        self._queued_ns = queued["t_ns"].to_numpy()
-        self._stations, self._peers = _Names(queued["station"]), _Names(queued["peer"])
-        self._tried, self._delivered, self._dropped = (
+        self.queued_ns = queued["t_ns"].to_numpy()
+        self.stations, self.peers = _Names(queued["station"]), _Names(queued["peer"])
+        self.tried, self.delivered, self.dropped = (
             _Group(rows.filter(pl.col("event") == event), self._numbers) for event in ("tx", "deliver", "drop")
         )
 
@@ -177,49 +183,9 @@ class AirPackets:
 
     def ended(self) -> pl.DataFrame:
         """`place` of those that were dropped or delivered, and whether they were `lost`, `arrived`."""
-        ends = (self._dropped.counts > 0, self._delivered.counts > 0)
+        ends = (self.dropped.counts > 0, self.delivered.counts > 0)
         frame = pl.DataFrame({"place": np.arange(len(self._numbers)), "lost": ends[0], "arrived": ends[1]})
         return frame.filter(pl.col("lost") | pl.col("arrived"))
-
-    def station_of(self, place: int) -> str:
-        """Of the packet at this place."""
-        return self._stations.of(place)
-
-    def peer_of(self, place: int) -> str:
-        """Of the packet at this place."""
-        return self._peers.of(place)
-
-    def queued_ns(self, place: int) -> int:
-        """Of the packet at this place."""
-        return int(self._queued_ns[place])
-
-    def attempts_of(self, place: int) -> list[Attempt]:
-        """Of the packet at this place."""
-        group, here = self._tried, self._tried.rows_of(place)
-        columns = group.t_ns[here].tolist(), group.frames.within(here), group.attempts[here].to_list(), group.fates.within(here)
-        return [Attempt(*each) for each in zip(*columns, strict=True)]
-
-    def fates_of(self, place: int) -> list[str]:
-        """Of the attempts of the packet at this place."""
-        return self._tried.fates.within(self._tried.rows_of(place))
-
-    def deliveries_of(self, place: int) -> list[tuple[int, str]]:
-        """Of the packet at this place."""
-        here = self._delivered.rows_of(place)
-        return list(zip(self._delivered.t_ns[here].tolist(), self._delivered.stations.within(here), strict=True))
-
-    def drop_of(self, place: int) -> tuple[int, str] | None:
-        """Of the packet at this place: the last one."""
-        here = self._dropped.rows_of(place)
-        if here.start == here.stop:
-            return None
-        return int(self._dropped.t_ns[here.stop - 1]), self._dropped.fates.of(here.stop - 1)
-
-    def power_of(self, place: int) -> float | None:
-        """Of the last reception of the packet at this place."""
-        here = self._delivered.rows_of(place)
-        power: float | None = self._delivered.power_dbm[here.stop - 1] if here.stop > here.start else None
-        return power
 
 
 class _Names:
