@@ -116,9 +116,11 @@ class PairedCaptures:
         size = pl.when(pl.col("protocol") == "arp").then(_ARP_BYTES).otherwise(pl.col("ip_bytes"))
         alike = own.filter(pl.col("direction") == direction).select(mac, size=size).unique()
         earliest, latest = (-EARLY_NS - self._late_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
-        log = self._log_rows(station, "enqueue" if out else "deliver") if len(alike) else None
-        for neighbour, octets in alike.sort(mac, "size").iter_rows():
-            if log is None or neighbour not in self._names:
+        if alike.is_empty():
+            return
+        log = self._log_rows(station, "enqueue" if out else "deliver")
+        for neighbour, octets in alike.iter_rows():
+            if neighbour not in self._names:
                 continue
             like = (pl.col("direction") == direction) & (pl.col(mac) == neighbour) & (size == octets)
             rows = packets.select(pl.arg_where(like)).to_series().to_numpy()
@@ -138,8 +140,8 @@ class PairedCaptures:
 
 
 def _in_step(times_ns: np.ndarray, queued_ns: np.ndarray, earliest: int, latest: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places of frames and of rows that match, both in order: a row at most `earliest` before its frame has lost it, and a
-    frame whose next row is `latest` after it has none."""
+    """The places of frames and of rows that match, both in order. `earliest`, `latest`: limits of a row's time minus its frame's.
+    A row below `earliest` has no frame; a frame whose next row is above `latest` has no row."""
     frames: list[np.ndarray] = []
     rows: list[np.ndarray] = []
     frame = row = 0

@@ -157,8 +157,8 @@ def _stamps(data: Bytes, begin: Numbers, end: Numbers, chosen: NDArray[np.bool_]
     limits = np.minimum(begin + stamp_bytes, end)
     whole = chosen & (limits - begin == stamp_bytes)
     joined = data[begin[whole][:, None] + np.arange(stamp_bytes)].tobytes()
-    for place, at in zip(np.flatnonzero(whole).tolist(), range(0, len(joined), max(stamp_bytes, 1)), strict=False):
-        stamps[place] = joined[at : at + stamp_bytes]
+    for number, place in enumerate(np.flatnonzero(whole).tolist()):
+        stamps[place] = joined[number * stamp_bytes : (number + 1) * stamp_bytes]
     for place in np.flatnonzero(chosen & ~whole).tolist():
         stamps[place] = data[begin[place] : limits[place]].tobytes()
     return pl.Series(stamps, dtype=pl.Binary)

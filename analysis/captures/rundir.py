@@ -133,7 +133,7 @@ class RunDirectory(RunRecord):
         for captured in self.captured:
             yield captured, pairing.frames(captured, self.capture(captured.file), chosen)
             if not self.keeps_captures:
-                self._captures.clear()
+                self._captures.pop((captured.file, STAMP_BYTES), None)
 
     def report(self, flow: RunFlow) -> IperfReport:
         """iperf3's report of the flow, traffic/<flow>.json."""

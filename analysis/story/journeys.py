@@ -115,17 +115,16 @@ _Key = tuple[int | None, int, int, int | None, int]
 
 
 class _Row(NamedTuple):
-    """A frame of the connection: captured, or a packet that a routing daemon held."""
+    """A packet of the connection that a routing daemon held."""
 
     t_ns: int
     node: str
-    direction: str
-    air_packet: int | None
     key: _Key
 
 
-# The columns of a table of such frames; `node` is a place in the list of all captures.
-_COLUMNS = ("t_ns", "node", "direction", "air_packet", "identification", "sequence", "payload_bytes", "acknowledgement", "flags")
+_KEY = ("identification", "sequence", "payload_bytes", "acknowledgement", "flags")
+# Of a table of captured frames; `node` is a place in the list of all captures.
+_COLUMNS = ("t_ns", "node", "direction", "air_packet", *_KEY)
 
 
 @dataclass
@@ -182,7 +181,7 @@ def journeys(traces: Traces, connection: Connection, source: str, target: str, p
     for captured in traces.captured:
         if captured.radio:
             notes, tables = read_records(run.path, captured.node, connection, run.epoch_ns)
-            kept = {name: _rows(_as_held(connection.forward(table)), captured.node) for name, table in tables.items()}
+            kept = {name: _rows(connection.forward(table), captured.node) for name, table in tables.items()}
             others += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
             handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
             others += [
@@ -202,10 +201,6 @@ def journeys(traces: Traces, connection: Connection, source: str, target: str, p
     return sorted(walk.journeys, key=lambda journey: journey.steps[0][0])
 
 
-def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
-    return packets.with_columns(direction=pl.lit(HELD), air_packet=None)
-
-
 def _held(kept: dict[str, list[_Row]]) -> list[_Row]:
     """Packets that the station's daemon received from its kernel (event log), and packets that it began to hold for another
     reason: without an event log all of them, with one those that a broken link returned. A packet of both kinds is listed
@@ -218,9 +213,7 @@ def _held(kept: dict[str, list[_Row]]) -> list[_Row]:
 
 
 def _rows(packets: pl.DataFrame, node: str) -> list[_Row]:
-    columns = [name for name in _COLUMNS if name != "node"]
-    found = packets.select(columns).iter_rows()
-    return [_Row(t_ns, node, direction, air_packet, (*key,)) for t_ns, direction, air_packet, *key in found]
+    return [_Row(t_ns, node, (*key,)) for t_ns, *key in packets.select("t_ns", *_KEY).iter_rows()]
 
 
 def _air_ends(frames: pl.DataFrame, packets: AirPackets) -> Iterable[tuple[int, tuple[int, str, str, str]]]:
