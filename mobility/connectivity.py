@@ -57,6 +57,15 @@ class Links:
         times = [time for contact in self.contacts for time in (contact.begin_s, contact.end_s)]
         return sum(self.begin_s < time < self.end_s for time in times)
 
+    def between(self, begin_s: float, end_s: float) -> "Links":
+        """The links in a part of the time."""
+        contacts = [
+            Contact(contact.ends, max(begin_s, contact.begin_s), min(end_s, contact.end_s))
+            for contact in self.contacts
+            if contact.end_s > begin_s and min(end_s, contact.end_s) - contact.begin_s > NANOSECOND_S
+        ]
+        return Links(self.stations, contacts, begin_s, end_s)
+
     def hops(self, source: str, target: str) -> "Profile":
         """The shortest path between two stations over time."""
         for name in (source, target):

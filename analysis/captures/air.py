@@ -3,6 +3,8 @@
 The times are model time; a run's `epoch_ns` (run.json) turns a capture's clock into it.
 """
 
+import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,21 @@ SCHEMA: dict[str, type[pl.DataType]] = {
 # Received power of a frame that arrived; logs made before it was written have none.
 OPTIONAL: dict[str, type[pl.DataType]] = {"power_dbm": pl.Float64}
 
+# Of the rows of numbered packets. Names are few, so that a number for each is enough.
+PACKET_SCHEMA: dict[str, type[pl.DataType]] = {
+    "t_ns": pl.Int64,
+    "station": pl.Categorical,
+    "event": pl.Categorical,
+    "frame": pl.Categorical,
+    "peer": pl.Categorical,
+    "packet": pl.UInt32,
+    "attempt": pl.Int32,
+    "bytes": pl.Int32,
+    "fate": pl.Categorical,
+    "power_dbm": pl.Float64,
+}
+READ_AT_ONCE = 1 << 22  # bytes of the log: bounds the memory for its text
+
 # A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an idle
 # host. A second is far above the delay in any run that is not void, and too short to confuse a packet with one of
 # the next window.
@@ -39,21 +56,52 @@ MATCH_TOLERANCE_NS = 1_000_000_000
 
 def read_air(path: Path) -> pl.DataFrame:
     """The whole log as SCHEMA says; a torn last line (from a killed medium) is an error that names the line."""
+    with _air_log(path) as file:
+        air = _rows_of(path, file, SCHEMA | OPTIONAL)
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in air.columns]
+    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL])
+
+
+def read_packet_rows(path: Path) -> pl.DataFrame:
+    """The log's rows of numbered packets as PACKET_SCHEMA says: without CTS and ACK. Errors as of `read_air`."""
+    with _air_log(path) as file:
+        parts = [_rows_of(path, text, PACKET_SCHEMA).filter(pl.col("packet") > 0) for text in _blocks(file)]
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in parts[0].columns]
+    return pl.concat(parts).with_columns(pl.col("fate").fill_null(""), *absent).select(list(PACKET_SCHEMA))
+
+
+def _air_log(path: Path) -> io.BufferedReader:
     if not path.exists():
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
     if (why := closing_reason(path)) is not None:
         raise RunFileError(f"{path}: is incomplete, it was closed before the run ended: {why}")
+    return plain_file(path)
+
+
+def _blocks(file: io.BufferedReader) -> Iterator[io.BytesIO]:
+    """The log in parts of whole lines, each with the log's head."""
+    head, text = file.readline(), file.read(READ_AT_ONCE)
+    yield io.BytesIO(head + text + (rest := file.readline()))
+    while rest:
+        text = file.read(READ_AT_ONCE)
+        rest = file.readline()
+        if text:
+            yield io.BytesIO(head + text + rest)
+
+
+def _rows_of(path: Path, log: io.BufferedReader | io.BytesIO, kinds: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    """The columns of `kinds` that a log has. RunFileError for a log that lacks one of SCHEMA."""
     try:
-        with plain_file(path) as file:
-            air = pl.read_csv(file, schema_overrides=SCHEMA | OPTIONAL)
+        head = [name.strip() for name in log.readline().decode().rstrip("\r\n").split(",")]
+        log.seek(0)
+        rows = pl.read_csv(log, columns=[name for name in kinds if name in head] or None, schema_overrides=kinds)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         first_line = str(problem).splitlines()[0]
         raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None
-    missing = [name for name in SCHEMA if name not in air.columns]
+    missing = [name for name in SCHEMA if name not in head]
     if missing:
         raise RunFileError(f"{path}: not an air log (formats/air.md): no column {missing[0]}; made by another version?")
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in air.columns]
-    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL])
+    return rows
 
 
 def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:

@@ -6,10 +6,12 @@ earlier; a row in the wrong order, or a second away, has no match. A host's imme
 the frame that caused it (docs/verdict.md). This is earlier than the capture by the medium's lateness.
 """
 
-from collections import defaultdict, deque
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from analysis.captures.air import MATCH_TOLERANCE_NS
@@ -18,8 +20,8 @@ from record.run import Captured
 # Largest apparent reversal of capture and medium: both read the clock of one host, at different instants.
 EARLY_NS = 5_000_000
 _ARP_BYTES = 28
+_MATCHED_AT_ONCE = 4096
 OUT, IN = "out", "in"
-Waiting = dict[tuple[str, int], deque[tuple[int, int]]]  # by the other end and the size: time and number of packets
 
 
 class Attempt(NamedTuple):
@@ -31,82 +33,193 @@ class Attempt(NamedTuple):
     fate: str
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class AirPacket:
-    """One packet from a station's queue to its end; times are CLOCK_REALTIME."""
+    """One packet from a station's queue to its end; times are CLOCK_REALTIME. Read from the columns of the log when asked for."""
 
     number: int
-    station: str
-    peer: str
-    queued_ns: int
-    attempts: list[Attempt] = field(default_factory=list)
-    delivered: list[tuple[int, str]] = field(default_factory=list)  # when and to whom
-    dropped: tuple[int, str] | None = None  # when and why
-    power_dbm: float | None = None  # time of its last reception; None if the log does not say
+    _log: "AirPackets"
+    _place: int
+
+    @property
+    def station(self) -> str:
+        """The station in whose queue it was."""
+        return self._log.stations.of(self._place)
+
+    @property
+    def peer(self) -> str:
+        """The station that it was for."""
+        return self._log.peers.of(self._place)
+
+    @property
+    def queued_ns(self) -> int:
+        """Time at which it entered the queue."""
+        return int(self._log.queued_ns[self._place])
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Every frame sent for it, in order of time."""
+        tried, here = self._log.tried, self._log.tried.rows_of(self._place)
+        columns = tried.t_ns[here].tolist(), tried.frames.within(here), tried.attempts[here].to_list(), tried.fates.within(here)
+        return [Attempt(*each) for each in zip(*columns, strict=True)]
+
+    @property
+    def fates(self) -> list[str]:
+        """The fates of `attempts`."""
+        return self._log.tried.fates.within(self._log.tried.rows_of(self._place))
+
+    @property
+    def delivered(self) -> list[tuple[int, str]]:
+        """When and to whom."""
+        deliveries, here = self._log.delivered, self._log.delivered.rows_of(self._place)
+        return list(zip(deliveries.t_ns[here].tolist(), deliveries.stations.within(here), strict=True))
+
+    @property
+    def dropped(self) -> tuple[int, str] | None:
+        """When and why: of the last drop."""
+        drops, here = self._log.dropped, self._log.dropped.rows_of(self._place)
+        return (int(drops.t_ns[here.stop - 1]), drops.fates.of(here.stop - 1)) if here.stop > here.start else None
+
+    @property
+    def power_dbm(self) -> float | None:
+        """Of its last reception; None if the log does not say."""
+        here = self._log.delivered.rows_of(self._place)
+        power: float | None = self._log.delivered.power_dbm[here.stop - 1] if here.stop > here.start else None
+        return power
 
 
-def paired(
-    captures: dict[Captured, pl.DataFrame], air: pl.DataFrame, epoch_ns: int, late_ns: int
-) -> dict[Captured, pl.DataFrame]:
-    """Each capture with `direction` (out: the node sent it, in: it was sent to the node, else null) and `air_packet` (or null).
-    `late_ns`: the medium's maximum lateness."""
-    names, found = {captured.mac: captured.node for captured in captures if captured.radio}, {}
-    for captured, packets in captures.items():
+class PairedCaptures:
+    """Captured frames with the numbers of their packets in the air log."""
+
+    def __init__(self, all_captured: Iterable[Captured], log: pl.DataFrame, epoch_ns: int, late_ns: int) -> None:
+        """`log`: as analysis.captures.air.read_packet_rows gives it; `late_ns`: the medium's maximum lateness."""
+        self._names = {entry.mac: entry.node for entry in all_captured if entry.radio}
+        self._log, self._epoch_ns, self._late_ns = log, epoch_ns, late_ns
+
+    def frames(self, captured: Captured, packets: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+        """The capture with `direction` (out: the node sent it, in: it was sent to the node, else null) and, of the frames
+        `chosen`, `air_packet` (or null)."""
         sent, received = pl.col("eth_src") == captured.mac, pl.col("eth_dst") == captured.mac
         packets = packets.with_columns(direction=pl.when(sent).then(pl.lit(OUT)).when(received).then(pl.lit(IN)).otherwise(None))
-        numbers: list[int | None] = [None] * len(packets)
-        if captured.radio:
-            queued = _log_rows(air, captured.node, "enqueue", epoch_ns)
-            _pair(packets, numbers, OUT, queued, names, (-EARLY_NS - late_ns, MATCH_TOLERANCE_NS))
-            delivered = _log_rows(air, captured.node, "deliver", epoch_ns)
-            _pair(packets, numbers, IN, delivered, names, (-MATCH_TOLERANCE_NS, EARLY_NS))
-        found[captured] = packets.with_columns(air_packet=pl.Series(numbers, dtype=pl.Int64))
-    return found
+        own = packets.filter(chosen)
+        if not captured.radio or own.is_empty():
+            return packets.with_columns(air_packet=pl.lit(None, dtype=pl.Int64))
+        numbers = np.zeros(len(packets), dtype=np.int64)
+        for direction in (OUT, IN):
+            self._number(captured.node, packets, own, direction, numbers)
+        return packets.with_columns(air_packet=pl.Series(numbers).replace(0, None))
+
+    def _number(self, station: str, packets: pl.DataFrame, own: pl.DataFrame, direction: str, numbers: np.ndarray) -> None:
+        """Fill in the numbers of the frames of this direction that are like `own`: as long, and of the same neighbour."""
+        out = direction == OUT
+        mac = "eth_dst" if out else "eth_src"
+        size = pl.when(pl.col("protocol") == "arp").then(_ARP_BYTES).otherwise(pl.col("ip_bytes"))
+        alike = own.filter(pl.col("direction") == direction).select(mac, size=size).unique()
+        earliest, latest = (-EARLY_NS - self._late_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
+        if alike.is_empty():
+            return
+        log = self._log_rows(station, "enqueue" if out else "deliver")
+        for neighbour, octets in alike.iter_rows():
+            if neighbour not in self._names:
+                continue
+            like = (pl.col("direction") == direction) & (pl.col(mac) == neighbour) & (size == octets)
+            rows = packets.select(pl.arg_where(like)).to_series().to_numpy()
+            waiting = log.filter((pl.col("peer") == self._names[neighbour]) & (pl.col("bytes") == octets))
+            times_ns, queued_ns = packets["t_ns"].to_numpy()[rows], waiting["t_ns"].to_numpy() + self._epoch_ns
+            frame, packet = _in_step(times_ns, queued_ns, earliest, latest)
+            numbers[rows[frame]] = waiting["packet"].to_numpy()[packet]
+
+    def _log_rows(self, station: str, event: str) -> pl.DataFrame:
+        return self._queued.filter((pl.col("station") == station) & (pl.col("event") == event))
+
+    @cached_property
+    def _queued(self) -> pl.DataFrame:
+        """Rows of unicast packets that entered a queue or were delivered, in order of time."""
+        rows = self._log.filter(pl.col("event").is_in(["enqueue", "deliver"]) & (pl.col("frame") == "data"))
+        return rows.select("t_ns", "station", "event", "peer", "bytes", "packet").sort("t_ns", maintain_order=True)
 
 
-def _pair(
-    packets: pl.DataFrame, numbers: list[int | None], direction: str, waiting: Waiting, names: dict[str, str],
-    bounds_ns: tuple[int, int],
-) -> None:  # fmt: skip
-    """Fill in the numbers of the frames of this direction."""
-    earliest, latest = bounds_ns
-    columns = ("t_ns", "direction", "eth_dst" if direction == OUT else "eth_src", "ip_bytes", "protocol")
-    for index, (t_ns, own_direction, mac, ip_bytes, protocol) in enumerate(packets.select(columns).iter_rows()):
-        if own_direction != direction:
-            continue
-        queue = waiting[names.get(mac, "?"), _ARP_BYTES if protocol == "arp" else ip_bytes]
-        while queue and queue[0][0] - t_ns < earliest:
-            queue.popleft()  # the capture has lost its frame
-        if queue and queue[0][0] - t_ns <= latest:
-            numbers[index] = queue.popleft()[1]
+def _in_step(times_ns: np.ndarray, queued_ns: np.ndarray, earliest: int, latest: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of frames and of rows that match, both in order. `earliest`, `latest`: limits of a row's time minus its frame's.
+    A row below `earliest` has no frame; a frame whose next row is above `latest` has no row."""
+    frames: list[np.ndarray] = []
+    rows: list[np.ndarray] = []
+    frame = row = 0
+    while (count := min(len(times_ns) - frame, len(queued_ns) - row, _MATCHED_AT_ONCE)) > 0:
+        apart_ns = queued_ns[row : row + count] - times_ns[frame : frame + count]
+        wrong = (apart_ns < earliest) | (apart_ns > latest)
+        good = int(wrong.argmax()) if wrong.any() else count
+        frames.append(np.arange(frame, frame + good))
+        rows.append(np.arange(row, row + good))
+        frame, row = frame + good, row + good
+        if good < count:
+            too_early = bool(apart_ns[good] < earliest)  # the capture has lost its frame
+            frame, row = frame + (not too_early), row + too_early
+    none = np.empty(0, dtype=np.int64)
+    return np.concatenate([none, *frames]), np.concatenate([none, *rows])
 
 
-def _log_rows(air: pl.DataFrame, station: str, event: str, epoch_ns: int) -> Waiting:
-    """The station's unicast packets."""
-    chosen = (pl.col("station") == station) & (pl.col("event") == event) & (pl.col("frame") == "data")
-    waiting: Waiting = defaultdict(deque)
-    for t_ns, peer, size, number in air.filter(chosen).sort("t_ns").select("t_ns", "peer", "bytes", "packet").iter_rows():
-        waiting[peer, size].append((t_ns + epoch_ns, number))
-    return waiting
+class AirPackets:
+    """The log's history of some packets. CTS and ACK have no number: a lost one is a retry of the packet it answered."""
+
+    def __init__(self, log: pl.DataFrame, epoch_ns: int, numbers: pl.Series) -> None:
+        chosen = log.filter(pl.col("packet").is_in(numbers.drop_nulls().unique().cast(pl.UInt32).implode()))
+        rows = chosen.sort("packet", "t_ns", maintain_order=True).with_columns(pl.col("t_ns") + epoch_ns)
+        queued = rows.filter(pl.col("event") == "enqueue").unique("packet", keep="last", maintain_order=True)
+        self._numbers = queued["packet"].to_numpy()
+        self.queued_ns = queued["t_ns"].to_numpy()
+        self.stations, self.peers = _Names(queued["station"]), _Names(queued["peer"])
+        self.tried, self.delivered, self.dropped = (
+            _Group(rows.filter(pl.col("event") == event), self._numbers) for event in ("tx", "deliver", "drop")
+        )
+
+    def places_of(self, numbers: pl.Series) -> pl.Series:
+        """For each number the place of the packet among these; null if the log lacks its beginning."""
+        known = pl.DataFrame({"number": self._numbers.astype(np.int64), "place": np.arange(len(self._numbers))})
+        asked = pl.DataFrame({"number": numbers.cast(pl.Int64)})
+        return asked.join(known, on="number", how="left", maintain_order="left")["place"]
+
+    def at(self, place: int) -> AirPacket:
+        """The packet at this place."""
+        return AirPacket(int(self._numbers[place]), self, place)
+
+    def ended(self) -> pl.DataFrame:
+        """`place` of those that were dropped or delivered, and whether they were `lost`, `arrived`."""
+        ends = (self.dropped.counts > 0, self.delivered.counts > 0)
+        frame = pl.DataFrame({"place": np.arange(len(self._numbers)), "lost": ends[0], "arrived": ends[1]})
+        return frame.filter(pl.col("lost") | pl.col("arrived"))
 
 
-def air_packets(air: pl.DataFrame, epoch_ns: int, numbers: set[int]) -> dict[int, AirPacket]:
-    """The log's history of these packets. CTS and ACK have no number: a lost one is a retry of the packet it answered."""
-    found: dict[int, AirPacket] = {}
-    rows = air.filter(pl.col("packet").is_in(sorted(numbers))).sort("packet", "t_ns", maintain_order=True)
-    columns = ("t_ns", "station", "event", "frame", "peer", "packet", "attempt", "fate", "power_dbm")
-    enqueued = rows.filter(pl.col("event") == "enqueue")
-    for t_ns, station, _, _, peer, number, *_ in enqueued.select(columns).iter_rows():
-        found[number] = AirPacket(number, station, peer, t_ns + epoch_ns)
-    for t_ns, station, event, frame, _, number, attempt, fate, power_dbm in rows.select(columns).iter_rows():
-        packet, at_ns = found.get(number), t_ns + epoch_ns
-        if packet is None:
-            continue
-        if event == "tx":
-            packet.attempts.append(Attempt(at_ns, frame, attempt, fate))
-        elif event == "deliver":
-            packet.delivered.append((at_ns, station))
-            packet.power_dbm = power_dbm
-        elif event == "drop":
-            packet.dropped = (at_ns, fate)
-    return found
+class _Names:
+    """A column of few different texts."""
+
+    def __init__(self, column: pl.Series) -> None:
+        different = column.unique().drop_nulls()
+        physical = different.to_physical().to_list()
+        self._names: list[Any] = [None] * (max(physical, default=-1) + 2)  # the last one of an empty field
+        for code, name in zip(physical, different.cast(pl.String), strict=True):
+            self._names[code] = name
+        self._codes = column.to_physical().fill_null(len(self._names) - 1).to_numpy()
+
+    def of(self, row: int) -> str:
+        return self._names[self._codes[row]]
+
+    def within(self, rows: slice) -> list[str]:
+        return [self._names[code] for code in self._codes[rows].tolist()]
+
+
+class _Group:
+    """Rows of one event in the order of their packets; those of packet `numbers[i]` are `rows_of(i)`."""
+
+    def __init__(self, rows: pl.DataFrame, numbers: np.ndarray) -> None:
+        packets = rows["packet"].to_numpy()
+        self._begins, self._ends = (np.searchsorted(packets, numbers, side) for side in ("left", "right"))
+        self.t_ns, self.attempts, self.power_dbm = rows["t_ns"].to_numpy(), rows["attempt"], rows["power_dbm"]
+        self.stations, self.frames, self.fates = (_Names(rows[name]) for name in ("station", "frame", "fate"))
+
+    @property
+    def counts(self) -> np.ndarray:
+        return self._ends - self._begins
+
+    def rows_of(self, place: int) -> slice:
+        return slice(int(self._begins[place]), int(self._ends[place]))

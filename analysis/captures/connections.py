@@ -1,7 +1,9 @@
 """The packets of a flow in a capture: its connection (four-tuple) and its two directions."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
 import polars as pl
 
 from analysis.captures.plain_frames import SYN
@@ -18,13 +20,18 @@ class Connection:
     destination: str
     destination_port: int
 
+    @property
+    def is_of(self) -> pl.Expr:
+        """Whether a packet goes from the data's source to its destination."""
+        return _goes(self.protocol, self.source, self.source_port, self.destination, self.destination_port)
+
     def forward(self, packets: pl.DataFrame) -> pl.DataFrame:
         """The packets from the data's source to its destination."""
-        return _between(packets, self.protocol, self.source, self.source_port, self.destination, self.destination_port)
+        return packets.filter(self.is_of)
 
     def backward(self, packets: pl.DataFrame) -> pl.DataFrame:
         """The packets in the other direction, which carry the acknowledgements."""
-        return _between(packets, self.protocol, self.destination, self.destination_port, self.source, self.source_port)
+        return packets.filter(self.reversed().is_of)
 
     def reversed(self) -> "Connection":
         """The same connection, named from the side that acknowledges."""
@@ -44,8 +51,9 @@ class Connection:
         return next(((packets["sequence"][0] - 1) % MODULUS for packets in forward if len(packets)), None)
 
 
-def _between(packets: pl.DataFrame, protocol: str, source: str, source_port: int, destination: str, port: int) -> pl.DataFrame:
-    return packets.filter(
+@lru_cache(maxsize=256)
+def _goes(protocol: str, source: str, source_port: int, destination: str, port: int) -> pl.Expr:
+    return (
         (pl.col("protocol") == protocol)
         & (pl.col("source") == source)
         & (pl.col("source_port") == source_port)
@@ -74,15 +82,21 @@ def find_connections(packets: pl.DataFrame, protocol: str, source: str, destinat
     ]
 
 
+def has_flag(packets: pl.DataFrame, flag: int) -> np.ndarray:
+    """A mask (bool) of the TCP packets that carry the flag."""
+    return (packets["flags"].fill_null(0).to_numpy() & flag) != 0
+
+
 def is_syn(packets: pl.DataFrame) -> pl.Series:
     """A mask of the TCP packets that carry SYN."""
-    return (packets["flags"].fill_null(0) & SYN) != 0
+    return pl.Series(has_flag(packets, SYN))
 
 
 def uses_of(packets: pl.DataFrame, connection: Connection) -> list[tuple[int, tuple[int, pl.DataFrame]]]:
     """The uses of a pair of ports: the sequence number of each SYN, its time, and the packets up to the next other SYN."""
-    both = pl.concat([connection.forward(packets), connection.backward(packets)]).sort("t_ns", maintain_order=True)
-    syns = connection.forward(packets).filter(is_syn(connection.forward(packets)))
+    forward = connection.forward(packets)
+    both = pl.concat([forward, connection.backward(packets)]).sort("t_ns", maintain_order=True)
+    syns = forward.filter(is_syn(forward))
     begins = syns.unique(subset="sequence", keep="first", maintain_order=True).select("sequence", "t_ns").rows()
     ends = [begin for _, begin in begins[1:]] + [(both.select(pl.max("t_ns")).item() or 0) + 1]
     return [

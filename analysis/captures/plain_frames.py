@@ -155,7 +155,11 @@ def _stamps(data: Bytes, begin: Numbers, end: Numbers, chosen: NDArray[np.bool_]
     """The first bytes of the chosen datagrams' payloads; null for the others."""
     stamps: list[bytes | None] = [None] * len(begin)
     limits = np.minimum(begin + stamp_bytes, end)
-    for place in np.flatnonzero(chosen).tolist():
+    whole = chosen & (limits - begin == stamp_bytes)
+    joined = data[begin[whole][:, None] + np.arange(stamp_bytes)].tobytes()
+    for number, place in enumerate(np.flatnonzero(whole).tolist()):
+        stamps[place] = joined[number * stamp_bytes : (number + 1) * stamp_bytes]
+    for place in np.flatnonzero(chosen & ~whole).tolist():
         stamps[place] = data[begin[place] : limits[place]].tobytes()
     return pl.Series(stamps, dtype=pl.Binary)
 

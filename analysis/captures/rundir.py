@@ -1,12 +1,13 @@
 """A run whose packets are read: its record (record/run.py) with the captures and the log of the air as tables."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from analysis.captures.air import read_air
-from analysis.captures.air_packets import paired
+from analysis.captures.air import read_air, read_packet_rows
+from analysis.captures.air_packets import PairedCaptures
 from analysis.captures.connections import Connection, find_connections
 from analysis.captures.iperf import IperfReport, read_report
 from analysis.captures.pcap import STAMP_BYTES, read_capture
@@ -19,10 +20,14 @@ from record.scenario import RunFlow
 
 
 class RunDirectory(RunRecord):
-    """Files are read once; a missing or malformed one raises a RecordError that names it."""
+    """Files are read once; a missing or malformed one raises a RecordError that names it.
 
-    def __init__(self, path: Path) -> None:
+    `keeps_captures`: else the captures that a story has read are forgotten, which is enough for one story.
+    """
+
+    def __init__(self, path: Path, *, keeps_captures: bool = True) -> None:
         super().__init__(path)
+        self.keeps_captures = keeps_captures
         self._captures: dict[tuple[str, int], pl.DataFrame] = {}
 
     @cached_property
@@ -59,6 +64,11 @@ class RunDirectory(RunRecord):
     def air(self) -> pl.DataFrame:
         """The air log, as analysis.captures.air.read_air gives it (formats/air.md)."""
         return read_air(self.path / "air.csv")
+
+    @cached_property
+    def packet_rows(self) -> pl.DataFrame:
+        """The air log's rows of numbered packets, as analysis.captures.air.read_packet_rows gives them."""
+        return read_packet_rows(self.path / "air.csv")
 
     @cached_property
     def _tcp_rows(self) -> pl.DataFrame:
@@ -116,11 +126,14 @@ class RunDirectory(RunRecord):
         isn = connection.initial_sequence(at_source, at_target) if connection else None
         return None if connection is None or isn is None else (connection, isn, self.tcp_rows(flow, connection))
 
-    @cached_property
-    def paired(self) -> dict[Captured, pl.DataFrame]:
-        """The captures of all interfaces, as analysis.captures.air_packets.paired gives them."""
-        captures = {captured: self.capture(captured.file) for captured in self.captured}
-        return paired(captures, self.air, self.epoch_ns, self.max_lateness_ns)
+    def paired(self, chosen: pl.Expr) -> Iterator[tuple[Captured, pl.DataFrame]]:
+        """The captures of all interfaces one by one, with the frames `chosen` paired with the air log as
+        analysis.captures.air_packets.PairedCaptures.frames says."""
+        pairing = PairedCaptures(self.captured, self.packet_rows, self.epoch_ns, self.max_lateness_ns)
+        for captured in self.captured:
+            yield captured, pairing.frames(captured, self.capture(captured.file), chosen)
+            if not self.keeps_captures:
+                self._captures.pop((captured.file, STAMP_BYTES), None)
 
     def report(self, flow: RunFlow) -> IperfReport:
         """iperf3's report of the flow, traffic/<flow>.json."""

@@ -27,15 +27,17 @@ FOLDER = "datagrams"  # of a run, with the records of each flow
 
 @dataclass(frozen=True)
 class Schedule:
-    """The generator's: datagram k of `count` is written at `first_ns` + k * `interval_s` (CLOCK_REALTIME)."""
+    """The generator's: burst k begins at `first_ns` + k * `interval_s` (CLOCK_REALTIME), and its `at_once` datagrams are written
+    then; `count` in all."""
 
     first_ns: int
     interval_s: float
     count: int
+    at_once: int = 1
 
     def written_ns(self, number: int) -> int:
         """The instant of datagram `number`."""
-        return self.first_ns + round(number * self.interval_s * 1e9)
+        return self.first_ns + round(number // self.at_once * self.interval_s * 1e9)
 
 
 @dataclass(frozen=True)

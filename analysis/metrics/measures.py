@@ -141,8 +141,8 @@ def schedule_of(run: RunDirectory, flow: RunFlow, report: IperfReport | None) ->
     counts = report.content.get("end", {}).get("sum_sent", {}) if report else {}
     if report is None or report.first_try_s is None or "refused" not in counts or not isinstance(flow.kind, DatagramKind):
         return None
-    interval_s = flow.kind.interval_s(dict(flow))
-    return Schedule(round(report.first_try_s * NS_PER_S), interval_s, counts["packets"] + counts["refused"])
+    interval_s, at_once = flow.kind.interval_s(dict(flow)), flow.kind.at_once(dict(flow))
+    return Schedule(round(report.first_try_s * NS_PER_S), interval_s, counts["packets"] + counts["refused"], at_once)
 
 
 def _sent_of_nothing(run: RunDirectory, flow: RunFlow, report: IperfReport) -> int:

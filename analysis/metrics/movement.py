@@ -6,6 +6,7 @@ formats/results.md).
 """
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from analysis.metrics.checks import Check, Unmeasured
 from analysis.metrics.expected import Curve, expected
 from analysis.metrics.radio_range import range_of_run
 from mobility import connectivity
-from mobility.connectivity import Profile
+from mobility.connectivity import Links, Profile
 from mobility.trace import TraceError
 from record.errors import RecordError
 from record.files import read_text
@@ -66,13 +67,30 @@ def profile_of(run: RunDirectory, flow: RunFlow, begin_ns: int, end_ns: int) -> 
     if range_m is None:
         return None
     try:
-        trace = read_trace(path)
-        if not {flow.source, flow.target} <= set(trace.stations()):
-            return None
         begin_s, end_s = ((instant - run.epoch_ns) / 1e9 for instant in (begin_ns, end_ns))
-        return connectivity.links(trace, range_m, max(0.0, begin_s), end_s).hops(flow.source, flow.target)
+        begin_s = max(0.0, begin_s)
+        links = _links(path, path.stat().st_mtime_ns, range_m, max(end_s, _model_s(run)))
+        if not {flow.source, flow.target} <= set(links.stations):
+            return None
+        if not begin_s < end_s:
+            raise TraceError(f"{path}: nothing lies between {begin_s:g} s and {end_s:g} s; did the flow begin?")
+        return links.between(begin_s, end_s).hops(flow.source, flow.target)
     except TraceError as problem:
         raise RecordError(str(problem)) from None
+
+
+@lru_cache(maxsize=1)
+def _links(path: Path, _written_ns: int, range_m: float, end_s: float) -> Links:
+    """The links of a run's movement, which all of its flows have in common."""
+    return connectivity.links(read_trace(path), range_m, 0.0, end_s)
+
+
+def _model_s(run: RunDirectory) -> float:
+    """The end of the run (s); 0 for one that was interrupted before its verdict."""
+    try:
+        return float(run.verdict["model_ns"]) / 1e9
+    except (RecordError, KeyError, TypeError, ValueError):
+        return 0.0
 
 
 def _still(run: RunDirectory) -> bool:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from analysis.captures.connections import Connection, is_syn
-from analysis.captures.plain_frames import FIN
+from analysis.captures.connections import Connection, has_flag
+from analysis.captures.plain_frames import FIN, SYN
 from analysis.captures.sequence import Coverage, unwrap
 
 
@@ -116,7 +116,8 @@ def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Re
         steps.append(t_ns)
         prefixes.append(coverage.prefix)
     delivered = Staircase(np.array(steps, dtype=np.int64), np.array(prefixes, dtype=np.int64))
-    closed_ns = forward.filter((pl.col("flags").fill_null(0) & FIN) != 0).select(pl.min("t_ns")).item()
+    closing_ns = forward["t_ns"].to_numpy()[has_flag(forward, FIN)]
+    closed_ns = int(closing_ns.min()) if closing_ns.size else None
     return ReceiverView(segments, delivered, closed_ns, unseen)
 
 
@@ -139,25 +140,26 @@ def _sent_by_tcp(forward: pl.DataFrame) -> pl.DataFrame:
 
 
 def _segments(forward: pl.DataFrame, isn: int) -> Segments:
-    data = forward.filter((pl.col("payload_bytes") > 0) & ~is_syn(forward))
-    start = unwrap(data["sequence"].to_numpy(), isn + 1)
-    end = start + data["payload_bytes"].to_numpy().astype(np.int64)
+    payload_bytes = forward["payload_bytes"].to_numpy()
+    data = (payload_bytes > 0) & ~has_flag(forward, SYN)
+    start = unwrap(forward["sequence"].to_numpy()[data], isn + 1)
+    end = start + payload_bytes[data].astype(np.int64)
     sent_before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) if end.size else end
-    unnumbered = (data["identification"].fill_null(0) == 0).to_numpy()
-    return Segments(data["t_ns"].to_numpy(), start, end, start < sent_before, unnumbered)
+    unnumbered = forward["identification"].fill_null(0).to_numpy()[data] == 0
+    return Segments(forward["t_ns"].to_numpy()[data], start, end, start < sent_before, unnumbered)
 
 
 def _acknowledgements(backward: pl.DataFrame, isn: int, last_byte: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Times and unwrapped values of the ACKs; the one that acknowledges the FIN counts no byte for it."""
-    acks = backward.filter(pl.col("acknowledgement").is_not_null())
-    values = unwrap(acks["acknowledgement"].to_numpy(), isn + 1)
-    return acks["t_ns"].to_numpy(), values if last_byte is None else np.minimum(values, last_byte)
+    known = backward["acknowledgement"].is_not_null().to_numpy()
+    values = unwrap(backward["acknowledgement"].fill_null(0).to_numpy()[known], isn + 1)
+    return backward["t_ns"].to_numpy()[known], values if last_byte is None else np.minimum(values, last_byte)
 
 
 def _last_byte(forward: pl.DataFrame, isn: int) -> int | None:
     """The number of bytes of the flow, known once its FIN was seen."""
     positions = unwrap(forward["sequence"].to_numpy(), isn + 1) + forward["payload_bytes"].to_numpy()
-    closing = positions[((forward["flags"].fill_null(0) & FIN) != 0).to_numpy()]
+    closing = positions[has_flag(forward, FIN)]
     return int(closing.max()) if closing.size else None
 
 

@@ -11,17 +11,19 @@ drops before its interface (no route and no own daemon, the gate of a TCP layer,
 held, never sent, when the run ends.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import polars as pl
 
 from analysis.captures import icmp
-from analysis.captures.air_packets import IN, OUT, AirPacket, air_packets
+from analysis.captures.air_packets import IN, OUT, AirPacket, AirPackets
 from analysis.captures.connections import Connection
 from analysis.captures.held_packets import GIVEN_UP
 from analysis.captures.icmp import HOLDING, IcmpError, errors_about
@@ -60,7 +62,7 @@ class Step(NamedTuple):
     air: AirPacket | None = None  # of SENT, RESENT, FORWARDED over the radio
 
 
-@dataclass
+@dataclass(slots=True)
 class Journey:
     """One packet as TCP sent it once. Sequence numbers are raw; `identification` is None where no capture has the packet."""
 
@@ -105,7 +107,7 @@ class Journey:
     @property
     def fates_of_attempts(self) -> list[str]:
         """The fate of every frame sent for it, in order."""
-        return [attempt.fate for step in self.steps if step.air for attempt in step.air.attempts]
+        return [fate for step in self.steps if step.air for fate in step.air.fates]
 
 
 # What tells a packet from others: identification, sequence number, payload, acknowledgement and flags
@@ -113,62 +115,90 @@ _Key = tuple[int | None, int, int, int | None, int]
 
 
 class _Row(NamedTuple):
-    """A captured frame of the connection."""
+    """A packet of the connection that a routing daemon held."""
 
     t_ns: int
-    captured: Captured
-    direction: str
-    air_packet: int | None
-    sequence: int
-    payload_bytes: int
-    acknowledgement: int | None
-    flags: int
-    identification: int | None
-
-    @property
-    def key(self) -> _Key:
-        return self.identification, self.sequence, self.payload_bytes, self.acknowledgement, self.flags
+    node: str
+    key: _Key
 
 
-def journeys(run: RunDirectory, connection: Connection, source: str, target: str, probes_ns: Iterable[int] = ()) -> list[Journey]:
+_KEY = ("identification", "sequence", "payload_bytes", "acknowledgement", "flags")
+# Of a table of captured frames; `node` is a place in the list of all captures.
+_COLUMNS = ("t_ns", "node", "direction", "air_packet", *_KEY)
+
+
+@dataclass
+class Traces:
+    """Everything that the captures hold of a connection, in both directions."""
+
+    run: RunDirectory
+    captured: Sequence[Captured]
+    frames: dict[Connection, pl.DataFrame]  # of _COLUMNS, in order of time; of one instant in the order of the captures
+    errors: dict[Connection, list[tuple[str, bool, IcmpError]]]  # the node with the capture, whether it sent the error, the error
+    requests_ns: dict[str, list[int]]  # when each node asked for the link address of another
+
+
+def read_traces(run: RunDirectory, connection: Connection) -> Traces:
+    """Read every capture once, and keep of it only the connection's frames."""
+    ways = (connection, connection.reversed())
+    frames: dict[Connection, list[pl.DataFrame]] = {way: [] for way in ways}
+    errors: dict[Connection, list[tuple[str, bool, IcmpError]]] = {way: [] for way in ways}
+    requests_ns: dict[str, list[int]] = defaultdict(list)
+    for captured, packets in run.paired(ways[0].is_of | ways[1].is_of):
+        requests_ns[captured.node] += packets.filter(_IS_REQUEST & (pl.col("direction") == OUT))["t_ns"].to_list()
+        own = run.addresses(captured.node)
+        for way in ways:
+            forward = way.forward(packets).filter(pl.col("direction").is_not_null())
+            forward = forward.with_columns(node=pl.lit(len(frames[way])))
+            frames[way].append(forward.select(_COLUMNS))
+            errors[way] += [(captured.node, error.sender in own, error) for error in errors_about(packets, way)]
+        del packets  # before the next capture is read
+    return Traces(
+        run, run.captured, {way: pl.concat(each).sort("t_ns", maintain_order=True) for way, each in frames.items()}, errors,
+        requests_ns,
+    )  # fmt: skip
+
+
+_IS_REQUEST = ((pl.col("protocol") == "arp") & (pl.col("eth_dst") == BROADCAST)) | (
+    (pl.col("protocol") == "icmp")
+    & (pl.col("icmp_type") == NEIGHBOUR_SOLICITATION)
+    & pl.col("eth_dst").str.starts_with(IPV6_MULTICAST)
+)
+
+
+def journeys(traces: Traces, connection: Connection, source: str, target: str, probes_ns: Iterable[int] = ()) -> list[Journey]:
     """All packets of the connection's direction, in the order sent, each with its fate.
 
     `probes_ns`: when a layer of TCP sent a copy of a packet itself; it may carry the identification of the original.
     """
-    captures = run.paired
-    rows = sorted(_rows(captures, connection), key=lambda row: row.t_ns)
-    packets = air_packets(run.air, run.epoch_ns, {row.air_packet for row in rows if row.air_packet is not None})
-    walk = _Walk(source, target, packets, tuple(probes_ns))
-    entries: list[tuple[int, Callable[[int], None]]] = [(row.t_ns, partial(walk.frame, row)) for row in rows]
-    entries += [(t_ns, partial(walk.air, *end)) for t_ns, end in _air_ends(rows, packets)]
-    for captured in captures:
+    run, frames = traces.run, traces.frames[connection]
+    packets = AirPackets(run.packet_rows, run.epoch_ns, frames["air_packet"])
+    frames = frames.with_columns(place=packets.places_of(frames["air_packet"]))
+    walk = _Walk(source, target, packets, sorted(probes_ns))
+    others: list[tuple[int, Callable[[int], None]]] = [
+        (t_ns, partial(walk.air, *end)) for t_ns, end in _air_ends(frames, packets)
+    ]
+    for captured in traces.captured:
         if captured.radio:
             notes, tables = read_records(run.path, captured.node, connection, run.epoch_ns)
-            kept = {name: list(_rows({captured: _as_held(table)}, connection)) for name, table in tables.items()}
-            entries += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
+            kept = {name: _rows(connection.forward(table), captured.node) for name, table in tables.items()}
+            others += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
             handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
-            entries += [
+            others += [
                 (note["t_ns"] + run.epoch_ns, partial(handles[note["event"]], captured.node, note))
                 for note in notes
                 if note["event"] in handles
             ]
-            entries += [(row.t_ns, partial(walk.pushed_out, row)) for row in kept[GIVEN_UP]]
-    for captured, capture in captures.items():
-        own = run.addresses(captured.node)
-        for error in errors_about(capture, connection):
-            entries.append((error.t_ns, partial(walk.error, captured.node, error.sender in own, error)))
-    for t_ns, handle in sorted(entries, key=lambda entry: entry[0]):
-        handle(t_ns)
+            others += [(row.t_ns, partial(walk.pushed_out, row)) for row in kept[GIVEN_UP]]
+    others += [(error.t_ns, partial(walk.error, node, is_sender, error)) for node, is_sender, error in traces.errors[connection]]
+    walk.all_of(frames, [captured.node for captured in traces.captured], sorted(others, key=itemgetter(0)))
     walk.complete()
-    evidence = _Evidence(run, captures)
+    evidence = _Evidence(run, traces.requests_ns)
     for journey in walk.journeys:
         _judge(journey, evidence)
         journey.steps = _without_passing(journey.steps)
-    return sorted(walk.journeys, key=lambda journey: journey.sent_ns)
-
-
-def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
-    return packets.with_columns(direction=pl.lit(HELD), air_packet=None)
+        journey.places = {}
+    return sorted(walk.journeys, key=lambda journey: journey.steps[0][0])
 
 
 def _held(kept: dict[str, list[_Row]]) -> list[_Row]:
@@ -182,32 +212,28 @@ def _held(kept: dict[str, list[_Row]]) -> list[_Row]:
     return [*kept[FROM_KERNEL], *others]
 
 
-def _rows(captures: dict[Captured, pl.DataFrame], connection: Connection) -> Iterable[_Row]:
-    names = ("t_ns", "direction", "air_packet", "sequence", "payload_bytes", "acknowledgement", "flags", "identification")
-    for captured, packets in captures.items():
-        own = connection.forward(packets).filter(pl.col("direction").is_not_null())
-        for t_ns, *rest in own.select(names).iter_rows():
-            yield _Row(t_ns, captured, *rest)
+def _rows(packets: pl.DataFrame, node: str) -> list[_Row]:
+    return [_Row(t_ns, node, (*key,)) for t_ns, *key in packets.select("t_ns", *_KEY).iter_rows()]
 
 
-def _air_ends(rows: list[_Row], packets: dict[int, AirPacket]) -> Iterable[tuple[int, tuple[int, str, str, str]]]:
+def _air_ends(frames: pl.DataFrame, packets: AirPackets) -> Iterable[tuple[int, tuple[int, str, str, str]]]:
     """Drops, and deliveries without a captured frame; none before the sent frame was captured."""
-    arrived = {row.air_packet for row in rows if row.direction == IN}
-    for row in rows:
-        if row.direction != OUT or row.air_packet not in packets:
-            continue
-        packet = packets[row.air_packet]
-        if packet.dropped:
-            yield max(row.t_ns, packet.dropped[0]), (packet.number, DROPPED, packet.station, packet.dropped[1])
-        if packet.number not in arrived:
+    arrived = frames.filter(pl.col("direction") == IN)["place"].drop_nulls()
+    sent = frames.filter(pl.col("direction") == OUT).select("t_ns", "place").join(packets.ended(), "place", maintain_order="left")
+    ended = sent.with_columns(captured=pl.col("place").is_in(arrived.unique().implode()))
+    for t_ns, place, _, _, captured in ended.filter(pl.col("lost") | ~pl.col("captured")).iter_rows():
+        packet = packets.at(place)
+        if dropped := packet.dropped:
+            yield max(t_ns, dropped[0]), (packet.number, DROPPED, packet.station, dropped[1])
+        if not captured:
             for at_ns, station in packet.delivered:
-                yield max(row.t_ns, at_ns), (packet.number, ARRIVED, station, "")
+                yield max(t_ns, at_ns), (packet.number, ARRIVED, station, "")
 
 
 class _Walk:
     """Builds journeys from entries in order of time."""
 
-    def __init__(self, source: str, target: str, packets: dict[int, AirPacket], probes_ns: tuple[int, ...]) -> None:
+    def __init__(self, source: str, target: str, packets: AirPackets, probes_ns: Sequence[int]) -> None:
         self.journeys: list[Journey] = []
         self._source, self._target, self._packets, self._probes_ns = source, target, packets, probes_ns
         self._by_key: dict[_Key, list[Journey]] = defaultdict(list)
@@ -215,31 +241,46 @@ class _Walk:
         self._by_sequence: dict[int, list[Journey]] = defaultdict(list)
         self._asked: dict[tuple[str, int], Step] = {}  # RESOLVING, of packets that no record has before
 
-    def frame(self, row: _Row, t_ns: int) -> None:
-        node = row.captured.node
-        number = row.air_packet if row.direction == IN else None
-        journey = self._by_packet[number] if number in self._by_packet else self._with_key(row.key, node)
-        if journey is None or (row.direction == OUT and node == self._source and self._is_new(row, journey)):
-            journey = self._begin(Journey(self._source, *row[4:]), row.key)
-        if row.direction == IN:
-            self._arrive(journey, t_ns, node, row.air_packet)
-        else:
-            self._leave(journey, t_ns, node, None if row.air_packet is None else self._packets.get(row.air_packet))
+    def all_of(self, frames: pl.DataFrame, nodes: Sequence[str], others: Sequence[tuple[int, Callable[[int], None]]]) -> None:
+        """Take all frames and other entries in order of time; of one instant the frames first."""
+        place, count = 0, len(others)
+        next_ns = others[0][0] if others else None
+        for t_ns, node, direction, air_packet, *key, packet in frames.iter_rows():
+            while next_ns is not None and next_ns < t_ns:
+                others[place][1](next_ns)
+                place += 1
+                next_ns = others[place][0] if place < count else None
+            self.frame(t_ns, nodes[node], direction == IN, air_packet, tuple(key), packet)
+        for at_ns, handle in others[place:]:
+            handle(at_ns)
+
+    def frame(self, t_ns: int, node: str, arrives: bool, air_packet: int | None, key: _Key, place: int | None) -> None:
+        """A captured frame. `place`: of its packet, if the log has it."""
+        if arrives:
+            journey = self._by_packet.get(air_packet) if air_packet is not None else None
+            if journey is None and (journey := self._with_key(key, node)) is None:
+                journey = self._begin(key)
+            self._arrive(journey, t_ns, node, air_packet)
+            return
+        journey = self._with_key(key, node)
+        if journey is None or (node == self._source and self._is_new(t_ns, key[0], journey)):
+            journey = self._begin(key)
+        self._leave(journey, t_ns, node, None if place is None else self._packets.at(place))
 
     def held(self, row: _Row, t_ns: int) -> None:
         """The node's routing received a packet without a route from the kernel: TCP's own, or one to forward."""
-        node = row.captured.node
+        node = row.node
         journey = next((journey for journey in self._by_key[row.key] if node in journey.places), None)
         if journey is None or journey.places[node].kind == HELD:
             if node != self._source:
                 return
-            journey = self._begin(Journey(self._source, *row[4:]), row.key)
+            journey = self._begin(row.key)
         step = journey.places[node] = Step(t_ns, HELD, node)
         journey.steps.append(step)
 
     def pushed_out(self, row: _Row, t_ns: int) -> None:
         """The node's routing dropped a held packet without a note: its buffer was full."""
-        node = row.captured.node
+        node = row.node
         held = [one for one in self._by_key[row.key] if node in one.places and one.places[node].kind == HELD]
         for journey in held[:1]:
             self._give_up(journey, t_ns, node, PUSHED_OUT)
@@ -247,43 +288,61 @@ class _Walk:
     def _with_key(self, key: _Key, node: str) -> Journey | None:
         """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match, as do
         all transmissions of a segment over IPv6. One of these that the radio has dropped is gone."""
-        alike = self._by_key[key]
-        there = (one for one in alike if node in one.places and (key[0] is not None or one.places[node].kind != DROPPED))
-        return next(there, alike[-1] if alike else None)
+        alike = self._by_key.get(key)
+        if not alike:
+            return None
+        for one in alike:
+            if node in one.places and (key[0] is not None or one.places[node].kind != DROPPED):
+                return one
+        return alike[-1]
 
-    def _is_new(self, row: _Row, alike: Journey) -> bool:
+    def _is_new(self, t_ns: int, identification: int | None, alike: Journey) -> bool:
         """Whether TCP sends a new packet, and not one that a broken link returned. Copies and resets have no identification."""
-        if row.identification is None:
+        if identification is None:
             return True
         if self._source in alike.places and alike.places[self._source].kind == HELD:
             return False
-        if any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns):
+        place = bisect_left(self._probes_ns, t_ns - PROBE_NS + 1)
+        if place < len(self._probes_ns) and self._probes_ns[place] < t_ns + PROBE_NS:
             return True
-        return not row.identification and self._source not in alike.places
+        return not identification and self._source not in alike.places
 
-    def _begin(self, journey: Journey, key: _Key | None = None) -> Journey:
+    def _begin(self, key: _Key) -> Journey:
+        identification, sequence, payload_bytes, acknowledgement, flags = key
+        journey = self._unknown(Journey(self._source, sequence, payload_bytes, acknowledgement, flags, identification))
+        self._by_key[key].append(journey)
+        return journey
+
+    def _unknown(self, journey: Journey) -> Journey:
+        """A packet that no capture need have."""
         self.journeys.append(journey)
         self._by_sequence[journey.sequence].append(journey)
-        if key is not None:
-            self._by_key[key].append(journey)
         return journey
 
     def _leave(self, journey: Journey, t_ns: int, node: str, packet: AirPacket | None) -> None:
-        before = any(step.node == node and step.kind in (SENT, FORWARDED) for step in journey.steps)
-        kind = RESENT if before else SENT if node == self._source else FORWARDED
-        step = Step(t_ns, kind, node, air=packet)
+        kind = SENT if node == self._source else FORWARDED
+        for step in journey.steps:
+            if step[2] == node and step[1] in (SENT, FORWARDED):
+                kind = RESENT
+                break
+        step = Step(t_ns, kind, node, "", packet)
         journey.steps.append(step)
-        journey.places.pop(node, None)
-        journey.places[packet.number if packet else ("wire", node)] = step
-        if packet:
+        places = journey.places
+        places.pop(node, None)
+        if packet is None:
+            places["wire", node] = step
+        else:
+            places[packet.number] = step
             self._by_packet[packet.number] = journey
 
     def _arrive(self, journey: Journey, t_ns: int, node: str, number: int | None) -> None:
         step = Step(t_ns, RECEIVED if node == self._target else ARRIVED, node)
         journey.steps.append(step)
-        for place in [number] if number in journey.places else [p for p in journey.places if isinstance(p, tuple)]:
-            del journey.places[place]
-        journey.places[node] = step
+        places = journey.places
+        if places.pop(number, None) is None:
+            for place in [place for place in places if isinstance(place, tuple)]:
+                del places[place]
+        places[node] = step
 
     def air(self, number: int, kind: str, node: str, reason: str, t_ns: int) -> None:
         """The radio dropped a packet, or delivered it to a station whose capture lost it."""
@@ -314,7 +373,8 @@ class _Walk:
             if node != self._source:
                 return
             known = same[-1] if same else Journey(self._source, sequence, 0, None, 0, None)
-            journey = self._begin(Journey(self._source, sequence, known.payload_bytes, known.acknowledgement, known.flags, None))
+            unsent = Journey(self._source, sequence, known.payload_bytes, known.acknowledgement, known.flags, None)
+            journey = self._unknown(unsent)
             if note["event"] == DISPLACED and (asked := self._asked.pop((node, sequence), None)):
                 journey.steps.append(asked)
         self._give_up(journey, t_ns, node, _REASONS[note["event"]])
@@ -355,15 +415,8 @@ def _dropped_for(error: IcmpError) -> str:
 class _Evidence:
     """Evidence on packets that reached a node and never left it."""
 
-    def __init__(self, run: RunDirectory, captures: dict[Captured, pl.DataFrame]) -> None:
-        self._run = run
-        self._requests_ns: dict[str, list[int]] = defaultdict(list)
-        for captured, packets in captures.items():
-            arp = (pl.col("protocol") == "arp") & (pl.col("eth_dst") == BROADCAST)
-            solicited = (pl.col("protocol") == "icmp") & (pl.col("icmp_type") == NEIGHBOUR_SOLICITATION)
-            solicited &= pl.col("eth_dst").str.starts_with(IPV6_MULTICAST)
-            is_request = (arp | solicited) & (pl.col("direction") == OUT)
-            self._requests_ns[captured.node] += packets.filter(is_request)["t_ns"].to_list()
+    def __init__(self, run: RunDirectory, requests_ns: dict[str, list[int]]) -> None:
+        self._run, self._requests_ns = run, requests_ns
 
     def of(self, step: Step) -> str:
         """The reason why a packet stayed at the node of its last step, or NO_RECORD."""
@@ -381,6 +434,8 @@ class _Evidence:
 
 def _without_passing(steps: list[Step]) -> list[Step]:
     """The steps without those at which routing only forwarded the packet."""
+    if not any(step[1] == HELD for step in steps):
+        return steps
     passed = [
         step.kind == HELD and later.kind in (SENT, FORWARDED) and later.t_ns - step.t_ns < PASSED_ON_NS
         for step, later in pairwise([*steps, steps[-1]])

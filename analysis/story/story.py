@@ -8,9 +8,12 @@ segment that contains its first byte. The SYN is segment 0. A transmission count
 or when the source's routing daemon reports that it gave it up.
 """
 
+import gc
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -23,7 +26,7 @@ from analysis.captures.connections import Connection
 from analysis.captures.plain_frames import FIN, SYN
 from analysis.captures.rundir import RunDirectory
 from analysis.captures.sequence import unwrap
-from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys
+from analysis.story.journeys import NO_RECORD, PROBE_NS, Journey, journeys, read_traces
 from record.errors import RunFileError
 from record.scenario import RunFlow
 from traffic import kinds_with_tcp
@@ -154,16 +157,30 @@ def read_story(run: RunDirectory, flow: RunFlow) -> Story:
     of_events = rows.filter(pl.col("event") != "").select("t_ns", "station", "event", "detail")
     events = [TcpEvent(*row) for row in of_events.iter_rows()]
     probes_ns = [event.t_ns for event in events if event.event == "probe"]
-    forward = journeys(run, connection, flow.source, flow.target, probes_ns)
-    backward = journeys(run, connection.reversed(), flow.target, flow.source)
-    sent = [journey for journey in forward if journey.payload_bytes or journey.flags & (SYN | FIN)]
-    answers = [journey for journey in backward if not journey.flags & SYN and journey.acknowledgement is not None]
-    raw = [journey.sequence for journey in sent], [journey.acknowledgement or 0 for journey in answers]
-    starts, next_bytes = (unwrap(numbers, isn + 1).tolist() for numbers in raw)
-    transmissions = _transmissions(sent, starts, probes_ns)
-    acknowledgements = _acknowledgements(answers, next_bytes, transmissions)
-    _mark_acknowledged(transmissions, acknowledgements)
+    with _without_collections():
+        traces = read_traces(run, connection)
+        forward = journeys(traces, connection, flow.source, flow.target, probes_ns)
+        backward = journeys(traces, connection.reversed(), flow.target, flow.source)
+        sent = [journey for journey in forward if journey.payload_bytes or journey.flags & (SYN | FIN)]
+        answers = [journey for journey in backward if not journey.flags & SYN and journey.acknowledgement is not None]
+        raw = [journey.sequence for journey in sent], [journey.acknowledgement or 0 for journey in answers]
+        starts, next_bytes = (unwrap(numbers, isn + 1).tolist() for numbers in raw)
+        transmissions = _transmissions(sent, starts, probes_ns)
+        acknowledgements = _acknowledgements(answers, next_bytes, transmissions)
+        _mark_acknowledged(transmissions, acknowledgements)
     return Story(run, flow, connection, transmissions, acknowledgements, events, rows)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """The packets of a long run are a million objects that all stay, which the collector would visit again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _transmissions(sent: list[Journey], starts: list[int], probes_ns: list[int]) -> list[Transmission]:

@@ -30,7 +30,8 @@ use std::rc::Rc;
 pub const STALL: Duration = Duration::from_millis(50);
 /// Longest time between two turns of the loop, unless [`RealTime::set_heartbeat`] sets another.
 pub const HEARTBEAT: Duration = Duration::from_millis(25);
-/// The kernel may be late with a time-out of epoll by a thousandth of it (select_estimate_accuracy, fs/select.c), with a timerfd it is not.
+/// Longest heartbeat with which the loop sleeps by time-outs of epoll: the kernel may be late with one by a thousandth of it
+/// (select_estimate_accuracy, fs/select.c), but not with a timerfd.
 const MAX_TIMEOUT: Duration = Duration::from_millis(50);
 const TIMER_TOKEN: u64 = u64::MAX;
 const EVENTS_AT_ONCE: usize = 64;

@@ -249,3 +249,12 @@ def test_every_model_s_hops_equal_those_of_a_search(model):
     xy = np.array([[moving.position(name, float(time))[:2] for name in moving.stations()] for time in times])
     found = np.array([profile.at(float(time)) for time in times])
     assert (found == stepped_hops(xy, 250.0, 0, 8)).all()
+
+
+def test_links_of_a_part_are_those_computed_for_that_part_alone():
+    moving = files.read(PATTERNS / "p06.tcl")
+    whole = connectivity.links(moving)
+    for begin_s, end_s in ((0.0, 50.0), (12.5, 90.25), (60.0, whole.end_s)):
+        part, alone = whole.between(begin_s, end_s), connectivity.links(moving, begin_s=begin_s, end_s=end_s)
+        assert part.contacts == alone.contacts
+        assert part.hops("sta1", "sta2").seconds() == alone.hops("sta1", "sta2").seconds()

@@ -15,12 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from testbed.campaigns.rounds import DONE, batches_in
+from testbed.campaigns.rounds import DONE, Workflow, batches_in
 from testbed.errors import RunError
 from testbed.programs import ROOT
 from testbed.signals import interrupts_noted
-
-Workflow = Callable[[Path], None]  # carries out the batches in a folder
 
 
 @contextmanager
@@ -28,8 +26,7 @@ def workflow(directory: Path, release: Callable[[], None]) -> Iterator[Workflow]
     """A worker, until the block ends. `release` frees the campaign's lock, which tells the worker that the campaign ends."""
     worker = _Worker(directory, release)
     try:
-        with interrupts_noted():
-            worker.start()
+        worker.start()
         yield worker.carry_out
     finally:
         worker.end()
@@ -44,7 +41,8 @@ class _Worker:
 
     def start(self) -> None:
         """Start the process: it prepares itself while the campaign plans its first round."""
-        self._process = started(command(self._directory), pipes=True)
+        with interrupts_noted():
+            self._process = started(command(self._directory), pipes=True)
 
     def carry_out(self, folder: Path) -> None:
         """Carry out the batches of a folder that are not done."""
@@ -68,8 +66,7 @@ class _Worker:
     def _one(self, batch: Path, done: Path) -> int:
         """The exit status of a worker that ended; 0 once it has carried out the batch."""
         if self._process is None:
-            with interrupts_noted():
-                self.start()
+            self.start()
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
         try:

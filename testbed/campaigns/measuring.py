@@ -40,7 +40,11 @@ class Processes:
     def take(self) -> "subprocess.Popen[str]":
         """An idle process; a new one if there is none."""
         with suppress(Empty):
-            return self._idle.get_nowait()
+            while True:
+                process = self._idle.get_nowait()
+                if process.poll() is None:
+                    return process
+                _end(process)  # it was killed while it was idle
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
         argv = [sys.executable, "-P", "-m", "testbed.campaigns.measuring"]
         return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)

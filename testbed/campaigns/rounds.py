@@ -51,8 +51,9 @@ class Member:
         description = json.loads(experiment.to_json())
         kept = runs_in(self.directory, description)
         plan = MemberPlan(experiment.name, description, experiment.cells, experiment.seeds, self.directory, self.asked_only, kept)
-        rows = {place(row): row for row in collect_runs(self.directory, tuple(experiment.axes))} if self._folders() else {}
-        for task in self._folders():
+        folders = self._folders()
+        rows = {place(row): row for row in collect_runs(self.directory, tuple(experiment.axes))} if folders else {}
+        for task in folders:
             plan.ended(task.cell.name, task.seed, rows.get((task.cell.name, task.seed)), has_ended(task))
         return plan
 

@@ -131,20 +131,20 @@ class Schedule:
     def _side_by_side(self, tasks: list[Task], jobs: int, adapts: bool = True) -> list[Outcome]:
         """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
         turn = Turn.of(tasks, jobs, adapts, self.load if adapts else None, self.weight_of if self.load else evenly)
-        running: dict[Future[Outcome], Task] = {}
+        running: set[Future[Outcome]] = set()
         with ThreadPoolExecutor(turn.max_jobs, thread_name_prefix="run") as pool:
             try:
                 while not turn.is_over:
                     if turn.waiting and not self.may_start():
                         self._leave(turn.withdraw())
-                    running |= {pool.submit(self._one, task): task for task in turn.starts()}
+                    running |= {pool.submit(self._one, task) for task in turn.starts()}
                     self.progress.side_by_side(max(1, len(running)))
                     for future in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
-                        del running[future]
+                        running.remove(future)
                         outcome = future.result()
                         self._record(outcome)
                         before = turn.jobs
-                        if turn.ended(outcome) < before and self.load is None:
+                        if turn.ended(outcome) < before:
                             text = f"{turn.jobs} side by side from now on instead of {before}"
                             self.progress.fewer(turn.jobs, f"the first {FIRST_VOIDS} runs are void: {text}")
                     if self.stop.is_set():

@@ -40,7 +40,6 @@ class Turn:
     waiting: deque[Task] = field(default_factory=deque)
     running: dict[Path, Begun] = field(default_factory=dict)
     voids: list[Outcome] = field(default_factory=list)  # to be rerun
-    _weight: float = 0.0  # of the running
     _firsts: int = 0  # runs that have ended, up to FIRST_VOIDS, if all are void
 
     @classmethod
@@ -72,16 +71,13 @@ class Turn:
         started = []
         while self.waiting and not self._is_full():
             task = self.waiting.popleft()
-            begun = Begun(self.load.began() if self.load else 0.0, self.weight_of(task))
-            self.running[task.directory] = begun
-            self._weight += begun.weight
+            self.running[task.directory] = Begun(self.load.began() if self.load else 0.0, self.weight_of(task))
             started.append(task)
         return started
 
     def ended(self, outcome: Outcome) -> int:
         """A run has ended; returns the number of parallel runs, which is lower if the first runs are void."""
         begun = self.running.pop(outcome.task.directory)
-        self._weight = self._weight - begun.weight if self.running else 0.0
         if outcome.should_rerun:
             self.voids.append(outcome)
         if self.load:
@@ -101,5 +97,5 @@ class Turn:
     def _is_full(self) -> bool:
         """Whether the next run would be more than `jobs` runs of weight 1 at once; a single run never is."""
         following = self.weight_of(self.waiting[0]) if self.waiting else 1.0
-        over = self._weight + following > self.jobs
+        over = sum(begun.weight for begun in self.running.values()) + following > self.jobs
         return bool(self.running) and (over or (self.load is not None and len(self.running) >= self.load.max_jobs))

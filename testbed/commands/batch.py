@@ -34,16 +34,16 @@ def run(options: argparse.Namespace) -> int:
     from testbed.runs.template import TEMPLATE
 
     TEMPLATE.fork_early()
-    from testbed.workers.worker import Worker  # may start threads
+    from testbed.workers.worker import worker  # may start threads
 
     def say(text: str) -> None:
         print(f"manet batch: {text}", file=sys.stderr, flush=True)
 
-    with Worker(options.driver, say) as worker:
+    with worker(options.driver, say) as carry_out:
         if options.batch is not None:
-            worker.work(options.batch, options.out)
+            carry_out(options.batch, options.out)
             return 0
         for line in sys.stdin:
-            worker.work(*map(Path, json.loads(line)))
+            carry_out(*map(Path, json.loads(line)))
             print("ended", flush=True)
     return 0

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from record.found_runs import find_run
     from testbed.runs.under_way import ended
 
-    run_dir = RunDirectory(ended(find_run(options.run)))
+    run_dir = RunDirectory(ended(find_run(options.run)), keeps_captures=False)
     if why := doubt(run_dir.path):
         print(why)
     flow = flow_named(run_dir, options.flow)

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     windowed = options.begin_s is not None or options.end_s is not None
     if windowed and options.segment is not None:
         raise UsageError("--segment and --from/--to exclude each other; give one")
-    run_dir = RunDirectory(ended(find_run(options.run)))
+    run_dir = RunDirectory(ended(find_run(options.run)), keeps_captures=False)
     why = doubt(run_dir.path)
     if why and not options.json:
         print(why)  # first: the times of a late run may look impossible

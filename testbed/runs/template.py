@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
@@ -74,10 +75,6 @@ class Forked:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
-    def kill(self) -> None:
-        """End it at once."""
-        os.kill(self.pid, signal.SIGKILL)
-
 
 class Template:
     """The handle of `manet` on its template."""
@@ -98,12 +95,17 @@ class Template:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {*BLOCKED, signal.SIGTERM})
         pid = os.fork()
         if pid == 0:
-            _leave_manet(theirs.detach(), before | BLOCKED)
-            main()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
+            try:
+                _leave_manet(theirs.detach(), before | BLOCKED)
+                main()
+            except BaseException:  # must not go on as `manet`
+                traceback.print_exc()
+            finally:
+                os._exit(1)
         self._socket, self._process = ours, Forked(pid)
         atexit.register(self._end)
+        theirs.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def fork(self, arguments: list[str], log: int, passed: list[int]) -> Keeper:
         """The keeper of a run with these arguments of testbed.runs.init. It has the descriptors `passed`, with the same
@@ -179,7 +181,11 @@ def _folder() -> str:
 def _may_fork() -> bool:
     """Whether this is `manet` itself, with the template's path of modules and a single thread."""
     program = sys.modules["__main__"].__spec__
-    is_manet = program is not None and program.name == "testbed.__main__" and os.environ.get("PYTHONPATH") == str(ROOT)
+    is_manet = (
+        program is not None
+        and program.name == "testbed.__main__"
+        and set(os.environ.get("PYTHONPATH", "").split(os.pathsep)) == {str(ROOT)}
+    )
     return is_manet and sum(1 for _ in Path("/proc/self/task").iterdir()) == 1
 
 

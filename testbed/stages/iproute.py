@@ -30,7 +30,7 @@ DIRECT: dict[re.Pattern[str], Callable[..., None]] = {
     re.compile(r"neighbour replace ([0-9a-f.:]+) lladdr (\S+) dev (\S+) nud permanent"): rtnetlink.replace_neighbour,
     re.compile(r"route replace (unreachable) ([0-9.]+)/(\d+) table local"): rtnetlink.refuse_group,
 }
-MANY = 100  # lines for which a process of ip(8) takes less time than their requests from here
+MANY = 100  # from so many lines on, a process of ip(8) takes less time than requests from here
 END_INDEX, END_NAME = 2**31 - 1, "end-of-table"
 _LINK = re.compile(r"^(?:Deleted )?\d+: .*\n(?: .*\n)*", re.MULTILINE)
 _END_OF_TABLE = re.compile(rf"^{END_INDEX}: {END_NAME}: .*\n(?: .*\n)*", re.MULTILINE)
@@ -45,8 +45,8 @@ def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Pat
             continue
         batch = log_folder / f"{what}-{station.name}.ip"
         batch.write_text("".join(f"{line}\n" for line in lines))
-        few = lines if len(lines) < MANY else []
-        requests = [request for line in few if (request := _request_of(line)) is not None]
+        direct = lines if len(lines) < MANY else []
+        requests = [request for line in direct if (request := _request_of(line)) is not None]
         if len(requests) < len(lines):
             running.append((station, batch, namespace.within(station.netns, partial(_start, batch))))
             continue

@@ -176,7 +176,7 @@ def test_a_packet_is_in_the_file_while_the_capture_goes_on_and_no_other_packet_c
     """A round follows each packet (`PAUSE` of capture.rs, which the compiler compares with a second): no next packet, no full
     block and no end is needed."""
     if reader in ("tcpdump", "tshark") and shutil.which(reader) is None:
-        pytest.skip(f"{reader} is not installed")
+        pytest.skip(f"{reader}: not found; apt-get install {reader}")
     for number in range(3):
         both.send(9, first=number, count=1, size=100)
         wait_for("the packet", lambda number=number: READERS[reader](both.folder / "ours.pcap") == number + 1)

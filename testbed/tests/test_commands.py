@@ -209,7 +209,7 @@ from testbed.campaigns.campaign import Campaign
 from testbed.workers import execution
 
 class Reached(BaseException): pass
-def run(*_arguments): raise Reached
+def run(*_arguments, **_named): raise Reached
 Campaign.run = run
 execution.runner_for = lambda *_arguments, **_named: print
 try: main([*{words}, "--out", {out!r}])

@@ -38,6 +38,17 @@ def test_processes_stay_for_the_next_runs(tmp_path, monkeypatch):
     assert [process.returncode for process in started] == [0, 0]
 
 
+def test_a_process_that_was_killed_while_idle_measures_nothing_more():
+    with Processes() as processes:
+        killed = processes.take()
+        processes.give_back(killed)
+        killed.kill()
+        killed.wait()
+        following = processes.take()
+        assert following.pid != killed.pid and following.poll() is None
+        processes.give_back(following)
+
+
 def test_a_program_without_a_guard_may_measure(tmp_path):
     (tmp_path / "script.py").write_text(PROGRAM)
     argv = [sys.executable, "-P", str(tmp_path / "script.py")]

@@ -45,12 +45,14 @@ def test_runs_share_a_template_and_a_killed_one_is_replaced(tmp_path: Path) -> N
     assert templates[0] == templates[1] != templates[2]
 
 
-def test_manet_forks_its_template_and_starts_another_one_if_that_is_killed(tmp_path: Path) -> None:
+# a worker has the path of `./manet` twice: its campaign puts it before its own
+@pytest.mark.parametrize("python_path", [str(ROOT), f"{ROOT}:{ROOT}"], ids=["manet", "worker"])
+def test_manet_forks_its_template_and_starts_another_one_if_that_is_killed(tmp_path: Path, python_path: str) -> None:
     (tmp_path / "e.toml").write_text(BUSY.replace("seeds = 1", "seeds = 2").replace(f"< {BUSY_S}", "< 1"))
     words = ["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "out"), "--jobs", "1"]
     argv = [sys.executable, "-P", "-m", "testbed", *words]
     lines = []
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)}) as manet:
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": python_path}) as manet:
         for seed in ("seed-1", "seed-2"):
             template = template_of(tmp_path / "out" / "all" / seed, manet)
             assert Path(f"/proc/{template}/comm").read_text() == f"{NAME}\n"

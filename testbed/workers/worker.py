@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from record.files import write_atomic
 from testbed.campaigns import batch as batches
@@ -41,33 +40,21 @@ PERCENTILES = (50, 95, 100)
 Say = Callable[[str], None]
 
 
-class Worker:
-    """A worker, for one batch or for all of a campaign: the checks of its machine and the processes that it needs for each batch.
-    `driver`: it ends early when no campaign holds this folder."""
-
-    def __init__(self, driver: Path | None, say: Say) -> None:
-        """UsageError if the machine is unfit."""
-        self._driver, self._say = driver, say
-        TEMPLATE.warm()  # imports in the meantime
-        require_fit_machine()
-        self._timers_us = timer_lateness_us()
-        self._measuring = Processes()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._measuring.__exit__(kind, value, trace)
-
-    def work(self, path: Path, out: Path) -> None:
-        """Carry out the batch in `path` and write `out`."""
-        work(Batch.read(path), path, out, self._driver, self._say, self._timers_us, self._measuring)
+@contextmanager
+def worker(driver: Path | None, say: Say) -> Iterator[Callable[[Path, Path], None]]:
+    """What carries out the batch in a file and writes another: the checks of the machine and the processes that it needs serve
+    all batches of a campaign. `driver`: a batch ends early when no campaign holds this folder. UsageError on an unfit machine."""
+    TEMPLATE.warm()  # imports in the meantime
+    require_fit_machine()
+    timers_us = timer_lateness_us()
+    with Processes() as measuring:
+        yield lambda path, out: work(Batch.read(path), path, out, driver, say, timers_us, measuring)
 
 
 def work(
     batch: Batch, path: Path, out: Path, driver: Path | None, say: Say, timers_us: list[float], measuring: Processes
 ) -> None:  # fmt: skip
-    """Carry out a batch on a machine that is fit (Worker)."""
+    """Carry out a batch on a machine that is fit (`worker`)."""
     scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
     runner = runner_for(
         scenarios, [task.seed for task in batch.tasks], say=say, tcp_place=path.name, kernel=batch.kernel,

@@ -117,6 +117,7 @@ def campaign(
         # without the expected throughput, which is measured once for a machine
         lines = EXPERIMENT.read_text().splitlines(keepends=True)
         text = "".join(line for line in lines if not line.startswith(("expected =", "figure =")))
+        text = text.replace('base = "', f'base = "{EXPERIMENT.parent}/')
         file.write_text(text if pairs is None else text[: text.index("[[questions]]")] + QUESTION)
         if experiment is not None:
             file.write_text(experiment.read_text())

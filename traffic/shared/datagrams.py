@@ -56,7 +56,11 @@ class DatagramKind(Kind[Keys]):
 
     @abstractmethod
     def interval_s(self, keys: Mapping[str, Any]) -> float:
-        """Seconds from one datagram to the next, by a flow's keys in scenario.json."""
+        """Seconds from one burst of datagrams to the next, by a flow's keys in scenario.json."""
+
+    def at_once(self, keys: Mapping[str, Any]) -> int:
+        """Datagrams of a burst, which leave back to back, by the same keys."""
+        return 1
 
     def sizes(self, plan: FlowPlan[Keys]) -> Iterator[int] | None:
         """The sizes of a flow's IP packets in their order, without end; None if all have the size of `train`."""

@@ -1,7 +1,7 @@
 //! The log of inputs before it reaches the recorder's thread: the inputs as they came, of each frame the bytes that the log keeps.
 //!
 //! The machine's thread copies these bytes into one buffer; the recorder's thread makes lines of them ([`Inputs::take_lines`]) and
-//! gives the emptied buffers back, so that a frame costs no allocation.
+//! gives the emptied buffers back, so that the bytes of a frame cost no allocation.
 
 use crate::input::Input;
 use manet_engine::{event_log, Instant};
@@ -39,13 +39,8 @@ impl Inputs {
     }
 
     /// Number of inputs, each a line of the log.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.entries.len()
-    }
-
-    /// Whether there is no input.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 
     /// Memory that they take, bytes.
@@ -136,10 +131,10 @@ mod tests {
                 assert_eq!(format!("{input:?}"), before, "the machine gets the whole input");
             }
             let mut inputs = log.take(emptied);
-            assert_eq!(inputs.len(), some_of_each_kind().len());
+            assert_eq!(inputs.count(), some_of_each_kind().len());
             inputs.take_lines(&mut lines);
             assert_eq!(String::from_utf8(lines).unwrap(), String::from_utf8(direct).unwrap());
-            assert_eq!((inputs.len(), inputs.bytes()), (0, 0));
+            assert_eq!((inputs.count(), inputs.bytes()), (0, 0));
             assert!(inputs.entries.capacity() > 0 && inputs.kept.capacity() > 0, "the memory is used again");
             emptied = inputs;
         }

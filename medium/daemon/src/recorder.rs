@@ -31,7 +31,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::{fmt, mem};
@@ -484,7 +484,7 @@ struct Batch {
 
 impl Batch {
     fn lines(&self) -> u64 {
-        (self.rows.len() + self.inputs.len()) as u64
+        (self.rows.len() + self.inputs.count()) as u64
     }
 }
 
@@ -526,7 +526,7 @@ impl Recorder {
 
     fn start_with(files: Files, inputs: Option<InputLog>, max_waiting: usize) -> Result<Self, DaemonError> {
         let (to, from) = channel();
-        let (back, emptied) = channel();
+        let (back, emptied) = sync_channel(1);
         let waiting = Arc::new(AtomicUsize::new(0));
         let is_written = !files.is_empty();
         let write = {
@@ -577,11 +577,18 @@ impl Recorder {
         let emptied = || self.emptied.try_recv().unwrap_or_default();
         let inputs = self.inputs.as_ref().map(|log| log.take(emptied())).unwrap_or_default();
         let bytes = mem::take(&mut self.row_bytes) + inputs.bytes();
-        let rows = Arc::new(mem::take(&mut self.rows));
+        // the few rows of a quiet air do not keep the memory of a whole batch
+        let is_whole = self.rows.len() >= BATCH;
+        let rows = if is_whole { mem::take(&mut self.rows) } else { self.rows.drain(..).collect() };
+        let rows = Arc::new(rows);
         if !rows.is_empty() {
             self.last.push_back(rows.clone());
         }
-        self.rows = self.emptied_rows().unwrap_or_else(|| Vec::with_capacity(BATCH));
+        let emptied = self.emptied_rows();
+        if is_whole {
+            self.rows = emptied.unwrap_or_default();
+            self.rows.reserve(BATCH);
+        }
         Batch { rows, inputs, bytes }
     }
 
@@ -619,13 +626,13 @@ impl Recorder {
     }
 }
 
-fn write_all(mut files: Files, from: &Receiver<Batch>, back: &Sender<Inputs>, waiting: &AtomicUsize) -> Ended {
+fn write_all(mut files: Files, from: &Receiver<Batch>, back: &SyncSender<Inputs>, waiting: &AtomicUsize) -> Ended {
     let mut lines = Vec::new();
     while let Ok(Batch { rows, mut inputs, bytes }) = from.recv() {
         lines.clear();
         inputs.take_lines(&mut lines);
-        // at the end of the run nobody takes it
-        let _ = back.send(inputs);
+        // one is enough for the next batch: others end here
+        let _ = back.try_send(inputs);
         files.record_inputs(&lines);
         for row in &*rows {
             files.record(row);
