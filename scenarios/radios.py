@@ -44,15 +44,6 @@ SETTINGS: dict[str, owned.Node] = {
 }
 
 
-class Aggregation(BaseModel):
-    """Limits of A-MPDUs; the medium checks them against the profile."""
-
-    model_config = STRICT
-    max_mpdus: Annotated[Whole, Field(ge=1, le=64)] | None = None
-    max_bytes: Annotated[Whole, Field(ge=1)] | None = None
-    request_after_silence: bool = False
-
-
 class StationRadio(BaseModel):
     """A radio of a station: the first one, or with `name`, of its interface, a further one."""
 
@@ -112,7 +103,7 @@ class RadioKeys(LayoutKeys):
     propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
     reception: Annotated[str, owned.choice("radio", "reception")] | None = None  # None: the profile's
-    aggregation: bool | Annotated[Whole, Field(ge=1, le=64)] | Aggregation | None = None  # None: the profile's
+    aggregation: bool | Whole | dict[str, bool | Whole] | None = None  # None: the profile's; the medium checks it
     rate_control: Annotated[str, owned.choice("radio", "rate_control")] | None = None  # None: the profile's
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
@@ -138,9 +129,7 @@ class RadioKeys(LayoutKeys):
 
     def radio_keys(self) -> dict[str, Any]:
         """The keys of the radio profile that the scenario replaces."""
-        aggregation = self.aggregation
-        limits = aggregation.model_dump(exclude_none=True) if isinstance(aggregation, Aggregation) else aggregation
-        own = {"reception": self.reception, "aggregation": limits, "rate_control": self.rate_control}
+        own = {"reception": self.reception, "aggregation": self.aggregation, "rate_control": self.rate_control}
         return {**self.radio_overrides, **{key: value for key, value in own.items() if value is not None}}
 
     def further_radios(self) -> dict[int, StationRadio]:
