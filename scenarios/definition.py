@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keys.errors import UsageError, did_you_mean
-from scenarios import confined, toml_file
+from scenarios import confined, owned, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
 from scenarios.flows import Flow
@@ -47,11 +47,14 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
     if scenario.radio not in known:
         text = f'"{scenario.radio}" is no radio profile of medium/radios; use one of {", ".join(known)}'
         raise keys.refusal(("radio",), text)
-    profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
+    keys_of_profiles = owned.schema("radio")["properties"]
     for key in scenario.radio_overrides:
-        if key not in profile:
-            text = did_you_mean(key, profile) or f"the keys are those of medium/radios/{scenario.radio}.toml"
+        if key not in keys_of_profiles:
+            text = did_you_mean(key, keys_of_profiles) or "the keys are those of formats/radio.md"
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
+    if scenario.stations == "hwsim" and "mcs" in tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()):
+        text = f'"{scenario.radio}" is for TAP stations; hwsim stations have 802.11b, g and a (docs/hwsim.md)'
+        raise keys.refusal(("radio",), text)
 
 
 def _with_root(index: int, container: Container, keys: Keys) -> Container:

@@ -97,8 +97,9 @@ def _short(whole: Json, name: Json, tables: list[Json]) -> Json:
 def _overrides() -> Json:
     """The keys of a radio profile, none of which is required; numbers are in the units of their names."""
     radio = copy.deepcopy(owned.schema("radio"))
-    simple = {key: value for key, value in radio["properties"].items() if value.get("type") not in ("array", "object")}
-    for value in simple.values():
+    simple = {key: value for key, value in radio["properties"].items() if value.get("type") != "array"}
+    del simple["rules"]["required"]
+    for value in (*simple.values(), *simple["rules"]["properties"].values()):
         value.pop("default", None)
     text = "Keys that replace the profile's (formats/radio.md)."
     return {"type": "object", "description": text, "additionalProperties": False, "properties": simple, "default": {}}

@@ -3,10 +3,12 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
+from keys.errors import did_you_mean
 from keys.models import STRICT, KeyProblem, as_tuple
 from keys.quantities import Bytes, Whole
 from scenarios import owned
@@ -21,6 +23,7 @@ MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MAX_RADIOS = 10_000  # entries of `radios`
+Override = bool | int | float | str | dict[str, bool | int | str]  # a table: `rules`, `aggregation`
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 
 
@@ -79,11 +82,26 @@ class LinkErrors(BaseModel):
     frames: Annotated[str, owned.choice("medium", "links.frames")] = owned.default("medium", "links.frames")
 
 
-def _within_limits(overrides: dict[str, bool | int | float | str]) -> dict[str, bool | int | float | str]:
-    """The medium's limits. A key that no profile has is refused with the profile in hand."""
+def overridden(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """A radio profile with the keys of `overrides`, which of a table may be some (medium/src/phy/radio.rs, `parse`)."""
+    tables = {key: {**profile[key], **value} for key, value in overrides.items() if isinstance(profile.get(key), dict)}
+    return {**profile, **overrides, **tables}
+
+
+def _within_limits(overrides: dict[str, Override]) -> dict[str, Override]:
+    """The medium's limits. A key that no profile has is refused later (definition.py)."""
     keys = owned.schema("radio")["properties"]
+    rules = overrides.get("rules", {})
+    if not isinstance(rules, dict):
+        raise KeyProblem(("rules",), f'{rules} is of the wrong type; give a table, as in rules = {{ thresholds = "one" }}')
+    for rule, of_rule in rules.items():
+        if rule not in (known := keys["rules"]["properties"]):
+            raise KeyProblem(("rules", rule), f"unknown key; {did_you_mean(rule, known) or 'use one of ' + ', '.join(known)}")
+        if wrong := owned.problem(known[rule], of_rule):
+            raise KeyProblem(("rules", rule), wrong)
     for key, value in overrides.items():
-        if key in keys and keys[key]["type"] not in ("array", "object") and (wrong := owned.problem(keys[key], value)):
+        simple = keys.get(key, {}).get("type") not in (None, "array", "object")
+        if simple and (wrong := owned.problem(keys[key], value)):
             raise KeyProblem((key,), wrong)
     return overrides
 
@@ -97,7 +115,7 @@ class RadioKeys(LayoutKeys):
     ] = "tap"
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    radio_overrides: Annotated[dict[str, bool | int | float | str], AfterValidator(_within_limits)] = Field(default_factory=dict)
+    radio_overrides: Annotated[dict[str, Override], AfterValidator(_within_limits)] = Field(default_factory=dict)
     radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
     propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})

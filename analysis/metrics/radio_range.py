@@ -14,7 +14,7 @@ from typing import Any
 from record.errors import RecordError
 from record.files import plain_file
 from record.run import RADIO_CHANGES
-from scenarios.radios import OF_A_STATION
+from scenarios.radios import OF_A_STATION, overridden
 
 MEDIUM = Path(__file__).resolve().parents[2] / "target" / "release" / "manet-medium"
 RECEIVED, SENSED = "received_m", "sensed_m"
@@ -58,7 +58,7 @@ def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
             radio = tomllib.load(file)
     except (OSError, ValueError, KeyError):
         return None
-    return radio | medium.get("radio_overrides", {})
+    return overridden(radio, medium.get("radio_overrides", {}))
 
 
 def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:

@@ -14,7 +14,7 @@ from testbed.mn_wifi import link as links
 from testbed.mn_wifi.access_point import AccessPoint
 from testbed.mn_wifi.arguments import Arguments, choice, note, number
 from testbed.mn_wifi.node import Bss, Host, Node, NotHere, ScriptNetwork, Station, WirelessInterface, WireLink
-from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
+from testbed.mn_wifi.radio import OF_ACCESS_POINTS
 from testbed.mn_wifi.session import Standing
 from testbed.stages import access_points as stage
 from testbed.stages import four_address
@@ -42,7 +42,7 @@ ACCESS_POINT = Arguments(
         "cls": "an access point is of this testbed's own class; it has no effect",
         "failMode": NO_OPENFLOW, "datapath": NO_OPENFLOW, "protocols": NO_OPENFLOW, "dpid": NO_OPENFLOW,
         "listenPort": NO_OPENFLOW, "inNamespace": "every node has a namespace of its own; it has no effect",
-        "ht_cap": f"{NOT_MODELLED}; the radio is what mode says",
+        "ht_cap": "access points have no radio of 802.11n or later here; the radio is what mode says",
         "band": "the band is the channel's; it has no effect",
         "color": "the picture has its own colours; it has no effect",
     },
@@ -132,8 +132,8 @@ class Infrastructure:
         """Make a station's radio an access point. Raises UsageError."""
         call = f"{radio.node}.setMasterMode"
         params = MASTER.check(given, self.net.notes)
-        if str(params.get("mode", "g")) not in PROFILES:
-            note(f"{call}: mode={params['mode']!r}: {NOT_MODELLED}; the radio is that of mode 'g'", self.net.notes)
+        if str(params.get("mode", "g")) not in OF_ACCESS_POINTS:
+            note(f"{call}: mode={params['mode']!r}: not with access points; the radio is that of mode 'g'", self.net.notes)
         radio.bss = bss(call, params)
 
     def control_by(self, call: str, options: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@ and build() runs its stages. Settings without a name in Mininet-WiFi are given a
 
 import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -34,14 +33,14 @@ from testbed.mn_wifi.node import Host, Nat, Node, Station, WirelessInterface, Wi
 from testbed.mn_wifi.powers import Powers
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
-from testbed.mn_wifi.radio import OWN_RANGE, THRESHOLD_DBM, Radio, of_access_points
+from testbed.mn_wifi.radio import IN_5_GHZ, OWN_RANGE, THRESHOLD_DBM, Radio, adapting, of_access_points, with_one_range
 from testbed.mn_wifi.session import Standing, current
 from testbed.mn_wifi.socket_server import SocketServer
 from testbed.runs.live_map import MappedNetwork, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.stages.access_points import CHANNELS, frequency_mhz
-from testbed.stages.medium import RADIOS
 from testbed.stages.pause import LiveMovement
+from testbed.stages.radio_rates import profile
 from testbed.stages.station import NamespaceHost
 from topologies.addresses import ip_address
 from topologies.layouts import MAX_COORDINATE_M
@@ -312,25 +311,26 @@ class Mininet_wifi(Powers):
             return scenario_of(replace(keys, values={**raw, **own}))
         radios = {station.name: self.radio_of(station) for station in self._with_radios()}
         first = next(iter(radios.values()), Radio())
-        overrides = {**first.overrides(name, model), **slot, **raw.get("radio_overrides", {})}
+        stated = raw.get("radio_overrides", {})
+        overrides = {**with_one_range(name), **first.overrides(name, model), **first.of_band(name), **slot, **stated}
         others = {station: radio.of_station(name, model) for station, radio in radios.items() if radio != first}
         if others and model["model"] in OWN_RANGE:
             raise UsageError(
                 f"propagation {model['model']!r} has ranges of its own, and {next(iter(others))} differs from "
                 f"{self.stations[0]} in range, power or antenna; give all of them the same, or another model"
             )
-        stated = list(raw.get("radios", ()))  # the scenario's own entries, which are made of its own keys
-        names = {entry.get("name") or entry.get("station") for entry in stated if isinstance(entry, dict)}
+        of_scenario = list(raw.get("radios", ()))  # made of the scenario's own keys
+        names = {entry.get("name") or entry.get("station") for entry in of_scenario if isinstance(entry, dict)}
         entries = self._radio_entries(others)
-        merged = [*(entry for entry in entries if (entry.get("name") or entry["station"]) not in names), *stated]
-        values = {**raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
+        merged = [*(entry for entry in entries if (entry.get("name") or entry["station"]) not in names), *of_scenario]
+        values = {**adapting(name), **raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
         return scenario_of(replace(keys, values=values))
 
     def _radio_entries(self, powers: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
         """The scenario's `radios`; `powers`: of the stations whose power or antenna differs from the first one's."""
         entries: list[dict[str, Any]] = []
         # of radios in the kernel that it joins to the network, iw shows the channel; 1 is its own
-        ours = self._kind_of_stations() == "hwsim" and self._key("net", "manet") == "manet" and self.common_mode() != "a"
+        ours = self._kind_of_stations() == "hwsim" and self._key("net", "manet") == "manet" and self.common_mode() not in IN_5_GHZ
         shown = {*CHANNELS} - {1} if ours else set()
         for radio in self.radios():
             further = {"name": radio.radio} if radio.id else {}
@@ -399,9 +399,7 @@ class Mininet_wifi(Powers):
 
     def shift_db(self) -> float:
         """Difference of a signal here from that in Mininet-WiFi: reception ends at the profile's threshold, there at -91 dBm."""
-        scenario = self.scenario()
-        profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
-        return 10 * math.log10(profile["receive_threshold_w"] * 1000) - THRESHOLD_DBM
+        return 10 * math.log10(profile(self.scenario())["receive_threshold_w"] * 1000) - THRESHOLD_DBM
 
     def common_option(self, name: str, otherwise: Any = None) -> Any:
         """The value of an option that all radios must share. Raises UsageError if they differ."""

@@ -10,7 +10,7 @@ from testbed.mn_wifi.arguments import within
 from testbed.mn_wifi.infrastructure import Infrastructure
 from testbed.mn_wifi.node import ScriptNetwork, Station, WirelessInterface
 from testbed.mn_wifi.propagation import DEFAULT
-from testbed.mn_wifi.radio import OWN_RANGE, PROFILES, Radio, own_of_profile
+from testbed.mn_wifi.radio import IN_5_GHZ, OWN_RANGE, PROFILES, Radio, own_of_profile
 from testbed.stages import radios
 
 
@@ -40,9 +40,9 @@ class Powers(ScriptNetwork):
         return in_link.get(name, station.params.get(name, self.options.get(name, otherwise)))
 
     def common_mode(self) -> str:
-        """The mode of all radios (`a`, `b` or `g`). Raises UsageError if they differ."""
+        """The mode of all radios. Raises UsageError if they differ."""
         if self.infrastructure.used:
-            return settings.mode({self.infrastructure.mode()})
+            return settings.mode({self.infrastructure.mode()}, infrastructure=True)
         return settings.mode({self.option_of(station, "mode") for station in self.stations})
 
     def radio_of(self, station: Station) -> Radio:
@@ -59,7 +59,7 @@ class Powers(ScriptNetwork):
                 stated[key] = self.infrastructure.channel()
             elif value is not None:
                 stated[key] = within("addStation", name, value, limits)
-        radio = Radio(**{"mode": mode, "channel": 36 if mode == "a" else 1, **stated})
+        radio = Radio(**{"mode": mode, "channel": 36 if mode in IN_5_GHZ else 1, **stated})
         return replace(radio, channel=int(radio.channel), of_profile=self._has_own_range())
 
     def channel_of(self, radio: WirelessInterface) -> int:

@@ -1,10 +1,10 @@
 """From Mininet-WiFi's names of a radio (mode, channel, txpower, antennaGain, range) to a profile of medium/radios.
 
-Here all stations have the same profile, which sends at one rate; in Mininet-WiFi each has its own and adapts its rate. The
-range is what matters most to a script, so it is kept: as stated, or as it follows from power, gains, propagation model and
-Mininet-WiFi's threshold of -91 dBm. The power is set so that reception ends at that distance; carrier sense reaches farther,
-because its threshold is lower. Power and antenna may differ between stations: the power in the medium is Mininet-WiFi's, raised
-by the ratio of the two thresholds, whatever the gains and the model.
+Here all stations have the same profile; in Mininet-WiFi each has its own. There all adapt their rates, here those of 802.11n
+and ac. The range is what matters most to a script, so it is kept: as stated, or as it follows from power, gains, propagation
+model and Mininet-WiFi's threshold of -91 dBm. The power is set so that reception ends at that distance; carrier sense reaches
+farther, because its threshold is lower. Power and antenna may differ between stations: the power in the medium is Mininet-
+WiFi's, raised by the ratio of the two thresholds, whatever the gains and the model.
 """
 
 import math
@@ -14,18 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from analysis.metrics.radio_range import reach
-from scenarios.radios import OF_A_STATION
+from scenarios.radios import OF_A_STATION, overridden
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
-PROFILES = {"g": "dot11g-54m", "b": "dot11b-11m", "a": "dot11a-54m"}
-NOT_MODELLED = "aggregation and block ACK of 802.11n and later are not modelled"
+PROFILES = {"g": "dot11g-54m", "b": "dot11b-11m", "a": "dot11a-54m", "n": "dot11n-ht20", "ac": "dot11ac-vht80"}
+OF_ACCESS_POINTS = ("g", "b", "a")  # their radios are the kernel's
+IN_5_GHZ = ("a", "ac")  # n is in both bands
 # Mininet-WiFi's: mn_wifi/link.py, net.py (2.7)
 TX_POWER_DBM, ANTENNA_GAIN_DB, ANTENNA_HEIGHT_M, THRESHOLD_DBM = 14.0, 5.0, 1.0, -91.0
 OWN_RANGE = {"disc", "matrix"}  # models without transmit power
 MAX_REACH_M = 1e5
 # stations of an access point may have the short slot of 802.11g, an ad hoc network has not (IEEE Std 802.11-2012, 19.4.5)
 SHORT_SLOT = {"network": "infrastructure", "slot_us": 9}
+# what an ad hoc network of 802.11n differs in at 2.4 GHz: IEEE Std 802.11-2016, table 19-25 (slot, SIFS, signal extension) and
+# 10.3.7 (EIFS has an ACK at the lowest mandatory rate)
+HT_IN_2_4_GHZ: dict[str, Any] = {
+    "slot_us": 20, "sifs_us": 10, "signal_extension_us": 6,
+    "eifs_ack_rate_bps": 1_000_000, "plcp_bits": 192, "plcp_rate_bps": 1_000_000,
+}  # fmt: skip
 ROUNDING = 1 + 1e-6  # keeps rounding errors from deciding who is in range
 
 
@@ -43,16 +50,21 @@ class Radio:
 
     def frequency_hz(self) -> float:
         """The channel's centre frequency in Hz (IEEE Std 802.11-2012, 17.4.6.3 and 18.3.8.4.3)."""
-        if self.mode == "a":
+        if self.channel > 14:
             return 5.0e9 + self.channel * 5e6
         return 2.484e9 if self.channel == 14 else 2.407e9 + self.channel * 5e6
 
     def check(self) -> None:
         """Raise UsageError for a channel that the mode does not have."""
-        known = range(34, 197) if self.mode == "a" else range(1, 15)
-        if self.channel not in known:
-            text = f"mode={self.mode!r} has channels {known[0]} to {known[-1]}"
+        bands = {"a": "34 to 196", "ac": "34 to 196", "n": "1 to 14 and 34 to 196"}
+        in_2_4_ghz, in_5_ghz = self.channel in range(1, 15), self.channel in range(34, 197)
+        if not (in_5_ghz if self.mode in IN_5_GHZ else in_2_4_ghz or (self.mode == "n" and in_5_ghz)):
+            text = f"mode={self.mode!r} has channels {bands.get(self.mode, '1 to 14')}"
             raise UsageError(f"channel={self.channel}: {text}; give one of those, or another mode")
+
+    def of_band(self, name: str) -> dict[str, Any]:
+        """The key `radio_overrides` by which the profile `name` of 802.11n comes to the channel's band."""
+        return HT_IN_2_4_GHZ if name == PROFILES["n"] and self.channel <= 14 else {}
 
     def reach_m(self, name: str, propagation: dict[str, Any], threshold_dbm: float = THRESHOLD_DBM) -> float:
         """The range in metres: as stated, or where the power falls to `threshold_dbm` for a station with the profile `name`."""
@@ -72,7 +84,7 @@ class Radio:
             return {}
         if not _path(name).is_file():
             return {}  # the check of the scenario reports it
-        profile, antennas, model = _profile(name), self._antennas(), _median(propagation)
+        profile, antennas, model = overridden(_profile(name), with_one_range(name)), self._antennas(), _median(propagation)
         reach_m = self.reach_m(name, propagation)
         of_one_watt = reach({**profile, **antennas, "tx_power_w": 1.0}, model, reach_m)["power_w"][0]
         return {**antennas, "tx_power_w": profile["receive_threshold_w"] / of_one_watt * ROUNDING}
@@ -96,6 +108,24 @@ def of_access_points(name: str) -> dict[str, Any]:
     return SHORT_SLOT if _path(name).is_file() and "signal_extension_us" in _profile(name) else {}
 
 
+def with_one_range(name: str) -> dict[str, Any]:
+    """The key `radio_overrides` by which all frames of the profile `name` are received to the same distance, as in Mininet-WiFi.
+    With reception by SINR that is where a receiver no longer notices a frame; the rate adapts up to there."""
+    profile = _profile(name) if _path(name).is_file() else {}
+    if _by_sinr(profile):
+        return {"receive_threshold_w": profile["carrier_sense_threshold_w"]}
+    return {"rules": {"thresholds": "one"}} if "thresholds" in profile.get("rules", {}) else {}
+
+
+def adapting(name: str) -> dict[str, str]:
+    """The scenario's keys by which the rates of the profile `name` adapt as the kernel's do."""
+    return {"rate_control": "minstrel-ht"} if _path(name).is_file() and _by_sinr(_profile(name)) else {}
+
+
+def _by_sinr(profile: dict[str, Any]) -> bool:
+    return profile.get("reception") == "sinr"
+
+
 def own_of_profile(name: str, radio: Radio) -> Radio:
     """The radio with the power and the antenna of the profile `name`."""
     profile = _profile(name)
@@ -106,7 +136,7 @@ def own_of_profile(name: str, radio: Radio) -> Radio:
 
 def raised(name: str) -> float:
     """The factor from Mininet-WiFi's power to that of the profile `name` in the medium."""
-    return _profile(name)["receive_threshold_w"] / _watts(THRESHOLD_DBM) * ROUNDING
+    return overridden(_profile(name), with_one_range(name))["receive_threshold_w"] / _watts(THRESHOLD_DBM) * ROUNDING
 
 
 def _path(name: str) -> Path:

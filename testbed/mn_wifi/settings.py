@@ -10,7 +10,7 @@ from scenarios.radios import SETTINGS
 from testbed.errors import UsageError
 from testbed.mn_wifi import link
 from testbed.mn_wifi.arguments import Arguments, choice, number
-from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
+from testbed.mn_wifi.radio import OF_ACCESS_POINTS, PROFILES
 
 NO_MESH = (
     "addLink: cls=mesh: IEEE 802.11s is mac80211's own, and TAP radios are not: take radios of mac80211_hwsim, "
@@ -136,7 +136,7 @@ ADHOC = Arguments(
     "addLink",
     frozenset({"ssid", "mode", "channel", "proto", "txpower"}),
     noted={
-        "ht_cap": f"{NOT_MODELLED}; the radio is what mode says",
+        "ht_cap": "the width of the channel is the profile's of mode",
         "ibss": "there is one ad hoc network on the air and no scanning; it has no effect",
         "ap_scan": "there is one ad hoc network on the air and no scanning; it has no effect",
         "band": "the band is the channel's; it has no effect",
@@ -260,13 +260,15 @@ def rate(call: str, name: str, text: object) -> str:
     return str(text)
 
 
-def mode(modes: set[Any]) -> str:
-    """The mode of all stations (`a`, `b` or `g`). Raises UsageError if they differ."""
+def mode(modes: set[Any], infrastructure: bool = False) -> str:
+    """The mode of all stations, a key of PROFILES. Raises UsageError if they differ."""
     if len(modes) > 1:
         raise UsageError(f"mode: {', '.join(sorted(map(repr, modes)))}: all stations have the same radio; give one mode")
     found = next(iter(modes), "g")
-    if found not in PROFILES:
-        raise UsageError(f"mode={found!r}: {NOT_MODELLED}; use one of {', '.join(map(repr, PROFILES))}")
+    known = OF_ACCESS_POINTS if infrastructure else tuple(PROFILES)
+    if found not in known:
+        text = "not with access points" if found in PROFILES else "not modelled"
+        raise UsageError(f"mode={found!r}: {text}; use one of {', '.join(map(repr, known))}")
     return str(found)
 
 

@@ -3,6 +3,7 @@
 import tomllib
 from typing import Any
 
+from scenarios.radios import overridden
 from scenarios.scenario import Scenario
 from testbed.stages.medium import RADIOS
 
@@ -12,7 +13,7 @@ OF_PHY = {"dsss": (1000, 2000, 5500, 11000), "ofdm": (6000, 9000, 12000, 18000, 
 
 def profile(scenario: Scenario) -> dict[str, Any]:
     """The radio profile with the scenario's overrides."""
-    return tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
+    return overridden(tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()), scenario.radio_keys())
 
 
 def rates(scenario: Scenario) -> str:

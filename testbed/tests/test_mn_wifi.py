@@ -16,6 +16,7 @@ from mininet.log import lg
 from mininet.node import Node as MininetNode
 
 from analysis.metrics.radio_range import reach
+from scenarios.radios import overridden
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session, socket_server
@@ -241,8 +242,40 @@ def test_stations_that_disagree_are_reported():
     refused(net.scenario, "proto='aodv' of sta1", "proto=None of sta2")
     net.addLink(b, cls=adhoc, proto="aodv", mode="n")
     refused(net.scenario, "mode", "all stations have the same radio")
-    refused(net_of("0,0", "1,0", link={"mode": "n"}).scenario, "802.11n")
+    refused(net_of("0,0", "1,0", link={"mode": "ax"}).scenario, "mode='ax'", "'n', 'ac'")
     refused(net_of("0,0", "1,0", link={"channel": 36}).scenario, "channel=36", "1 to 14")
+
+
+def test_modes_n_and_ac_are_radios_of_802_11n_and_ac():
+    low, high, ac = (net_of("0,0", "1,0", link=link).scenario() for link in (
+        {"mode": "n", "channel": 1}, {"mode": "n", "channel": 36}, {"mode": "ac"},
+    ))  # fmt: skip
+    assert (low.radio, high.radio, ac.radio) == ("dot11n-ht20", "dot11n-ht20", "dot11ac-vht80")
+    # IEEE Std 802.11-2016, table 19-25: slot, SIFS and signal extension differ by band
+    assert [low.radio_overrides[key] for key in ("slot_us", "sifs_us", "signal_extension_us")] == [20, 10, 6]
+    assert low.radio_overrides["frequency_hz"] == 2.412e9
+    assert all("slot_us" not in scenario.radio_overrides for scenario in (high, ac))
+    assert (high.radio_overrides["frequency_hz"], ac.radio_overrides["frequency_hz"]) == (5.18e9, 5.18e9)
+    assert all(scenario.rate_control == "minstrel-ht" for scenario in (low, high, ac))
+    refused(net_of("0,0", "1,0", link={"mode": "ac", "channel": 1}).scenario, "channel=1", "34 to 196")
+
+
+def reach_of(scenario, **more):
+    profile = tomllib.loads((ROOT / "medium" / "radios" / f"{scenario.radio}.toml").read_text())
+    return reach({**overridden(profile, scenario.radio_overrides), **more}, scenario.propagation.for_medium())
+
+
+@pytest.mark.parametrize("mode", ["g", "b", "a", "n", "ac"])
+def test_all_frames_of_a_script_end_at_the_range(mode):
+    net = net_of("0,0", "40,0", link={"mode": mode})
+    for station in net.stations:
+        station.params["range"] = 60
+    scenario = net.scenario()
+    assert reach_of(scenario)["received_m"] == pytest.approx(60, rel=1e-5)
+    if mode in "gba":
+        assert scenario.radio_overrides["rules"] == {"thresholds": "one"}  # no rate reaches farther
+    else:
+        assert reach_of(scenario)["sensed_m"] == pytest.approx(60, rel=1e-5)  # no frame is noticed beyond
 
 
 def test_ranges_powers_and_gains_may_differ_between_stations():
@@ -256,7 +289,7 @@ def test_ranges_powers_and_gains_may_differ_between_stations():
     assert [radio.station for radio in scenario.radios] == ["sta2", "sta3", "sta4"]
     short, loud, high = (radio.for_medium() for radio in scenario.radios)
     profile = tomllib.loads((ROOT / "medium" / "radios" / "dot11g-54m.toml").read_text())
-    reach_m = reach({**profile, **usual, **short}, scenario.propagation.for_medium())["received_m"]
+    reach_m = reach({**overridden(profile, usual), **short}, scenario.propagation.for_medium())["received_m"]
     assert reach_m == pytest.approx(50, rel=1e-5)
     assert 10 * math.log10(loud["tx_power_w"] / usual["tx_power_w"]) == pytest.approx(6, abs=1e-4)  # 20 dBm, not 14
     assert (high["antenna_gain_db"], high["tx_power_w"]) == (8, pytest.approx(usual["tx_power_w"], rel=1e-4))

@@ -281,6 +281,10 @@ ERRORS = {
         "hops = 2\nspacing = -200",
         'x.toml: line 2: key "spacing": -200 is out of range; give more than 0 m',
     ),
+    "a radio that the kernel's radios have not": (
+        'hops = 2\nradio = "dot11n-ht20"\nstations = "hwsim"',
+        'x.toml: line 2: key "radio": "dot11n-ht20" is for TAP stations; hwsim stations have 802.11b, g and a (docs/hwsim.md)',
+    ),
     "zero stations": ("nodes = 0", 'x.toml: line 1: key "nodes": 0 is out of range; give at least 1'),
     "no positions": (
         'topology = "positions"\npositions = []',

@@ -23,6 +23,8 @@ from fnmatch import fnmatch
 from statistics import fmean
 from typing import Any
 
+from testbed.mn_wifi.radio import HT_IN_2_4_GHZ
+from testbed.mn_wifi.radio import PROFILES as OF_MODE
 from testbed.validate import bianchi, closed_form, ns2, ns3, radio, simulate
 from testbed.validate.simulate import Layout, Result
 
@@ -132,15 +134,20 @@ def _closed_form_of_mcs() -> Iterator[Case]:
         modes = [replace(constants, mcs=mcs) for mcs in range(highest + 1)]
         modes.append(replace(constants, mcs=highest, short_guard=True))
         modes.append(replace(constants, mcs=highest, streams=2))
+        if name == OF_MODE["n"]:
+            modes.append(replace(constants, **HT_IN_2_4_GHZ))
         for mode in modes:
             guard, streams = "short" if mode.short_guard else "long", mode.streams
             overrides: dict[str, Any] = {"mcs": mode.mcs, "guard_interval": guard, "streams": streams, "aggregation": False}
             overrides["rts_threshold_bytes"] = RTS_OFF_BYTES
+            in_2_4_ghz = mode.slot_us != constants.slot_us
+            if in_2_4_ghz:
+                overrides |= HT_IN_2_4_GHZ
             layout = Layout(name, simulate.circle(1, 10.0), [simulate.saturated(1, 0)], 5.0, 1.0, overrides)
             expected = closed_form.single_sender_bps(mode, IP_BYTES, rts=False, distance_m=10.0) / 1000
             source = "IEEE Std 802.11-2016: PPDU durations, AIFS, mean backoff"
             label = f"closed-form/{name}/mcs-{mode.mcs}{'-short' * mode.short_guard}{'-2ss' * (streams == 2)}"
-            yield Case(label, layout, _total, "kbit/s", expected, source, 0.01)
+            yield Case(label + "-2.4ghz" * in_2_4_ghz, layout, _total, "kbit/s", expected, source, 0.01)
 
 
 def _ns3() -> Iterator[Case]:
