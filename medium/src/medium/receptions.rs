@@ -7,7 +7,7 @@ use crate::fate::Fate;
 use crate::mac::dcf::Decoded;
 use crate::mac::{Dest, Frame, Part};
 use crate::message::{Output, StationId};
-use crate::phy::radio::{Reception, Threshold};
+use crate::phy::radio::{RateControl, Reception, Threshold};
 use crate::phy::{FrameKind, Mode};
 use manet_engine::Instant;
 
@@ -132,7 +132,8 @@ impl Medium {
 
     /// A frame was decoded, of an A-MPDU the MPDUs in `mpdus`, one bit each.
     fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64, mpdus: u64) {
-        let snr_db = Some(10.0 * (power_w / self.radio.noise_w).log10());
+        let is_read = self.radio.rate_control != RateControl::Fixed;
+        let snr_db = is_read.then(|| 10.0 * (power_w / self.radio.noise_w).log10());
         let station = &mut self.stations[s as usize];
         let answered = station.dcf.receive(now, frame, Decoded { mpdus, snr_db });
         let nav = station.dcf.nav_until() > now;
