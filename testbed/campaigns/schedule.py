@@ -274,14 +274,18 @@ def _is_failure(outcome: Outcome) -> bool:
 
 
 def is_complete(task: Task) -> bool:
-    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task.
+    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task."""
+    run = read_object(task.directory / "run.json")
+    return is_of(task.directory, task.cell) and run.get("status") == "complete" and is_sound(task.directory)
+
+
+def is_sound(directory: Path) -> bool:
+    """Whether a complete run is not void and unchanged since its end.
 
     Without a manifest it is not: its worker was killed after run.json was written, and other files may be incomplete.
     """
-    run, same = read_object(task.directory / "run.json"), is_of(task.directory, task.cell)
-    if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
-        return False
-    return (task.directory / manifest.NAME).exists() and exclusion_reason(task.directory) is None
+    has_manifest = (directory / manifest.NAME).exists()
+    return read_verdict(directory) in ("valid", "suspect") and has_manifest and exclusion_reason(directory) is None
 
 
 def is_of(run: Path, cell: Cell) -> bool:

@@ -46,15 +46,13 @@ def worker(driver: Path | None, say: Say) -> Iterator[Callable[[Path, Path], Non
     all batches of a campaign. `driver`: a batch ends early when no campaign holds this folder. UsageError on an unfit machine."""
     TEMPLATE.warm()  # imports in the meantime
     require_fit_machine()
-    timers_us = timer_lateness_us()
     with Processes() as measuring:
-        yield lambda path, out: work(Batch.read(path), path, out, driver, say, timers_us, measuring)
+        yield lambda path, out: work(Batch.read(path), path, out, driver, say, measuring)
 
 
-def work(
-    batch: Batch, path: Path, out: Path, driver: Path | None, say: Say, timers_us: list[float], measuring: Processes
-) -> None:  # fmt: skip
+def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say, measuring: Processes) -> None:
     """Carry out a batch on a machine that is fit (`worker`)."""
+    timers_us = timer_lateness_us()  # of each batch: what else the machine does may change within a campaign
     scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
     runner = runner_for(
         scenarios, [task.seed for task in batch.tasks], say=say, tcp_place=path.name, kernel=batch.kernel,
