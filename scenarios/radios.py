@@ -5,9 +5,9 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Bytes, Whole
 from scenarios import owned
 from scenarios.containers import Container
@@ -44,19 +44,17 @@ SETTINGS: dict[str, owned.Node] = {
 }
 
 
-class Aggregation(BaseModel):
+class Aggregation(Strict):
     """Limits of A-MPDUs; the medium checks them against the profile."""
 
-    model_config = STRICT
     max_mpdus: Annotated[Whole, Field(ge=1, le=64)] | None = None
     max_bytes: Annotated[Whole, Field(ge=1)] | None = None
     request_after_silence: bool = False
 
 
-class StationRadio(BaseModel):
+class StationRadio(Strict):
     """A radio of a station: the first one, or with `name`, of its interface, a further one."""
 
-    model_config = STRICT
     station: str
     name: str | None = None
     tx_power_w: Annotated[float, owned.number("medium", "stations.tx_power_w")] | None = None
@@ -69,18 +67,16 @@ class StationRadio(BaseModel):
         return self.model_dump(exclude={"station", "name"}, exclude_none=True)
 
 
-class Hwsim(BaseModel):
+class Hwsim(Strict):
     """Properties of `stations = "hwsim"` radios: the kind of network that they join, and who selects the rate of a data frame."""
 
-    model_config = STRICT
     mode: Annotated[str, owned.choice("medium", "hwsim.mode")] = owned.default("medium", "hwsim.mode")
     rates: Annotated[str, owned.choice("medium", "hwsim.rates")] = owned.default("medium", "hwsim.rates")
 
 
-class LinkErrors(BaseModel):
+class LinkErrors(Strict):
     """Packet error rate of a directed link; "*" is any station."""
 
-    model_config = STRICT
     source: str = Field("*", alias="from")
     target: str = Field("*", alias="to")
     error_rate: Annotated[float, owned.number("medium", "links.error_rate")]
