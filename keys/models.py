@@ -1,10 +1,16 @@
 """Common parts of the models of a scenario's keys."""
 
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 
-# A model builds its checks at its first use: most are used as a part of another one only, which has its own. That use may be in
-# any thread (pydantic.main._rebuild_lock).
-STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+class Strict(BaseModel):
+    """The base of models whose values are of exact types, and whose keys are all known.
+
+    A model builds its checks at its first use: most are used as a part of another one only, which has its own. That use may be
+    in any thread (pydantic.main._rebuild_lock).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class KeyProblem(ValueError):

@@ -118,8 +118,9 @@ def json_of(text: str | bytes, path: Path) -> Any:
 def read_json_lines(path: Path, *marks: str) -> Iterator[Any]:
     """The content of each line of JSON (of those that have one of the `marks`, if given); none without the file. A last line that
     a killed writer left unfinished is skipped. Raises RunFileError."""
-    lines = read_text(path).splitlines(keepends=True) if path.exists() else []
-    return (json_of(line, path) for line in lines if line.endswith("\n") and (not marks or any(mark in line for mark in marks)))
+    *lines, _unfinished = read_bytes(path).split(b"\n") if path.exists() else [b""]
+    wanted = [mark.encode() for mark in marks]
+    return (json_of(line, path) for line in lines if not wanted or any(mark in line for mark in wanted))
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -141,3 +141,9 @@ def checked(path: Path, content: dict[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> dict[str, Any]:
     """The content of a file whose keys may all be missing, empty without the file; RunFileError for a value of another type."""
     return checked(path, read_object(path))
+
+
+def model_s(run: Path) -> float:
+    """The length of a run by the medium's clock (s), by verdict.json; 0 for one that was interrupted before its verdict."""
+    model_ns = read_object(run / "verdict.json").get("model_ns")
+    return model_ns / 1e9 if isinstance(model_ns, int | float) else 0.0

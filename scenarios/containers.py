@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
@@ -17,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from keys.models import STRICT, KeyProblem, as_tuple, check_length
+from keys.models import KeyProblem, Strict, as_tuple, check_length
 from keys.quantities import Bytes, Whole
 
 MIN_MEMORY = 1 << 20  # a program that is smaller does not start
@@ -36,13 +35,12 @@ def _with_a_program(words: tuple[str, ...]) -> tuple[str, ...]:
 Words = Annotated[tuple[str, ...], AfterValidator(_with_a_program)]
 
 
-class Container(BaseModel):
+class Container(Strict):
     """A station with its own root file system: a folder (`rootfs`) or an OCI image. Its limits hold for all of its programs
     together: `memory` in bytes, `cpu` in processors, `pids` in processes and threads; None: none.
 
     `sandbox`: its root is an unprivileged user of the host."""
 
-    model_config = STRICT
     name: str
     rootfs: str | None = Field(None, min_length=1)
     image: str | None = Field(None, min_length=1)

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Seconds, Whole
 from scenarios import placeholders
 
@@ -85,10 +85,9 @@ Port = Annotated[Whole, Field(ge=1, le=65_535)]
 Value = bool | int | float | str
 
 
-class Option(BaseModel):
+class Option(Strict):
     """A key that scenarios may set next to `protocol`; the type is that of the default. `above`: as `min`, itself excluded."""
 
-    model_config = STRICT
     default: Value
     about: Line = ""
     unit: Literal["s"] | None = None
@@ -147,18 +146,16 @@ class Option(BaseModel):
         return self.written["true" if value else "false"] if self.written else value
 
 
-class ConfigFile(BaseModel):
+class ConfigFile(Strict):
     """A file that each station gets in the results' `routing/`, as STATION.NAME."""
 
-    model_config = STRICT
     name: Annotated[str, _pattern(_FILE_NAME, 'use a file\'s name of letters, digits, ".", "_" and "-"')]
     content: Annotated[str, Field(max_length=MAX_TEXT)]
 
 
-class Ready(BaseModel):
+class Ready(Strict):
     """One sign that a process works: a socket, a file, or a text in its output."""
 
-    model_config = STRICT
     udp: Port | None = None
     tcp: Port | None = None
     file: Word | None = None
@@ -171,44 +168,39 @@ class Ready(BaseModel):
         return self
 
 
-class Helper(BaseModel):
+class Helper(Strict):
     """A process that runs before and beside the daemon, at every station."""
 
-    model_config = STRICT
     name: Annotated[str, _pattern(_NAME, f"use {NAME_RULE}")]
     command: Command
     ready: Ready | None = None
 
 
-class StartApart(BaseModel):
+class StartApart(Strict):
     """Station n starts (n - 1) modulo `groups` times `seconds` late."""
 
-    model_config = STRICT
     seconds: Annotated[Seconds, Field(ge=0, le=60)]
     groups: Whole = Field(ge=2, le=100)
 
 
-class Settle(BaseModel):
+class Settle(Strict):
     """The default of `settle`: seconds, and seconds for each hop that the stations allow."""
 
-    model_config = STRICT
     once: Annotated[Seconds, Field(ge=0, le=600)]
     per_hop: Annotated[Seconds, Field(ge=0, le=600)] = 0.0
 
 
-class Module(BaseModel):
+class Module(Strict):
     """A kernel module: loaded once, before there are stations, or for each run when the radios exist."""
 
-    model_config = STRICT
     name: Annotated[str, _pattern(_MODULE, "use the module's name, as lsmod shows it")]
     load: Literal["before", "with-radios"] = "before"
     parameters: PlainCommand = ()
 
 
-class Radio(BaseModel):
+class Radio(Strict):
     """The state of the radio before the daemon starts. By default 10.0.0.1/8 without any route, as our own daemons have it."""
 
-    model_config = STRICT
     address: Literal["network", "host"] = "network"
     prefix_route: bool = False
     broadcast: bool = False
@@ -225,10 +217,9 @@ class Radio(BaseModel):
         return self
 
 
-class Description(BaseModel):
+class Description(Strict):
     """A daemon's description; see the head of this file."""
 
-    model_config = STRICT
     CHANGED_BY_PATH: ClassVar[tuple[str, ...]] = ("command", "helpers", "files", "after_start", "status", "programs")
     about: Line
     homepage: Line = ""

@@ -5,10 +5,10 @@ import string
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from keys.errors import shortened
-from keys.models import STRICT, KeyProblem, as_tuple, check_length
+from keys.models import KeyProblem, Strict, as_tuple, check_length
 from keys.quantities import Coordinate, Seconds, Speed
 from mobility.trace import is_inside, outside
 from scenarios import owned
@@ -31,10 +31,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")  # of a command: it is part of the
 BRACES = "write {{ and }} for braces of the word itself"
 
 
-class Event(BaseModel):
+class Event(Strict):
     """One event, `at` seconds after the start of the traffic."""
 
-    model_config = STRICT
     at: Seconds = Field(ge=0, le=86_400)
     power: str | None = None
     on: bool | None = None

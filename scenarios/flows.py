@@ -14,7 +14,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 import traffic as kinds
-from keys.models import STRICT, KeyProblem
+from keys.models import KeyProblem, Strict
 from keys.quantities import Seconds
 from scenarios.tcp import TcpText
 from traffic.shared.kind import Kind
@@ -31,8 +31,7 @@ else:
     KindOfDefaultFlows = Literal[tuple(kinds.kinds_without_required_keys())]
 
 
-class _Ends(BaseModel):
-    model_config = STRICT
+class _Ends(Strict):
     source: str = Field(alias="from")
     target: str = Field(alias="to")
     traffic: KindName = kinds.DEFAULT_KIND

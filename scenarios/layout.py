@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 import topologies
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Coordinate, Length, Whole
 from mobility.trace import is_inside
 from topologies.layouts import MAX_STATIONS, cross_ends
@@ -22,10 +22,9 @@ OPTIONAL = {("random", "positions"), *((topology, "spacing") for topology in LAY
 DEFAULT_SPACING_M = 200.0
 
 
-class Place(BaseModel):
+class Place(Strict):
     """One explicit position, with a name if it is not `sta<i>`."""
 
-    model_config = STRICT
     name: str | None = None
     at: Annotated[tuple[Coordinate, ...], BeforeValidator(as_tuple)]
 
@@ -34,10 +33,8 @@ def _as_place(value: object) -> object:
     return {"at": value} if isinstance(value, list | tuple) else value
 
 
-class LayoutKeys(BaseModel):
+class LayoutKeys(Strict):
     """Of all keys of a scenario the first part: each part has those before it as its base."""
-
-    model_config = STRICT
 
     topology: Literal["chain", "grid", "cross", "random", "positions"] = "chain"
     hops: Whole | None = Field(None, ge=1, le=MAX_STATIONS - 1)

@@ -9,9 +9,9 @@ defaults. A bare text that is no model's name is a file: `mobility = "walk.csv"`
 import inspect
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, model_serializer, model_validator
 
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Coordinate, Length, Metres, Seconds, Speed, Whole
 from mobility.files import is_movement
 from mobility.models import MODELS
@@ -30,11 +30,10 @@ def _default(model: str, option: str) -> Any:
     return inspect.signature(MODELS[model]).parameters[option].default
 
 
-class Movement(BaseModel):
+class Movement(Strict):
     """Common part of all movements. `WITH_TRAFFIC`: it begins with the traffic; `MADE`: mobility/models generates it; `SCALES`:
     a seed's stations pass the same points in the same order at any mean speed."""
 
-    model_config = STRICT
     WITH_TRAFFIC: ClassVar[bool] = True
     MADE: ClassVar[bool] = True
     NEEDS_AREA: ClassVar[bool] = True
@@ -132,10 +131,9 @@ class Manhattan(Movement):
     rows: Blocks = _default("manhattan", "rows")
 
 
-class Move(BaseModel):
+class Move(Strict):
     """A move of a schedule; `at` counts from the start of the traffic."""
 
-    model_config = STRICT
     at: Annotated[Seconds, Field(ge=0, le=1e6)]
     station: str
     to: Annotated[tuple[Coordinate, ...], BeforeValidator(as_tuple), Field(min_length=2, max_length=3)]

@@ -5,9 +5,9 @@ The models, their keys and limits are those of formats/schema/medium.json: a new
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from scenarios import owned
 
 TABLES: dict[str, owned.Node] = {
@@ -15,19 +15,17 @@ TABLES: dict[str, owned.Node] = {
 }
 
 
-class MatrixEntry(BaseModel):
+class MatrixEntry(Strict):
     """Path loss between two stations for `propagation.model = "matrix"`."""
 
-    model_config = STRICT
     source: str = Field(alias="from")
     target: str = Field(alias="to")
     loss_db: Annotated[float, owned.number("medium", "propagation.matrix.loss_db")]
 
 
-class Model(BaseModel):
+class Model(Strict):
     """Received power as a function of distance."""
 
-    model_config = STRICT
     FIRST: ClassVar[str] = next(iter(TABLES))  # the medium's default
     model: Annotated[str, owned.OneOf(tuple(TABLES))] = FIRST
 

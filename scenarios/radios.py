@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from keys.errors import did_you_mean
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Bytes, Whole
 from scenarios import owned
 from scenarios.containers import Container
@@ -47,10 +47,9 @@ SETTINGS: dict[str, owned.Node] = {
 }
 
 
-class StationRadio(BaseModel):
+class StationRadio(Strict):
     """A radio of a station: the first one, or with `name`, of its interface, a further one."""
 
-    model_config = STRICT
     station: str
     name: str | None = None
     tx_power_w: Annotated[float, owned.number("medium", "stations.tx_power_w")] | None = None
@@ -63,18 +62,16 @@ class StationRadio(BaseModel):
         return self.model_dump(exclude={"station", "name"}, exclude_none=True)
 
 
-class Hwsim(BaseModel):
+class Hwsim(Strict):
     """Properties of `stations = "hwsim"` radios: the kind of network that they join, and who selects the rate of a data frame."""
 
-    model_config = STRICT
     mode: Annotated[str, owned.choice("medium", "hwsim.mode")] = owned.default("medium", "hwsim.mode")
     rates: Annotated[str, owned.choice("medium", "hwsim.rates")] = owned.default("medium", "hwsim.rates")
 
 
-class LinkErrors(BaseModel):
+class LinkErrors(Strict):
     """Packet error rate of a directed link; "*" is any station."""
 
-    model_config = STRICT
     source: str = Field("*", alias="from")
     target: str = Field("*", alias="to")
     error_rate: Annotated[float, owned.number("medium", "links.error_rate")]

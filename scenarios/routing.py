@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from keys.errors import did_you_mean
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Seconds
 from scenarios import owned
 from scenarios.daemon_description import Description, shipped
@@ -57,11 +57,10 @@ Addresses = Annotated[tuple[Annotated[str, AfterValidator(_address)], ...], Befo
 Networks = Annotated[tuple[Network, ...], BeforeValidator(as_tuple)]
 
 
-class Protocol(BaseModel):
+class Protocol(Strict):
     """Common part of all protocols. `settle_s`: the default of `settle`, as seconds and seconds for each hop that the stations
     allow."""
 
-    model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
     NEAREST_GATEWAY: ClassVar[bool] = False  # whether a station sends to every wired host over the nearest gateway

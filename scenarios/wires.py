@@ -2,9 +2,9 @@
 
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import BitsPerSecond, Seconds, Whole
 from scenarios import owned
 from scenarios.radios import RadioKeys
@@ -12,10 +12,9 @@ from topologies.addresses import MAX_WIRES, wire_interfaces
 from topologies.layouts import STATION_NAME
 
 
-class Wire(BaseModel):
+class Wire(Strict):
     """A wired link from a station (the gateway) to a plain host, which exists by being named here."""
 
-    model_config = STRICT
     station: str
     host: str
     rate: Annotated[BitsPerSecond, owned.number("medium", "wires.rate_bps")] = 100e6

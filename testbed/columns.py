@@ -18,9 +18,9 @@ def terminal_width() -> int:
     return UNLIMITED
 
 
-def hanging(name: str, text: str, *, width: int | None = None) -> str:
+def hanging(name: str, text: str) -> str:
     """`name` (with its padding) and the text behind it, which is wrapped below itself. Words are never cut."""
-    room = max((width or terminal_width()) - len(name), MIN_TEXT)
+    room = max(terminal_width() - len(name), MIN_TEXT)
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
     return (name + f"\n{' ' * len(name)}".join(lines)).rstrip().replace(NO_BREAK, " ")
 

@@ -1,9 +1,15 @@
-"""The folder of the checkout, and our own programs in it that a run starts."""
+"""The folder of the checkout, its Python path, and our own programs in it that a run starts."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def python_path() -> str:
+    """PYTHONPATH of a program that imports this checkout, and what the caller's PYTHONPATH has."""
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
 
 @dataclass(frozen=True)

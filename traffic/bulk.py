@@ -9,9 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from keys.models import STRICT
+from keys.models import Strict
 from traffic.shared.kind import FlowPlan, Kind, Listening, Program, Shown, python_program
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -19,10 +17,8 @@ CLIENT = PROGRAMS / "iperf_client.py"
 SERVER = PROGRAMS / "iperf_server.py"
 
 
-class BulkKeys(BaseModel):
+class BulkKeys(Strict):
     """A bulk flow has no keys of its own."""
-
-    model_config = STRICT
 
 
 class Bulk(Kind[BulkKeys]):

@@ -3,17 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
-from keys.models import STRICT
+from keys.models import Strict
 from traffic.shared.datagrams import DatagramKind, Train
 from traffic.shared.keys import MIN_PACKET_BYTES, PacketBytes, Rate
 
 
-class CbrKeys(BaseModel):
+class CbrKeys(Strict):
     """`rate` bit/s of IP packets of `bytes` bytes."""
 
-    model_config = STRICT
     rate: Rate
     bytes: PacketBytes
 

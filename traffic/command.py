@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from keys.models import STRICT, KeyProblem, as_tuple, check_length
+from keys.models import KeyProblem, Strict, as_tuple, check_length
 from keys.quantities import Seconds, Whole
 from traffic.shared.kind import (
     After,
@@ -67,10 +67,9 @@ Words = Annotated[
 ]
 
 
-class CommandKeys(BaseModel):
+class CommandKeys(Strict):
     """`command` and `server`: words of command lines, with fields; `ready_...`: when the server is ready (default: at once)."""
 
-    model_config = STRICT
     command: Words = Field(examples=[["ping", "-c", "10", "{target}"]])
     server: Words | None = None
     ready_port: Annotated[Whole, Field(ge=0, le=65535)] | None = None

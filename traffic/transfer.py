@@ -9,9 +9,9 @@ else. Both ends take times from CLOCK_MONOTONIC, which all stations share.
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from keys.models import STRICT
+from keys.models import Strict
 from keys.quantities import Bytes
 from traffic.shared.kind import FlowPlan, Kind, Listening, Metric, Program, Report, Shown, python_program, unfinished
 
@@ -19,10 +19,9 @@ PROGRAM = Path(__file__).with_name("programs") / "transfer.py"
 NS_PER_S = 1_000_000_000
 
 
-class TransferKeys(BaseModel):
+class TransferKeys(Strict):
     """`size` bytes of payload."""
 
-    model_config = STRICT
     size: Bytes = Field(ge=1, le=10_000_000_000, examples=[1_000_000])
 
 

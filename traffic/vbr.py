@@ -18,10 +18,10 @@ from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from keys.errors import UsageError, shortened
-from keys.models import STRICT, KeyProblem
+from keys.models import KeyProblem, Strict
 from keys.quantities import Seconds, Whole
 from traffic.programs.datagrams import HEADERS_BYTES, STAMP
 from traffic.shared.datagrams import DatagramKind, Train
@@ -39,10 +39,9 @@ else:
     PresetName = Literal[tuple(PRESETS)]
 
 
-class VbrKeys(BaseModel):
+class VbrKeys(Strict):
     """A distribution, a preset for the keys of it that are not given, or a file of sizes."""
 
-    model_config = STRICT
     interval: Annotated[Seconds, Field(ge=0.001, le=3600)] | None = None
     mean: Annotated[float, Field(ge=MIN_PACKET_BYTES, le=MAX_PACKET_BYTES)] | None = None
     variance: Annotated[float, Field(ge=0)] | None = None  # bytes^2

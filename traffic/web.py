@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from keys.errors import did_you_mean, shortened
-from keys.models import STRICT
+from keys.models import Strict
 from keys.quantities import Whole
 from traffic.shared import sessions
 from traffic.shared.exchanges import MAX_CYCLES, distributions_of, drawn, is_path, presets, written
@@ -35,11 +35,10 @@ def _known(name: str) -> str:
     return name
 
 
-class WebKeys(BaseModel):
+class WebKeys(Strict):
     """`distributions`: a name of data/web.toml, or the path of a file. `cycles`: of the session, default that of the
     distributions. `scale`: of the sizes of replies."""
 
-    model_config = STRICT
     distributions: Annotated[str, AfterValidator(_known)] = DEFAULT_DISTRIBUTIONS
     cycles: Annotated[Whole, Field(ge=1, le=MAX_CYCLES)] | None = None
     scale: Annotated[float, Field(gt=0, le=1000)] = 1.0

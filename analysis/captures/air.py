@@ -48,7 +48,7 @@ PACKET_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 READ_AT_ONCE = 1 << 22  # bytes of the log: bounds the memory for its text
 
-# A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an idle
+# A frame reaches the capture as soon as the host schedules the medium and the capturing program: milliseconds on an idle
 # host. A second is far above the delay in any run that is not void, and too short to confuse a packet with one of
 # the next window.
 MATCH_TOLERANCE_NS = 1_000_000_000
@@ -57,17 +57,20 @@ MATCH_TOLERANCE_NS = 1_000_000_000
 def read_air(path: Path) -> pl.DataFrame:
     """The whole log as SCHEMA says; a torn last line (from a killed medium) is an error that names the line."""
     with _air_log(path) as file:
-        air = _rows_of(path, file, SCHEMA | OPTIONAL)
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in air.columns]
-    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL])
+        return _completed(_rows_of(path, file, SCHEMA | OPTIONAL)).select([*SCHEMA, *OPTIONAL])
 
 
 def read_packet_rows(path: Path) -> pl.DataFrame:
     """The log's rows of numbered packets as PACKET_SCHEMA says: without CTS and ACK. Errors as of `read_air`."""
     with _air_log(path) as file:
         parts = [_rows_of(path, text, PACKET_SCHEMA).filter(pl.col("packet") > 0) for text in _blocks(file)]
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in parts[0].columns]
-    return pl.concat(parts).with_columns(pl.col("fate").fill_null(""), *absent).select(list(PACKET_SCHEMA))
+    return _completed(pl.concat(parts)).select(list(PACKET_SCHEMA))
+
+
+def _completed(rows: pl.DataFrame) -> pl.DataFrame:
+    """With the optional columns that the log lacks; a row without a fate has an empty one."""
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in rows.columns]
+    return rows.with_columns(pl.col("fate").fill_null(""), *absent)
 
 
 def _air_log(path: Path) -> io.BufferedReader:

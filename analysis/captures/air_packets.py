@@ -118,7 +118,7 @@ class PairedCaptures:
         earliest, latest = (-EARLY_NS - self._late_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
         if alike.is_empty():
             return
-        log = self._log_rows(station, "enqueue" if out else "deliver")
+        log = self._queued.filter((pl.col("station") == station) & (pl.col("event") == ("enqueue" if out else "deliver")))
         for neighbour, octets in alike.iter_rows():
             if neighbour not in self._names:
                 continue
@@ -128,9 +128,6 @@ class PairedCaptures:
             times_ns, queued_ns = packets["t_ns"].to_numpy()[rows], waiting["t_ns"].to_numpy() + self._epoch_ns
             frame, packet = _in_step(times_ns, queued_ns, earliest, latest)
             numbers[rows[frame]] = waiting["packet"].to_numpy()[packet]
-
-    def _log_rows(self, station: str, event: str) -> pl.DataFrame:
-        return self._queued.filter((pl.col("station") == station) & (pl.col("event") == event))
 
     @cached_property
     def _queued(self) -> pl.DataFrame:

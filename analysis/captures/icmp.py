@@ -39,8 +39,6 @@ class IcmpError(NamedTuple):
     """An error about one TCP segment, at the instant it was captured."""
 
     t_ns: int
-    eth_src: str
-    eth_dst: str
     sender: str  # address of its sender
     receiver: str
     kind: int
@@ -62,7 +60,7 @@ def errors_about(packets: pl.DataFrame, connection: Connection) -> list[IcmpErro
     kinds = [UNREACHABLE6, TOO_BIG6, TIME_EXCEEDED6] if version6 else [UNREACHABLE, TIME_EXCEEDED, HOLDING]
     of_version = pl.col("source").str.contains(":", literal=True) == version6
     rows = packets.filter((pl.col("protocol") == "icmp") & of_version & pl.col("icmp_type").is_in(kinds))
-    columns = ("t_ns", "eth_src", "eth_dst", "source", "destination", "icmp_type", "icmp_code", "quoted")
+    columns = ("t_ns", "source", "destination", "icmp_type", "icmp_code", "quoted")
     ends = (connection.source, connection.source_port, connection.destination, connection.destination_port)
     found = []
     for *fields, quoted in rows.select(columns).iter_rows():

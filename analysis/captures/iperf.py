@@ -23,7 +23,6 @@ class IperfReport:
     block_bytes: int
     start_s: float | None  # UNIX time at which the test was set up
     test_s: float
-    sent_bytes: int
     received_bytes: int
     received_s: float
     retransmissions: int | None
@@ -57,7 +56,6 @@ def read_report(path: Path) -> IperfReport:
         block_bytes=int(test.get("blksize", 0)),
         start_s=start.get("timestamp", {}).get("timesecs"),
         test_s=float(test.get("duration", 0)),
-        sent_bytes=int(sent.get("bytes", 0)),
         received_bytes=int(received.get("bytes", 0)),
         received_s=float(received.get("seconds", 0)),
         retransmissions=sent.get("retransmits"),

@@ -1,9 +1,9 @@
 """A station's capture as a table of packets, one row per frame.
 
-Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet frames, as tcpdump
-writes them. numpy decodes the common frames by column (analysis/captures/plain_frames.py), dpkt all others (frames.py). Frames
-cut at the snap length are fine if the transport header is kept, because lengths come from the IP header: 128 bytes are enough,
-plus the bytes that a routing protocol puts before it (testbed/stages/capture.py).
+Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet frames, as the
+capturing programs write them. numpy decodes the common frames by column (analysis/captures/plain_frames.py), dpkt all others
+(frames.py). Frames cut at the snap length are fine if the transport header is kept, because lengths come from the IP header:
+128 bytes are enough, plus the bytes that a routing protocol puts before it (testbed/stages/capture.py).
 
 If a routing protocol encapsulated a packet (analysis/captures/encapsulation.py), the row has the packet inside with its own end
 addresses; `ip_bytes` is the size on the air.

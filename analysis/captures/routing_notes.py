@@ -4,7 +4,7 @@
 Times are model time, of the tables of packets CLOCK_REALTIME.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from analysis.captures.connections import Connection
 from analysis.captures.held_packets import GIVEN_UP, HELD, read_held
-from analysis.captures.pcap import table_of
+from analysis.captures.pcap import SCHEMA, table_of
 from record.files import read_json, read_json_lines
 
 Note = dict[str, Any]
@@ -48,19 +48,25 @@ def read_notes(run_dir: Path, station: str) -> list[Note]:
     return list(read_json_lines(notes_path(run_dir, station)))
 
 
-def read_records(
-    run_dir: Path, station: str, connection: Connection, epoch_ns: int
-) -> tuple[list[Note], dict[str, pl.DataFrame]]:
-    """The notes of a station's daemon about the connection, and packets of all flows in the form of analysis.captures.pcap:
-    FROM_KERNEL, which the kernel gave the daemon because it had no route for them (none without an event log); HELD, which the
-    daemon began to hold; GIVEN_UP."""
+Records = tuple[list[Note], dict[str, pl.DataFrame]]
+
+
+def read_records(run_dir: Path, station: str, ways: Sequence[Connection], epoch_ns: int) -> dict[Connection, Records]:
+    """Of each of the connections, the notes of a station's daemon about it, and its packets in the form of
+    analysis.captures.pcap: FROM_KERNEL, which the kernel gave the daemon because it had no route for them (none without an event
+    log); HELD, which the daemon began to hold; GIVEN_UP."""
     notes = read_notes(run_dir, station)
     starts = iter([epoch_ns + note["t_ns"] for note in notes if note.get("event") == "started"])
     kept = list(read_held(run_dir / "captures" / f"{station}.held.pcapng"))
     frames = {name: [(one.t_ns, one.packet) for one in kept if one.passage == name] for name in (HELD, GIVEN_UP)}
     frames[FROM_KERNEL] = list(_from_kernel(run_dir / "routing" / f"{station}.events.jsonl", starts, epoch_ns))
-    tables = {name: table_of((t_ns, _ETHERNET + packet) for t_ns, packet in each) for name, each in frames.items()}
-    return _about(connection, notes), tables
+    tables = {name: _table_of(each) for name, each in frames.items()}
+    return {way: (_about(way, notes), {name: way.forward(table) for name, table in tables.items()}) for way in ways}
+
+
+def _table_of(packets: list[tuple[int, bytes]]) -> pl.DataFrame:
+    """Without packets, as of most stations, their decoder is not imported."""
+    return table_of((t_ns, _ETHERNET + packet) for t_ns, packet in packets) if packets else pl.DataFrame(schema=SCHEMA)
 
 
 def _about(connection: Connection, notes: list[Note]) -> list[Note]:

@@ -201,11 +201,6 @@ def seeds_of_cells(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, 
     return found
 
 
-def answered(each: Asked, rows: Iterable[Row], first: int, max_seeds: int) -> Answered:
-    """The answer by the runs of table.csv (`rows`)."""
-    return answer_by_seed(each, seeds_of_cells(rows, list(each.compared)), first, max_seeds)
-
-
 def answer_by_seed(each: Asked, by_cell: ByCell, first: int, max_seeds: int, before: Answered | None = None) -> Answered:
     """The answer by the runs that have ended. `first`: seeds of the first look; `max_seeds`: the limit of a question without its
     own; `before`: the answer by the same runs without the newest ones, whose looks are not replayed."""

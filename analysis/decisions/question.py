@@ -4,9 +4,9 @@ smallest difference that matters."""
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from keys.models import STRICT, KeyProblem
+from keys.models import KeyProblem, Strict
 
 VARIANT = "variant"
 MAX_PAIRS = 50  # without seeds of the full size
@@ -14,12 +14,12 @@ ENOUGH = 30  # pairs from which Student's t decides: an event of one pair in ten
 SEEDS_FOR_T = ENOUGH + 2  # of the first look by Student's t: two pairs may be lost to runs that do not count
 
 
-class Question(BaseModel):
+class Question(Strict):
     """The keys of the table. `compared` and `with` are values of `key`; a `reference` takes the place of `with`. Axes that
     `where` does not name give a question for each combination of their values. `range`: the largest difference that a pair can
     have, in the metric's unit, either way (analysis/decisions/rule.py)."""
 
-    model_config = STRICT | {"populate_by_name": True}
+    model_config = ConfigDict(populate_by_name=True)
     question: str
     claim: Literal["more", "less", "same"]
     metric: str

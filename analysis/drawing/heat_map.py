@@ -28,7 +28,8 @@ def figure_of(results: Results, x: str, y: str, metric: str, where: Mapping[str,
     rows = [row for row in results.summary if row["metric"] == metric and all(row[key] == plain(where[key]) for key in where)]
     cells = {(row[x], row[y]): row for row in rows}
     if len(cells) < len(rows):
-        others = [key for key in (*results.experiment.axes, "variant") if key not in (x, y, *where) and _varies(rows, key)]
+        keys = [key for key in (*results.experiment.axes, "variant") if key not in (x, y, *where)]
+        others = [key for key in keys if len({row[key] for row in rows}) > 1]
         raise RunFileError(f"{results.directory}: a cell has several rows; give a value of {' and '.join(others)}")
     if not any(row["mean"] is not None for row in rows):
         raise RunFileError(f"{results.directory}: no run that counts has {metric}; `manet report` names the runs")
@@ -72,7 +73,3 @@ def _text(row: Mapping[str, Any]) -> str:
 def _named(key: str) -> str:
     unit = unit_of(key)
     return key.replace("_", " ") + (f" ({unit})" if unit else "")
-
-
-def _varies(rows: Sequence[Mapping[str, Any]], key: str) -> bool:
-    return len({row[key] for row in rows}) > 1

@@ -17,7 +17,7 @@ from analysis.captures.iperf import IperfReport
 from analysis.captures.pcap import STAMP_BYTES
 from analysis.metrics.throughput import ReceiverView, SenderView
 
-# Frames on their way between the medium and tcpdump when a window begins or ends.
+# Frames on their way between the medium and the capturing program when a window begins or ends.
 EDGE_FRAMES = 2
 NAMED = 3  # at most so many disagreements in one line
 EDGE_S = 0.01  # from the capture of a datagram to its receiver's socket, and the signal that ends the receiver
@@ -65,7 +65,7 @@ def named(wrong: Sequence[str], agreement: str) -> str:
 
 
 def capture_complete(flow: str, sender: SenderView, receiver: ReceiverView) -> Check:
-    """No tolerance: an acknowledged byte that a capture does not have is a packet that tcpdump lost.
+    """No tolerance: an acknowledged byte that a capture does not have is a packet that the capturing program lost.
 
     Throughput stays right (it rests on the ACKs); retransmissions and RTT miss the lost packets.
     """

@@ -20,6 +20,7 @@ from mobility.trace import TraceError
 from record.errors import RecordError
 from record.files import read_text
 from record.movement import MOVED, read_trace, trace_path
+from record.records import model_s
 from record.scenario import RunFlow
 from scenarios.movement import Still
 from traffic.shared.kind import Metric
@@ -69,7 +70,7 @@ def profile_of(run: RunDirectory, flow: RunFlow, begin_ns: int, end_ns: int) -> 
     try:
         begin_s, end_s = ((instant - run.epoch_ns) / 1e9 for instant in (begin_ns, end_ns))
         begin_s = max(0.0, begin_s)
-        links = _links(path, path.stat().st_mtime_ns, range_m, max(end_s, _model_s(run)))
+        links = _links(path, path.stat().st_mtime_ns, range_m, max(end_s, model_s(run.path)))
         if not {flow.source, flow.target} <= set(links.stations):
             return None
         if not begin_s < end_s:
@@ -83,14 +84,6 @@ def profile_of(run: RunDirectory, flow: RunFlow, begin_ns: int, end_ns: int) -> 
 def _links(path: Path, _written_ns: int, range_m: float, end_s: float) -> Links:
     """The links of a run's movement, which all of its flows have in common."""
     return connectivity.links(read_trace(path), range_m, 0.0, end_s)
-
-
-def _model_s(run: RunDirectory) -> float:
-    """The end of the run (s); 0 for one that was interrupted before its verdict."""
-    try:
-        return float(run.verdict["model_ns"]) / 1e9
-    except (RecordError, KeyError, TypeError, ValueError):
-        return 0.0
 
 
 def _still(run: RunDirectory) -> bool:

@@ -27,9 +27,8 @@ from analysis.captures.air_packets import IN, OUT, AirPacket, AirPackets
 from analysis.captures.connections import Connection
 from analysis.captures.held_packets import GIVEN_UP
 from analysis.captures.icmp import HOLDING, IcmpError, errors_about
-from analysis.captures.routing_notes import DISPLACED, FROM_KERNEL, RESOLVING, UNREACHABLE, Note, read_records
+from analysis.captures.routing_notes import DISPLACED, FROM_KERNEL, RESOLVING, UNREACHABLE, Note, Records, read_records
 from analysis.captures.rundir import RunDirectory
-from record.run import Captured
 
 # RESOLVING of the notes: a routing daemon's own ARP asks for the link address of the packet's next hop
 SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, ICMP_SENT, ICMP_RECEIVED, HELD = (
@@ -132,14 +131,14 @@ class Traces:
     """Everything that the captures hold of a connection, in both directions."""
 
     run: RunDirectory
-    captured: Sequence[Captured]
     frames: dict[Connection, pl.DataFrame]  # of _COLUMNS, in order of time; of one instant in the order of the captures
     errors: dict[Connection, list[tuple[str, bool, IcmpError]]]  # the node with the capture, whether it sent the error, the error
     requests_ns: dict[str, list[int]]  # when each node asked for the link address of another
+    records: dict[str, dict[Connection, Records]]  # of the routing daemon of each station
 
 
 def read_traces(run: RunDirectory, connection: Connection) -> Traces:
-    """Read every capture once, and keep of it only the connection's frames."""
+    """Read every capture and record once, and keep of it only the connection's packets."""
     ways = (connection, connection.reversed())
     frames: dict[Connection, list[pl.DataFrame]] = {way: [] for way in ways}
     errors: dict[Connection, list[tuple[str, bool, IcmpError]]] = {way: [] for way in ways}
@@ -153,10 +152,10 @@ def read_traces(run: RunDirectory, connection: Connection) -> Traces:
             frames[way].append(forward.select(_COLUMNS))
             errors[way] += [(captured.node, error.sender in own, error) for error in errors_about(packets, way)]
         del packets  # before the next capture is read
-    return Traces(
-        run, run.captured, {way: pl.concat(each).sort("t_ns", maintain_order=True) for way, each in frames.items()}, errors,
-        requests_ns,
-    )  # fmt: skip
+    in_order = {way: pl.concat(each).sort("t_ns", maintain_order=True) for way, each in frames.items()}
+    stations = [captured.node for captured in run.captured if captured.radio]
+    records = {station: read_records(run.path, station, ways, run.epoch_ns) for station in stations}
+    return Traces(run, in_order, errors, requests_ns, records)
 
 
 _IS_REQUEST = ((pl.col("protocol") == "arp") & (pl.col("eth_dst") == BROADCAST)) | (
@@ -178,20 +177,19 @@ def journeys(traces: Traces, connection: Connection, source: str, target: str, p
     others: list[tuple[int, Callable[[int], None]]] = [
         (t_ns, partial(walk.air, *end)) for t_ns, end in _air_ends(frames, packets)
     ]
-    for captured in traces.captured:
-        if captured.radio:
-            notes, tables = read_records(run.path, captured.node, connection, run.epoch_ns)
-            kept = {name: _rows(connection.forward(table), captured.node) for name, table in tables.items()}
-            others += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
-            handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
-            others += [
-                (note["t_ns"] + run.epoch_ns, partial(handles[note["event"]], captured.node, note))
-                for note in notes
-                if note["event"] in handles
-            ]
-            others += [(row.t_ns, partial(walk.pushed_out, row)) for row in kept[GIVEN_UP]]
+    handles = {UNREACHABLE: walk.note, DISPLACED: walk.note, RESOLVING: walk.resolving}
+    for node, records in traces.records.items():
+        notes, tables = records[connection]
+        kept = {name: _rows(table, node) for name, table in tables.items()}
+        others += [(row.t_ns, partial(walk.held, row)) for row in _held(kept)]
+        others += [
+            (note["t_ns"] + run.epoch_ns, partial(handles[note["event"]], node, note))
+            for note in notes
+            if note["event"] in handles
+        ]
+        others += [(row.t_ns, partial(walk.pushed_out, row)) for row in kept[GIVEN_UP]]
     others += [(error.t_ns, partial(walk.error, node, is_sender, error)) for node, is_sender, error in traces.errors[connection]]
-    walk.all_of(frames, [captured.node for captured in traces.captured], sorted(others, key=itemgetter(0)))
+    walk.all_of(frames, [captured.node for captured in run.captured], sorted(others, key=itemgetter(0)))
     walk.complete()
     evidence = _Evidence(run, traces.requests_ns)
     for journey in walk.journeys:

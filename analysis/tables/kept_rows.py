@@ -72,7 +72,7 @@ def row_of_run(run: Mapping[str, Any], scenario: str, axes: Iterable[str], metri
         "kernel": record["kernel"],
         "ended": record["ended"],
     }
-    cell = {key: _cell_text(run[key]) for key in (VARIANT, *axes)}
+    cell = {key: str(plain(run[key])) for key in (VARIANT, *axes)}
     values = {name: run[name] for name in metrics}
     return KeptRow(scenario, run["seed"], verdict, cell, values, run["emulated_s"], origin)
 
@@ -158,10 +158,6 @@ def _read_row(row: Mapping[str, str]) -> KeptRow:
 
 def _text(value: float | None) -> str:
     return NONE if value is None else f"{value:.6g}"
-
-
-def _cell_text(value: Any) -> str:
-    return str(plain(value))
 
 
 def _in_order(text: str) -> tuple[int, float, str]:

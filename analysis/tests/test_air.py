@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.captures.air import OPTIONAL, SCHEMA, air_summary, match_deliveries, read_air
+from analysis.captures.air import OPTIONAL, PACKET_SCHEMA, SCHEMA, air_summary, match_deliveries, read_air, read_packet_rows
 from record.errors import RunFileError
 
 HEADER = ",".join([*SCHEMA, *OPTIONAL])
@@ -52,12 +52,25 @@ def test_a_log_without_rows_is_silence(tmp_path):
     assert air_summary(read_air(path), 0, 10**9) == {"window_s": 1.0, "stations": {}}
 
 
+@pytest.mark.parametrize("read", [read_air, read_packet_rows])
 @pytest.mark.parametrize("content", ["", "t_ns,station\n1,sta1\n", HEADER + "\nnow,sta1,tx,rts,sta2,1,1,20,1,1,3,hidden,,\n"])
-def test_a_file_in_another_format_is_an_error_that_names_it(tmp_path, content):
+def test_a_file_in_another_format_is_an_error_that_names_it(tmp_path, content, read):
     path = tmp_path / "air.csv"
     path.write_text(content)
     with pytest.raises(RunFileError, match=str(path)):
-        read_air(path)
+        read(path)
+
+
+@pytest.mark.parametrize("damage", ["\x00\x00\x00", "9,sta1,tx,rts,sta2,one,1,20,1000000,352000,3,hidden,,\n"])
+def test_damage_in_any_part_of_the_log_is_an_error_that_names_it(tmp_path, monkeypatch, damage):
+    """The rows of packets are read in parts; of a log that a full disk or a killed medium cut, a part ends in the middle."""
+    monkeypatch.setattr("analysis.captures.air.READ_AT_ONCE", 100)
+    path, row = tmp_path / "air.csv", "5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,,-70.5\n"
+    path.write_text(f"{HEADER}\n{row * 20}")
+    assert len(read_packet_rows(path)) == 20 and read_packet_rows(path).columns == list(PACKET_SCHEMA)
+    path.write_text(f"{HEADER}\n{row * 10}{damage}{row * 10}")
+    with pytest.raises(RunFileError, match=f"{path}: not an air log"):
+        read_packet_rows(path)
 
 
 def test_a_column_more_is_no_error_and_the_received_power_is_read(tmp_path):
@@ -104,8 +117,9 @@ def test_a_complete_capture_matches_whatever_the_lag(steps, lag_ns):
     assert matching.matched["lag_ns"].to_list() == [lag_ns] * len(frames)
 
 
-def test_a_log_that_was_closed_before_the_end_is_not_taken_for_a_whole_one(tmp_path):
+@pytest.mark.parametrize("read", [read_air, read_packet_rows])
+def test_a_log_that_was_closed_before_the_end_is_not_taken_for_a_whole_one(tmp_path, read):
     path = tmp_path / "air.csv"
     path.write_text(f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n# closed: air.csv has reached its limit\n")
     with pytest.raises(RunFileError, match=r"air.csv: is incomplete, it was closed before the run ended: air.csv has reached"):
-        read_air(path)
+        read(path)

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 import traffic
-from keys.models import STRICT, KeyProblem
+from keys.models import KeyProblem, Strict
 from scenarios import events, flows
 from scenarios.flows import Flow
 from scenarios.scenario import Scenario
@@ -133,8 +133,7 @@ def test_cbr_is_a_train_of_one_datagram() -> None:
 
 
 def test_a_kind_s_own_model_gives_defaults_and_checks_keys_in_company(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Paced(BaseModel):
-        model_config = STRICT
+    class Paced(Strict):
         rate: float = 8000.0
         bytes: int
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from analysis.decisions.question import VARIANT, Question
 from keys.errors import did_you_mean, shortened
-from keys.models import STRICT, as_tuple
+from keys.models import Strict, as_tuple
 from keys.toml_lines import Path as KeyPath
 from scenarios.document import Document
 from scenarios.refusal import validated
@@ -19,18 +19,16 @@ FILE_ENDINGS = (".csv", ".json", ".png", ".pdf", ".svg", ".html")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
-class Variant(BaseModel):
+class Variant(Strict):
     """A named alternative: keys that replace the scenario's."""
 
-    model_config = STRICT
     name: str = Field(pattern=NAME)
     set: dict[str, Any] = Field(default_factory=dict)
 
 
-class Tables(BaseModel):
+class Tables(Strict):
     """The tables of the file. `full` and `quick` also take scenario keys, hence are plain tables here."""
 
-    model_config = STRICT
     question: str
     source: str | None = None
     figure: str | None = None

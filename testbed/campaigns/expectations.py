@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from analysis.tables.digits import exact
-from keys.models import STRICT, as_tuple
+from keys.models import Strict, as_tuple
 
 
-class Expectation(BaseModel):
+class Expectation(Strict):
     """A metric that is compared with a reference, cell by cell."""
 
-    model_config = STRICT
     metric: str = "acked_kbps"
     variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
     against: Literal["ns2", "published"] = "ns2"
@@ -29,10 +28,9 @@ class Expectation(BaseModel):
         return self.model_copy(update={"within_percent": self.quick_within_percent or self.within_percent})
 
 
-class Expected(BaseModel):
+class Expected(Strict):
     """The outcome stated beforehand, as text and as checks."""
 
-    model_config = STRICT
     outcome: str | None = None
     checks: Annotated[tuple[Expectation, ...], BeforeValidator(as_tuple)] = ()
 

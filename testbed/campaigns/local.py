@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from testbed.campaigns.measuring import end
 from testbed.campaigns.rounds import DONE, Workflow, batches_in
 from testbed.errors import RunError
-from testbed.programs import ROOT
+from testbed.programs import python_path
 from testbed.signals import interrupts_noted
 
 
@@ -57,11 +58,8 @@ class _Worker:
     def end(self) -> None:
         """End the process, which has no batch, or its batch in order once the campaign's folder is free."""
         process, self._process = self._process, None
-        if process is not None and process.stdin is not None and process.stdout is not None:
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-            process.stdout.close()
-            process.wait()
+        if process is not None:
+            end(process)
 
     def _one(self, batch: Path, done: Path) -> int:
         """The exit status of a worker that ended; 0 once it has carried out the batch."""
@@ -91,11 +89,10 @@ def command(directory: Path) -> list[str]:
 
 def started(argv: list[str], pipes: bool = False) -> "subprocess.Popen[bytes]":
     """A process with a session of its own: Ctrl-C is for this program. `pipes`: to and from it."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
     return subprocess.Popen(
-        argv, env=os.environ | {"PYTHONPATH": path}, stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
+        argv, env=os.environ | {"PYTHONPATH": python_path()}, stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
         stdout=subprocess.PIPE if pipes else None, start_new_session=True,
     )  # fmt: skip
 

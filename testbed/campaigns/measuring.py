@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.campaigns.side_by_side import usable_cores
-from testbed.programs import ROOT
+from testbed.programs import python_path
 
 IN_PROCESS = 2  # so few runs are not worth the start of a process, which takes a second
 
@@ -35,7 +35,7 @@ class Processes:
     def __exit__(self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None) -> None:
         with suppress(Empty):
             while True:
-                _end(self._idle.get_nowait())
+                end(self._idle.get_nowait())
 
     def take(self) -> "subprocess.Popen[str]":
         """An idle process; a new one if there is none."""
@@ -44,10 +44,12 @@ class Processes:
                 process = self._idle.get_nowait()
                 if process.poll() is None:
                     return process
-                _end(process)  # it was killed while it was idle
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+                end(process)  # it was killed while it was idle
         argv = [sys.executable, "-P", "-m", "testbed.campaigns.measuring"]
-        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        return subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": python_path()},
+        )  # fmt: skip
 
     def give_back(self, process: "subprocess.Popen[str]") -> None:
         """The process is idle."""
@@ -103,18 +105,18 @@ def _in_a_process(waiting: "SimpleQueue[Path]", processes: Processes) -> dict[Pa
             answer = process.stdout.readline()
             if not answer:
                 errors[run] = f"{run}: the process that measured it ended; see the lines above"
-                _end(process)
+                end(process)
                 return errors
             errors[run] = json.loads(answer)["error"]
             if json.loads(answer)["disk_full"]:
-                _end(process)
+                end(process)
                 raise DiskFullError(Path(json.loads(answer)["disk_full"]))
     processes.give_back(process)
     return errors
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
-    """Close its input, which ends it, and wait for that."""
+def end(process: "subprocess.Popen[str] | subprocess.Popen[bytes]") -> None:
+    """Close the input of a process with pipes, which ends it, and wait for that."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(BrokenPipeError):
         process.stdin.close()

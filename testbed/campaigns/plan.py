@@ -1,4 +1,4 @@
-"""Which runs a campaign wants next: a machine without files and without a clock.
+"""Which runs a campaign wants next: an automaton without files and without a clock.
 
 Each run enters once, when it has ended; what is wanted and what is answered follows from all that entered. A round costs what it
 brought: a run that entered earlier is not looked at again, but in the pairs of questions that are still open.

@@ -5,8 +5,9 @@ The first round has every cell with the seeds of its size; each later one the se
 that a campaign that was killed goes on where it was. A run that stays void after its reruns, or fails, is not repeated; the
 report names it.
 
-A machine decides (plan.py). Here its inputs are read: all folders before the first round, then only the runs of the round that
-has just ended. A run that is changed while the campaign goes on is noticed by the report, which reads all files once more.
+An automaton without I/O decides (plan.py). Here its inputs are read: all folders before the first round, then only the runs of
+the round that has just ended. A run that is changed while the campaign goes on is noticed by the report, which reads all files
+once more.
 """
 
 import itertools
@@ -27,7 +28,7 @@ from testbed.campaigns.batch import TARGET_S, Batch, split
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.folder import BATCHES
 from testbed.campaigns.plan import MemberPlan, next_round
-from testbed.campaigns.schedule import RETRIES, is_complete, is_of, read_verdict, tries
+from testbed.campaigns.schedule import RETRIES, is_of, is_sound, read_verdict, tries
 from testbed.campaigns.task import Task
 from testbed.campaigns.time_limit import Cut, TimeLimit
 from testbed.errors import RunError
@@ -81,14 +82,13 @@ class Member:
 
 def has_ended(task: Task) -> bool:
     """Whether the run is complete, or will not be repeated: it failed, or stayed void after its reruns."""
-    if is_complete(task):
-        return True
     run = read_object(task.directory / "run.json")
+    status, host_late = run.get("status"), run.get("host_late")
     if not is_of(task.directory, task.cell):
         return False
-    if run.get("status") == "failed" and not run.get("host_late"):
+    if (status == "failed" and not host_late) or (status == "complete" and is_sound(task.directory)):
         return True
-    void = run.get("host_late") or (run.get("status") == "complete" and read_verdict(task.directory) == "void")
+    void = host_late or (status == "complete" and read_verdict(task.directory) == "void")
     return bool(void) and (tries(task.directory) >= RETRIES or task.cell.scenario.clock == "virtual")
 
 

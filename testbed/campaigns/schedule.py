@@ -23,6 +23,7 @@ from typing import Protocol, Self
 from record import manifest
 from record.files import read_object
 from record.found_runs import exclusion_reason
+from record.records import model_s
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
@@ -119,7 +120,7 @@ class Schedule:
             # a void run that was put aside and not rerun has no outcome, as if it had been interrupted
             for task in self.not_started:
                 self.outcomes.pop(task.directory, None)
-            self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
+            self.pace = Pace(sum(model_s(task.directory) for task in todo), time.monotonic() - began)
         return [self.outcomes[task.directory] for task in tasks if task.directory in self.outcomes]
 
     def _keep(self, task: Task) -> bool:
@@ -274,14 +275,18 @@ def _is_failure(outcome: Outcome) -> bool:
 
 
 def is_complete(task: Task) -> bool:
-    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task.
+    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task."""
+    run = read_object(task.directory / "run.json")
+    return is_of(task.directory, task.cell) and run.get("status") == "complete" and is_sound(task.directory)
+
+
+def is_sound(directory: Path) -> bool:
+    """Whether a complete run is not void and unchanged since its end.
 
     Without a manifest it is not: its worker was killed after run.json was written, and other files may be incomplete.
     """
-    run, same = read_object(task.directory / "run.json"), is_of(task.directory, task.cell)
-    if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
-        return False
-    return (task.directory / manifest.NAME).exists() and exclusion_reason(task.directory) is None
+    has_manifest = (directory / manifest.NAME).exists()
+    return read_verdict(directory) in ("valid", "suspect") and has_manifest and exclusion_reason(directory) is None
 
 
 def is_of(run: Path, cell: Cell) -> bool:
@@ -325,8 +330,3 @@ def _enter(run_dir: Path, results: Path) -> None:
         from analysis.store.files import append
 
         append(run_dir, results)
-
-
-def _emulated_s(task: Task) -> float:
-    """Emulated seconds by the medium's clock, of the last try."""
-    return read_object(task.directory / "verdict.json").get("model_ns", 0) / 1e9

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from analysis.references import known_references
-from keys.models import STRICT, as_tuple
+from keys.models import Strict, as_tuple
 from keys.quantities import Whole, as_whole
 from keys.toml_lines import Path as KeyPath
 from scenarios.overrides import Change, parse_value
@@ -23,10 +23,9 @@ from testbed.errors import UsageError, shortened
 MAX_CELLS = 10_000  # checking them takes a minute, running them days
 
 
-class Size(BaseModel):
+class Size(Strict):
     """The keys of `[full]` and `[quick]` that are not scenario keys."""
 
-    model_config = STRICT
     seeds: Whole | None = Field(None, ge=1, le=10_000)
     axes: dict[str, list[Any]] = Field(default_factory=dict)
     variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None

@@ -1,4 +1,4 @@
-"""A run to do, and how it came out: the values that a campaign's machines pass on."""
+"""A run to do, and how it came out: the values that a campaign's automata pass on."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which of a worker's runs starts next, and what follows from its end: a machine without threads, files or clock.
+"""Which of a worker's runs starts next, and what follows from its end: an automaton without threads, files or clock.
 
 `Schedule` (schedule.py) drives it with threads and real runs, tests/bench/scale.py with simulated ones. Each step costs the same,
 however many runs wait: a campaign on one machine is a single batch of up to 100,000 of them.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from analysis.decisions.question import VARIANT
-from keys.models import STRICT
+from keys.models import Strict
 from record.files import read_text
 from testbed.errors import UsageError
 from testbed.programs import ROOT
@@ -18,10 +18,9 @@ Size = Literal["quick", "full"]
 Value = str | int | float
 
 
-class Selection(BaseModel):
+class Selection(Strict):
     """Cells of an experiment: those where the axes and the variant have these values."""
 
-    model_config = STRICT
     experiment: str
     where: dict[str, Any] = Field(default_factory=dict)
     size: Size = "quick"
@@ -46,10 +45,9 @@ class Level(Selection):
     table: str | None = "summary.csv"
 
 
-class Between(BaseModel):
+class Between(Strict):
     """Two cells, which may be of two experiments, seed by seed: by kept rows, in a single look."""
 
-    model_config = STRICT
     metric: str
     claim: Literal["more", "less", "same"]
     compared: Selection
@@ -100,7 +98,7 @@ Answer = Asked | Level | Between | Some
 Number = Mean | Pair
 
 
-class Claim(BaseModel):
+class Claim(Strict):
     """A claim, in our words, `of` a figure, table or section. It has one of
 
     - `answers`: results from which follows whether it holds; it holds if all of them say so;
@@ -110,7 +108,6 @@ class Claim(BaseModel):
     `note`: Markdown about the results, with numbers as {NAME.FORM|FALLBACK} (page.py). `differs`: what differs from the paper's
     set-up. `ours`: the paper does not say it."""
 
-    model_config = STRICT
     claim: str
     of: str
     answers: list[Answer] = Field(default_factory=list)
@@ -132,11 +129,10 @@ class Claim(BaseModel):
         return self
 
 
-class Paper(BaseModel):
+class Paper(Strict):
     """A table of the page, with Markdown before and behind it. `short` begins the numbers of its claims. Each question of the
     `experiments` (names, or patterns such as "today-*") is a claim of ours, without a word here."""
 
-    model_config = STRICT
     short: str
     heading: str
     before: str = ""
@@ -145,10 +141,9 @@ class Paper(BaseModel):
     claims: list[Claim] = Field(default_factory=list)
 
 
-class Claims(BaseModel):
+class Claims(Strict):
     """The file."""
 
-    model_config = STRICT
     title: str
     head: str
     papers: list[Paper]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.guests import guest, kernels
-from testbed.programs import ROOT
+from testbed.programs import python_path
 from testbed.runs import metadata
 
 KERNEL = "6.12"
@@ -25,8 +25,12 @@ def argv(words: Sequence[str]) -> list[str]:
 def environment(kernel: kernels.Unpacked) -> dict[str, str]:
     """The environment of a command in a guest."""
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    python_path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    own = {"PATH": guest.search_path(), "PYTHONPATH": python_path, INSIDE: kernel.name, metadata.COMMIT: metadata.commit() or ""}
+    own = {
+        "PATH": guest.search_path(),
+        "PYTHONPATH": python_path(),
+        INSIDE: kernel.name,
+        metadata.COMMIT: metadata.commit() or "",
+    }
     return passed_on | own
 
 

@@ -242,20 +242,22 @@ def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:
 
 
 def _timers(late_us: list[float]) -> Check:
-    detail = f"late by {statistics.median(late_us):.0f} us (median), {_p95(late_us):.0f} us (p95), {late_us[-1]:.0f} us (worst)"
-    good = _p95(late_us) < LATE_TIMER_US
+    p95_us = percentile(late_us, 95)
+    detail = f"late by {statistics.median(late_us):.0f} us (median), {p95_us:.0f} us (p95), {late_us[-1]:.0f} us (worst)"
+    good = p95_us < LATE_TIMER_US
     remedy = "" if good else "quieten the host, or give it more cores: runs here would be suspect or void"
     return Check("timers", good, detail, remedy, needed=False)
 
 
-def _p95(late_us: list[float]) -> float:
-    return late_us[int(0.95 * len(late_us))]
+def percentile(values: list[float], percent: int) -> float:
+    """Of sorted values; the highest is the 100th."""
+    return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
 def _load(late_us: list[float]) -> Check:
     cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
     spare = max(0.0, cores * BUSY_SHARE - busy)
-    runs = 0 if _p95(late_us) >= LATE_TIMER_US else int(spare / CORE_SHARE_PER_RUN)
+    runs = 0 if percentile(late_us, 95) >= LATE_TIMER_US else int(spare / CORE_SHARE_PER_RUN)
     bears = f"{socket.gethostname()} has room for about {runs} more runs of ten stations side by side"
     detail = f"{cores} cores, load {busy:.2f} now: {bears}"
     return Check("safe load", runs > 0, detail, "" if runs else "wait until the host is quieter", needed=False)

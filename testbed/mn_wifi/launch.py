@@ -22,7 +22,7 @@ from testbed import mn_wifi
 from testbed.errors import ManetError, UsageError
 from testbed.host.requirements import require_for_runs
 from testbed.mn_wifi.session import NeedsGuest, Session, begin, outcome_of
-from testbed.programs import BUILT, ROOT, Programs
+from testbed.programs import ROOT, Programs
 from testbed.runs.init import ReportPipe
 from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
 from testbed.runs.verdict import VOID_REMEDY
@@ -42,7 +42,7 @@ class ScriptEnd:
 
 def run_script(
     script: Path, arguments: list[str], *, overrides: tuple[str, ...] = (), seed: int = 1, directory: Path | None = None,
-    programs: Programs = BUILT, may_move: bool = False,
+    may_move: bool = False,
 ) -> ScriptEnd:  # fmt: skip
     """Execute the file; it has the terminal. Results are kept in `directory` (default: results/script/<name>-<time>).
     `may_move`: the caller executes it in a guest if it needs one."""
@@ -52,12 +52,12 @@ def run_script(
         raise UsageError(
             f"{script}: is a scenario, no script; ./manet run {script} measures it, ./manet cli {script} is a prompt on it"
         )
-    require_for_runs(programs=programs)
+    require_for_runs()
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
     with claimed(directory):
         end = isolated_run(
-            f"{__package__}.launch", seed, directory, _say, programs=programs, terminal=True,
+            f"{__package__}.launch", seed, directory, _say, terminal=True,
             script=str(script), words=arguments, overrides=list(overrides), may_move=may_move,
             python_path=os.environ.get("PYTHONPATH", ""),  # a run has none but this checkout
         )  # fmt: skip

@@ -32,11 +32,11 @@ from testbed.stages.routing import static
 from testbed.stages.site import Site
 from topologies.connectivity import hop_counts
 
-# Open files of a run. The medium is a process with its own limit; it needs three for each station.
+# Open files of a run, as counted in /proc for chains of 20 and 40 stations. The medium is a process with its own limit; it needs
+# three for each station.
 BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, files that a library opens briefly
-FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the shell and of its tcpdump
-FILES_PER_ROUTING_DAEMON = 4  # a pidfd each of the daemon and of the tcpdump of its packets; two files of its waits (run_queue)
-FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
+FILES_PER_NODE = 8  # network namespace; two pidfds and both ends of the terminal of the shell; three sockets (host/changes.py)
+FILES_PER_ROUTING_DAEMON = 3  # a pidfd of the daemon; two files of its waits (run_queue)
 FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid and user namespaces
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
@@ -209,7 +209,15 @@ def open_files(scenario: Scenario) -> int:
     helpers = len(scenario.routing.DESCRIPTION.helpers) if scenario.routing.DESCRIPTION else 0
     per_nodes = FILES_PER_NODE * (stations + hosts) + (FILES_PER_ROUTING_DAEMON + helpers) * daemons
     per_container = FILES_PER_CONTAINER * len(scenario.containers)
-    return BASE_FILES + per_nodes + per_container + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
+    return BASE_FILES + per_nodes + per_container + _capturing_processes(scenario) + FILES_PER_FLOW * len(scenario.flows)
+
+
+def _capturing_processes(scenario: Scenario) -> int:
+    """The processes of testbed/stages/capture.py, each with a pidfd: one, or a tcpdump for each file."""
+    if scenario.capture_program != "tcpdump":
+        return 1
+    of_routing = 0 if scenario.routing.udp_port is None else len(scenario.station_names())
+    return len(scenario.radio_numbers()) + 2 * len(scenario.wires) + of_routing
 
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:

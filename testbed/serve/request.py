@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from keys.models import STRICT, as_tuple
+from keys.models import Strict, as_tuple
 from keys.quantities import Whole
 from keys.toml_lines import Path as KeyPath
 from keys.toml_lines import TooMuch, parse
@@ -35,10 +35,9 @@ Clock = Annotated[Literal["real", "virtual"], Field(description="As --clock of `
 SettingKey = Annotated[str, Field(pattern=SETTING_KEY)]
 
 
-class ScenarioRequest(BaseModel):
+class ScenarioRequest(Strict):
     """A run of a scenario (formats/scenario.md)."""
 
-    model_config = STRICT
     scenario: dict[str, Any]
     name: Annotated[str, Field(pattern=NAME, description="The name of the results.")] = "scenario"
     seeds: Seeds | None = None
@@ -46,10 +45,9 @@ class ScenarioRequest(BaseModel):
     clock: Clock | None = None
 
 
-class ExperimentRequest(BaseModel):
+class ExperimentRequest(Strict):
     """A run of a shipped experiment or ready-made scenario, by name, as `manet run NAME`."""
 
-    model_config = STRICT
     experiment: Annotated[str, Field(pattern=NAME)]
     quick: Annotated[bool, Field(description="The quick size.")] = False
     set: Annotated[dict[SettingKey, Any], Field(description="Keys that replace the scenario's, dotted for tables.")] = Field(

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -51,6 +52,28 @@ def wait_until(condition: Callable[[], object], what: str, within_s: float = DEA
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {within_s:g} s"
         time.sleep(0.02)
+
+
+def calls(function: Callable[[], object]) -> int:
+    """The calls of Python and C functions that `function` makes."""
+    number = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal number
+        number += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return number
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
 
 
 def state_of(directory: Path) -> RunState | None:

@@ -2,13 +2,15 @@
 
 import resource
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from testbed.errors import UsageError
-from testbed.host import descriptors
+from testbed.host import cgroup, descriptors
 from testbed.host.processes import Processes
+from testbed.host.state import recorded_runs
 from testbed.runs.preflight import check_open_files, open_files
 from testbed.tests.running import chain, driven, needs_runs, run_json
 
@@ -40,19 +42,25 @@ def test_children_get_the_soft_limit_of_before_unless_they_need_many_files(tmp_p
 
 def test_stations_that_do_not_fit_are_refused_in_one_line_with_the_remedy() -> None:
     with pytest.raises(UsageError) as caught:
-        check_open_files(chain(hops=300), hard=1024)
-    # 301 stations of four, 64 for the run, four for the flow
-    assert "301 stations need up to 1280 open files, and the hard limit is 1024" in str(caught.value)
-    assert "ulimit -Hn 1280" in str(caught.value) and "\n" not in str(caught.value)
-    check_open_files(chain(hops=300), hard=1280)
+        check_open_files(chain(hops=300), hard=2484)
+    # 301 stations of eight, 64 for the run, twelve for the flow, one for the captures
+    assert "301 stations need up to 2485 open files, and the hard limit is 2484" in str(caught.value)
+    assert "ulimit -Hn 2485" in str(caught.value) and "\n" not in str(caught.value)
+    check_open_files(chain(hops=300), hard=2485)
     check_open_files(chain(hops=400), hard=resource.RLIM_INFINITY)
 
 
 def test_a_routing_daemon_and_a_wire_count_too() -> None:
     plain = open_files(chain(hops=9))
-    assert open_files(chain(hops=9, routing="aodv")) == plain + 10 * 4
+    assert open_files(chain(hops=9, routing="aodv")) == plain + 10 * 3
     wired = chain(hops=9, wires=[{"station": "sta1", "host": "inet1"}])
-    assert open_files(wired) == plain + 4 + 1
+    assert open_files(wired) == plain + 8
+
+
+def test_with_tcpdump_each_captured_file_has_a_process() -> None:
+    """Ten radios, both ends of the wire, and the packets of AODV of each station (testbed/stages/capture.py)."""
+    keys = {"hops": 9, "routing": "aodv", "wires": [{"station": "sta1", "host": "inet1"}]}
+    assert open_files(chain(**keys, capture_program="tcpdump")) == open_files(chain(**keys)) - 1 + 10 + 2 + 10
 
 
 @pytest.mark.root
@@ -63,3 +71,19 @@ def test_a_run_uses_the_hard_limit_of_open_files(tmp_path: Path) -> None:
     process.communicate(timeout=120)
     record = run_json(tmp_path / "run")
     assert (record["status"], record["error"]) == ("complete", None)
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_run_has_no_more_files_open_than_it_is_said_to_need(tmp_path: Path) -> None:
+    """By /proc, of all processes of the run but the medium and the capturing program, at each of its stages."""
+    scenario = chain(hops=9, routing="aodv", wires=[{"station": "sta1", "host": "inet1"}])
+    process, most = driven(scenario, tmp_path / "run"), 0
+    assert process.stdout is not None
+    for _line in process.stdout:
+        group = next((Path(run.cgroup) for run in recorded_runs() if run.directory == str(tmp_path / "run")), None)
+        for pid in cgroup.members(group) if group else ():
+            with suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().startswith("python"):
+                    most = max(most, len(list(Path(f"/proc/{pid}/fd").iterdir())))
+    assert process.wait() == 0 and open_files(scenario) / 2 < most <= open_files(scenario)

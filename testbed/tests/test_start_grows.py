@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,22 +13,7 @@ from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config
 from testbed.stages.site import Site
 from testbed.stages.station import Station, stations_up
-
-
-def calls(function) -> int:
-    """The calls of Python and C functions that `function` makes."""
-    number = 0
-
-    def count(_frame, event, _argument):
-        nonlocal number
-        number += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return number
+from testbed.tests.running import calls
 
 
 def assert_linear(work) -> None:

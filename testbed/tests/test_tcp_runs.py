@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ import pytest
 from scenarios.scenario import Scenario
 from testbed.host.algorithms import missing_struct_ops
 from testbed.stages.kernel_tcp import station_entry
-from testbed.tests.running import Background, captured, chain, needs_runs, process_of, prompt, run_json, wait_until
+from testbed.tests.running import Background, calls, captured, chain, needs_runs, process_of, prompt, run_json, wait_until
 
 FLOWS = [
     {"from": "sta1", "to": "sta2", "tcp": "tahoe"},
@@ -200,22 +199,6 @@ def test_elfn_answers_the_route_error_of_a_salvaged_packet_with_a_probe(tmp_path
     assert "probe" in names[begin : names.index("repair", begin)], names
     # on the air: DSR (48), its next header ICMP (1), from sta2 to the source
     assert captured(run, "sta1", "ip proto 48 and src host 10.0.0.2 and dst host 10.0.0.1 and ip[20] = 1")
-
-
-def calls(function) -> int:
-    """The calls of Python and C functions that `function` makes."""
-    number = 0
-
-    def count(_frame, event, _argument):
-        nonlocal number
-        number += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return number
 
 
 def test_reading_a_scenario_and_its_tcp_settings_grow_as_its_stations_do():

@@ -18,7 +18,7 @@ from analysis.metrics.analyse import analyse_run
 from scenarios.flows import Flow
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
-from testbed.tests.running import Background, chain, needs_runs, nothing_left, process_of, run_json, wait_until
+from testbed.tests.running import Background, chain, free_port, needs_runs, nothing_left, process_of, run_json, wait_until
 from traffic import kind_named
 from traffic.shared.kind import FlowPlan
 from traffic.transfer import PROGRAM
@@ -26,12 +26,6 @@ from traffic.transfer import PROGRAM
 SIZE = 100_000
 FLOW = {"from": "sta1", "to": "sta2", "traffic": "transfer", "size": SIZE}
 ENDS = {"source": "127.0.0.1", "target": "127.0.0.1"}
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from testbed.host.doctor import doctor
 from testbed.programs import BUILT
 from testbed.runs import preflight
 from testbed.runs.run import run_scenario
-from testbed.tests.running import Background, chain, needs_runs, nothing_left, process_of, wait_until
+from testbed.tests.running import Background, chain, free_port, needs_runs, nothing_left, process_of, wait_until
 from traffic.programs.web_client import request_text
 from traffic.shared import sessions
 from traffic.shared.exchanges import MIN_REQUEST_BYTES, REPLY_HEADER_BYTES
@@ -39,12 +39,6 @@ reply_bytes = { cdf = [[0, 0.0], [9000, 1.0]] }
 think_s = { value = 0.05 }
 """
 needs_nginx = pytest.mark.skipif(shutil.which(NGINX) is None, reason="nginx is not installed (./setup.sh)")
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def quick(folder: Path, http: str = "1.1") -> str:

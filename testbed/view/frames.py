@@ -23,7 +23,6 @@ FATES = ("", "delivered", "collision", "hidden", "weak", "error", "busy", "nav")
 DROPS = ("queue-full", "retry-short", "retry-long", "purged", "no-peer", "too-long", "off", "stopped")
 BROADCAST, UNKNOWN = 65535, 65534
 TX, ENQUEUE, DELIVER, DROP = range(4)
-DATA = FRAMES.index("data")
 DELIVERED = FATES.index("delivered")
 COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "t_ns": pl.Int64,

@@ -30,7 +30,7 @@ from testbed.campaigns.side_by_side import MAX_JOBS, cost_cores, default_jobs, j
 from testbed.campaigns.task import Outcome
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
-from testbed.host.doctor import parts, timer_lateness_us
+from testbed.host.doctor import parts, percentile, timer_lateness_us
 from testbed.runs.template import TEMPLATE
 from testbed.workers.runner import max_guests, runner_for
 
@@ -46,15 +46,13 @@ def worker(driver: Path | None, say: Say) -> Iterator[Callable[[Path, Path], Non
     all batches of a campaign. `driver`: a batch ends early when no campaign holds this folder. UsageError on an unfit machine."""
     TEMPLATE.warm()  # imports in the meantime
     require_fit_machine()
-    timers_us = timer_lateness_us()
     with Processes() as measuring:
-        yield lambda path, out: work(Batch.read(path), path, out, driver, say, timers_us, measuring)
+        yield lambda path, out: work(Batch.read(path), path, out, driver, say, measuring)
 
 
-def work(
-    batch: Batch, path: Path, out: Path, driver: Path | None, say: Say, timers_us: list[float], measuring: Processes
-) -> None:  # fmt: skip
+def work(batch: Batch, path: Path, out: Path, driver: Path | None, say: Say, measuring: Processes) -> None:
     """Carry out a batch on a machine that is fit (`worker`)."""
+    timers_us = timer_lateness_us()  # of each batch: what else the machine does may change within a campaign
     scenarios = {task.full_name: task.cell.scenario for task in batch.tasks}
     runner = runner_for(
         scenarios, [task.seed for task in batch.tasks], say=say, tcp_place=path.name, kernel=batch.kernel,
@@ -84,7 +82,7 @@ def work(
         dropped = [captures.apply(batch.captures, task.directory, task.seed) for task in batch.tasks]
         done = {
             "format": batches.DONE, "host": socket.gethostname(), "cores": usable_cores(),
-            "timers_us": {str(p): round(_percentile(timers_us, p), 1) for p in PERCENTILES},
+            "timers_us": {str(p): round(percentile(timers_us, p), 1) for p in PERCENTILES},
             "jobs": [jobs, max([count for _, count in load.looks], default=jobs)] if load else [jobs, jobs],
             "load": load.looks if load else [], "default_jobs": default, "found_jobs": load.found() if load else None,
             "core_s": round(busy_s, 1), "wall_s": round(schedule.pace.wall_s, 1),
@@ -141,10 +139,6 @@ def stopped_without(driver: Path | None, stop: threading.Event) -> Iterator[None
         if driver is not None:
             thread.join()
             os.close(descriptor)
-
-
-def _percentile(values: list[float], percent: int) -> float:
-    return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
 def _entry(outcome: Outcome, errors: dict[Path, str]) -> dict[str, Any]:

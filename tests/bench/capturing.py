@@ -26,7 +26,7 @@ from testbed.host.state import recorded_runs
 from testbed.programs import ROOT
 from testbed.stages.capture import NAME
 from tests.bench import Table
-from tests.bench.runs import bench_folder, timed_run
+from tests.bench.runs import bench_folder, number_of, python_of, timed_run
 
 PROGRAMS = ("tcpdump", "manet-capture")
 STATIONS = (5, 30, 100, 300)
@@ -51,8 +51,8 @@ def measure(stations: tuple[int, ...] = STATIONS, pairs: int = PAIRS) -> Table:
 
 def _in_a_process(stations: int, program: str) -> dict[str, float]:
     """The cost of a run, made by a process that makes no other, so that the kernel has counted all below it when it ends."""
-    argv = [sys.executable, "-P", "-m", "tests.bench.capturing", "--one", program, str(stations)]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    words = ["-m", "tests.bench.capturing", "--one", program, stations]
+    process = python_of(ROOT, *words, stdout=subprocess.PIPE)
     assert process.stdout is not None
     cost: dict[str, float] = json.loads(process.stdout.read())
     used = os.wait4(process.pid, 0)[2]
@@ -64,7 +64,7 @@ def _one(program: str, stations: int) -> dict[str, float]:
     used: dict[str, float] = {}
 
     def entered(stage: str) -> None:
-        used[stage] = _used_s(group) if (group := _group(directory)) else 0.0
+        used[stage] = cgroup.numbers(group / "cpu.stat")["usage_usec"] / 1e6 if (group := _group(directory)) else 0.0
         if stage == "traffic":
             looking.start()
 
@@ -93,11 +93,6 @@ def _group(directory: Path) -> Path | None:
     return next((Path(state.cgroup) for state in recorded_runs() if state.directory == str(directory)), None)
 
 
-def _used_s(group: Path) -> float:
-    """CPU seconds of all processes that a control group has had (cpu.stat)."""
-    return float((group / "cpu.stat").read_text().split()[1]) / 1e6
-
-
 def _of_processes(group: Path) -> dict[str, float]:
     count, ran_ns, pss_kb, descriptors = 0, 0, 0, 0
     for pid in cgroup.members(group):
@@ -106,7 +101,7 @@ def _of_processes(group: Path) -> dict[str, float]:
             if (place / "comm").read_text().rstrip() == NAME:
                 count += 1
                 ran_ns += int((place / "schedstat").read_text().split()[0])
-                pss_kb += int((place / "smaps_rollup").read_text().partition("\nPss:")[2].split()[0])
+                pss_kb += number_of(place / "smaps_rollup", "Pss:")
                 descriptors += len(list((place / "fd").iterdir()))
     return {"processes": count, "own CPU s": ran_ns / 1e9, "PSS MB": pss_kb / 1000, "files": descriptors}
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from testbed.errors import RunError
 from testbed.programs import ROOT
 from tests.bench import Table
-from tests.bench.runs import bench_folder
+from tests.bench.runs import bench_folder, python_of
 
 EXPERIMENT = ROOT / "experiments" / "hv-fig3.toml"
 JOBS = 8  # hv-fig3 has eight cells
@@ -123,17 +123,9 @@ def campaign(
             file.write_text(experiment.read_text())
         words = ["--set", f"duration={duration_s:g}", "--seeds", seeds, "--jobs", jobs, "--out", folder / "results"]
         verb = ["run", file, "--json"] if pairs is None else ["campaign", file, "--max-pairs", pairs, "--captures", "none"]
-        argv = [checkout / ".venv" / "bin" / "python", "-P", "-m", "testbed", *verb, *words]
         began = time.monotonic()
         with (folder / "out.json").open("wb") as out, (folder / "err").open("wb") as err:
-            child = subprocess.Popen(
-                [str(word) for word in argv],
-                cwd=checkout,
-                env={**os.environ, "PYTHONPATH": str(checkout)},
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
+            child = python_of(checkout, "-m", "testbed", *verb, *words, stdout=out, stderr=err, start_new_session=True)
             try:
                 seen, used = _follow(child)
             except BaseException:

@@ -17,7 +17,7 @@ from pathlib import Path
 from testbed.errors import RunError
 from testbed.programs import ROOT
 from tests.bench import Table
-from tests.bench.runs import bench_folder
+from tests.bench.runs import bench_folder, python_of
 
 ROWS = 1_000_000
 ANALYSE = "import sys; from pathlib import Path; from analysis.metrics.analyse import analyse_run; analyse_run(Path(sys.argv[1]))"
@@ -73,11 +73,7 @@ def table_of(checkouts: dict[str, Path], rows: int, flows: int, rounds: int) -> 
 
 def cost_of(checkout: Path, words: list[str | Path]) -> Cost:
     """Run Python of a checkout with these words. Raises RunError."""
-    argv = [str(checkout / ".venv" / "bin" / "python"), "-P", *map(str, words)]
-    with (
-        Path(os.devnull).open("wb") as nowhere,
-        subprocess.Popen(argv, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, stdout=nowhere) as child,
-    ):
+    with python_of(checkout, *words, stdout=subprocess.DEVNULL) as child:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:

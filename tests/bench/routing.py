@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scenarios.scenario import Scenario
 from tests.bench import Table
-from tests.bench.runs import bench_folder, timed_run
+from tests.bench.runs import bench_folder, number_of, timed_run
 
 DAEMONS = 100
 # after the start, until the first updates of those protocols that send some are through
@@ -80,8 +80,8 @@ def _cost(folder: Path, at_traffic: threading.Event) -> _Cost:
     return _Cost(
         (_used_s(daemons) - used) / passed,
         (_woken(daemons) - woken) / passed,
-        [_kb(daemon / "status", "VmRSS:") for daemon in daemons],
-        [_kb(daemon / "smaps_rollup", "Pss:") for daemon in daemons],
+        [number_of(daemon / "status", "VmRSS:") for daemon in daemons],
+        [number_of(daemon / "smaps_rollup", "Pss:") for daemon in daemons],
     )
 
 
@@ -107,8 +107,4 @@ def _used_s(daemons: list[Path]) -> float:
 
 
 def _woken(daemons: list[Path]) -> int:
-    return sum(_kb(daemon / "status", "voluntary_ctxt_switches:") for daemon in daemons)
-
-
-def _kb(file: Path, key: str) -> int:
-    return next(int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith(key))
+    return sum(number_of(daemon / "status", "voluntary_ctxt_switches:") for daemon in daemons)

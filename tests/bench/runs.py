@@ -1,13 +1,16 @@
 """Runs for the benchmark: in a folder that is gone afterwards, with the instants at which their stages began."""
 
 import json
+import os
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
@@ -22,6 +25,17 @@ def bench_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def python_of(checkout: Path, *words: object, **options: Any) -> subprocess.Popen:
+    """Start Python of a built checkout, which imports that checkout alone."""
+    argv = [str(checkout / ".venv" / "bin" / "python"), "-P", *map(str, words)]
+    return subprocess.Popen(argv, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, **options)
+
+
+def number_of(file: Path, key: str) -> int:
+    """The number in a line of a file of /proc: of memory in KiB."""
+    return next(int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith(key))
 
 
 @dataclass

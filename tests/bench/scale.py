@@ -110,7 +110,6 @@ class Node:
     divisors: list[float] = field(default_factory=list)
     jobs: int = 0
     life: int = 0
-    is_up: bool = True
 
 
 @dataclass
@@ -281,7 +280,7 @@ class Simulation:
         batch, node.batch = node.batch, None
         if node.turn is not None:
             self.result.lost += len(node.turn.running)
-        node.life, node.turn, node.is_up = node.life + 1, None, False
+        node.life, node.turn = node.life + 1, None
         if batch is not None:
             self.result.requeued[id(batch)] += 1
             self._at(NOTICED_S, lambda: self._again(batch))
@@ -294,7 +293,6 @@ class Simulation:
         self._deal()
 
     def _repair(self, node: Node) -> None:
-        node.is_up = True
         self._free.append(node)
         self._at(self._rng.expovariate(1 / self.size.mtbf_s), lambda: self._fail(node))
         self._deal()

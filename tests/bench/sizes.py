@@ -33,7 +33,7 @@ from testbed.programs import ROOT
 from tests.bench import Table
 from tests.bench.__main__ import draw
 from tests.bench.pace import descendants
-from tests.bench.runs import bench_folder
+from tests.bench.runs import bench_folder, number_of, python_of
 
 AREA_PER_STATION_M2 = 15_000.0
 SEED_OF_ROUND = 1  # the first round has this seed, the next one the next
@@ -86,30 +86,11 @@ def run(name: str, checkout: Path, stations: int, routing: str, seed: int, secon
     with bench_folder() as folder:
         file = folder / "size.toml"
         file.write_text(scenario(stations, routing, seconds))
-        words = [
-            "run",
-            file,
-            "--seeds",
-            seed,
-            "--only",
-            f"all/seed-{seed}",
-            "--progress",
-            "json",
-            "--json",
-            "--out",
-            folder / "results",
-        ]
-        argv = [checkout / ".venv" / "bin" / "python", "-P", "-m", "testbed", *words]
+        words = ["run", file, "--seeds", seed, "--only", f"all/seed-{seed}", "--progress", "json", "--json"]
+        words += ["--out", folder / "results"]
         with (folder / "out").open("wb") as out:
-            child = subprocess.Popen(
-                [str(word) for word in argv],
-                cwd=checkout,
-                env={**os.environ, "PYTHONPATH": str(checkout)},
-                stdout=out,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            pipes = {"stdout": out, "stderr": subprocess.PIPE, "text": True}
+            child = python_of(checkout, "-m", "testbed", *words, start_new_session=True, **pipes)
             limit = threading.Timer(LIMIT_S, child.terminate)
             limit.start()
             try:
@@ -177,8 +158,7 @@ def _take_memory(root: int, size: Size) -> None:
     pss_kib = 0
     for pid, _start in descendants(root):
         with suppress(OSError):
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            pss_kib += next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+            pss_kib += number_of(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")
             open_files = sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
             size.processes += 1
             size.descriptors += open_files

@@ -90,6 +90,19 @@ def wait_for(condition, process: subprocess.Popen[str], log: Path) -> None:
         time.sleep(0.2)
 
 
+def end(campaign: subprocess.Popen[str]) -> None:
+    if campaign.poll() is None:
+        campaign.terminate()
+        campaign.wait(60)
+
+
+def await_end(campaign: subprocess.Popen[str], log: Path) -> None:
+    try:
+        assert campaign.wait(LIMIT_S) == 0, log.read_text()
+    finally:
+        end(campaign)
+
+
 def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tmp_path, out):
     with Cluster(tmp_path / "slurm") as cluster:
         campaign = start(cluster, out)
@@ -99,11 +112,9 @@ def test_a_campaign_survives_the_loss_of_a_worker_and_repeats_no_finished_run(tm
             wait_for(lambda: sorted(cluster.busy()) == both and batches_with_ended_runs(out) >= 2, campaign, tmp_path / "log")
             cluster.kill("w0")
             before = ended_runs(out)
-            assert campaign.wait(LIMIT_S) == 0, (tmp_path / "log").read_text()
+            await_end(campaign, tmp_path / "log")
         finally:
-            if campaign.poll() is None:
-                campaign.terminate()
-                campaign.wait(60)
+            end(campaign)
             # what the killed worker's runs left: records and control groups, as after a loss of power
             subprocess.run(
                 [sys.executable, "-P", "-m", "testbed", "clean"],
@@ -130,12 +141,7 @@ def test_a_batch_that_waits_in_the_queue_at_the_time_limit_is_cancelled(tmp_path
     with Cluster(tmp_path / "slurm") as cluster:
         cluster.run(["scontrol", "update", "nodename=w1", "state=drain", "reason=test"])
         campaign = start(cluster, out, "--time", "2", "--batch", "3")
-        try:
-            assert campaign.wait(LIMIT_S) == 0, (tmp_path / "log").read_text()
-        finally:
-            if campaign.poll() is None:
-                campaign.terminate()
-                campaign.wait(60)
+        await_end(campaign, tmp_path / "log")
         assert cluster.run(["squeue", "--noheader"]) == ""
     record = json.loads((out / "campaign.json").read_text())
     assert (record["time_limit"]["round"], len(record["batches"])) == (1, 1)
@@ -154,12 +160,7 @@ def test_a_campaign_that_was_killed_leaves_nothing_that_works_beside_the_next(tm
         before, jobs = ended_runs(out), cluster.run(["squeue", "-h", "-o", "%i"]).split()
         assert jobs
         campaign = start(cluster, out)
-        try:
-            assert campaign.wait(LIMIT_S) == 0, (tmp_path / "log").read_text()
-        finally:
-            if campaign.poll() is None:
-                campaign.terminate()
-                campaign.wait(60)
+        await_end(campaign, tmp_path / "log")
         states = [cluster.run(["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"]).strip() for job in jobs]
     assert f"{len(jobs)} jobs of an earlier campaign in this folder are cancelled" in (tmp_path / "log").read_text()
     assert set(states) == {"CANCELLED"}

@@ -12,19 +12,18 @@ from random import Random
 from statistics import NormalDist
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from keys.models import STRICT, KeyProblem, as_tuple
+from keys.models import KeyProblem, Strict, as_tuple
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12)]
 SMALLEST_SHARE = 2.0**-54  # half the step of random(), whose 0 would be -infinity
 Point = tuple[Number, Number]
 
 
-class Distribution(BaseModel):
+class Distribution(Strict):
     """`value`, or `cdf`, or `mean` and `variance`; `min` and `max` cut it."""
 
-    model_config = STRICT
     value: Number | None = None
     mean: Number | None = None
     variance: Number | None = None

@@ -13,10 +13,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from keys.errors import UsageError, shortened
-from keys.models import STRICT, KeyProblem
+from keys.models import KeyProblem, Strict
 from keys.quantities import Whole
 from keys.toml_lines import TooMuch, parse
 from traffic.shared.distributions import Distribution
@@ -32,10 +32,9 @@ MAX_REQUEST_BYTES = 8000  # nginx takes a header line of 8 KiB
 REPLY_HEADER_BYTES = {"1.0": 194, "1.1": 199}
 
 
-class Distributions(BaseModel):
+class Distributions(Strict):
     """The distributions of sessions, and how a browser of their time connects."""
 
-    model_config = STRICT
     source: str = ""
     http: Literal["1.0", "1.1"] = "1.1"
     connections: Whole = Field(6, ge=1, le=100)

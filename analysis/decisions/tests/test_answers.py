@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analysis.decisions.answers import answered, answers_of, asked, cells_wanted, schedule, write_answers
+from analysis.decisions.answers import answer_by_seed, answers_of, asked, cells_wanted, schedule, seeds_of_cells, write_answers
 from analysis.decisions.question import Question
 
 CELLS = [{"speed": speed, "variant": variant} for variant in ("old", "new") for speed in (2, 20)]
@@ -37,7 +37,7 @@ def of(old, new, **keys):
     where = {"where": {"speed": 20}}
     (one,) = asked([question(**where | keys)], CELLS, {})
     runs = rows(old, {"speed": 20, "variant": "old"}) + rows(new, {"speed": 20, "variant": "new"})
-    return answered(one, runs, 4, 50)
+    return answer_by_seed(one, seeds_of_cells(runs, list(one.compared)), 4, 50)
 
 
 def test_looks_grow_by_half_up_to_the_limit():
@@ -96,7 +96,8 @@ def test_a_run_that_is_not_valid_decides_nothing(verdict):
     (one,) = asked([question(where={"speed": 20})], CELLS, {})
     new = rows([200.0, 201.0, 199.5, 203.0], {"speed": 20, "variant": "new"})
     new[2]["verdict"] = verdict
-    found = answered(one, rows([100.0, 101.0, 99.0, 100.5], {"speed": 20, "variant": "old"}) + new, 4, 50)
+    runs = rows([100.0, 101.0, 99.0, 100.5], {"speed": 20, "variant": "old"}) + new
+    found = answer_by_seed(one, seeds_of_cells(runs, list(one.compared)), 4, 50)
     assert (found.answer.pairs, found.looks, found.seeds) == (3, [3], 6)
 
 
