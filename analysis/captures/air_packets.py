@@ -75,10 +75,11 @@ class AirPacket:
         return list(zip(deliveries.t_ns[here].tolist(), deliveries.stations.within(here), strict=True))
 
     @property
-    def dropped(self) -> tuple[int, str] | None:
-        """When and why: of the last drop."""
+    def dropped(self) -> tuple[int, str, str] | None:
+        """When, by which station and why: of the last drop."""
         drops, here = self._log.dropped, self._log.dropped.rows_of(self._place)
-        return (int(drops.t_ns[here.stop - 1]), drops.fates.of(here.stop - 1)) if here.stop > here.start else None
+        last = here.stop - 1
+        return (int(drops.t_ns[last]), drops.stations.of(last), drops.fates.of(last)) if last >= here.start else None
 
     @property
     def power_dbm(self) -> float | None:

@@ -222,7 +222,7 @@ def _air_ends(frames: pl.DataFrame, packets: AirPackets) -> Iterable[tuple[int, 
     for t_ns, place, _, _, captured in ended.filter(pl.col("lost") | ~pl.col("captured")).iter_rows():
         packet = packets.at(place)
         if dropped := packet.dropped:
-            yield max(t_ns, dropped[0]), (packet.number, DROPPED, packet.station, dropped[1])
+            yield max(t_ns, dropped[0]), (packet.number, DROPPED, *dropped[1:])
         if not captured:
             for at_ns, station in packet.delivered:
                 yield max(t_ns, at_ns), (packet.number, ARRIVED, station, "")

@@ -58,13 +58,13 @@ pub enum AirRow {
         /// Power at the start of the frame, W.
         power_w: f64,
     },
-    /// A packet dropped by the sender.
+    /// A packet dropped by the sender, or by a receiver that has stored it for an earlier MPDU.
     Drop {
         /// Instant of the drop.
         at: Instant,
-        /// The sender.
+        /// The station that drops it.
         station: u16,
-        /// The receiver.
+        /// The other one.
         peer: Dest,
         /// Number of the packet.
         packet: u64,

@@ -360,7 +360,7 @@ impl Medium {
                     (_, FailReason::ShortRetryLimit) => DropReason::RetryShort,
                     (_, FailReason::LongRetryLimit) => DropReason::RetryLong,
                 };
-                self.log_drop(now, station, &packet, why);
+                self.log_drop(now, station, packet.dest, &packet, why);
                 let neighbour = packet.dest_mac;
                 self.outputs.push_back(Output::Failed { station: id, neighbour, reason, packet, tries });
             }
@@ -369,16 +369,26 @@ impl Medium {
 
     /// Drops a packet that was never sent.
     fn drop_packet(&mut self, at: Instant, station: u16, packet: &Arc<Packet>, reason: DropReason) {
-        self.log_drop(at, station, packet, reason);
+        self.log_drop(at, station, packet.dest, packet, reason);
         if packet.mpdu.is_some() {
             self.outputs.push_back(Output::Dropped { station: StationId(station), packet: packet.clone() });
         }
     }
 
-    fn log_drop(&mut self, at: Instant, station: u16, packet: &Packet, reason: DropReason) {
+    /// The end of the MPDUs that a recipient has stored and will not deliver: their sender, whom it has acknowledged them, has no
+    /// copy any more. Those that the sender still holds have their end there.
+    fn drop_stored(&mut self, at: Instant, station: u16, reason: DropReason) {
+        for (from, packet) in self.stations[usize::from(station)].dcf.take_stored() {
+            if !self.stations[usize::from(from)].dcf.holds(station, packet.id) {
+                self.log_drop(at, station, Dest::Station(from), &packet, reason);
+            }
+        }
+    }
+
+    fn log_drop(&mut self, at: Instant, station: u16, peer: Dest, packet: &Packet, reason: DropReason) {
         self.stations[station as usize].counters.count_drop(reason);
         if self.recording {
-            let (peer, bytes) = (packet.dest, packet.ip_bytes);
+            let bytes = packet.ip_bytes;
             let row = AirRow::Drop { at, station, peer, packet: packet.id, bytes, reason };
             self.outputs.push_back(Output::Air(row));
         }
@@ -555,6 +565,10 @@ impl Medium {
         }
         self.free.clear();
         self.begun.clear();
+        // before the senders give up what they hold: drop_stored asks them
+        for station in 0..self.stations.len() as u16 {
+            self.drop_stored(now, station, DropReason::Stopped);
+        }
         for station in 0..self.stations.len() as u16 {
             for packet in self.stations[station as usize].dcf.remaining() {
                 self.drop_packet(now, station, &packet, DropReason::Stopped);

@@ -3,16 +3,16 @@
 mod common;
 
 use common::{chain, loaded, standing};
-use manet_engine::{Instant, Machine};
+use manet_engine::{Duration, Instant, Machine};
 use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
 use manet_medium::counters::Counters;
-use manet_medium::fate::Fate;
-use manet_medium::mac::Frame;
+use manet_medium::fate::{DropReason, Fate};
+use manet_medium::mac::{Dest, Frame};
 use manet_medium::phy::FrameKind;
 use manet_medium::{sim, Input, Medium, Output, StationId};
 use serde_json::{json, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn saturated(positions: &[[f64; 2]], overrides: Value, change: impl FnOnce(&mut Value)) -> Loaded {
     loaded(positions, |j| {
@@ -199,7 +199,7 @@ fn after_a_pause_without_power_agreements_begin_anew_on_either_side() {
                 let (station, to) = (StationId(0), Some(StationId(1)));
                 medium.handle(now, Input::Synthetic { station, to, ip_bytes: 1000, tag: sent });
             }
-            while medium.next_timeout().is_some_and(|at| at < now + manet_engine::Duration::from_millis(1)) {
+            while medium.next_timeout().is_some_and(|at| at < now + Duration::from_millis(1)) {
                 let at = medium.next_timeout().unwrap();
                 medium.handle_timeout(at);
             }
@@ -215,4 +215,54 @@ fn after_a_pause_without_power_agreements_begin_anew_on_either_side() {
         let meanwhile = delivered.iter().filter(|tag| (2 * 301..2 * 399).contains(*tag)).count();
         assert!(off == 1 || meanwhile == 0, "a radio without power sent {meanwhile}");
     }
+}
+
+/// 10.24.7.6: an MPDU behind a gap is acknowledged and not delivered yet.
+#[test]
+fn every_acknowledged_packet_is_delivered_or_has_a_drop_at_the_recipient_that_was_switched_off() {
+    let config = saturated(&chain(2, 250.0), json!({}), |_| ());
+    let (mut off, mut stopped) = (0, 0);
+    for off_us in (100_000..130_000u64).step_by(1_700) {
+        let mut medium = Medium::new(&config, standing(&config));
+        medium.set_recording(true);
+        let (mut acknowledged, mut delivered, mut dropped): (Vec<u64>, BTreeSet<u64>, BTreeSet<u64>) =
+            Default::default();
+        for us in (0..=off_us + 15_000).step_by(100) {
+            let now = Instant::from_nanos(us * 1_000);
+            if us == off_us || us == off_us + 5_000 {
+                medium.handle(now, Input::Power { station: StationId(1), on: us != off_us });
+            }
+            let (station, to) = (StationId(0), Some(StationId(1)));
+            medium.handle(now, Input::Synthetic { station, to, ip_bytes: 1000, tag: us });
+            if us == off_us + 15_000 {
+                medium.handle(now, Input::Stop);
+            }
+            while let Some(at) = medium.next_timeout().filter(|at| *at < now + Duration::from_micros(100)) {
+                medium.handle_timeout(at);
+            }
+            while let Some(output) = medium.poll_output() {
+                match output {
+                    Output::Acked { packet, .. } => acknowledged.push(packet.id),
+                    Output::Air(AirRow::Deliver { packet, .. }) => {
+                        assert!(!dropped.contains(&packet), "off at {off_us}: {packet} is delivered after its end");
+                        delivered.insert(packet);
+                    }
+                    Output::Air(AirRow::Drop { station: 1, peer, packet, reason, .. }) => {
+                        assert_eq!(peer, Dest::Station(0));
+                        assert!(dropped.insert(packet), "off at {off_us}: {packet} ends twice");
+                        match reason {
+                            DropReason::Off => off += 1,
+                            DropReason::Stopped => stopped += 1,
+                            _ => panic!("{reason:?} at the recipient"),
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(acknowledged.len() > 100, "{}", acknowledged.len());
+        let lost: Vec<_> = acknowledged.iter().filter(|id| !delivered.contains(id) && !dropped.contains(id)).collect();
+        assert!(lost.is_empty(), "off at {off_us}: {lost:?}");
+    }
+    assert!(off > 10 && stopped > 10, "{off} {stopped}");
 }

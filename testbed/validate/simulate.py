@@ -34,6 +34,7 @@ class Layout:
     warmup_s: float
     overrides: dict[str, Any] = field(default_factory=dict)
     propagation: dict[str, Any] = field(default_factory=lambda: {"model": "two-ray"})
+    queue_packets: int = 50
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def medium_json(layout: Layout, seed: int) -> dict[str, Any]:
         "radio_overrides": layout.overrides,
         "propagation": layout.propagation,
         "interference": "ns2",
-        "queue": {"packets": 50, "control_first": True},
+        "queue": {"packets": layout.queue_packets, "control_first": True},
         "stations": [
             {"name": name(i), "mac": f"02:00:00:00:{(i + 1) >> 8:02x}:{(i + 1) & 255:02x}", "position": [x, y, 0.0]}
             for i, (x, y) in enumerate(layout.positions)

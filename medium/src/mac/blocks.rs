@@ -203,6 +203,24 @@ impl Blocks {
         }
     }
 
+    /// Removes what waits at the recipients for an earlier MPDU, with the peer that each packet is from.
+    pub fn take_stored(&mut self) -> Vec<(u16, Arc<Packet>)> {
+        let mut peers: Vec<_> = self.recipients.drain().collect();
+        peers.sort_unstable_by_key(|(peer, _)| *peer);
+        let mut stored = Vec::new();
+        for (peer, recipient) in peers {
+            let mut packets = Vec::new();
+            recipient.flush(&mut packets);
+            stored.extend(packets.into_iter().map(|packet| (peer, packet)));
+        }
+        stored
+    }
+
+    /// Whether a packet for a peer has no final fate here.
+    pub fn holds(&self, peer: u16, packet: u64) -> bool {
+        self.links.get(&peer).is_some_and(|link| link.originator.unresolved().any(|held| held.id == packet))
+    }
+
     /// Removes all packets for a peer without a final fate, in order.
     pub fn purge(&mut self, peer: u16) -> Vec<Arc<Packet>> {
         self.links.get_mut(&peer).map_or_else(Vec::new, |link| link.originator.purge())

@@ -305,6 +305,16 @@ impl Dcf {
         self.deliver_all(delivered, rate_bps);
     }
 
+    /// Ends the agreements as a recipient: what waits there for an earlier MPDU, with the station that each packet is from.
+    pub fn take_stored(&mut self) -> Vec<(u16, Arc<Packet>)> {
+        self.blocks.as_mut().map_or_else(Vec::new, |blocks| blocks.take_stored())
+    }
+
+    /// Whether a packet for another station waits for its acknowledgement under an agreement.
+    pub fn holds(&self, peer: u16, packet: u64) -> bool {
+        self.blocks.as_ref().is_some_and(|blocks| blocks.holds(peer, packet))
+    }
+
     /// The radio loses its power: the state of a new station, except for the sequence numbers; others would take its next
     /// frames for duplicates. Returns all packets not yet acknowledged.
     pub fn switch_off(&mut self, now: Instant) -> Vec<Arc<Packet>> {

@@ -332,6 +332,19 @@ fn data_is_acknowledged_after_sifs_even_if_the_medium_is_busy() {
 }
 
 //  802.11-2016 10.6.6.5.2: data at 9 Mbit/s, basic rates 6, 12 and 24: an ACK at 6 (44 us) and no answer faster than its question
+//  | data | SIFS | own ACK | DIFS | backoff |   the packet to be forwarded arrives with the data, before the ACK (9.3.2.1, 9.3.4.2)
+#[test]
+fn a_relays_own_ack_makes_the_medium_busy_for_the_packet_that_it_forwards() {
+    let mut b = Bench::standard();
+    let data = b.data(5, false);
+    b.hears(100, 1000, &data);
+    b.packet(1000, packet(1, OTHER, false)).until(9000);
+    assert_eq!((b.sent[0].0, b.sent[0].1.kind), (1010, FrameKind::Ack));
+    let ack_ends = 1010 + b.sent[0].1.airtime.as_nanos().div_ceil(1000);
+    assert_eq!(b.before_backoff(1).0, ack_ends + 50);
+    assert!(b.sent[1].1.backoff_slots > 0, "drawn, not access at once");
+}
+
 #[test]
 fn data_is_acknowledged_at_the_fastest_basic_rate_not_above_its_own() {
     let mut b = Bench::new("dot11a-54m", |_| ());

@@ -1,10 +1,10 @@
 //! Power of a station's radio.
 //!
 //! A radio that is off neither sends nor receives nor answers. A station that sends to it finds it out of range, retries and gives
-//! up, with the usual link feedback. Its queued packets are dropped (`off`), like the packets that its host still hands over. A frame
-//! that it was sending is cut short: no station decodes it, although its power stays on the air until the planned end. A radio that
-//! is switched on has lost NAV, backoff, retry counters and the neighbours' sequence numbers, continues its own numbers, and
-//! receives the frames that begin from then on.
+//! up, with the usual link feedback. Its queued packets are dropped (`off`), like the packets that its host still hands over and the
+//! MPDUs that it has acknowledged and that wait for an earlier one. A frame that it was sending is cut short: no station decodes it,
+//! although its power stays on the air until the planned end. A radio that is switched on has lost NAV, backoff, retry counters and
+//! the neighbours' sequence numbers, continues its own numbers, and receives the frames that begin from then on.
 
 use super::Medium;
 use crate::air::Receiver;
@@ -31,6 +31,7 @@ impl Medium {
             return;
         }
         self.wakes.set(station.0, None);
+        self.drop_stored(now, station.0, DropReason::Off);
         let s = &mut self.stations[station.0 as usize];
         s.receiver = Receiver::new(s.receiver.rule(), &self.radio);
         for packet in s.dcf.switch_off(now) {

@@ -193,6 +193,11 @@ impl<P: Clone> Originator<P> {
         self.pending().next().map(|mpdu| &mpdu.waiting).or(self.held.as_ref())
     }
 
+    /// The packets that it has taken and that have no final fate, in order.
+    pub fn unresolved(&self) -> impl Iterator<Item = &P> {
+        self.pending().map(|mpdu| &mpdu.waiting).chain(&self.held).map(|waiting| &waiting.packet)
+    }
+
     /// Whether it has something to send without a new packet.
     pub fn wants_access(&self) -> bool {
         self.backlog() > 0 || matches!(self.request, Request::Due { .. })
