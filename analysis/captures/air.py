@@ -43,8 +43,25 @@ PACKET_SCHEMA: dict[str, type[pl.DataType]] = {
     "packet": pl.UInt32,
     "attempt": pl.Int32,
     "bytes": pl.Int32,
+    "rate_bps": pl.UInt32,
     "fate": pl.Categorical,
     "power_dbm": pl.Float64,
+}
+# Of them only in the logs of radios with an MCS, with aggregation, with reception by SINR.
+FURTHER: dict[str, type[pl.DataType]] = {"mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float64}
+# Of attempts; the last three only if the radio has them (formats/air.md).
+ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
+    "t_ns": pl.Int64,
+    "station": pl.Categorical,
+    "event": pl.Categorical,
+    "frame": pl.Categorical,
+    "peer": pl.Categorical,
+    "rate_bps": pl.Int64,
+    "airtime_ns": pl.Int64,
+    "fate": pl.Categorical,
+    "mode": pl.Categorical,
+    "aggregate": pl.String,
+    "sinr_db": pl.Float64,
 }
 READ_AT_ONCE = 1 << 22  # bytes of the log: bounds the memory for its text
 
@@ -63,11 +80,23 @@ def read_air(path: Path) -> pl.DataFrame:
 
 
 def read_packet_rows(path: Path) -> pl.DataFrame:
-    """The log's rows of numbered packets as PACKET_SCHEMA says: without CTS and ACK. Errors as of `read_air`."""
+    """The log's rows of numbered packets, without CTS and ACK: as PACKET_SCHEMA says, with the log's columns of FURTHER. Errors
+    as of `read_air`."""
     with _air_log(path) as file:
-        parts = [_rows_of(path, text, PACKET_SCHEMA).filter(pl.col("packet") > 0) for text in _blocks(file)]
+        parts = [_rows_of(path, text, PACKET_SCHEMA | FURTHER).filter(pl.col("packet") > 0) for text in _blocks(file)]
     absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in parts[0].columns]
-    return pl.concat(parts).with_columns(pl.col("fate").fill_null(""), *absent).select(list(PACKET_SCHEMA))
+    further = [name for name in FURTHER if name in parts[0].columns]
+    return pl.concat(parts).with_columns(pl.col("fate").fill_null(""), *absent).select([*PACKET_SCHEMA, *further])
+
+
+def read_data_attempts(path: Path) -> pl.DataFrame:
+    """The log's `tx` rows of data frames to one station as ATTEMPT_SCHEMA says; columns that the log lacks are empty.
+    Errors as of `read_air`."""
+    chosen = (pl.col("event") == "tx") & (pl.col("frame") == "data")
+    with _air_log(path) as file:
+        parts = [_rows_of(path, text, ATTEMPT_SCHEMA).filter(chosen) for text in _blocks(file)]
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in ATTEMPT_SCHEMA.items() if name not in parts[0].columns]
+    return pl.concat(parts).with_columns(*absent).select(list(ATTEMPT_SCHEMA))
 
 
 def _air_log(path: Path) -> io.BufferedReader:

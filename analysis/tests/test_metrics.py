@@ -185,6 +185,7 @@ def _lie(path: Path, *keys, value) -> None:
         ("traffic/flow1.json", ("error",), "control socket has closed", "flow1 iperf3-report"),
         ("traffic/flow2.json", ("end", "sum_received", "bytes"), 53_500, "flow2 iperf3-capture"),
         ("counters.json", ("stations", "sta1", "retry_short"), 2, "air-counters"),
+        ("counters.json", ("stations", "sta1", "tx_ba"), 1, "air-counters"),
         ("run.json", ("epoch_ns",), make_fixtures.EPOCH_NS + 10**10, "flow1 air-capture"),
     ],
 )
