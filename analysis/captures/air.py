@@ -72,11 +72,21 @@ MATCH_TOLERANCE_NS = 1_000_000_000
 
 
 def read_air(path: Path) -> pl.DataFrame:
-    """The whole log as SCHEMA says; a torn last line (from a killed medium) is an error that names the line."""
+    """The whole log as SCHEMA says, with the log's columns of FURTHER; a torn last line (from a killed medium) is an error that
+    names the line."""
     with _air_log(path) as file:
-        air = _rows_of(path, file, SCHEMA | OPTIONAL)
+        air = _rows_of(path, file, SCHEMA | OPTIONAL | FURTHER)
     absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in air.columns]
-    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL])
+    further = [name for name in FURTHER if name in air.columns]
+    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL, *further])
+
+
+def begins_ppdu(frames: pl.DataFrame) -> pl.Expr:
+    """Of data frames of the log: whether a row is a frame of its own or the first MPDU of an A-MPDU."""
+    if "aggregate" not in frames.columns:
+        return pl.lit(True)
+    place = pl.col("aggregate")
+    return place.is_null() | place.cast(pl.String).str.starts_with("1/")
 
 
 def read_packet_rows(path: Path) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.captures.air import read_data_attempts
+from analysis.captures.air import begins_ppdu, read_data_attempts
 from record.errors import RunFileError
 from record.files import read_object
 
@@ -109,7 +109,7 @@ def read_rates(directory: Path, air_log: str = "air.csv") -> RunRates:
     counted = attempts.group_by("station", "peer", "mode", "rate_bps").agg(
         pl.len().alias("attempts"),
         (pl.col("fate") == "delivered").sum().alias("delivered"),
-        (pl.col("aggregate").is_null() | pl.col("aggregate").str.starts_with("1/")).sum().alias("ppdus"),
+        begins_ppdu(attempts).sum().alias("ppdus"),
         pl.col("airtime_ns").sum(),
     )
     rows = {(*map(str, row[:2]), row[2], row[3]): row[4:] for row in counted.iter_rows()}
