@@ -43,9 +43,27 @@ PACKET_SCHEMA: dict[str, type[pl.DataType]] = {
     "packet": pl.UInt32,
     "attempt": pl.Int32,
     "bytes": pl.Int32,
+    "rate_bps": pl.UInt32,
     "fate": pl.Categorical,
     "power_dbm": pl.Float64,
 }
+# Of them only in the logs of radios with an MCS, with aggregation, with reception by SINR.
+FURTHER: dict[str, type[pl.DataType]] = {"mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float64}
+# Of attempts; the last three only if the radio has them (formats/air.md).
+ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
+    "t_ns": pl.Int64,
+    "station": pl.Categorical,
+    "event": pl.Categorical,
+    "frame": pl.Categorical,
+    "peer": pl.Categorical,
+    "rate_bps": pl.Int64,
+    "airtime_ns": pl.Int64,
+    "fate": pl.Categorical,
+    "mode": pl.Categorical,
+    "aggregate": pl.String,
+    "sinr_db": pl.Float64,
+}
+NO_FATE = pl.col("fate").fill_null("")
 READ_AT_ONCE = 1 << 22  # bytes of the log: bounds the memory for its text
 
 # A frame reaches the capture as soon as the host schedules the medium and the capturing program: milliseconds on an idle
@@ -55,22 +73,42 @@ MATCH_TOLERANCE_NS = 1_000_000_000
 
 
 def read_air(path: Path) -> pl.DataFrame:
-    """The whole log as SCHEMA says; a torn last line (from a killed medium) is an error that names the line."""
+    """The whole log as SCHEMA says, with the log's columns of FURTHER; a torn last line (from a killed medium) is an error that
+    names the line."""
     with _air_log(path) as file:
-        return _completed(_rows_of(path, file, SCHEMA | OPTIONAL)).select([*SCHEMA, *OPTIONAL])
+        return _with_columns(_rows_of(path, file, SCHEMA | OPTIONAL | FURTHER).with_columns(NO_FATE), SCHEMA | OPTIONAL)
+
+
+def begins_ppdu(frames: pl.DataFrame) -> pl.Expr:
+    """Of data frames of the log: whether a row is a frame of its own or the first MPDU of an A-MPDU."""
+    if "aggregate" not in frames.columns:
+        return pl.lit(True)
+    place = pl.col("aggregate")
+    return place.is_null() | place.cast(pl.String).str.starts_with("1/")
 
 
 def read_packet_rows(path: Path) -> pl.DataFrame:
-    """The log's rows of numbered packets as PACKET_SCHEMA says: without CTS and ACK. Errors as of `read_air`."""
+    """The log's rows of numbered packets, without CTS and ACK: as PACKET_SCHEMA says, with the log's columns of FURTHER. Errors
+    as of `read_air`."""
     with _air_log(path) as file:
-        parts = [_rows_of(path, text, PACKET_SCHEMA).filter(pl.col("packet") > 0) for text in _blocks(file)]
-    return _completed(pl.concat(parts)).select(list(PACKET_SCHEMA))
+        parts = [_rows_of(path, text, PACKET_SCHEMA | FURTHER).filter(pl.col("packet") > 0) for text in _blocks(file)]
+    return _with_columns(pl.concat(parts).with_columns(NO_FATE), PACKET_SCHEMA)
 
 
-def _completed(rows: pl.DataFrame) -> pl.DataFrame:
-    """With the optional columns that the log lacks; a row without a fate has an empty one."""
-    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in rows.columns]
-    return rows.with_columns(pl.col("fate").fill_null(""), *absent)
+def read_data_attempts(path: Path) -> pl.DataFrame:
+    """The log's `tx` rows of data frames to one station as ATTEMPT_SCHEMA says; columns that the log lacks are empty.
+    Errors as of `read_air`."""
+    chosen = (pl.col("event") == "tx") & (pl.col("frame") == "data")
+    with _air_log(path) as file:
+        parts = [_rows_of(path, text, ATTEMPT_SCHEMA).filter(chosen) for text in _blocks(file)]
+    return _with_columns(pl.concat(parts), ATTEMPT_SCHEMA)
+
+
+def _with_columns(rows: pl.DataFrame, schema: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    """The columns of `schema`, empty where the log lacks them, then the log's columns of FURTHER."""
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in rows.columns]
+    further = [name for name in FURTHER if name in rows.columns and name not in schema]
+    return rows.with_columns(*absent).select([*schema, *further])
 
 
 def _air_log(path: Path) -> io.BufferedReader:

@@ -31,6 +31,15 @@ class Attempt(NamedTuple):
     frame: str
     number: int
     fate: str
+    rate_bps: int | None = None
+    mode: str | None = None  # name of the MCS, of a radio with one
+    aggregate: str | None = None  # place and number in its A-MPDU, "2/28"
+    sinr_db: float | None = None  # lowest over the MPDU, of reception by SINR
+
+    @property
+    def rate(self) -> str | None:
+        """`ht-mcs7-20`, or `54 Mbit/s`; None if the log does not say."""
+        return self.mode or (None if self.rate_bps is None else f"{self.rate_bps / 1e6:g} Mbit/s")
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +70,12 @@ class AirPacket:
         """Every frame sent for it, in order of time."""
         tried, here = self._log.tried, self._log.tried.rows_of(self._place)
         columns = tried.t_ns[here].tolist(), tried.frames.within(here), tried.attempts[here].to_list(), tried.fates.within(here)
-        return [Attempt(*each) for each in zip(*columns, strict=True)]
+        return [Attempt(*each) for each in zip(*columns, *tried.radio(here), strict=True)]
+
+    @property
+    def has_own_rate(self) -> bool:
+        """Whether the rates of frames are worth telling: those of MCS, or several."""
+        return self._log.rates_differ
 
     @property
     def fates(self) -> list[str]:
@@ -167,6 +181,8 @@ class AirPackets:
         self._numbers = queued["packet"].to_numpy()
         self.queued_ns = queued["t_ns"].to_numpy()
         self.stations, self.peers = _Names(queued["station"]), _Names(queued["peer"])
+        data = rows.filter((pl.col("event") == "tx") & (pl.col("frame") == "data"))
+        self.rates_differ = "mode" in rows.columns or data["rate_bps"].n_unique() > 1
         self.tried, self.delivered, self.dropped = (
             _Group(rows.filter(pl.col("event") == event), self._numbers) for event in ("tx", "deliver", "drop")
         )
@@ -214,6 +230,15 @@ class _Group:
         self._begins, self._ends = (np.searchsorted(packets, numbers, side) for side in ("left", "right"))
         self.t_ns, self.attempts, self.power_dbm = rows["t_ns"].to_numpy(), rows["attempt"], rows["power_dbm"]
         self.stations, self.frames, self.fates = (_Names(rows[name]) for name in ("station", "frame", "fate"))
+        self._rates = rows["rate_bps"]
+        self._modes, self._aggregates = (_Names(rows[name]) if name in rows.columns else None for name in ("mode", "aggregate"))
+        self._sinr_db = rows["sinr_db"] if "sinr_db" in rows.columns else None
+
+    def radio(self, rows: slice) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+        """Rate, mode, aggregate and SINR of each row; None where the log does not say."""
+        none = [None] * (rows.stop - rows.start)
+        modes, aggregates = (none if names is None else names.within(rows) for names in (self._modes, self._aggregates))
+        return self._rates[rows].to_list(), modes, aggregates, none if self._sinr_db is None else self._sinr_db[rows].to_list()
 
     @property
     def counts(self) -> np.ndarray:

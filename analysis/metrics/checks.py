@@ -38,6 +38,8 @@ _LOGGED = {
     "tx_data": ("tx", "data", None),
     "tx_ack": ("tx", "ack", None),
     "tx_bcast": ("tx", "bcast", None),
+    "tx_ba": ("tx", "ba", None),
+    "tx_bar": ("tx", "bar", None),
 }
 
 

@@ -3,9 +3,12 @@ have."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from analysis.captures.air import Matching, match_deliveries
+import polars as pl
+
+from analysis.captures.air import Matching, begins_ppdu, match_deliveries
 from analysis.captures.connections import Connection
 from analysis.captures.iperf import IperfReport
 from analysis.captures.rundir import RunDirectory
@@ -59,6 +62,28 @@ class MeasuredFlow:
                 payload += int((rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum())
         return payload * 8 / self.window_s if stations else None
 
+    @cached_property
+    def data_frames(self) -> pl.DataFrame:
+        """The data frames to one station that all stations sent in the window, of an A-MPDU each MPDU; none without a readable
+        log of the air, which `air_bps` reports."""
+        try:
+            air, epoch_ns = self.run.air, self.run.epoch_ns
+        except RecordError:
+            return pl.DataFrame(schema={"rate_bps": pl.Int64})
+        inside = pl.col("t_ns").is_between(self.begin_ns - epoch_ns, self.end_ns - epoch_ns, closed="left")
+        return air.filter((pl.col("event") == "tx") & (pl.col("frame") == "data") & inside)
+
+    def data_rate_bps(self) -> float | None:
+        """Mean of `data_frames`; None without any."""
+        rates = self.data_frames["rate_bps"]
+        return int(rates.sum()) / len(rates) if len(rates) else None
+
+    def mpdus_per_ppdu(self) -> float | None:
+        """Mean of `data_frames`; None without any."""
+        frames = self.data_frames
+        ppdus = frames.select(begins_ppdu(frames).cast(pl.UInt32)).to_series()
+        return len(frames) / int(ppdus.sum()) if len(frames) else None
+
     def _match(self, station: str) -> Matching:
         """Deliveries and arrivals. The air log is cut by model time, the capture by its own clock."""
         run, epoch_ns, mac = self.run, self.run.epoch_ns, self.run.mac(station)
@@ -77,6 +102,13 @@ def length_s(run: RunDirectory, flow: RunFlow, _report: IperfReport) -> float:
 AIR = Metric(
     "air_bps", "bit/s", "payload that the medium handed to the destination, of a wired host to its gateways, by the air log, "
     "with duplicates; `null` if the flow never uses the air", lambda flow: flow.air_bps(), 0.0,
+)  # fmt: skip
+RATES = (
+    Metric("data_rate_bps", "bit/s", "mean data rate of the data frames to one station that all stations sent in the flow's "
+           "window, by the air log: of an A-MPDU each MPDU, of all flows, retransmissions included",
+           lambda flow: flow.data_rate_bps()),
+    Metric("mpdus_per_ppdu", "MPDUs", "mean number of MPDUs in these frames on the air: 1 without aggregation",
+           lambda flow: flow.mpdus_per_ppdu()),
 )  # fmt: skip
 SILENCES = (
     Metric("silence_s", "s", "sum of the gaps longer than 0.5 s in which nothing of the flow arrived: no datagram, no further "

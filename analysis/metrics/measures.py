@@ -19,7 +19,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.metrics import checks
 from analysis.metrics.datagrams import FOLDER, Schedule, datagram_metrics, datagrams_of, write_records
 from analysis.metrics.exchanges import EXCHANGES, ExchangedFlow
-from analysis.metrics.measured_flow import AIR, NS_PER_S, SILENCES, MeasuredFlow
+from analysis.metrics.measured_flow import AIR, NS_PER_S, RATES, SILENCES, MeasuredFlow
 from analysis.metrics.movement import MOVEMENT
 from analysis.metrics.opened import OPENED, OpenedFlow
 from analysis.metrics.reaction import reaction_s
@@ -106,6 +106,7 @@ TCP = (
     Metric("spurious_timeouts", "timeouts", "those of them that waiting longer would have avoided (RFC 3522, 1), by the captures "
            "of both ends ([below](#definitions)); `null` over IPv6", lambda tcp: tcp.timeouts["spurious_timeouts"]),
     *SILENCES,
+    *RATES,
     Metric("acked_bps_by_second", "bit/s", "list: payload bits acknowledged in each second after the flow's first packet",
            lambda tcp: tcp.acked_bps_by_second(), lambda run, flow, _report: [0] * int(run.window_s(flow)[1]), column=None),
     Metric("routing_resends", "segments", "segments that a routing daemon got back from a broken link and sent again (same IP "
@@ -181,6 +182,7 @@ DATAGRAMS = (
            lambda udp: udp.window.jitter_rfc3550_ms),
     Metric("jitter_rfc3550_ms_mean", "ms", "mean of its values from the second arrival on",
            lambda udp: udp.window.jitter_rfc3550_ms_mean),
+    *RATES,
 )  # fmt: skip
 
 

@@ -143,9 +143,16 @@ def _journey_rows(story: Story, journey: Journey, name: str, about_first: str) -
         if step.air is None:
             continue
         for attempt in step.air.attempts:
-            details = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
+            details = f"{attempt.frame} {attempt.number} to {step.air.peer}"
+            if attempt.frame == "data" and step.air.has_own_rate and attempt.rate:
+                details += f", {attempt.rate}"
+            if attempt.aggregate:
+                details += f", {attempt.aggregate} of an A-MPDU"
+            details += f": {attempt.fate or 'unfinished'}"
             if (attempt.frame, attempt.fate) == ("data", "delivered") and step.air.power_dbm is not None:
                 details += f" at {step.air.power_dbm:.1f} dBm"
+            if attempt.sinr_db is not None:
+                details += f", SINR {attempt.sinr_db:.1f} dB"
             rows.append(StoryRow(max(step.t_ns, attempt.t_ns), "attempt", step.node, name, details))
     if journey.fate == NO_RECORD:
         rows.append(StoryRow(journey.at_ns, "?", journey.node, name, NO_RECORD))
@@ -231,7 +238,14 @@ def _step_json(story: Story, step: Step) -> dict[str, Any]:
         entry["reason"] = step.reason
     if step.air:
         attempts = [
-            {"at_s": story.seconds(one.t_ns), "frame": one.frame, "attempt": one.number, "fate": one.fate}
+            {
+                "at_s": story.seconds(one.t_ns),
+                "frame": one.frame,
+                "attempt": one.number,
+                "fate": one.fate,
+                "rate_bps": one.rate_bps,
+            }
+            | {name: value for name in ("mode", "aggregate", "sinr_db") if (value := getattr(one, name)) is not None}
             for one in step.air.attempts
         ]
         entry |= {"peer": step.air.peer, "air_packet": step.air.number, "queued_s": story.seconds(step.air.queued_ns)}

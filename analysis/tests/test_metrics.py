@@ -1,5 +1,6 @@
 """One whole run directory to metrics.json: exact numbers, and the checks when a witness is wrong."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -185,6 +186,7 @@ def _lie(path: Path, *keys, value) -> None:
         ("traffic/flow1.json", ("error",), "control socket has closed", "flow1 iperf3-report"),
         ("traffic/flow2.json", ("end", "sum_received", "bytes"), 53_500, "flow2 iperf3-capture"),
         ("counters.json", ("stations", "sta1", "retry_short"), 2, "air-counters"),
+        ("counters.json", ("stations", "sta1", "tx_ba"), 1, "air-counters"),
         ("run.json", ("epoch_ns",), make_fixtures.EPOCH_NS + 10**10, "flow1 air-capture"),
     ],
 )
@@ -247,6 +249,26 @@ def test_events_that_stop_stations_and_wires_are_one_remark(tmp_path):
     (tmp_path / "events.csv").write_text("\n".join(["t_s,at_s,event,station,detail", *rows, ""]))
     wire = "wire gw host1 stalled at 1 s; wire gw host1 goes on at 2.5 s"
     assert analyse_run(tmp_path)["remarks"] == [f"events: {wire}; cut: sta2 off, next hop of sta1 to sta4 at 3 s"]
+
+
+def test_the_mean_rate_and_aggregate_are_those_of_the_data_frames_in_the_window(run_dir):
+    path = run_dir / "air.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    data = [row for row in rows if (row["event"], row["frame"]) == ("tx", "data")]
+    for number, row in enumerate(data):  # by turns an A-MPDU of two at 65 Mbit/s and two frames at 13 Mbit/s
+        aggregate, row["rate_bps"] = [("1/2", 65_000_000), ("2/2", 65_000_000), ("", 13_000_000), ("", 13_000_000)][number % 4]
+        row["aggregate"] = aggregate
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], "aggregate"] if "aggregate" not in rows[0] else list(rows[0]), restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    flow = analyse_run(run_dir)["flows"]["flow1"]
+    begin_ns = flow["start_ns"] - json.loads((run_dir / "run.json").read_text())["epoch_ns"] + 10**9
+    inside = [row for row in data if begin_ns <= int(row["t_ns"]) < begin_ns + 4 * 10**9]
+    assert len(inside) > 50
+    assert flow["data_rate_bps"] == pytest.approx(sum(row["rate_bps"] for row in inside) / len(inside))
+    assert flow["mpdus_per_ppdu"] == len(inside) / sum(row["aggregate"] != "2/2" for row in inside)
 
 
 def test_frames_missing_from_the_air_log_are_noticed(run_dir):

@@ -58,6 +58,38 @@ def test_the_power_of_a_reception_is_shown_if_the_air_log_has_it(chain, tmp_path
     assert not any("rts" in line and "dBm" in line for line in lines)
 
 
+def test_an_attempt_of_data_has_its_mcs_its_place_in_the_a_mpdu_and_its_sinr(chain, tmp_path):
+    log = chain.write(tmp_path / "seed-1") / "air.csv"
+    head, *rows = log.read_text().splitlines()
+    more = {row: ",ht-mcs7-20,2/28,23.4" if ",tx,data," in row else ",,," for row in rows}
+    log.write_text("\n".join([f"{head},mode,aggregate,sinr_db", *(f"{row}{more[row]}" for row in rows)]) + "\n")
+    run = RunDirectory(log.parent)
+    story = read_story(run, flow_named(run, 1))
+    chosen = of_segment(story, 1)
+    lines = story_text.table_lines(story, chosen)
+    wanted = "data 1 to sta2, ht-mcs7-20, 2/28 of an A-MPDU: delivered, SINR 23.4 dB"
+    assert sum(wanted in line for line in lines) == 2, lines
+    assert not any("rts" in line and "mcs" in line for line in lines)
+    (_rts, data) = story_text.as_json(story, chosen)["transmissions"][0]["steps"][0]["attempts"]
+    assert (data["mode"], data["aggregate"], data["sinr_db"]) == ("ht-mcs7-20", "2/28", 23.4)
+
+
+def test_several_rates_without_an_mcs_are_told_in_mbit_per_s(chain, tmp_path):
+    log = chain.write(tmp_path / "seed-1") / "air.csv"
+    head, *rows = [line.split(",") for line in log.read_text().splitlines()]
+    rate = head.index("rate_bps")
+    told = []
+    for first_hop in ("2000000", "11000000"):
+        for row in rows:
+            row[rate] = first_hop if row[1] == "sta1" else "2000000"
+        log.write_text("".join(f"{','.join(row)}\n" for row in (head, *rows)))
+        run = RunDirectory(log.parent)
+        story = read_story(run, flow_named(run, 1))
+        lines = story_text.table_lines(story, of_segment(story, 1))
+        told += [line.split("data 1 ")[1] for line in lines if "tcp 1 " in line and "data 1 " in line]
+    assert told == ["to sta2: delivered", "to sta3: delivered", "to sta2, 11 Mbit/s: delivered", "to sta3, 2 Mbit/s: delivered"]
+
+
 def test_a_packet_that_the_radio_gave_up_is_dropped_by_that_station_for_that_reason(chain, tmp_path):
     lost = chain.data(2)
     chain.travel(lost, 100, FORWARD[:2])

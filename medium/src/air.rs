@@ -92,6 +92,8 @@ pub struct Receiver {
     interferer: Option<u16>,
     /// The MPDUs decoded of the A-MPDU that ended last, one bit each.
     survivors: u64,
+    /// Of the frame that ended last, if it was held to its end; [`Rule::Probability`] only.
+    ended: Option<Box<Odds>>,
 }
 
 impl Receiver {
@@ -112,6 +114,7 @@ impl Receiver {
             sending: false,
             interferer: None,
             survivors: u64::MAX,
+            ended: None,
         }
     }
 
@@ -137,6 +140,12 @@ impl Receiver {
     /// The MPDUs decoded of the A-MPDU that ended last with [`Heard::Good`], one bit each.
     pub fn survivors(&self) -> u64 {
         self.survivors
+    }
+
+    /// The lowest ratio to noise and interference over the MPDU of the frame that ended last, of an A-MPDU over each, dB. Empty for a
+    /// frame that was not held to its end, and by the rules of thresholds.
+    pub fn worst_db(&self) -> Vec<f64> {
+        self.ended.as_ref().map_or_else(Vec::new, |odds| odds.worst_db())
     }
 
     /// Whether this radio sends.
@@ -201,6 +210,7 @@ impl Receiver {
     /// A frame is no longer present.
     #[inline(never)] // in place, rules other than ns-2's, the one of most runs, would burden it with their registers
     fn remove(&mut self, frame: FrameId) {
+        self.ended = None;
         if let Some(end_ns) = self.signals.iter().find(|s| s.frame == frame).map(|s| s.end_ns) {
             self.count(end_ns);
         }
@@ -211,6 +221,7 @@ impl Receiver {
     #[inline(never)] // as above
     fn drawn(&mut self, mut draw: impl FnMut() -> f64) -> Heard {
         let Some(odds) = self.odds.take() else { return Heard::Sensed };
+        let odds = self.ended.insert(odds);
         self.interferer = odds.interferer();
         if odds.is_aggregate() {
             if draw() >= odds.survive().0 {

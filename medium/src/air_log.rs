@@ -27,6 +27,9 @@ pub enum AirRow {
         heard: Vec<(u16, f64)>,
         /// Of an MPDU of an A-MPDU: its place, from 1, and the number of MPDUs.
         place: Option<(u8, u8)>,
+        /// Lowest SINR in dB over the MPDU at the station that it is for; `None`: that station did not hold the frame to its end, or its
+        /// reception is by thresholds.
+        sinr_db: Option<f64>,
     },
     /// A packet from the host.
     Enqueue {
@@ -150,6 +153,18 @@ impl AirRow {
             let _ = write!(out, "{place}/{of}");
         }
     }
+
+    /// Appends the column [`Self::SINR`] with its comma: `23.4`, empty for a frame without one.
+    pub fn write_sinr(&self, out: &mut String) {
+        use std::fmt::Write;
+        out.push(',');
+        if let Self::Tx { sinr_db: Some(sinr_db), .. } = self {
+            let _ = write!(out, "{sinr_db:.1}");
+        }
+    }
+
+    /// Name of a further column of `air.csv`, if reception is by SINR.
+    pub const SINR: &'static str = "sinr_db";
 
     /// Name of a further column of `air.csv`, if the profile aggregates.
     pub const AGGREGATE: &'static str = "aggregate";

@@ -409,6 +409,9 @@ keys! {
         /// The counters (`counters.json`, formats/air.md).
         #[serde(default)]
         pub counters: Option<PathBuf>;
+        /// The tables of the rate controls, if any station sent by one (`rates.json`, formats/air.md).
+        #[serde(default)]
+        pub rates: Option<PathBuf>;
         /// The verdict (`verdict.json`, formats/air.md).
         #[serde(default)]
         pub verdict: Option<PathBuf>;

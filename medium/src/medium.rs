@@ -14,7 +14,8 @@ use crate::error_rate::ErrorRates;
 use crate::fate::{DropReason, Fate};
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
-use crate::phy::{Propagation, Radio};
+use crate::phy::{Mode, Propagation, Radio};
+use crate::rate_control::Row;
 use crate::trace::Trajectory;
 use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
@@ -65,6 +66,8 @@ struct Airborne {
     fate: Option<Fate>,
     /// Of an A-MPDU that the station decoded in part, the fate of each MPDU.
     mpdu_fates: Vec<Fate>,
+    /// Lowest SINR over each MPDU at the station that it is for, dB; only if it is recorded, and empty as of [`Receiver::worst_db`].
+    sinr_db: Vec<f64>,
     receivers: u32,
     /// The stations that decoded it, with the power at each; only if it is recorded.
     decoded_w: Vec<(u16, f64)>,
@@ -223,6 +226,11 @@ impl Medium {
     /// Number of packets of a station that wait, the one in service included.
     pub fn backlog(&self, station: StationId) -> usize {
         self.stations[station.0 as usize].dcf.backlog()
+    }
+
+    /// What the rate control of a station knows of each peer; empty if all its data are sent at the profile's rate.
+    pub fn rate_tables(&self, station: StationId) -> Vec<(u16, Vec<(Mode, Row)>)> {
+        self.stations[station.0 as usize].dcf.rate_tables()
     }
 
     /// The station with this MAC address.
@@ -417,9 +425,19 @@ impl Medium {
             _ => None,
         };
         let demands = self.demands_of(&frame);
-        let (receivers, decoded_w, mpdu_fates) = (0, Vec::new(), Vec::new());
-        let airborne =
-            Airborne { frame, demands, began: now, heard, power_w, fate, mpdu_fates, receivers, decoded_w, cut: false };
+        let airborne = Airborne {
+            frame,
+            demands,
+            began: now,
+            heard,
+            power_w,
+            fate,
+            mpdu_fates: Vec::new(),
+            sinr_db: Vec::new(),
+            receivers: 0,
+            decoded_w: Vec::new(),
+            cut: false,
+        };
         let id = match self.free.pop() {
             Some(id) => {
                 self.airborne[id as usize] = Some(airborne);
@@ -450,34 +468,28 @@ impl Medium {
         self.after(now, from);
     }
 
-    fn log_tx(&mut self, airborne: Airborne) {
-        let Airborne { frame, began, power_w, fate, mpdu_fates, receivers, decoded_w: mut heard, .. } = airborne;
-        heard.sort_by_key(|(station, _)| *station);
-        if !frame.aggregate().is_empty() {
-            self.log_aggregate(began, &frame, fate, &mpdu_fates, power_w, &heard);
+    fn log_tx(&mut self, mut airborne: Airborne) {
+        airborne.decoded_w.sort_by_key(|(station, _)| *station);
+        if !airborne.frame.aggregate().is_empty() {
+            self.log_aggregate(&airborne);
             return;
         }
+        let Airborne { frame, began, power_w, fate, sinr_db, receivers, decoded_w: heard, .. } = airborne;
         if let Some(fate) = fate {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            let row = AirRow::Tx { at: began, frame, fate, receivers, power_w, heard, place: None };
+            let sinr_db = sinr_db.first().copied().filter(|db| db.is_finite());
+            let row = AirRow::Tx { at: began, frame, fate, receivers, power_w, heard, place: None, sinr_db };
             self.outputs.push_back(Output::Air(row));
         }
     }
 
     /// One row for each MPDU: the time of a row is its stretch, of the first with the preamble.
-    fn log_aggregate(
-        &mut self,
-        began: Instant,
-        whole: &Frame,
-        fate: Option<Fate>,
-        mpdu_fates: &[Fate],
-        power_w: Option<f64>,
-        heard: &[(u16, f64)],
-    ) {
+    fn log_aggregate(&mut self, airborne: &Airborne) {
+        let Airborne { frame: whole, began, power_w, fate, mpdu_fates, sinr_db, decoded_w: heard, .. } = airborne;
         let parts = whole.aggregate();
-        let fate_of = |n: usize| mpdu_fates.get(n).copied().or(fate);
+        let fate_of = |n: usize| mpdu_fates.get(n).copied().or(*fate);
         for fate in (0..parts.len()).filter_map(fate_of) {
             self.stations[whole.from as usize].counters.count_fate(fate);
         }
@@ -497,9 +509,17 @@ impl Medium {
                 block: None,
                 ..whole.clone()
             };
-            let (at, place) = (began + Duration::from_nanos(stretch.from_ns), Some((n as u8 + 1, of)));
-            let (fate, heard) = (fate_of(n), heard.to_vec());
-            self.outputs.push_back(Output::Air(AirRow::Tx { at, frame, fate, receivers: 0, power_w, heard, place }));
+            let row = AirRow::Tx {
+                at: *began + Duration::from_nanos(stretch.from_ns),
+                frame,
+                fate: fate_of(n),
+                receivers: 0,
+                power_w: *power_w,
+                heard: heard.clone(),
+                place: Some((n as u8 + 1, of)),
+                sinr_db: sinr_db.get(n).copied().filter(|db| db.is_finite()),
+            };
+            self.outputs.push_back(Output::Air(row));
         }
     }
 

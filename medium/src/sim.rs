@@ -9,6 +9,7 @@ use crate::config::{Loaded, TrafficConfig, TrafficKind};
 use crate::counters::Counters;
 use crate::medium::Medium;
 use crate::message::{Input, Output, StationId};
+use crate::rate_tables::{rate_tables, RateTables};
 use crate::trace::Trajectory;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
@@ -53,6 +54,9 @@ pub struct SimResult {
     pub flows: Vec<FlowResult>,
     /// Counters of each station after the warm-up.
     pub stations: BTreeMap<String, Counters>,
+    /// The tables of the rate controls at the end, warm-up included.
+    #[serde(skip_serializing_if = "RateTables::is_empty")]
+    pub rates: RateTables,
 }
 
 struct Flow {
@@ -277,6 +281,7 @@ impl Sim<'_> {
             receptions: self.medium.receptions(),
             flows: self.flows.iter().map(flow).collect(),
             stations: stations.collect(),
+            rates: rate_tables(&self.medium, &self.names),
         }
     }
 }

@@ -55,6 +55,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
             "air_pcapng": "air.pcapng",
             **({"monitor": "monitor.pcapng"} if scenario.monitor else {}),
             "counters": "counters.json",
+            "rates": "rates.json",
             "verdict": "verdict.json",
             "lateness": "lateness.csv",
             "moved": "moved.csv",

@@ -18,7 +18,7 @@ from record.errors import RunFileError
 from record.files import plain_file
 
 EVENTS = ("tx", "enqueue", "deliver", "drop")
-FRAMES = ("rts", "cts", "data", "ack", "bcast")
+FRAMES = ("rts", "cts", "data", "ack", "bcast", "ba", "bar")
 FATES = ("", "delivered", "collision", "hidden", "weak", "error", "busy", "nav")  # of `tx` rows
 DROPS = ("queue-full", "retry-short", "retry-long", "purged", "no-peer", "too-long", "off", "stopped")
 BROADCAST, UNKNOWN = 65535, 65534
@@ -33,12 +33,15 @@ COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "packet": pl.UInt32,
     "attempt": pl.UInt32,
     "bytes": pl.UInt32,
+    "rate_bps": pl.UInt32,
     "airtime_ns": pl.UInt32,
     "backoff_slots": pl.Int32,
     "fate": pl.Categorical,
     "receivers": pl.UInt32,
     "power_dbm": pl.Float32,
 }
+# only in the logs of radios with an MCS, with aggregation, with reception by SINR
+FURTHER: dict[str, type[pl.DataType] | pl.DataType] = {"mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float32}
 MAGIC, VERSION, THINNED = b"MNVF", 2, 1
 # of the binary window, in order: name and type
 LAYOUT = (
@@ -53,11 +56,13 @@ CAPTURED = 1  # flag: delivered although another frame was on the air at the rec
 @dataclass(frozen=True)
 class Frames:
     """`rows`: every row of the log, a column of numbers each (`event`, `frame`, `fate` are places in EVENTS, FRAMES, FATES or, of
-    drops, DROPS; stations places in `stations`). `sent`: the rows of frames on the air, in order of their start."""
+    drops, DROPS; stations places in `stations`; `mode`, `aggregate` places in `words`). `sent`: the rows of frames on the air, in
+    order of their start. `words`: the texts of those columns of FURTHER that the log has, the last one None."""
 
     stations: tuple[str, ...]
     rows: dict[str, np.ndarray]
     sent: np.ndarray
+    words: dict[str, list[str | None]]
 
     @property
     def count(self) -> int:
@@ -171,7 +176,9 @@ class Frames:
             "attempt": value["attempt"] or None, "bytes": value["bytes"], "airtime_ns": value["airtime_ns"] or None,
             "backoff_slots": slots if (slots := value["backoff_slots"]) >= 0 else None, "fate": names[value["fate"]] or None,
             "receivers": value["receivers"] if value["peer"] == BROADCAST else None,
-            "power_dbm": None if np.isnan(power) else round(power, 1),
+            "power_dbm": None if np.isnan(power) else round(power, 1), "rate_bps": value["rate_bps"] or None,
+            **{name: words[value[name]] for name, words in self.words.items()},
+            **({"sinr_db": None if np.isnan(value["sinr_db"]) else round(value["sinr_db"], 1)} if "sinr_db" in value else {}),
         }  # fmt: skip
 
     def name_of(self, peer: int) -> str | None:
@@ -187,7 +194,10 @@ def read_frames(path: Path, stations: Sequence[str]) -> Frames:
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
     try:
         with plain_file(path) as file:
-            table = pl.read_csv(file, columns=list(COLUMNS), schema_overrides=COLUMNS, comment_prefix="#")
+            head = file.readline().decode().rstrip("\r\n").split(",")
+            file.seek(0)
+            columns = [*COLUMNS, *(name for name in FURTHER if name in head)]
+            table = pl.read_csv(file, columns=columns, schema_overrides=COLUMNS | FURTHER, comment_prefix="#")
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         raise RunFileError(f"{path}: not an air log (formats/air.md): {str(problem).splitlines()[0]}") from None
     return _of_table(table, stations)
@@ -217,15 +227,24 @@ def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
         "packet": table["packet"].to_numpy(),
         "attempt": _whole(table["attempt"], np.uint16),
         "bytes": _whole(table["bytes"], np.uint16),
+        "rate_bps": _whole(table["rate_bps"], np.uint32),
         "airtime_ns": _whole(table["airtime_ns"], np.uint32),
         "backoff_slots": table["backoff_slots"].fill_null(-1).to_numpy().astype(np.int32),
         "fate": _codes(table["fate"], {name: code for names in (FATES, DROPS) for code, name in enumerate(names)}),
         "receivers": _whole(table["receivers"], np.uint16),
         "power_dbm": table["power_dbm"].fill_null(float("nan")).to_numpy(),
     }
+    words: dict[str, list[str | None]] = {}
+    for name in ("mode", "aggregate"):
+        if name in table.columns:
+            texts = table[name].unique().drop_nulls().cast(pl.String).sort().to_list()
+            rows[name] = _codes(table[name], {text: at for at, text in enumerate(texts)}, len(texts))
+            words[name] = [*texts, None]
+    if "sinr_db" in table.columns:
+        rows["sinr_db"] = table["sinr_db"].fill_null(float("nan")).to_numpy()
     sent = np.flatnonzero(rows["event"] == TX).astype(np.uint32)
     sent = sent[np.argsort(rows["t_ns"][sent], kind="stable")]
-    return Frames(tuple(stations), rows, sent)
+    return Frames(tuple(stations), rows, sent, words)
 
 
 def _whole(column: pl.Series, kind: type[np.unsignedinteger]) -> np.ndarray:

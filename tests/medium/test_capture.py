@@ -51,3 +51,41 @@ def test_tshark_shows_sifs_and_the_time_on_the_air(tmp_path, radio, space_us, ex
         assert int(duration) == int(row["airtime_ns"]) / 1000 - extension_us, row
         if row["frame"] != "rts":
             assert int(ifs) == space_us, row
+
+
+@pytest.mark.parametrize(("radio", "family"), [("dot11n-ht20", "11n"), ("dot11ac-vht80", "11ac")])
+def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, family):
+    config = {
+        "format": "manet-medium/1",
+        "radio": str(ROOT / "medium" / "radios" / f"{radio}.toml"),
+        "queue": {"packets": 100},
+        "stations": [{"name": f"sta{n}", "mac": f"02:00:00:00:00:0{n}", "position": [10 * n, 0, 0]} for n in (1, 2)],
+        "traffic": [{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}],
+        "outputs": {"air_log": "air.csv", "air_pcapng": "air.pcapng"},
+        "duration_s": 0.05,
+    }
+    (tmp_path / "sim.json").write_text(json.dumps(config))
+    subprocess.run([str(MEDIUM), "sim", "sim.json"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    fields = [
+        "wlan.fc.type_subtype", "radiotap.ampdu.reference", "radiotap.ampdu.flags.lastknown", "radiotap.ampdu.flags.last",
+        "wlan_radio.a_mpdu_aggregate_id", f"wlan_radio.{family}.{'mcs_index' if family == '11n' else 'mcs'}",
+    ]  # fmt: skip
+    command = ["tshark", "-n", "-r", str(tmp_path / "air.pcapng"), "-T", "fields"]
+    done = subprocess.run(
+        [*command, *(word for name in fields for word in ("-e", name))], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "Malformed" not in done.stdout
+    with (tmp_path / "air.csv").open() as file:
+        sent = [row for row in csv.DictReader(file) if row["event"] == "tx"]
+    ppdus = 0
+    for row, line in zip(sent, done.stdout.splitlines(), strict=True):
+        _kind, reference, last_known, last, aggregate, mcs = line.split("\t")
+        if not row["aggregate"]:
+            assert (reference, aggregate) == ("", ""), row
+            continue
+        place, of = row["aggregate"].split("/")
+        ppdus += place == "1"
+        assert reference == aggregate == str(ppdus), row
+        assert (last_known, last) == ("1", "1" if place == of else "0"), row
+        assert f"-mcs{mcs}-" in row["mode"], row
+    assert ppdus > 5

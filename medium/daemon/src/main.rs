@@ -10,7 +10,7 @@ use manet_engine::Duration;
 use manet_medium::config::{Config, MAX_HWSIM_QUEUE};
 use manet_medium::phy::{reach, Radio};
 use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
-use manet_medium::{sim, AirRow};
+use manet_medium::{rate_tables, sim, AirRow};
 use manet_medium_daemon::incomplete::Incomplete;
 use manet_medium_daemon::recorder::{Files, Names};
 use manet_medium_daemon::run::Options;
@@ -214,14 +214,19 @@ fn simulate(file: &Path) -> Result<(), Failure> {
     let wall_s = clock.now().as_secs_f64();
     complete(&files.finish().lacking)?;
     if let Some(path) = setup.in_folder(&outputs.counters) {
-        let counters = serde_json::json!({"format": "manet-counters/1", "stations": result.stations});
-        std::fs::write(&path, format!("{counters:#}\n"))
-            .map_err(|e| Failure::of_run(format!("{}: {e}", path.display())))?;
+        write(&path, &serde_json::json!({"format": "manet-counters/1", "stations": result.stations}))?;
+    }
+    if let Some(path) = setup.in_folder(&outputs.rates).filter(|_| !result.rates.is_empty()) {
+        write(&path, &rate_tables::report(loaded.radio.rate_control.name(), &result.rates))?;
     }
     let mut json = serde_json::to_value(&result).map_err(Failure::of_run)?;
     json["wall_s"] = wall_s.into();
     println!("{json}");
     Ok(())
+}
+
+fn write(path: &Path, content: &serde_json::Value) -> Result<(), Failure> {
+    std::fs::write(path, format!("{content:#}\n")).map_err(|e| Failure::of_run(format!("{}: {e}", path.display())))
 }
 
 /// A failure if any result is incomplete.

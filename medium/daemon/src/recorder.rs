@@ -22,7 +22,7 @@ use manet_medium::air_log::AirRow;
 use manet_medium::config::Loaded;
 use manet_medium::fate::Fate;
 use manet_medium::mac::{self, Dest, Frame, Packet};
-use manet_medium::phy::radio::Modulation;
+use manet_medium::phy::radio::{Modulation, Reception};
 use manet_medium::phy::{dbm, FrameKind, Radio};
 use manet_medium::wire::pcapng::{Block, LINK_RADIOTAP};
 use manet_medium::wire::{block_ack, dot11, ethernet, radiotap, MacAddress, BROADCAST};
@@ -69,6 +69,8 @@ pub struct Names {
     pub qos: bool,
     /// Whether unicast data are aggregated.
     pub aggregates: bool,
+    /// Whether reception is by SINR: the air log has its column.
+    pub sinr: bool,
 }
 
 impl Names {
@@ -87,6 +89,7 @@ impl Names {
             heard: loaded.config.outputs.monitor.is_some(),
             qos: radio.is_qos(),
             aggregates: radio.aggregation_limits().is_some(),
+            sinr: radio.reception == Reception::Sinr,
         }
     }
 }
@@ -184,6 +187,8 @@ pub struct Files {
     limit: u64,
     /// Why the files ended before the run.
     closed: Option<Incomplete>,
+    /// Number of the last A-MPDU, for radiotap.
+    aggregates: u32,
     line: String,
     bytes: Vec<u8>,
     monitored: Vec<u8>,
@@ -204,15 +209,18 @@ impl Files {
             inputs: None,
             limit: u64::MAX,
             closed: None,
+            aggregates: 0,
             line: String::new(),
             bytes: Vec::new(),
             monitored: Vec::new(),
         };
         if let Some(csv) = &mut files.csv {
-            let heard = if files.names.heard { format!(",{}", AirRow::HEARD) } else { String::new() };
-            let mode = if files.names.qos { format!(",{}", AirRow::MODE) } else { String::new() };
-            let aggregate = if files.names.aggregates { format!(",{}", AirRow::AGGREGATE) } else { String::new() };
-            csv.write(format!("{}{mode}{aggregate}{heard}\n", AirRow::CSV_HEADER).as_bytes());
+            let Names { qos, aggregates, sinr, heard, .. } = files.names;
+            let further =
+                [(qos, AirRow::MODE), (aggregates, AirRow::AGGREGATE), (sinr, AirRow::SINR), (heard, AirRow::HEARD)];
+            let further = further.into_iter().filter(|(has, _)| *has).map(|(_, name)| name);
+            let head: Vec<&str> = [AirRow::CSV_HEADER].into_iter().chain(further).collect();
+            csv.write(format!("{}\n", head.join(",")).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
@@ -276,15 +284,22 @@ impl Files {
         if self.names.aggregates {
             record.write_aggregate(&mut self.line);
         }
+        if self.names.sinr {
+            record.write_sinr(&mut self.line);
+        }
         if self.names.heard {
             record.write_heard(&mut self.line, |s| &self.names.stations[usize::from(s)]);
         }
         self.line.push('\n');
         self.bytes.clear();
         self.monitored.clear();
-        if let AirRow::Tx { at, frame, fate, power_w, heard, .. } = record {
+        if let AirRow::Tx { at, frame, fate, power_w, heard, place, .. } = record {
+            if matches!(place, Some((1, _))) {
+                self.aggregates = self.aggregates.wrapping_add(1);
+            }
+            let ampdu = place.map(|(n, of)| radiotap::Ampdu { reference: self.aggregates, is_last: n == of });
             let capture = |out: &mut Vec<u8>, interface, fate, power_w| {
-                capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w });
+                capture(out, &self.names, self.epoch_ns, *at, frame, Seen { interface, fate, power_w, ampdu });
             };
             if self.pcapng.is_some() {
                 capture(&mut self.bytes, 0, *fate, *power_w);
@@ -412,11 +427,12 @@ struct Seen {
     interface: u32,
     fate: Option<Fate>,
     power_w: Option<f64>,
+    ampdu: Option<radiotap::Ampdu>,
 }
 
 /// Appends one enhanced packet block to `out`. Its original length is that on the air, so that readers compute the frame's duration.
 fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, seen: Seen) {
-    let Seen { interface, fate, power_w } = seen;
+    let Seen { interface, fate, power_w, ampdu } = seen;
     let (mut mpdu, is_data) = header(frame, names);
     if names.qos && frame.kind == FrameKind::Data {
         dot11::make_qos(&mut mpdu);
@@ -437,6 +453,7 @@ fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: 
         rate: radiotap::Rate::of(frame.mode),
         channel: names.channel,
         signal_dbm: power_w.and_then(dbm).map(radiotap::signal_dbm),
+        ampdu,
     };
     let mut data = vec![0; tap.buffer_len()];
     tap.emit(&mut data);
@@ -661,6 +678,7 @@ mod tests {
             heard: false,
             qos: false,
             aggregates: false,
+            sinr: false,
         }
     }
 
@@ -703,7 +721,7 @@ mod tests {
     fn a_captured_frame_reads_back() {
         let mut out = Vec::new();
         let at = Instant::from_nanos(3_000);
-        let seen = Seen { interface: 0, fate: Some(Fate::Hidden), power_w: Some(1e-9) };
+        let seen = Seen { interface: 0, fate: Some(Fate::Hidden), power_w: Some(1e-9), ampdu: None };
         capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), seen);
         let (block, rest) = Block::parse(&out).unwrap();
         assert!(rest.is_empty());
@@ -726,7 +744,7 @@ mod tests {
     #[test]
     fn control_frames_have_no_body() {
         let mut out = Vec::new();
-        let seen = Seen { interface: 0, fate: None, power_w: None };
+        let seen = Seen { interface: 0, fate: None, power_w: None, ampdu: None };
         capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), seen);
         let (Block::Packet { data, original_len, .. }, _) = Block::parse(&out).unwrap() else { panic!() };
         assert_eq!((original_len as usize, data.len()), (18 + 20, 18 + 20));
@@ -737,7 +755,8 @@ mod tests {
 
     fn attempt() -> AirRow {
         let frame = frame(FrameKind::Data, 10);
-        AirRow::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None, heard: Vec::new(), place: None }
+        let (at, heard) = (Instant::ZERO, Vec::new());
+        AirRow::Tx { at, frame, fate: None, receivers: 0, power_w: None, heard, place: None, sinr_db: None }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use manet_engine::real_time::RealTime;
 use manet_engine::{Duration, Instant};
 use manet_medium::config::{Loaded, StationConfig};
 use manet_medium::message::{self, StationId};
+use manet_medium::rate_tables::{self, rate_tables};
 use manet_medium::run_verdict;
 use manet_medium::wired::EndId;
 use std::io::Write;
@@ -259,6 +260,8 @@ impl Daemon<'_> {
         });
         self.lateness.note(&evidence, &self.responder.setup.thresholds);
         let moved = self.responder.moved(&self.driver);
+        let loaded = &self.responder.setup.loaded;
+        let rates = rate_tables(&self.driver.timeline().machine().medium, &loaded.station_names());
         let setup = self.responder.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
         drop((self.control, feedback));
@@ -268,6 +271,10 @@ impl Daemon<'_> {
         let outputs = &setup.loaded.config.outputs;
         if let Some(path) = setup.in_folder(&outputs.counters) {
             write_whole(path, &json_text(&counters), &mut ended);
+        }
+        if let Some(path) = setup.in_folder(&outputs.rates).filter(|_| !rates.is_empty()) {
+            let report = rate_tables::report(setup.loaded.radio.rate_control.name(), &rates);
+            write_whole(path, &json_text(&report), &mut ended);
         }
         if let Some(path) = setup.in_folder(&outputs.lateness) {
             write_whole(path, &self.lateness.text(), &mut ended);

@@ -12,8 +12,10 @@ pub struct Odds {
     counted_ns: u64,
     log_header: f64,
     log_body: f64,
-    /// The MPDUs of an A-MPDU, each with the logarithm of its probability.
-    mpdus: Vec<(Stretch, f64)>,
+    /// The lowest ratio over the MPDU so far; infinite before it.
+    worst: f64,
+    /// The MPDUs of an A-MPDU, each with the logarithm of its probability and its lowest ratio.
+    mpdus: Vec<(Stretch, f64, f64)>,
     /// The station with the most power beside the frame, and that power.
     interferer: Option<(u16, f64)>,
 }
@@ -21,8 +23,9 @@ pub struct Odds {
 impl Odds {
     /// Of a frame that begins now.
     pub fn new(layout: Layout, stretches: &[Stretch], begin_ns: u64) -> Self {
-        let mpdus = stretches.iter().map(|stretch| (*stretch, 0.0)).collect();
-        Self { layout, begin_ns, counted_ns: begin_ns, log_header: 0.0, log_body: 0.0, mpdus, interferer: None }
+        let mpdus = stretches.iter().map(|stretch| (*stretch, 0.0, f64::INFINITY)).collect();
+        let (log_header, log_body, worst) = (0.0, 0.0, f64::INFINITY);
+        Self { layout, begin_ns, counted_ns: begin_ns, log_header, log_body, worst, mpdus, interferer: None }
     }
 
     /// Start of the frame here, ns.
@@ -46,13 +49,24 @@ impl Odds {
                 *log += log_success(mode, sinr, bits);
             }
         }
+        if share(body_ns) > 0.0 {
+            self.worst = self.worst.min(sinr);
+        }
         // bits of these modes err independently, so that one bit is enough to know
-        let overlaps = |(stretch, _): &&mut (Stretch, f64)| stretch.from_ns < to && stretch.to_ns > from;
+        let overlaps = |(stretch, ..): &&mut (Stretch, f64, f64)| stretch.from_ns < to && stretch.to_ns > from;
         let mut log_bit = None;
-        for (stretch, log) in self.mpdus.iter_mut().filter(overlaps) {
+        for (stretch, log, worst) in self.mpdus.iter_mut().filter(overlaps) {
             let bits = stretch.bits * share((stretch.from_ns, stretch.to_ns));
             *log += bits * *log_bit.get_or_insert_with(|| log_success(mode, sinr, 1.0));
+            *worst = worst.min(sinr);
         }
+    }
+
+    /// The lowest ratio at which the MPDU was received, of an A-MPDU each MPDU, dB. Infinite: nothing of it was counted.
+    pub fn worst_db(&self) -> Vec<f64> {
+        let single = (!self.is_aggregate()).then_some(self.worst);
+        let ratios = self.mpdus.iter().map(|(_, _, worst)| *worst).chain(single);
+        ratios.map(|ratio| 10.0 * ratio.log10()).collect()
     }
 
     /// Whether it is an A-MPDU.
@@ -62,7 +76,7 @@ impl Odds {
 
     /// The MPDUs that survive if the header does, one bit each.
     pub fn survivors(&self, mut draw: impl FnMut() -> f64) -> u64 {
-        let bits = self.mpdus.iter().enumerate().map(|(n, (_, log))| u64::from(draw() < log.exp()) << n);
+        let bits = self.mpdus.iter().enumerate().map(|(n, (_, log, _))| u64::from(draw() < log.exp()) << n);
         bits.fold(0, |all, bit| all | bit)
     }
 
@@ -193,6 +207,33 @@ mod tests {
         assert!(!r.senses(), "-63 dBm without a preamble");
         begins(&mut r, frame(2, 34.0, 50_000, 100_000));
         assert!(r.senses(), "two of -63 and -61 dBm");
+    }
+
+    #[test]
+    fn the_lowest_ratio_over_the_mpdu_is_known_whatever_became_of_it_and_the_header_does_not_count() {
+        let worst_db = |interferers: &[Signal]| {
+            let mut r = receiver(&radio());
+            begins(&mut r, frame(1, 30.0, 0, 248_000));
+            for other in interferers {
+                begins(&mut r, *other);
+            }
+            for other in interferers {
+                r.frame_ends(other.frame, || unreachable!());
+            }
+            r.frame_ends(1, || 0.5);
+            r.worst_db()
+        };
+        // preamble and SIGNAL field of OFDM last 20 us; noise 0 dB and an interferer at 10 dB: 30 - 10 log10(1 + 10) = 19.59 dB
+        assert!((worst_db(&[])[0] - 30.0).abs() < 1e-9);
+        assert!((worst_db(&[frame(2, 10.0, 5_000, 15_000)])[0] - 30.0).abs() < 1e-9);
+        assert!((worst_db(&[frame(2, 10.0, 5_000, 100_000)])[0] - 19.586).abs() < 1e-3);
+        // lost to one at 35 dB: 30 - 35.0014
+        assert!((worst_db(&[frame(2, 35.0, 50_000, 60_000)])[0] + 5.0014).abs() < 1e-3);
+        let mut r = receiver(&radio());
+        begins(&mut r, frame(1, 30.0, 0, 248_000));
+        r.send_begins();
+        r.frame_ends(1, || unreachable!());
+        assert_eq!(r.worst_db(), [0.0; 0], "abandoned for its own transmission");
     }
 
     #[test]

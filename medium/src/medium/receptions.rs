@@ -65,6 +65,13 @@ impl Medium {
             Heard::Good if cut => Heard::Spoiled,
             heard => heard,
         };
+        if for_me && self.recording && station.receiver.rule() == Rule::Probability {
+            let worst_db = station.receiver.worst_db();
+            if let Some(airborne) = &mut self.airborne[id as usize] {
+                airborne.sinr_db = worst_db;
+            }
+        }
+        let station = &mut self.stations[s as usize];
         let mut touched = true;
         match heard {
             Heard::Good if !frame.aggregate().is_empty() => self.decoded_aggregate(now, id, frame, s, power_w),

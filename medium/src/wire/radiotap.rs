@@ -9,7 +9,7 @@
 //! TSFT is the end of the frame, not its first bit as radiotap.org has it: Wireshark takes it so by default (`wlan_radio.tsf_at_end`),
 //! and its inter-frame spaces are wrong otherwise. All fields are little-endian and aligned to their size from the start of the header. The writer emits
 //! TSFT (bit 0), flags (1), rate (2) or in its place MCS (19) or VHT (21); channel (3) for a radio in a Wi-Fi band; antenna
-//! signal in dBm (5) for a frame with one receiver that is switched on.
+//! signal in dBm (5) for a frame with one receiver that is switched on; between MCS and VHT the A-MPDU status (20) of an MPDU of an A-MPDU.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
@@ -20,8 +20,14 @@ const PRESENT_RATE: u32 = 1 << 2;
 const PRESENT_CHANNEL: u32 = 1 << 3;
 const PRESENT_SIGNAL: u32 = 1 << 5;
 const PRESENT_MCS: u32 = 1 << 19;
+const PRESENT_AMPDU: u32 = 1 << 20;
 const PRESENT_VHT: u32 = 1 << 21;
 const MCS_LEN: usize = 3;
+/// Reference number u32, flags u16, CRC of the delimiter u8 (not known), reserved u8 (radiotap.org, "A-MPDU status").
+const AMPDU_LEN: usize = 8;
+/// A-MPDU status, "flags": it is known which subframe is the last; this one is.
+const AMPDU_LAST_KNOWN: u16 = 0x0004;
+const AMPDU_IS_LAST: u16 = 0x0008;
 const VHT_LEN: usize = 12;
 /// MCS, "known": bandwidth, MCS index, guard interval, HT format.
 const MCS_KNOWN: u8 = 0x0f;
@@ -96,11 +102,21 @@ impl Rate {
     }
 }
 
+/// Status of an MPDU of an A-MPDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ampdu {
+    /// The same for all MPDUs of an A-MPDU, another one for the next.
+    pub reference: u32,
+    /// Whether it is the last.
+    pub is_last: bool,
+}
+
 /// Where the optional fields begin, and the end of the header.
 struct Fields {
     channel: usize,
     signal: usize,
     rate: usize,
+    ampdu: usize,
     end: usize,
 }
 
@@ -111,12 +127,16 @@ impl Fields {
         let channel = base.next_multiple_of(2);
         let signal = if has(PRESENT_CHANNEL) { channel + 4 } else { base };
         let after = signal + usize::from(has(PRESENT_SIGNAL));
+        let after_mcs = after + if has(PRESENT_MCS) { MCS_LEN } else { 0 };
+        let ampdu = after_mcs.next_multiple_of(4);
+        let after_ampdu = if has(PRESENT_AMPDU) { ampdu + AMPDU_LEN } else { after_mcs };
+        let vht = after_ampdu.next_multiple_of(2);
         let (rate, end) = match (has(PRESENT_MCS), has(PRESENT_VHT)) {
-            (true, _) => (after, after + MCS_LEN),
-            (_, true) => (after.next_multiple_of(2), after.next_multiple_of(2) + VHT_LEN),
-            _ => (field::RATE, after),
+            (true, _) => (after, after_ampdu),
+            (_, true) => (vht, vht + VHT_LEN),
+            _ => (field::RATE, after_ampdu),
         };
-        Self { channel, signal, rate, end }
+        Self { channel, signal, rate, ampdu, end }
     }
 }
 
@@ -135,6 +155,8 @@ pub struct Repr {
     pub channel: Option<(u16, u16)>,
     /// Power at the receiver, dBm.
     pub signal_dbm: Option<i8>,
+    /// Of an MPDU of an A-MPDU.
+    pub ampdu: Option<Ampdu>,
 }
 
 impl Repr {
@@ -147,7 +169,7 @@ impl Repr {
         let length = usize::from(u16::from_le_bytes(array(bytes, field::LENGTH)));
         let present = u32::from_le_bytes(array(bytes, field::PRESENT));
         let rates = present & (PRESENT_RATE | PRESENT_MCS | PRESENT_VHT);
-        let others = present & !(PRESENT_CHANNEL | PRESENT_SIGNAL | rates);
+        let others = present & !(PRESENT_CHANNEL | PRESENT_SIGNAL | PRESENT_AMPDU | rates);
         if others != PRESENT_BASE || rates.count_ones() != 1 {
             return Err(Malformed("radiotap fields that we do not write"));
         }
@@ -168,9 +190,10 @@ impl Repr {
             tsft_us: u64::from_le_bytes(array(bytes, field::TSFT)),
             short_preamble: bytes[field::FLAGS] & FLAG_SHORT_PREAMBLE != 0,
             fcs: bytes[field::FLAGS] & FLAG_FCS != 0,
-            rate: parse_rate(rates, &bytes[fields.rate..fields.end])?,
+            rate: parse_rate(rates, &bytes[fields.rate..])?,
             channel,
             signal_dbm: (present & PRESENT_SIGNAL != 0).then(|| bytes[fields.signal] as i8),
+            ampdu: (present & PRESENT_AMPDU != 0).then(|| parse_ampdu(&bytes[fields.ampdu..])).transpose()?,
         };
         Ok((repr, &bytes[fields.end..]))
     }
@@ -181,7 +204,11 @@ impl Repr {
             Rate::Ht { .. } => PRESENT_MCS,
             Rate::Vht { .. } => PRESENT_VHT,
         };
-        let optional = [(self.channel.is_some(), PRESENT_CHANNEL), (self.signal_dbm.is_some(), PRESENT_SIGNAL)];
+        let optional = [
+            (self.channel.is_some(), PRESENT_CHANNEL),
+            (self.signal_dbm.is_some(), PRESENT_SIGNAL),
+            (self.ampdu.is_some(), PRESENT_AMPDU),
+        ];
         PRESENT_BASE | rate | optional.iter().map(|(there, bit)| if *there { *bit } else { 0 }).sum::<u32>()
     }
 
@@ -209,6 +236,11 @@ impl Repr {
         }
         if let Some(signal_dbm) = self.signal_dbm {
             out[fields.signal] = signal_dbm as u8;
+        }
+        if let Some(Ampdu { reference, is_last }) = self.ampdu {
+            let flags = AMPDU_LAST_KNOWN | if is_last { AMPDU_IS_LAST } else { 0 };
+            out[fields.ampdu..fields.ampdu + 4].copy_from_slice(&reference.to_le_bytes());
+            out[fields.ampdu + 4..fields.ampdu + 6].copy_from_slice(&flags.to_le_bytes());
         }
         emit_rate(self.rate, &mut out[fields.rate..fields.end]);
     }
@@ -250,6 +282,14 @@ fn parse_rate(present: u32, bytes: &[u8]) -> Result<Rate> {
     }
 }
 
+fn parse_ampdu(bytes: &[u8]) -> Result<Ampdu> {
+    let (reference, flags) = (u32::from_le_bytes(array(bytes, 0..4)), u16::from_le_bytes(array(bytes, 4..6)));
+    if flags & !AMPDU_IS_LAST != AMPDU_LAST_KNOWN || bytes[6..AMPDU_LEN] != [0, 0] {
+        return Err(Malformed("a radiotap A-MPDU status that we do not write"));
+    }
+    Ok(Ampdu { reference, is_last: flags & AMPDU_IS_LAST != 0 })
+}
+
 /// The signal field for a power: whole dBm, limited to -128 to 127.
 pub fn signal_dbm(power_dbm: f64) -> i8 {
     power_dbm.round().clamp(i8::MIN.into(), i8::MAX.into()) as i8
@@ -285,6 +325,7 @@ mod tests {
         rate: Rate::Legacy(4),
         channel: Some((2412, CHANNEL_2_GHZ | CHANNEL_CCK)),
         signal_dbm: None,
+        ampdu: None,
     };
     // the same with an FCS (0x10), at -60 dBm (0xc4)
     const SIGNAL_BYTES: [u8; 23] =
@@ -322,7 +363,23 @@ mod tests {
         let vht = with(Rate::Vht { mcs: 9, streams: 1, width_mhz: 80, short_guard: false });
         let field = [0x44, 0, 0, 4, 0x91, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(bytes(vht), [&head(36, [0x2b, 0, 0x20, 0])[..], &[0], &field].concat());
-        assert!([ht, vht].iter().all(|repr| Repr::parse(&bytes(*repr)) == Ok((*repr, &[][..]))));
+        // A-MPDU status (bit 20), aligned to 4: reference 0x01020304, last known and last (0x0c), no CRC
+        let last = Some(Ampdu { reference: 0x0102_0304, is_last: true });
+        let status = [4, 3, 2, 1, 0x0c, 0, 0, 0];
+        let ht_last = Repr { ampdu: last, ..ht };
+        let padded = [0x0f, 0x05, 15, 0, 0];
+        assert_eq!(bytes(ht_last), [&head(36, [0x2b, 0, 0x18, 0])[..], &padded, &status].concat());
+        let vht_last = Repr { ampdu: last, ..vht };
+        assert_eq!(bytes(vht_last), [&head(44, [0x2b, 0, 0x30, 0])[..], &[0], &status, &field].concat());
+        let vht_first = Repr { ampdu: last.map(|one| Ampdu { is_last: false, ..one }), ..vht };
+        assert_eq!(bytes(vht_first)[28..30], [0x04, 0]);
+        let all = [ht, vht, ht_last, vht_last, vht_first];
+        assert!(all.iter().all(|repr| Repr::parse(&bytes(*repr)) == Ok((*repr, &[][..]))));
+        let mut unknown = bytes(vht_first);
+        unknown[28] = 0;
+        assert!(Repr::parse(&unknown).is_err(), "the last subframe is always known");
+        let whole = bytes(ht_last);
+        assert!((0..whole.len()).all(|n| Repr::parse(&whole[..n]).is_err()));
     }
 
     #[test]
@@ -361,8 +418,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate in rates(), channel: Option<(u16, u16)>, signal_dbm: Option<i8>) {
-            let repr = Repr { tsft_us, short_preamble, fcs, rate, channel, signal_dbm };
+        fn round_trip(tsft_us: u64, short_preamble: bool, fcs: bool, rate in rates(), channel: Option<(u16, u16)>, signal_dbm: Option<i8>, ampdu: Option<(u32, bool)>) {
+            let ampdu = ampdu.map(|(reference, is_last)| Ampdu { reference, is_last });
+            let repr = Repr { tsft_us, short_preamble, fcs, rate, channel, signal_dbm, ampdu };
             let mut out = vec![0xa5; repr.buffer_len()];
             repr.emit(&mut out);
             prop_assert_eq!(Repr::parse(&out), Ok((repr, &[][..])));

@@ -1,6 +1,6 @@
 // Names, colours and shapes of what the page shows.
 
-export const FRAMES = ["RTS", "CTS", "data", "ACK", "broadcast"];
+export const FRAMES = ["RTS", "CTS", "data", "ACK", "broadcast", "Block Ack", "Block Ack Request"];
 export const FATES = ["unfinished", "delivered", "collision", "hidden", "weak", "error", "busy", "nav"];
 export const MEANING = {
   delivered: "delivered", collision: "lost: collision", hidden: "lost: hidden terminal", weak: "lost: below the threshold",

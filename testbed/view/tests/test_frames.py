@@ -119,3 +119,23 @@ def test_another_file_is_refused_in_one_line(tmp_path):
         read_frames(tmp_path / "air.csv", STATIONS)
     with pytest.raises(RunFileError, match="did the medium start"):
         read_frames(tmp_path / "none.csv", STATIONS)
+
+
+def test_a_log_with_aggregates_has_rates_places_and_sinr(tmp_path):
+    config = json.loads((ROOT / "formats/examples/sim.json").read_text())
+    config["radio"] = str(ROOT / "medium/radios/dot11n-ht20.toml")
+    config["traffic"] = [{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}]
+    config["duration_s"] = 0.1
+    (tmp_path / "medium.json").write_text(json.dumps(config))
+    subprocess.run([BUILT.medium, "sim", tmp_path / "medium.json"], check=True, capture_output=True)
+    frames = read_frames(tmp_path / "air.csv", STATIONS)
+    with (tmp_path / "air.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {"data", "ba"} <= {row["frame"] for row in rows}
+    for place, row in enumerate(rows):
+        text = frames.as_text(place)
+        assert (text["frame"], text["mode"] or "", text["aggregate"] or "") == (row["frame"], row["mode"], row["aggregate"])
+        assert str(text["rate_bps"] or "") == row["rate_bps"]
+        assert ("" if text["sinr_db"] is None else f"{text['sinr_db']:.1f}") == row["sinr_db"]
+    answer = next(place for place, row in enumerate(rows) if row["frame"] == "ba")
+    assert frames.packed(frames.sent[:1]) and "sinr_db" in frames.as_text(answer)
