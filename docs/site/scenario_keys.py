@@ -47,7 +47,6 @@ SECTIONS = {
     "LinkErrors": ("An element of `links`", KEYS),
     "Container": ("An element of `stations`", ROOTFS),
     "Hwsim": ("The table `hwsim`", KEYS),
-    "Aggregation": ("The table `aggregation`", KEYS),
     "StationRadio": ("An element of `radios`", KEYS),
     "Place": ("An element of `positions`", KEYS),
     "MatrixEntry": ("An element of `propagation.matrix`", KEYS),
