@@ -24,8 +24,6 @@ from fnmatch import fnmatch
 from statistics import fmean
 from typing import Any
 
-from testbed.mn_wifi.radio import HT_IN_2_4_GHZ
-from testbed.mn_wifi.radio import PROFILES as OF_MODE
 from testbed.validate import bianchi, closed_form, ns2, ns3, radio, simulate
 from testbed.validate.simulate import Layout, Result
 
@@ -35,6 +33,7 @@ NO_CAPTURE_DB = 90.0
 RETRY_LIMIT_MAX = 255
 SEEDS = (1, 2, 3, 4, 5)
 SENDERS = (2, 5, 10, 20, 50)
+HT_IN_2_4_GHZ: dict[str, Any] = {"slot_us": 20, "sifs_us": 10, "signal_extension_us": 6}  # 802.11-2016 table 19-25, ad hoc
 NS3_FRAMES = 250  # of a case `decoded`
 MANY_SEEDS = 10  # from so many on the spread of ns-3's seeds says how well its mean is known
 RTS_THRESHOLDS = {"on": 0, "off": RTS_OFF_BYTES}
@@ -136,7 +135,7 @@ def _closed_form_of_mcs() -> Iterator[Case]:
         modes = [replace(constants, mcs=mcs) for mcs in range(highest + 1)]
         modes.append(replace(constants, mcs=highest, short_guard=True))
         modes.append(replace(constants, mcs=highest, streams=2))
-        if name == OF_MODE["n"]:
+        if name == "dot11n-ht20":
             modes.append(replace(constants, **HT_IN_2_4_GHZ))
         for mode in modes:
             guard, streams = "short" if mode.short_guard else "long", mode.streams
