@@ -122,6 +122,7 @@ class RadioKeys(LayoutKeys):
     rate_control: Annotated[str, owned.choice("radio", "rate_control")] | None = None  # None: the profile's
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
+    queue_discipline: Annotated[str, owned.choice("medium", "queue.discipline")] = owned.default("medium", "queue.discipline")
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
     control_first: bool = owned.default("medium", "queue.control_first")
     mtu: Bytes = Field(1500, ge=MIN_MTU, le=MAX_MTU)
@@ -146,6 +147,11 @@ class RadioKeys(LayoutKeys):
         """The keys of the radio profile that the scenario replaces."""
         own = {"reception": self.reception, "aggregation": self.aggregation, "rate_control": self.rate_control}
         return {**self.radio_overrides, **{key: value for key, value in own.items() if value is not None}}
+
+    def queue_keys(self) -> dict[str, Any]:
+        """The table `queue` of medium.json; the discipline only if it is not the default."""
+        own = {"packets": self.queue, "control_first": self.control_first}
+        return own if self.queue_discipline == "drop-tail" else {"discipline": self.queue_discipline, **own}
 
     def further_radios(self) -> dict[int, StationRadio]:
         """The radios beyond the first of each station, by the number that gives their address: after those of all stations."""
@@ -181,6 +187,10 @@ class RadioKeys(LayoutKeys):
         if self.stations != "hwsim":
             if self.hwsim != Hwsim():
                 raise KeyProblem(("hwsim",), 'is for stations = "hwsim"; TAP radios have neither mode nor rates of their own')
+        elif self.queue_discipline != "drop-tail":
+            why = "is for TAP radios, as hwsim throws away what waits beyond 200"
+            text = f'"{self.queue_discipline}" {why}; leave it out, or stations = "tap"'
+            raise KeyProblem(("queue_discipline",), text)
         elif self.queue > MAX_HWSIM_QUEUE:
             text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)

@@ -37,6 +37,7 @@ _REASONS = {  # the most frequent have fixed markers; others take a spare one
     "retry-short": (style.BLUE, "X"),
     "retry-long": (style.BLACK, "P"),
     "queue-full": (style.GREEN, "X"),
+    "codel": (style.PURPLE, "X"),
     "purged": (style.GREEN, "P"),
     "off": (style.GREY, "X"),
     NO_RECORD: (style.GREY, "*"),

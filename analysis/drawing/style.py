@@ -98,6 +98,9 @@ VARIANTS = {
     "atcp": VariantStyle("ATCP", PURPLE, "D"),
     "tcpbus": VariantStyle("TCP-BuS", GREY, "p"),
     "lcd": VariantStyle("LCD (RFC 6069)", BLACK, "v"),
+    "drop-tail-50": VariantStyle("drop-tail, 50 packets", BLUE, "o"),
+    "drop-tail-1000": VariantStyle("drop-tail, 1000 packets", VERMILION, "s"),
+    "fq-codel": VariantStyle("FQ-CoDel", GREEN, "^"),
     "": VariantStyle("this testbed", BLUE, "o"),
 }
 _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]

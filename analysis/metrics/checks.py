@@ -27,6 +27,8 @@ _LOGGED = {
     "delivered_up": ("deliver", None, None),
     "enqueued": ("enqueue", None, None),
     "queue_full": ("drop", None, "queue-full"),
+    "codel": ("drop", None, "codel"),
+    "overlimit": ("drop", None, "overlimit"),
     "retry_short": ("drop", None, "retry-short"),
     "retry_long": ("drop", None, "retry-long"),
     "purged": ("drop", None, "purged"),

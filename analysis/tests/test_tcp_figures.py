@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.captures.rundir import RunDirectory
-from analysis.figures import tcp_chain, tcp_outage, tcpap_chain
+from analysis.figures import bufferbloat, tcp_chain, tcp_outage, tcpap_chain
 from analysis.story.outage import Outage, outage_of, retransmissions_s
 from analysis.story.story import Story, read_story
 from analysis.tables.results import collect, write_tables
@@ -40,6 +40,50 @@ def test_tcp_chain_draws_measured_and_ns2_values(tmp_path):
     ns2 = {(row["variant"], row["hops"]): row["ns2"] for row in rows if row["metric"] == "acked_kbps"}
     assert float(ns2["vegas", "1"]) == 1274.48
     assert ns2["sack", "3"] == "", "over AODV it is the routes that are lost, which says nothing of static ones"
+
+
+def loaded_run(
+    folder: Path, queue: str, path: str, tcp: str, radio: str, kbps: float, p50: float, verdict: str = "valid"
+) -> None:
+    """A run of a bulk transfer beside a sparse flow with these delays, of which the 95th percentile is twice the median."""
+    run = folder / f"{queue}-flows{path}-tcp{tcp}-radio{radio}" / "seed-1"
+    run.mkdir(parents=True)
+    axes = {"flows": path, "tcp": tcp, "radio": radio}
+    sparse = {"traffic": "cbr", "latency_ms_p50": p50, "latency_ms_p95": 2 * p50}
+    flows = {"flow1": sparse, "flow2": {"traffic": "bulk", "acked_bps": kbps * 1e3}}
+    for name, content in {
+        "run.json": {"format": "manet-run/1", "variant": queue, "axes": axes, "seed": 1, "status": "complete"},
+        "scenario.json": {},
+        "verdict.json": {"verdict": verdict},
+        "metrics.json": {"format": "manet-metrics/1", "flows": flows, "checks": []},
+    }.items():
+        (run / name).write_text(json.dumps(content))
+
+
+def test_bufferbloat_draws_delay_and_throughput_of_each_queue(tmp_path):
+    for hops in (1, 2):
+        for tcp, share in (("bbr", 1.0), ("cubic", 0.5)):  # without experiment.json in the order of their names
+            loaded_run(tmp_path, "drop-tail-50", f"over-{hops}", tcp, "dot11n-ht20", 8000 * share / hops, 20 * share * hops)
+            loaded_run(tmp_path, "fq-codel", f"over-{hops}", tcp, "dot11n-ht20", 7000 * share / hops, 2 * share * hops)
+    loaded_run(tmp_path, "fq-codel", "over-1", "bbr", "ns2-dsss-2m", 1000, 30, verdict="suspect")
+    axes = {"flows": ["over-1", "over-2"], "tcp": ["cubic", "bbr"], "radio": ["dot11n-ht20", "ns2-dsss-2m"]}
+    variants = ["drop-tail-50", "fq-codel"]
+    write_tables(collect(tmp_path, {"name": "bufferbloat", "axes": axes, "variants": variants}))
+    delay, rate, slow_delay, slow_rate = panels(bufferbloat.draw, tmp_path)
+    # four points over each number of hops, 0.08 apart: drop-tail's left of the middle
+    full = delay.of("drop-tail-50")
+    assert full.points == [(-0.12, 20), (0.88, 40)]
+    assert delay.of("drop-tail-50", filled=False).points == [(-0.04, 10), (0.96, 20)]
+    assert delay.of("fq-codel").points == [(0.04, 2), (1.04, 4)]
+    bars = [one.points for one in delay.series if one.colour == full.colour and len(one.points) == 2 and one.x[0] == one.x[1]]
+    assert bars == [[(-0.12, 20), (-0.12, 40)], [(0.88, 40), (0.88, 80)], [(-0.04, 10), (-0.04, 20)], [(0.96, 20), (0.96, 40)]]
+    assert rate.of("fq-codel", filled=False).y == [3500, 1750]
+    assert slow_delay.of("fq-codel").y == [30] and slow_rate.of("fq-codel").y == [1000]
+    assert (delay.title, delay.xticks, rate.title) == (
+        "dot11n-ht20: latency under load",
+        ["1", "2"],
+        "dot11n-ht20: bulk transfer",
+    )
 
 
 def tcpap_run(folder: Path, variant: str, seconds: list[int], seed: int = 1) -> None:

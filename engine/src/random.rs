@@ -30,6 +30,8 @@ pub enum Purpose {
     Reception = 8,
     /// Samples of a rate control.
     RateControl = 9,
+    /// Perturbation of the hash over flows of a fair queue.
+    FlowHash = 10,
 }
 
 /// A pseudorandom stream (xoshiro256++).
@@ -40,7 +42,11 @@ pub struct Stream {
 
 fn split_mix(z: &mut u64) -> u64 {
     *z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut x = *z;
+    mix(*z)
+}
+
+/// The output function of SplitMix64: a bijection of 64-bit numbers in which each bit of `x` flips about half of the result's.
+pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -194,10 +194,22 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct QueueConfig {
-        /// Maximum number of packets in the queue.
+        /// Queueing discipline.
+        pub discipline: Discipline = Discipline::DropTail;
+        /// Maximum number of packets in a drop-tail queue.
         pub packets: usize = QUEUE_PACKETS => QUEUE;
         /// Whether network-control packets (CS6) and ARP are sent first.
         pub control_first: bool = true;
+    }
+}
+
+choices! {
+    /// The packet that is served next, and the one that is dropped ([`crate::mac::queue`]).
+    pub enum Discipline {
+        /// In the order of arrival; a full queue drops the newcomer.
+        DropTail = "drop-tail",
+        /// FQ-CoDel (RFC 8290) for each receiver and airtime fairness among them, as mac80211 has it; `packets` has no effect.
+        FqCodel = "fq-codel",
     }
 }
 

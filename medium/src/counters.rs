@@ -14,6 +14,15 @@ pub struct Counters {
     pub delivered_up: u64,
     /// Packets dropped by a full queue.
     pub queue_full: u64,
+    /// Packets dropped by CoDel.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub codel: u64,
+    /// Packets dropped by FQ-CoDel's full queue.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub overlimit: u64,
+    /// Packets marked Congestion Experienced by CoDel.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ce_marked: u64,
     /// Packets dropped at dot11ShortRetryLimit.
     pub retry_short: u64,
     /// Packets dropped at dot11LongRetryLimit.
@@ -66,7 +75,7 @@ pub struct Counters {
     pub airtime_tx_ns: u64,
 }
 
-/// For a counter that most profiles do not have.
+/// For a counter that most profiles and queues do not have.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -105,6 +114,9 @@ impl Counters {
             enqueued: self.enqueued - earlier.enqueued,
             delivered_up: self.delivered_up - earlier.delivered_up,
             queue_full: self.queue_full - earlier.queue_full,
+            codel: self.codel - earlier.codel,
+            overlimit: self.overlimit - earlier.overlimit,
+            ce_marked: self.ce_marked - earlier.ce_marked,
             retry_short: self.retry_short - earlier.retry_short,
             retry_long: self.retry_long - earlier.retry_long,
             purged: self.purged - earlier.purged,
@@ -136,6 +148,8 @@ impl Counters {
     pub fn count_drop(&mut self, reason: DropReason) {
         *match reason {
             DropReason::QueueFull => &mut self.queue_full,
+            DropReason::Codel => &mut self.codel,
+            DropReason::Overlimit => &mut self.overlimit,
             DropReason::RetryShort => &mut self.retry_short,
             DropReason::RetryLong => &mut self.retry_long,
             DropReason::Purged => &mut self.purged,

@@ -39,6 +39,10 @@ impl Fate {
 pub enum DropReason {
     /// The interface queue was full.
     QueueFull,
+    /// Its flow waited too long, as CoDel decides (RFC 8289).
+    Codel,
+    /// FQ-CoDel's queue was full and its flow the longest.
+    Overlimit,
     /// dot11ShortRetryLimit reached.
     RetryShort,
     /// dot11LongRetryLimit reached.
@@ -60,6 +64,8 @@ impl DropReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue-full",
+            Self::Codel => "codel",
+            Self::Overlimit => "overlimit",
             Self::RetryShort => "retry-short",
             Self::RetryLong => "retry-long",
             Self::Purged => "purged",

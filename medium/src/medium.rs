@@ -147,7 +147,8 @@ impl Medium {
             propagation.set_antenna(i, propagation.antenna(i).with(&s.antenna()));
         }
         let station = |i: usize, trajectory| {
-            let queue = InterfaceQueue::new(config.queue.packets, config.queue.control_first);
+            let perturbation = Stream::new(config.seed, i as u64, Purpose::FlowHash).next_u64();
+            let queue = InterfaceQueue::new(&config.queue, &radio, perturbation);
             let backoff = Stream::new(config.seed, i as u64, Purpose::Backoff);
             let samples = Stream::new(config.seed, i as u64, Purpose::RateControl);
             Station {
@@ -254,6 +255,7 @@ impl Medium {
         let dcf = s.dcf.counters;
         Counters {
             rx_data: dcf.rx_data,
+            ce_marked: s.dcf.queue.marked(),
             rx_duplicate: dcf.rx_duplicate,
             ack_timeout: dcf.ack_timeout,
             cts_timeout: dcf.cts_timeout,
@@ -362,6 +364,7 @@ impl Medium {
                     _ => Output::Acked { station: id, neighbour, retries, packet, tries },
                 });
             }
+            Action::Dropped { packet, reason } => self.drop_packet(now, station, &packet, reason),
             Action::Failed { packet, reason, tries } => {
                 let why = match (packet.dest, reason) {
                     (Dest::Unknown, _) => DropReason::NoPeer,
@@ -563,9 +566,7 @@ impl Medium {
             self.drop_packet(now, station, &packet, DropReason::TooLong);
             return;
         }
-        if let Some(out) = s.dcf.enqueue(now, packet) {
-            self.drop_packet(now, station, &out, DropReason::QueueFull);
-        }
+        s.dcf.enqueue(now, packet);
         self.after(now, station);
     }
 

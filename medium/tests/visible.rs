@@ -90,8 +90,9 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
     let places = proptest::collection::vec((0.0..900.0f64, 0.0..300.0f64), 2..9);
     let thresholds = prop_oneof![Just(0), Just(300), Just(3000)];
     let radio_of = prop::sample::select(radios.to_vec());
-    (radio_of, places, any::<bool>(), thresholds, 0.0..0.5f64, any::<u32>()).prop_map(
-        |(name, places, sinr, rts_threshold_bytes, rate, seed)| {
+    let queues = prop::sample::select(vec!["drop-tail", "fq-codel"]);
+    (radio_of, places, any::<bool>(), thresholds, 0.0..0.5f64, any::<u32>(), queues).prop_map(
+        |(name, places, sinr, rts_threshold_bytes, rate, seed, queue)| {
             let places: Vec<[f64; 2]> = places.into_iter().map(|(x, y)| [x, y]).collect();
             loaded(&places, |j| {
                 j["radio"] = format!("{name}.toml").into();
@@ -102,7 +103,7 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
                 }
                 j["seed"] = seed.into();
                 j["interference"] = if sinr { "sinr" } else { "ns2" }.into();
-                j["queue"] = json!({"packets": 4});
+                j["queue"] = json!({"packets": 4, "discipline": queue});
                 j["links"] = json!([{"from": "sta1", "to": "sta2", "error_rate": rate}]);
             })
         },

@@ -9,3 +9,9 @@ def test_a_key_of_the_medium_under_the_same_name_reaches_it_if_it_differs_from_t
         "interference": "sinr",
         "fading_db": 4.0,
     }
+
+
+def test_the_discipline_of_the_queue_reaches_the_medium_if_it_is_not_the_default():
+    assert Scenario(hops=1, queue=20).queue_keys() == {"packets": 20, "control_first": True}
+    queue = Scenario(hops=1, queue_discipline="fq-codel", control_first=False).queue_keys()
+    assert queue == {"discipline": "fq-codel", "packets": 50, "control_first": False}

@@ -34,7 +34,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
         "propagation": scenario.propagation.for_medium(),
         "interference": scenario.interference,
         **scenario.of_medium(),
-        "queue": {"packets": scenario.queue, "control_first": scenario.control_first},
+        "queue": scenario.queue_keys(),
         "stations": [
             {
                 "name": placed.name,

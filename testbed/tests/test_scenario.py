@@ -356,6 +356,15 @@ ERRORS = {
         'hops = 2\nstations = "hwsim"\nqueue = 91',
         'x.toml: line 3: key "queue": 91 is above 90: hwsim throws away what waits beyond 200',
     ),
+    "a queue that hwsim cannot have": (
+        'hops = 2\nstations = "hwsim"\nqueue_discipline = "fq-codel"',
+        'x.toml: line 3: key "queue_discipline": "fq-codel" is for TAP radios, as hwsim throws away what waits beyond 200; '
+        'leave it out, or stations = "tap"',
+    ),
+    "no such queue": (
+        'hops = 2\nqueue_discipline = "red"',
+        'x.toml: line 2: key "queue_discipline": "red" is not known; use one of "drop-tail", "fq-codel"',
+    ),
     "no such radio": (
         'hops = 2\nradio = "ns2"',
         'x.toml: line 2: key "radio": "ns2" is no radio profile of medium/radios; use one of dot11a-54m, dot11ac-vht80, '

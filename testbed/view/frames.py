@@ -20,7 +20,7 @@ from record.files import plain_file
 EVENTS = ("tx", "enqueue", "deliver", "drop")
 FRAMES = ("rts", "cts", "data", "ack", "bcast", "ba", "bar")
 FATES = ("", "delivered", "collision", "hidden", "weak", "error", "busy", "nav")  # of `tx` rows
-DROPS = ("queue-full", "retry-short", "retry-long", "purged", "no-peer", "too-long", "off", "stopped")
+DROPS = ("queue-full", "codel", "overlimit", "retry-short", "retry-long", "purged", "no-peer", "too-long", "off", "stopped")
 BROADCAST, UNKNOWN = 65535, 65534
 TX, ENQUEUE, DELIVER, DROP = range(4)
 DELIVERED = FATES.index("delivered")

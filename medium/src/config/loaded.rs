@@ -1,6 +1,7 @@
 //! A configuration with its radio, and the checks that the declarations of the keys cannot state: names, pairs of keys.
 
-use super::{Config, ConfigError, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_STATIONS};
+use super::{Config, ConfigError, Discipline, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_STATIONS};
+use crate::mac::fq_codel::LIMIT_PACKETS;
 use crate::phy::propagation::Model;
 use crate::phy::Radio;
 use crate::run_verdict::Thresholds;
@@ -50,6 +51,13 @@ impl Loaded {
         }
         self.check_stations()?;
         keys::check(Config::KEYS, c)?;
+        if c.hwsim.is_some() && c.queue.discipline == Discipline::FqCodel {
+            return Err(format!(
+                "key \"queue.discipline\": \"fq-codel\" may hold {LIMIT_PACKETS} packets, and hwsim throws away what waits beyond \
+                 200; use \"drop-tail\", or stations with TAPs"
+            )
+            .into());
+        }
         let max = MAX_HWSIM_QUEUE;
         if c.hwsim.is_some() && c.queue.packets > max {
             return Err(format!(

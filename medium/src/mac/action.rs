@@ -1,6 +1,7 @@
 //! Actions of the DCF, and the events that it counts.
 
 use super::{Frame, Packet};
+use crate::fate::DropReason;
 use std::sync::Arc;
 
 /// An action that the medium carries out for the DCF.
@@ -32,6 +33,13 @@ pub enum Action {
         reason: FailReason,
         /// As in [`Self::Sent`].
         tries: u32,
+    },
+    /// The interface queue dropped the packet.
+    Dropped {
+        /// The packet, never sent.
+        packet: Arc<Packet>,
+        /// The reason.
+        reason: DropReason,
     },
 }
 

@@ -81,12 +81,11 @@ impl Blocks {
         self.links.values().map(|link| link.originator.backlog()).sum()
     }
 
-    /// The peer whose originator has the oldest packet to send, with that packet's number; 0: a request, which delays all behind it.
-    pub fn first(&self) -> Option<(u16, u64)> {
+    /// The peers whose originators have something to send, each with the number of the oldest packet; 0: a request, which delays all
+    /// behind it.
+    pub fn waiting(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         let those = self.links.iter().filter(|(_, link)| link.originator.wants_access());
-        those
-            .map(|(peer, link)| (*peer, link.originator.first().map_or(0, |first| first.packet.id)))
-            .min_by_key(|(_, id)| *id)
+        those.map(|(peer, link)| (*peer, link.originator.first().map_or(0, |first| first.packet.id)))
     }
 
     /// What to send to a peer now, of what its originator has and what waits in the queue; `None`: nothing.
@@ -117,7 +116,7 @@ impl Blocks {
             airtime: &|bytes| radio.airtime(radio.bytes_of_aggregate(bytes), mode),
         };
         let next = || {
-            let packet = queue.pop_for(dest)?;
+            let packet = queue.pop_for(now, dest)?;
             Some(Waiting { mpdu_bytes: packet.mpdu_bytes(radio), packet, since: now })
         };
         let window_start = originator.window_start();

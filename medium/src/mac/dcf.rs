@@ -15,6 +15,7 @@ use super::block_ack::{Answer, Bitmap, Fate, Resolved};
 use super::blocks::{Blocks, Offer};
 use super::rates::{Progress, Rates};
 use super::{Block, Dest, Frame, InterfaceQueue, Packet};
+use crate::fate::DropReason;
 use crate::phy::radio::{BackoffDraw, RateControl, Timeouts, BA_BYTES, CTS_BYTES, RTS_BYTES};
 use crate::phy::{FrameKind, Mode, Radio};
 use crate::rate_control::Row;
@@ -252,23 +253,28 @@ impl Dcf {
 
     // ----- from the host
 
-    /// Takes a packet; returns the packet that a full queue drops.
-    pub fn enqueue(&mut self, now: Instant, packet: Arc<Packet>) -> Option<Arc<Packet>> {
-        if self.service.is_none() && self.queue.is_empty() {
-            if self.blocks.is_some() && Blocks::takes(&packet) {
-                self.queue.push(packet);
-                self.serve_next();
-            } else {
-                self.serve(packet);
-            }
-            self.begin_access(now);
-            return None;
-        }
-        if packet.is_beacon() {
-            self.queue.push_beacon(packet)
+    /// Takes a packet. Those that a full queue drops are [`Action::Dropped`].
+    pub fn enqueue(&mut self, now: Instant, packet: Arc<Packet>) {
+        if packet.is_beacon() && self.is_waiting() {
+            let outdated = self.queue.push_beacon(packet);
+            self.actions.extend(outdated.map(|packet| Action::Dropped { packet, reason: DropReason::QueueFull }));
+        } else if self.is_waiting() {
+            self.queue.push(now, packet);
+            self.report_drops();
         } else {
-            self.queue.push(packet)
+            self.queue.push(now, packet);
+            self.serve_next(now);
+            self.begin_access(now);
         }
+    }
+
+    /// Whether something is in service or waits.
+    fn is_waiting(&self) -> bool {
+        self.service.is_some() || !self.queue.is_empty()
+    }
+
+    fn report_drops(&mut self) {
+        self.actions.extend(self.queue.take_dropped().map(|(packet, reason)| Action::Dropped { packet, reason }));
     }
 
     /// Removes all packets not yet acknowledged, at the end of a run.
@@ -339,18 +345,22 @@ impl Dcf {
         self.service = Some(Service::new(Content::Packet { packet, sequence, progress: None }));
     }
 
-    /// The oldest packet comes into service, or an exchange with its peer.
-    fn serve_next(&mut self) {
-        let waiting = self.blocks.as_ref().and_then(|blocks| blocks.first());
-        let front = self.queue.front();
-        let peer = match (waiting, front) {
-            (Some((peer, id)), front) if front.is_none_or(|packet| id < packet.id) => Some(peer),
-            (_, Some(packet)) if self.blocks.is_some() && Blocks::takes(packet) => packet.dest.station(),
-            _ => None,
+    /// The next packet comes into service, or an exchange with its peer.
+    fn serve_next(&mut self, now: Instant) {
+        let next = match &self.blocks {
+            None => self.queue.pop(now),
+            Some(blocks) => {
+                let Some(dest) = self.queue.next_dest(blocks.waiting()) else { return };
+                let takes = self.queue.front_for(dest).is_none_or(|packet| Blocks::takes(packet));
+                if let (Some(peer), true) = (dest.station(), takes) {
+                    self.service = Some(Service::new(Content::Block { peer, offer: None }));
+                    return;
+                }
+                self.queue.pop_for(now, dest)
+            }
         };
-        if let Some(peer) = peer {
-            self.service = Some(Service::new(Content::Block { peer, offer: None }));
-        } else if let Some(packet) = self.queue.pop() {
+        self.report_drops();
+        if let Some(packet) = next {
             self.serve(packet);
         }
     }
@@ -507,7 +517,9 @@ impl Dcf {
             Some(Content::Block { peer, offer }) => {
                 let (Some(blocks), Some(rates)) = (&mut self.blocks, &mut self.rates) else { return };
                 *offer = blocks.next(now, *peer, radio, rates, queue);
-                if offer.is_none() {
+                let is_gone = offer.is_none();
+                self.report_drops();
+                if is_gone {
                     self.service = None;
                     self.resume(now);
                 }
@@ -598,6 +610,7 @@ impl Dcf {
         let follows_rts = service.needs_rts(&self.radio);
         let Outgoing { kind, dest, bytes, mode, airtime, answer_airtime, sequence, attempt, packet, block } =
             self.outgoing(service.data_attempts);
+        self.queue.charge(dest, airtime);
         let frame = Frame {
             kind,
             from: self.station,
@@ -851,7 +864,7 @@ impl Dcf {
         self.state = State::Idle;
         self.ready_at = now;
         if self.service.is_none() {
-            self.serve_next();
+            self.serve_next(now);
         }
         if self.service.is_some() && self.slots.is_none() {
             self.draw();

@@ -4,7 +4,7 @@
 
 use super::action::{Action, FailReason};
 use super::dcf::{Dcf, Decoded};
-use super::queue::tests::packet;
+use super::packet::tests::packet;
 use super::{Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::radio::tests::profile;
 use crate::phy::{FrameKind, Mode, Radio};
@@ -26,6 +26,7 @@ struct Bench {
     sent: Vec<(u64, Frame)>,
     delivered: Vec<u64>,
     failed: Vec<(u64, FailReason)>,
+    dropped: Vec<u64>,
     now: u64,
 }
 
@@ -36,8 +37,8 @@ impl Bench {
         let radio = Arc::new(radio);
         let random = Stream::new(4, 0, Purpose::Backoff);
         let samples = Stream::new(4, 0, Purpose::RateControl);
-        let dcf = Dcf::new(ME, radio.clone(), InterfaceQueue::new(50, true), random, samples);
-        Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], now: 0 }
+        let dcf = Dcf::new(ME, radio.clone(), InterfaceQueue::drop_tail(50, true), random, samples);
+        Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], dropped: vec![], now: 0 }
     }
 
     /// The standard's rules, RTS only if a test enables it.
@@ -71,6 +72,7 @@ impl Bench {
                 Action::Transmit(frame) => self.sent.push((now, frame)),
                 Action::Deliver { packet, .. } => self.delivered.push(packet.id),
                 Action::Failed { packet, reason, .. } => self.failed.push((packet.id, reason)),
+                Action::Dropped { packet, .. } => self.dropped.push(packet.id),
                 Action::Sent { .. } => {}
             }
         }
@@ -172,10 +174,10 @@ fn idle_shorter_than_difs_waits_for_its_end() {
 #[test]
 fn as_many_wait_as_the_queue_holds_beside_the_packet_in_service() {
     let mut b = Bench::standard();
-    b.dcf.queue = InterfaceQueue::new(2, true);
-    let dropped: Vec<u64> =
-        (1..=4).filter_map(|id| b.dcf.enqueue(us(0), packet(id, PEER, false))).map(|packet| packet.id).collect();
-    assert_eq!((dropped, b.dcf.backlog()), (vec![4], 3));
+    b.dcf.queue = InterfaceQueue::drop_tail(2, true);
+    (1..=4).for_each(|id| b.dcf.enqueue(us(0), packet(id, PEER, false)));
+    b.collect(0);
+    assert_eq!((b.dropped, b.dcf.backlog()), (vec![4], 3));
 }
 
 //  100      300       350

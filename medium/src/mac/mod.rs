@@ -1,9 +1,11 @@
-//! The MAC of one station: interface queue and DCF, its rates, and the two ends of a Block Ack agreement, without I/O.
+//! The MAC of one station: interface queue (drop-tail or FQ-CoDel) and DCF, its rates, and the two ends of a Block Ack agreement, without I/O.
 
 pub mod action;
 pub mod block_ack;
 pub mod blocks;
+pub mod codel;
 pub mod dcf;
+pub mod fq_codel;
 pub mod packet;
 pub mod queue;
 pub mod rates;

@@ -103,6 +103,11 @@ impl Packet {
         }
     }
 
+    /// Of synthetic traffic, the number of its flow ([`crate::sim`]).
+    pub fn synthetic_flow(&self) -> u16 {
+        (self.tag >> 48) as u16
+    }
+
     /// Whether it is the beacon of an access point.
     pub fn is_beacon(&self) -> bool {
         self.mpdu.as_ref().is_some_and(|m| m.kind == Kind::Beacon)
@@ -244,5 +249,24 @@ impl Frame {
     /// Number of its packet in the air log; 0 for CTS and ACK.
     pub fn packet_id(&self) -> u64 {
         self.packet.as_ref().map_or(0, |p| p.id)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A packet of 1500 bytes of synthetic flow 0.
+    pub fn packet(id: u64, dest: u16, control: bool) -> Arc<Packet> {
+        Arc::new(Packet {
+            id,
+            dest: Dest::Station(dest),
+            dest_mac: [2, 0, 0, 0, 0, dest as u8],
+            ip_bytes: 1500,
+            control,
+            ethernet: [].into(),
+            tag: 0,
+            mpdu: None,
+        })
     }
 }

@@ -7,6 +7,7 @@ pub mod block_ack;
 pub mod dot11;
 pub mod ethernet;
 pub mod feedback;
+pub mod flow;
 pub mod hwsim;
 pub mod mac80211;
 pub mod pcapng;

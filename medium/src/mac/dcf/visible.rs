@@ -80,7 +80,7 @@ impl Dcf {
     /// [`Self::exchange`] of what is in service, or else of the next packet.
     fn next_exchange(&self) -> Option<Duration> {
         let in_service = self.service.as_ref().map(|service| self.exchange(service, 0));
-        in_service.or_else(|| self.queue.front().map(|packet| self.exchange_of(packet, 0)))
+        in_service.or_else(|| self.queue.shortest_next().map(|packet| self.exchange_of(packet, 0)))
     }
 
     /// Time from the start of the first frame in service to the end of its data frame, or to the last failed RTS if that is
