@@ -58,6 +58,8 @@ def scenario_keys() -> tuple[Json, Json]:
     properties["duration"]["anyOf"].append({"const": WHOLE_MOVEMENT})
     properties["radio"]["enum"] = sorted(path.stem for path in RADIOS.glob("*.toml"))
     properties["radio_overrides"] = _overrides()
+    disciplines = {"enum": owned.node("medium", "queue.discipline")["enum"]}
+    properties["queue"] = _short(properties["queue"], disciplines, [properties["queue"]])
     properties["sysctls"]["additionalProperties"]["anyOf"].append({"type": "object"})  # nested tables of the parts of a name
     _describe(definitions)
     return {"type": "object", "additionalProperties": False, "properties": properties}, definitions

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from keys.errors import did_you_mean
 from keys.models import KeyProblem, Strict, as_tuple
@@ -147,6 +147,15 @@ class RadioKeys(LayoutKeys):
         """The keys of the radio profile that the scenario replaces."""
         own = {"reception": self.reception, "aggregation": self.aggregation, "rate_control": self.rate_control}
         return {**self.radio_overrides, **{key: value for key, value in own.items() if value is not None}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _queue_by_name(cls, values: Any) -> Any:
+        """`queue = "fq-codel"` is short for `queue_discipline`; a number is the length."""
+        name = values.get("queue") if isinstance(values, dict) else None
+        if not isinstance(name, str) or name[:1].isdigit() or "queue_discipline" in values:
+            return values
+        return {"queue_discipline" if key == "queue" else key: value for key, value in values.items()}
 
     def queue_keys(self) -> dict[str, Any]:
         """The table `queue` of medium.json; the discipline only if it is not the default."""
