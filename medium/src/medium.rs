@@ -64,15 +64,28 @@ struct Airborne {
     power_w: Option<f64>,
     /// Fate at the station that it is for, once decided.
     fate: Option<Fate>,
-    /// Of an A-MPDU that the station decoded in part, the fate of each MPDU.
-    mpdu_fates: Vec<Fate>,
-    /// Lowest SINR over each MPDU at the station that it is for, dB; only if it is recorded, and empty as of [`Receiver::worst_db`].
-    sinr_db: Vec<f64>,
+    /// Boxed, as most frames have nothing there and each is moved several times.
+    mpdus: Option<Box<Mpdus>>,
     receivers: u32,
     /// The stations that decoded it, with the power at each; only if it is recorded.
     decoded_w: Vec<(u16, f64)>,
     /// Its sender was switched off before its end.
     cut: bool,
+}
+
+/// What is known of each MPDU of a frame at the station that it is for.
+#[derive(Default)]
+struct Mpdus {
+    /// Of an A-MPDU that the station decoded in part, the fate of each.
+    fates: Vec<Fate>,
+    /// Lowest SINR over each, dB; only if it is recorded, and empty as of [`Receiver::worst_db`].
+    sinr_db: Vec<f64>,
+}
+
+impl Mpdus {
+    fn sinr_db(&self, n: usize) -> Option<f64> {
+        self.sinr_db.get(n).copied().filter(|db| db.is_finite())
+    }
 }
 
 struct Station {
@@ -435,8 +448,7 @@ impl Medium {
             heard,
             power_w,
             fate,
-            mpdu_fates: Vec::new(),
-            sinr_db: Vec::new(),
+            mpdus: None,
             receivers: 0,
             decoded_w: Vec::new(),
             cut: false,
@@ -471,28 +483,35 @@ impl Medium {
         self.after(now, from);
     }
 
-    fn log_tx(&mut self, mut airborne: Airborne) {
-        airborne.decoded_w.sort_by_key(|(station, _)| *station);
-        if !airborne.frame.aggregate().is_empty() {
-            self.log_aggregate(&airborne);
+    fn log_tx(&mut self, airborne: Airborne) {
+        let Airborne { frame, began, power_w, fate, mpdus, receivers, decoded_w: mut heard, .. } = airborne;
+        heard.sort_by_key(|(station, _)| *station);
+        if !frame.aggregate().is_empty() {
+            self.log_aggregate(began, &frame, fate, &mpdus.unwrap_or_default(), power_w, &heard);
             return;
         }
-        let Airborne { frame, began, power_w, fate, sinr_db, receivers, decoded_w: heard, .. } = airborne;
         if let Some(fate) = fate {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            let sinr_db = sinr_db.first().copied().filter(|db| db.is_finite());
+            let sinr_db = mpdus.and_then(|mpdus| mpdus.sinr_db(0));
             let row = AirRow::Tx { at: began, frame, fate, receivers, power_w, heard, place: None, sinr_db };
             self.outputs.push_back(Output::Air(row));
         }
     }
 
     /// One row for each MPDU: the time of a row is its stretch, of the first with the preamble.
-    fn log_aggregate(&mut self, airborne: &Airborne) {
-        let Airborne { frame: whole, began, power_w, fate, mpdu_fates, sinr_db, decoded_w: heard, .. } = airborne;
+    fn log_aggregate(
+        &mut self,
+        began: Instant,
+        whole: &Frame,
+        fate: Option<Fate>,
+        mpdus: &Mpdus,
+        power_w: Option<f64>,
+        heard: &[(u16, f64)],
+    ) {
         let parts = whole.aggregate();
-        let fate_of = |n: usize| mpdu_fates.get(n).copied().or(*fate);
+        let fate_of = |n: usize| mpdus.fates.get(n).copied().or(fate);
         for fate in (0..parts.len()).filter_map(fate_of) {
             self.stations[whole.from as usize].counters.count_fate(fate);
         }
@@ -513,14 +532,14 @@ impl Medium {
                 ..whole.clone()
             };
             let row = AirRow::Tx {
-                at: *began + Duration::from_nanos(stretch.from_ns),
+                at: began + Duration::from_nanos(stretch.from_ns),
                 frame,
                 fate: fate_of(n),
                 receivers: 0,
-                power_w: *power_w,
-                heard: heard.clone(),
+                power_w,
+                heard: heard.to_vec(),
                 place: Some((n as u8 + 1, of)),
-                sinr_db: sinr_db.get(n).copied().filter(|db| db.is_finite()),
+                sinr_db: mpdus.sinr_db(n),
             };
             self.outputs.push_back(Output::Air(row));
         }

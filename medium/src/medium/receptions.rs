@@ -68,7 +68,7 @@ impl Medium {
         if for_me && self.recording && station.receiver.rule() == Rule::Probability {
             let worst_db = station.receiver.worst_db();
             if let Some(airborne) = &mut self.airborne[id as usize] {
-                airborne.sinr_db = worst_db;
+                airborne.mpdus.get_or_insert_default().sinr_db = worst_db;
             }
         }
         let station = &mut self.stations[s as usize];
@@ -127,7 +127,7 @@ impl Medium {
                 _ => lost,
             };
             let fates = (0..frame.aggregate().len()).map(fate).collect();
-            self.airborne[id as usize].as_mut().expect("still there").mpdu_fates = fates;
+            self.airborne[id as usize].as_mut().expect("still there").mpdus.get_or_insert_default().fates = fates;
         }
         if left == 0 {
             self.stations[s as usize].dcf.receive_failed(now, false);
@@ -151,8 +151,9 @@ impl Medium {
             self.airborne[id as usize].as_mut().expect("still there").decoded_w.push((s, power_w));
         }
         if !answered {
-            let airborne = self.airborne[id as usize].as_mut().expect("still there");
-            airborne.mpdu_fates.clear();
+            if let Some(mpdus) = &mut self.airborne[id as usize].as_mut().expect("still there").mpdus {
+                mpdus.fates.clear();
+            }
             self.spoil(id, s, if nav { Fate::Nav } else { Fate::Busy });
         } else {
             self.spoil(id, s, Fate::Delivered);
