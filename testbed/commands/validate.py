@@ -5,7 +5,7 @@ import argparse
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet validate                      every check, in about half a minute
+  ./manet validate                      every check, in one to two minutes
   ./manet validate --only 'ns2/*'       the comparison with ns-2 alone
   ./manet validate --only closed-form   checks whose name contains this
   ./manet validate --json               a list of {name, ours, reference, ...}
