@@ -171,6 +171,7 @@ class Matching:
     matched: pl.DataFrame  # the captured rows, with `air_bytes` and `lag_ns` (capture minus delivery)
     only_air: int  # delivered by the medium, missing in the capture
     only_capture: int  # captured, missing in the medium's log
+    at_once: int = 1  # most deliveries at one instant: those of an A-MPDU
 
 
 def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, epoch_ns: int) -> Matching:
@@ -197,7 +198,9 @@ def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, ep
         else:
             right, only_capture = right + 1, only_capture + 1
     matched = arrivals[rows].with_columns(air_bytes=pl.Series(sizes, dtype=pl.Int64), lag_ns=pl.Series(lags, dtype=pl.Int64))
-    return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right)
+    at_once = handed["t_ns"].value_counts()["count"].max()
+    assert at_once is None or isinstance(at_once, int)
+    return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right, at_once or 1)
 
 
 def _counts(rows: pl.DataFrame, column: str) -> dict[str, dict[str, int]]:
