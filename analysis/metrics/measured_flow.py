@@ -64,14 +64,15 @@ class MeasuredFlow:
 
     @cached_property
     def data_frames(self) -> pl.DataFrame:
-        """The data frames to one station that all stations sent in the window, of an A-MPDU each MPDU; none without a readable
-        log of the air, which `air_bps` reports."""
+        """The data frames to one station that the source sent in the window, of an A-MPDU each MPDU; none if the source is no
+        station, or without a readable log of the air, which `air_bps` reports."""
         try:
             air, epoch_ns = self.run.air, self.run.epoch_ns
         except RecordError:
             return pl.DataFrame(schema={"rate_bps": pl.Int64})
         inside = pl.col("t_ns").is_between(self.begin_ns - epoch_ns, self.end_ns - epoch_ns, closed="left")
-        return air.filter((pl.col("event") == "tx") & (pl.col("frame") == "data") & inside)
+        own = pl.col("station") == self.flow.source
+        return air.filter((pl.col("event") == "tx") & (pl.col("frame") == "data") & own & inside)
 
     def data_rate_bps(self) -> float | None:
         """Mean of `data_frames`; None without any."""
@@ -104,8 +105,8 @@ AIR = Metric(
     "with duplicates; `null` if the flow never uses the air", lambda flow: flow.air_bps(), 0.0,
 )  # fmt: skip
 RATES = (
-    Metric("data_rate_bps", "bit/s", "mean data rate of the data frames to one station that all stations sent in the flow's "
-           "window, by the air log: of an A-MPDU each MPDU, of all flows, retransmissions included",
+    Metric("data_rate_bps", "bit/s", "mean data rate of the data frames to one station that the flow's source sent in its "
+           "window, by the air log: of an A-MPDU each MPDU, of all its flows, retransmissions included",
            lambda flow: flow.data_rate_bps()),
     Metric("mpdus_per_ppdu", "MPDUs", "mean number of MPDUs in these frames on the air: 1 without aggregation",
            lambda flow: flow.mpdus_per_ppdu()),
