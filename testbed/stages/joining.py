@@ -17,7 +17,7 @@ from testbed.stages.routing import Network
 from testbed.stages.station import FurtherRadio, Station
 from topologies.addresses import NETWORK, PREFIX_BITS
 
-BSSID = "02:00:00:00:00:00"  # as medium/daemon/src/recorder.rs
+BSSID = "02:00:00:00:00:00"  # as medium/daemon/src/captured_frame.rs
 BEACON_INTERVAL_TU = 1000
 KINDS = {"adhoc": "ibss", "mesh": "mp"}  # nl80211's types of an interface, in the words of iw
 

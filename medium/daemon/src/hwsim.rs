@@ -321,7 +321,7 @@ fn network(radio: &Radio, config: &HwsimConfig) -> Network {
     Network {
         mode: config.mode,
         name: NETWORK,
-        bssid: crate::recorder::BSSID,
+        bssid: crate::captured_frame::BSSID,
         freq_mhz: FREQ_MHZ,
         beacon_interval: if config.mode == HwsimMode::Ocb { 0 } else { BEACON_INTERVAL },
         basic_rate_bps: radio.broadcast_rate_bps,

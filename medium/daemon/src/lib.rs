@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 pub mod capture;
+pub mod captured_frame;
 pub mod commands;
 pub mod control;
 pub mod error;

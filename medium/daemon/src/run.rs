@@ -1,5 +1,6 @@
 //! `manet-medium run`: from a configuration to a finished run.
 
+use crate::captured_frame::Names;
 use crate::commands::{evidence_so_far, Responder};
 use crate::control::Control;
 use crate::feedback::Feedback;
@@ -9,7 +10,7 @@ use crate::input::Input;
 use crate::input_log::InputLog;
 use crate::lateness_log::LatenessLog;
 use crate::outlet::{close_all, Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
-use crate::recorder::{Ended, Files, Names, Recorder, Written};
+use crate::recorder::{Ended, Files, Recorder, Written};
 use crate::setup::Setup;
 use crate::tap::{no_netns, Tap};
 use crate::token::Token;
