@@ -122,13 +122,14 @@ def problem(owner: Node, value: object) -> str | None:
     if "enum" in owner:
         names = ", ".join(f'"{name}"' for name in owner["enum"])
         return None if value in owner["enum"] else f"{json.dumps(value)} is not known; use one of {names}"
-    if owner["type"] not in ("integer", "number"):
-        right = isinstance(value, {"boolean": bool, "string": str}[owner["type"]])
-        return None if right else f"{json.dumps(value)} is of the wrong type; give a {owner['type']}"
+    kind = owner["type"] if isinstance(owner["type"], str) else owner["type"][0]  # the other one is null
+    if kind not in ("integer", "number"):
+        right = isinstance(value, {"boolean": bool, "string": str}[kind])
+        return None if right else f"{json.dumps(value)} is of the wrong type; give a {kind}"
     unit = f" {owner['unit']}" if "unit" in owner else ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{json.dumps(value)} is of the wrong type; give a number{unit and ' in'}{unit}"
-    if owner["type"] == "integer" and value != int(value):
+    if kind == "integer" and value != int(value):
         return f"{value} is of the wrong type; give a whole number{unit and ' in'}{unit}"
     wrong = next((word for word in WORDS if word in owner and not WORDS[word][1](value, owner[word])), None)
     return f"{value} is out of range; give {WORDS[wrong][0]} {owner[wrong]:g}{unit}" if wrong else None

@@ -145,16 +145,25 @@ class RadioKeys(LayoutKeys):
 
     def radio_keys(self) -> dict[str, Any]:
         """The keys of the radio profile that the scenario replaces."""
+        return {**self.radio_overrides, **self._own_of_radio()}
+
+    def _own_of_radio(self) -> dict[str, Any]:
         own = {"reception": self.reception, "aggregation": self.aggregation, "rate_control": self.rate_control}
-        return {**self.radio_overrides, **{key: value for key, value in own.items() if value is not None}}
+        return {key: value for key, value in own.items() if value is not None}
 
     @model_validator(mode="before")
     @classmethod
     def _queue_by_name(cls, values: Any) -> Any:
         """`queue = "fq-codel"` is short for `queue_discipline`; a number is the length."""
         name = values.get("queue") if isinstance(values, dict) else None
-        if not isinstance(name, str) or name[:1].isdigit() or "queue_discipline" in values:
+        if not isinstance(name, str) or name[:1].isdigit():
             return values
+        if wrong := owned.problem(owned.node("medium", "queue.discipline"), name):
+            raise KeyProblem(("queue",), f"{wrong}, or a number of packets")
+        if values.get("queue_discipline", name) != name:
+            raise KeyProblem(
+                ("queue_discipline",), f'"{values["queue_discipline"]}" is another one than queue = "{name}"; give one'
+            )
         return {"queue_discipline" if key == "queue" else key: value for key, value in values.items()}
 
     def queue_keys(self) -> dict[str, Any]:
@@ -171,6 +180,10 @@ class RadioKeys(LayoutKeys):
         """The number of each radio, which gives its addresses. The first radio of a station has the station's name."""
         first = {name: number for number, name in enumerate(self.station_names(), start=1)}
         return first | {radio.name or "": number for number, radio in self.further_radios().items()}
+
+    def _check_overrides(self) -> None:
+        for key in self._own_of_radio().keys() & self.radio_overrides.keys():
+            raise KeyProblem(("radio_overrides", key), f"is there twice; leave it out, as the scenario has {key}")
 
     def _check_net(self) -> None:
         if self.net != "mininet-wifi":

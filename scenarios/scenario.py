@@ -54,6 +54,7 @@ class Scenario(TrafficKeys):
                 object.__setattr__(self, key, value)  # while it is validated, a frozen model is completed
         for check in (
             self._check_net,
+            self._check_overrides,
             self._check_hwsim,
             self._check_places,
             self._check_radio_names,

@@ -237,12 +237,13 @@ class Trickle:
         return wait_for(calm, f"an RTO less than {rto_below_rtt_plus_s} s above the round trip", 60)
 
     def gaps_in_outage(self, count: int) -> list[float]:
-        """The intervals between transmissions of one segment that is never answered."""
+        """The first intervals between transmissions of one segment that is never answered: `count`, and those of the further
+        transmission that shows that the capture has them."""
         with self.lab.capture(self.lab.a) as packets:
             self.lab.relay.stdin.write("dark\n")
             self.lab.relay.stdin.flush()
             self.send()
-            wait_for(lambda: self.lab.a.sent_again("state established") >= count, f"{count} retransmissions", 60)
+            wait_for(lambda: self.lab.a.sent_again("state established") > count, f"{count + 1} retransmissions", 60)
         times = [p.time for p in packets if p.payload == 1000]
         return [later - earlier for earlier, later in itertools.pairwise(times)]
 

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     senders = sorted({link.station for link in found.links})
     if options.station is not None and options.station not in senders:
         hint = did_you_mean(options.station, senders) or f"those that did: {', '.join(senders)}"
-        raise UsageError(f'"{options.station}" sent no data to a single station; {hint}')
+        raise UsageError(f'no station "{options.station}" sent data to a single one; {hint}')
     chosen = found.of(options.station)
     why = None if alone else doubt(directory)
     if options.json:

@@ -1,4 +1,4 @@
-"""`manet validate`: the medium against closed forms, Bianchi's model and ns-2 (testbed/validate)."""
+"""`manet validate`: the medium against closed forms, Bianchi's model, ns-2 and ns-3 (testbed/validate)."""
 
 import argparse
 
@@ -14,7 +14,7 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "validate", "check the medium against closed forms, Bianchi and ns-2.35", EXAMPLES)
+    parser = add_verb(verbs, "validate", "check the medium against closed forms, Bianchi, ns-2.35, ns-3.44", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as JSON")
     parser.add_argument("--only", metavar="PATTERN", help="checks whose name matches (shell pattern) or contains it")
     parser.add_argument(

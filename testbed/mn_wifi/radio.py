@@ -110,10 +110,12 @@ def of_access_points(name: str) -> dict[str, Any]:
 
 def with_one_range(name: str) -> dict[str, Any]:
     """The key `radio_overrides` by which all frames of the profile `name` are received to the same distance, as in Mininet-WiFi.
-    With reception by SINR that is where a receiver no longer notices a frame; the rate adapts up to there."""
+    With reception by SINR that is where a receiver no longer notices a frame; the rate adapts up to there. Energy is sensed 10 dB
+    below, as the other profiles sense it."""
     profile = _profile(name) if _path(name).is_file() else {}
     if _by_sinr(profile):
-        return {"receive_threshold_w": profile["carrier_sense_threshold_w"]}
+        noticed_w = profile["carrier_sense_threshold_w"]
+        return {"receive_threshold_w": noticed_w, "energy_detect_w": noticed_w / 10}
     return {"rules": {"thresholds": "one"}} if "thresholds" in profile.get("rules", {}) else {}
 
 

@@ -5,14 +5,17 @@
 
 import csv
 import json
+import math
 import resource
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from scenarios.radios import overridden
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
@@ -44,6 +47,7 @@ FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of 
 LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "stations")
 SLOT_S = 1.0  # for the broadcast of each station; the slowest profile takes a hundredth of it
 IP_BYTES = 29  # the smallest packet that the medium takes
+ROUNDED_DB = 0.05  # of a power in the air log
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
@@ -150,7 +154,10 @@ def _broadcasts_config(scenario: Scenario, seed: int) -> str:
 
 def _start_links(config: str, programs: Programs) -> list[tuple[str, str]]:
     """Links between the initial positions, computed by the medium in virtual time. Directed pairs: the second receives what the
-    first sends."""
+    first sends, data too, which need more power than broadcasts of a lower rate."""
+    medium = json.loads(config)
+    profile = overridden(tomllib.loads(Path(medium["radio"]).read_text()), medium["radio_overrides"])
+    needed_dbm = 10 * math.log10(profile["receive_threshold_w"] * 1000) - ROUNDED_DB
     with tempfile.TemporaryDirectory(prefix="manet-links-") as folder:
         path = Path(folder) / "medium.json"
         path.write_text(config)
@@ -158,7 +165,8 @@ def _start_links(config: str, programs: Programs) -> list[tuple[str, str]]:
         if message is not None:
             raise UsageError(f"scenario: {message}")
         with (Path(folder) / "air.csv").open(newline="") as file:
-            return [(row["peer"], row["station"]) for row in csv.DictReader(file) if row["event"] == "deliver"]
+            delivered = (row for row in csv.DictReader(file) if row["event"] == "deliver")
+            return [(row["peer"], row["station"]) for row in delivered if float(row["power_dbm"]) >= needed_dbm]
 
 
 def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]) -> None:

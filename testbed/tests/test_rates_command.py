@@ -65,7 +65,7 @@ def test_at_a_fixed_rate_there_are_counts_alone(tmp_path, capsys):
     ("words", "wanted"),
     [
         (["nowhere"], "manet rates: nowhere: no such folder; name the directory of a run"),
-        (["air.csv", "sta9"], 'manet rates: "sta9" sent no data to a single station; '),
+        (["air.csv", "sta9"], 'manet rates: no station "sta9" sent data to a single one; '),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, monkeypatch, capsys, words, wanted):

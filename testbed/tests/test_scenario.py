@@ -281,6 +281,18 @@ ERRORS = {
         "hops = 2\nspacing = -200",
         'x.toml: line 2: key "spacing": -200 is out of range; give more than 0 m',
     ),
+    "an MCS of the wrong type": (
+        'hops = 2\nradio = "dot11n-ht20"\nradio_overrides = { mcs = "x" }',
+        'x.toml: line 3: key "radio_overrides.mcs": "x" is of the wrong type; give a number',
+    ),
+    "an override that is a key of the scenario, too": (
+        'hops = 2\nreception = "sinr"\nradio_overrides = { reception = "threshold" }',
+        'x.toml: line 3: key "radio_overrides.reception": is there twice; leave it out, as the scenario has reception',
+    ),
+    "a discipline that no queue has": (
+        'hops = 2\nqueue = "red"',
+        'x.toml: line 2: key "queue": "red" is not known; use one of "drop-tail", "fq-codel", or a number of packets',
+    ),
     "a radio that the kernel's radios have not": (
         'hops = 2\nradio = "dot11n-ht20"\nstations = "hwsim"',
         'x.toml: line 2: key "radio": "dot11n-ht20" is for TAP stations; hwsim stations have 802.11b, g and a (docs/hwsim.md)',
@@ -780,3 +792,9 @@ def test_the_unit_of_a_bound_is_that_of_the_key_not_of_its_name(load):
     assert message(load, text) == 'x.toml: line 2: key "events.0.at": -1 is out of range; give at least 0 s'
     text = 'topology = "random"\nnodes = 2\narea = [500, 500]\nmobility = { model = "gauss-markov", speed = 1, interval = 0 }\n'
     assert message(load, text).endswith('key "mobility.interval": 0 is out of range; give at least 0.01 s')
+
+
+def test_the_mcs_and_the_rules_of_a_radio_may_be_replaced(load):
+    overrides = '{ mcs = 3, energy_detect_w = 6.31e-12, rules = { timeouts = "full" } }'
+    scenario = load(f'hops = 2\nradio = "dot11n-ht20"\nradio_overrides = {overrides}')
+    assert scenario.radio_overrides == {"mcs": 3, "energy_detect_w": 6.31e-12, "rules": {"timeouts": "full"}}

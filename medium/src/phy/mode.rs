@@ -287,7 +287,8 @@ impl Mcs {
         };
         let mode = Self { family, mcs, width_mhz, short_guard, streams };
         if mcs > family.max_mcs() {
-            return Err(format!("MCS {mcs} is above {} of {}", family.max_mcs(), family.name()));
+            let most = if family == Family::Ht { 15 } else { family.max_mcs() };
+            return Err(format!("MCS {mcs} is above {most} of {}", family.name()));
         }
         if !family.widths_mhz().contains(&width_mhz) {
             return Err(format!(
@@ -416,7 +417,7 @@ mod tests {
         let refusal = |family, i, width, streams| Mcs::new(family, i, width, false, streams).unwrap_err();
         assert_eq!(refusal(Family::Vht, 9, 20, 1), "vht-mcs9-20: the standard has no such mode");
         assert_eq!(refusal(Family::S1g, 9, 2, 1), "s1g-mcs9-2: the standard has no such mode");
-        assert_eq!(refusal(Family::Ht, 16, 20, 1), "MCS 16 is above 7 of ht");
+        assert_eq!(refusal(Family::Ht, 16, 20, 1), "MCS 16 is above 15 of ht");
         assert_eq!(refusal(Family::Ht, 0, 80, 1), "80 MHz is none of the widths [20, 40] of ht");
         assert_eq!(refusal(Family::Vht, 0, 80, 3), "3 streams; 1 or 2 are possible");
     }

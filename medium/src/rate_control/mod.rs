@@ -5,7 +5,8 @@
 //! [`RateControl::choose`], goes through the [`Chain`] until the exchange is answered or given up, and calls
 //! [`RateControl::report`] once. Group-addressed and control frames are sent at the profile's rates and are not asked for.
 //!
-//! To add one: a file here with an `impl RateControl` and a function `new`, its `mod` line, and its row in [`ALGORITHMS`].
+//! To add one: a file here with an `impl RateControl` and a function `new`, its `mod` line, its row in [`ALGORITHMS`], and its name in
+//! [`crate::phy::radio::RateControl`].
 //!
 //! | name | source |
 //! |---|---|
