@@ -213,6 +213,8 @@ class RadioKeys(LayoutKeys):
             why = "is for TAP radios, as hwsim throws away what waits beyond 200"
             text = f'"{self.queue_discipline}" {why}; leave it out, or stations = "tap"'
             raise KeyProblem(("queue_discipline",), text)
+        elif self.radio_keys().get("rate_control", "fixed") != "fixed":
+            raise KeyProblem(("rate_control",), 'is for TAP radios; those of hwsim have hwsim = { rates = "kernel" }')
         elif self.queue > MAX_HWSIM_QUEUE:
             text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)

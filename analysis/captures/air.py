@@ -4,6 +4,7 @@ The times are model time; a run's `epoch_ns` (run.json) turns a capture's clock 
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,7 @@ ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
     "sinr_db": pl.Float64,
 }
 NO_FATE = pl.col("fate").fill_null("")
+EDGE_NS = 100_000_000  # of a window: several A-MPDUs, of at most 5.5 ms each, and their contention
 READ_AT_ONCE = 1 << 22  # bytes of the log: bounds the memory for its text
 
 # A frame reaches the capture as soon as the host schedules the medium and the capturing program: milliseconds on an idle
@@ -80,7 +82,8 @@ def read_air(path: Path) -> pl.DataFrame:
 
 
 def begins_ppdu(frames: pl.DataFrame) -> pl.Expr:
-    """Of data frames of the log: whether a row is a frame of its own or the first MPDU of an A-MPDU."""
+    """Of data frames of the log: whether a row is a frame of its own or the first MPDU of an A-MPDU. For `filter`: without
+    aggregation it is one value for all."""
     if "aggregate" not in frames.columns:
         return pl.lit(True)
     place = pl.col("aggregate")
@@ -171,7 +174,7 @@ class Matching:
     matched: pl.DataFrame  # the captured rows, with `air_bytes` and `lag_ns` (capture minus delivery)
     only_air: int  # delivered by the medium, missing in the capture
     only_capture: int  # captured, missing in the medium's log
-    at_once: int = 1  # most deliveries at one instant: those of an A-MPDU
+    at_once: int = 1  # most deliveries at one instant, near the first or the last one: those of an A-MPDU
 
 
 def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, epoch_ns: int) -> Matching:
@@ -198,9 +201,14 @@ def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, ep
         else:
             right, only_capture = right + 1, only_capture + 1
     matched = arrivals[rows].with_columns(air_bytes=pl.Series(sizes, dtype=pl.Int64), lag_ns=pl.Series(lags, dtype=pl.Int64))
-    at_once = handed["t_ns"].value_counts()["count"].max()
-    assert at_once is None or isinstance(at_once, int)
-    return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right, at_once or 1)
+    return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right, _at_once(handed["t_ns"]))
+
+
+def _at_once(delivered_ns: pl.Series) -> int:
+    """The most deliveries at one instant within EDGE_NS of the first or the last one; 1 without any."""
+    times: list[int] = delivered_ns.to_list()
+    near = Counter(t for t in times if min(t - times[0], times[-1] - t) <= EDGE_NS)
+    return max(near.values(), default=1)
 
 
 def _counts(rows: pl.DataFrame, column: str) -> dict[str, dict[str, int]]:

@@ -82,8 +82,8 @@ class MeasuredFlow:
     def mpdus_per_ppdu(self) -> float | None:
         """Mean of `data_frames`; None without any."""
         frames = self.data_frames
-        ppdus = frames.select(begins_ppdu(frames).cast(pl.UInt32)).to_series()
-        return len(frames) / int(ppdus.sum()) if len(frames) else None
+        ppdus = frames.filter(begins_ppdu(frames)).height
+        return len(frames) / ppdus if ppdus else None
 
     def _match(self, station: str) -> Matching:
         """Deliveries and arrivals. The air log is cut by model time, the capture by its own clock."""

@@ -271,6 +271,10 @@ def test_the_mean_rate_and_aggregate_are_those_of_the_data_frames_in_the_window(
     assert flow["mpdus_per_ppdu"] == len(inside) / sum(row["aggregate"] != "2/2" for row in inside)
 
 
+def test_without_aggregation_a_frame_has_one_mpdu(run_dir):
+    assert analyse_run(run_dir)["flows"]["flow1"]["mpdus_per_ppdu"] == 1
+
+
 def test_frames_missing_from_the_air_log_are_noticed(run_dir):
     lines = (run_dir / "air.csv").read_text().splitlines(keepends=True)
     gone = [number for number, line in enumerate(lines) if ",sta2,deliver," in line][60:65]
@@ -300,6 +304,8 @@ def test_the_frames_of_one_ampdu_may_be_alone_at_an_edge_of_the_capture():
     assert not check([0]).ok
     single = rows.with_columns(t_ns=pl.Series([second + 1_000_000 * n for n in range(41)]))
     assert not check(range(21), single).ok  # without A-MPDUs 2 may be alone
+    within = pl.concat([rows, rows.with_columns(t_ns=pl.col("t_ns") + 3 * second).tail(1)])
+    assert not check(range(21), within).ok  # the A-MPDU is not at an edge
 
 
 def test_a_truncated_capture_leaves_the_flow_unmeasured_and_is_named(run_dir):

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         hint = did_you_mean(options.station, senders) or f"those that did: {', '.join(senders)}"
         raise UsageError(f'no station "{options.station}" sent data to a single one; {hint}')
     chosen = found.of(options.station)
-    why = None if alone else doubt(directory)
+    why = doubt(directory)
     if options.json:
         print(json.dumps({"run": str(options.run), **rates.as_json(chosen), "doubt": why}, indent=1))
         return 0

@@ -30,9 +30,9 @@ DURATION_S = 30.0
 SPACING_M = 200.0  # at a range of 250 m, as in the papers' chains
 # The keys of a scenario that its curve depends on.
 KEYS = (
-    "radio", "radio_overrides", "propagation", "interference", "queue_discipline", "queue", "control_first", "arp",
-    "profile", "window", "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack", "mtu", "mss",
-    "sysctls",
+    "radio", "radio_overrides", "propagation", "interference", "reception", "aggregation", "rate_control", "queue_discipline",
+    "queue", "control_first", "arp", "profile", "window", "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack",
+    "mtu", "mss", "sysctls",
 )  # fmt: skip
 SOURCES = ("medium/src", "medium/daemon/src", "medium/radios", "engine/src", "kernel-tcp")
 SOURCE_ENDINGS = (".rs", ".toml", ".c", ".h")

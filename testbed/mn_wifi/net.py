@@ -19,6 +19,7 @@ from mobility.trace import Leg, Position, Trace, TraceError
 from record.events_file import SCRIPT
 from scenarios.definition import scenario_of
 from scenarios.keys import Keys
+from scenarios.radios import overridden
 from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
@@ -312,7 +313,8 @@ class Mininet_wifi(Powers):
         radios = {station.name: self.radio_of(station) for station in self._with_radios()}
         first = next(iter(radios.values()), Radio())
         stated = raw.get("radio_overrides", {})
-        overrides = {**with_one_range(name), **first.overrides(name, model), **first.of_band(name), **slot, **stated}
+        usual = {**with_one_range(name), **first.overrides(name, model), **first.of_band(name), **slot}
+        overrides = overridden(usual, stated)
         others = {station: radio.of_station(name, model) for station, radio in radios.items() if radio != first}
         if others and model["model"] in OWN_RANGE:
             raise UsageError(
@@ -323,7 +325,8 @@ class Mininet_wifi(Powers):
         names = {entry.get("name") or entry.get("station") for entry in of_scenario if isinstance(entry, dict)}
         entries = self._radio_entries(others)
         merged = [*(entry for entry in entries if (entry.get("name") or entry["station"]) not in names), *of_scenario]
-        values = {**adapting(name), **raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
+        own_rates = {} if "rate_control" in stated else adapting(name)
+        values = {**own_rates, **raw, "radio": name, "radio_overrides": overrides, **({"radios": merged} if merged else {})}
         return scenario_of(replace(keys, values=values))
 
     def _radio_entries(self, powers: dict[str, dict[str, float]]) -> list[dict[str, Any]]:

@@ -182,6 +182,8 @@ def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]
         has_own_flows = "flows" in scenario.model_fields_set
         blamed, remedy = (f"flows.{list(flows).index(cut_off)}", ", or remove the flow") if has_own_flows else (key, "")
         text = f'key "{blamed}": {static.no_path(*flows[cut_off])}; place the stations within range of each other'
+        if scenario.radio_keys().get("rate_control", "fixed") != "fixed":
+            text += " at the profile's own rate, whatever rate_control chooses, or lower radio_overrides.mcs"
         raise UsageError(f'{name}: {text} (key "{key}"){remedy}')
 
 

@@ -260,6 +260,13 @@ def test_modes_n_and_ac_are_radios_of_802_11n_and_ac():
     refused(net_of("0,0", "1,0", link={"mode": "ac", "channel": 1}).scenario, "channel=1", "34 to 196")
 
 
+def test_a_script_may_choose_rules_and_rate_control_itself():
+    net = net_of("0,0", "1,0", link={"mode": "g"}, scenario={"radio_overrides": {"rules": {"timeouts": "full"}}})
+    assert net.scenario().radio_overrides["rules"] == {"thresholds": "one", "timeouts": "full"}
+    net = net_of("0,0", "1,0", link={"mode": "n"}, scenario={"radio_overrides": {"rate_control": "ideal"}})
+    assert net.scenario().radio_keys()["rate_control"] == "ideal"
+
+
 def reach_of(scenario, **more):
     profile = tomllib.loads((ROOT / "medium" / "radios" / f"{scenario.radio}.toml").read_text())
     return reach({**overridden(profile, scenario.radio_overrides), **more}, scenario.propagation.for_medium())

@@ -281,6 +281,10 @@ ERRORS = {
         "hops = 2\nspacing = -200",
         'x.toml: line 2: key "spacing": -200 is out of range; give more than 0 m',
     ),
+    "rates of a TAP radio for those of the kernel": (
+        'hops = 2\nradio = "dot11g-54m"\nrate_control = "minstrel"\nstations = "hwsim"',
+        'x.toml: line 3: key "rate_control": is for TAP radios; those of hwsim have hwsim = { rates = "kernel" }',
+    ),
     "an MCS of the wrong type": (
         'hops = 2\nradio = "dot11n-ht20"\nradio_overrides = { mcs = "x" }',
         'x.toml: line 3: key "radio_overrides.mcs": "x" is of the wrong type; give a number',

@@ -1,10 +1,10 @@
 """The references of the medium and the tolerances.
 
-closed-form  one saturated sender, every radio profile, RTS on and off: within 1 %; at two lower rates, whose ACK is slower, 0.2 %
+closed-form  one saturated sender, every radio profile, RTS on and off, and each MCS of 802.11n and ac: within 1 %; at two lower
+             rates, whose ACK is slower, 0.2 %
 bianchi      n saturated senders: within 5 %. The medium is configured to the model's assumptions: all in range of one another
              with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
              `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
-             802.11n and ac: each MCS that the widths of the profiles have
 ns3          saturation, hidden senders, chains, distances, 802.11n with and without aggregation, and shares of frames decoded:
              within 5 % of ns-3.44's mean or three standard deviations of its seeds, from 10 seeds on three standard errors of
              its mean; shares within three of their binomial deviations

@@ -338,7 +338,7 @@ keys! {
         pub capture_db: f64 => GAIN;
         /// Thermal noise and noise figure over the channel; used by `interference = "sinr"` and `reception = "sinr"`.
         pub noise_w: f64 => above(0.0).of("W");
-        /// Rule of reception. With "sinr" all power is summed, whatever `interference` says, and reception threshold and capture threshold decide nothing.
+        /// Rule of reception. With "sinr" all power is summed, whatever `interference` says, and reception threshold and capture threshold decide no reception (ranges of maps and static routes use the former).
         #[serde(default)]
         pub reception: Reception;
         /// Energy detection: without a preamble, power above it is sensed. By default the carrier sense threshold; used by `reception = "sinr"`.
