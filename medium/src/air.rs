@@ -170,6 +170,10 @@ impl Receiver {
         self.sending = true;
         let lost = self.held.filter(|_| self.good).map(|held| held.signal.frame);
         (self.good, self.locked) = (false, false);
+        if self.rule == Rule::Probability {
+            // the radio is tuned to no preamble afterwards: it senses the rest of that frame by its energy
+            (self.held, self.odds) = (None, None);
+        }
         lost
     }
 

@@ -603,5 +603,7 @@ pub(crate) mod tests {
         assert!(refusal(|j| j["warmup_s"] = 1e300.into()).contains("key \"warmup_s\""));
         assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "disc", "range_m": 5.0, "sense_m": 1.0}))
             .contains("propagation.sense_m"));
+        let no_rate = serde_json::json!({"data_rate_bps": 6e6, "rate_control": "arf"});
+        assert!(refusal(|j| j["radio_overrides"] = no_rate).contains("is no rate of this PHY"));
     }
 }

@@ -6,6 +6,7 @@
 use crate::config::{ErrorFrames, ErrorUnit, Loaded};
 use crate::mac::{Frame, Part};
 use crate::phy::FrameKind;
+use crate::wire::dot11;
 use manet_engine::Stream;
 
 /// Error rate of a link.
@@ -24,13 +25,17 @@ pub struct ErrorRates {
     /// Empty while no link has an error rate.
     links: Vec<Link>,
     overhead_bytes: u32,
+    /// Around the IP packet of unicast data, which may have QoS control.
+    around_data: u32,
 }
 
 impl ErrorRates {
     /// The error rates of the configuration.
     pub fn new(loaded: &Loaded) -> Self {
         let n = loaded.config.stations.len();
-        let mut rates = Self { stations: n, links: Vec::new(), overhead_bytes: loaded.radio.overhead_bytes };
+        let overhead_bytes = loaded.radio.overhead_bytes;
+        let around_data = overhead_bytes + if loaded.radio.is_qos() { dot11::QOS_CONTROL_LEN as u32 } else { 0 };
+        let mut rates = Self { stations: n, links: Vec::new(), overhead_bytes, around_data };
         let index = loaded.station_index();
         let those = |name: &str| if name == "*" { 0..n } else { index[name]..index[name] + 1 };
         for link in &loaded.config.links {
@@ -86,7 +91,12 @@ impl ErrorRates {
         let probability = match unit {
             ErrorUnit::Frame => rate,
             ErrorUnit::Byte => {
-                let bytes = if data { bytes.saturating_sub(self.overhead_bytes) } else { bytes };
+                let around = match frame.kind {
+                    FrameKind::Data => self.around_data,
+                    FrameKind::Bcast => self.overhead_bytes,
+                    _ => 0,
+                };
+                let bytes = bytes.saturating_sub(around);
                 1.0 - (1.0 - rate).powi(bytes as i32)
             }
         };

@@ -67,8 +67,8 @@ struct Airborne {
     /// Boxed, as most frames have nothing there and each is moved several times.
     mpdus: Option<Box<Mpdus>>,
     receivers: u32,
-    /// The stations that decoded it, with the power at each; only if it is recorded.
-    decoded_w: Vec<(u16, f64)>,
+    /// The stations that decoded it, with the power at each and the MPDUs, a bit each; only if it is recorded.
+    decoded_w: Vec<(u16, f64, u64)>,
     /// Its sender was switched off before its end.
     cut: bool,
 }
@@ -485,7 +485,7 @@ impl Medium {
 
     fn log_tx(&mut self, airborne: Airborne) {
         let Airborne { frame, began, power_w, fate, mpdus, receivers, decoded_w: mut heard, .. } = airborne;
-        heard.sort_by_key(|(station, _)| *station);
+        heard.sort_by_key(|(station, ..)| *station);
         if !frame.aggregate().is_empty() {
             self.log_aggregate(began, &frame, fate, &mpdus.unwrap_or_default(), power_w, &heard);
             return;
@@ -495,6 +495,7 @@ impl Medium {
         }
         if self.recording {
             let sinr_db = mpdus.and_then(|mpdus| mpdus.sinr_db(0));
+            let heard = heard.into_iter().map(|(station, power_w, _)| (station, power_w)).collect();
             let row = AirRow::Tx { at: began, frame, fate, receivers, power_w, heard, place: None, sinr_db };
             self.outputs.push_back(Output::Air(row));
         }
@@ -508,7 +509,7 @@ impl Medium {
         fate: Option<Fate>,
         mpdus: &Mpdus,
         power_w: Option<f64>,
-        heard: &[(u16, f64)],
+        heard: &[(u16, f64, u64)],
     ) {
         let parts = whole.aggregate();
         let fate_of = |n: usize| mpdus.fates.get(n).copied().or(fate);
@@ -537,7 +538,7 @@ impl Medium {
                 fate: fate_of(n),
                 receivers: 0,
                 power_w,
-                heard: heard.to_vec(),
+                heard: heard.iter().filter(|(.., mpdus)| mpdus >> n & 1 == 1).map(|&(s, w, _)| (s, w)).collect(),
                 place: Some((n as u8 + 1, of)),
                 sinr_db: mpdus.sinr_db(n),
             };

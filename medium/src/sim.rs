@@ -5,8 +5,9 @@
 //! `route` hop by hop, without a routing protocol.
 
 use crate::air_log::AirRow;
-use crate::config::{Loaded, TrafficConfig, TrafficKind};
+use crate::config::{Discipline, Loaded, TrafficConfig, TrafficKind};
 use crate::counters::Counters;
+use crate::mac::fq_codel::LIMIT_PACKETS;
 use crate::medium::Medium;
 use crate::message::{Input, Output, StationId};
 use crate::rate_tables::{rate_tables, RateTables};
@@ -95,14 +96,17 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut d
     let mut nowhere = |_: &AirRow| ();
     let warmup = Instant::ZERO + Duration::from_secs_f64(loaded.config.warmup_s);
     let measured = Duration::from_secs_f64(loaded.config.duration_s.unwrap_or(10.0));
+    let queue = &loaded.config.queue;
+    let room = if queue.discipline == Discipline::FqCodel { LIMIT_PACKETS } else { queue.packets };
     let mut sim = Sim {
         medium,
         flows: flows(loaded),
         sources: EventQueue::default(),
         warmup,
-        saturated: loaded.radio.aggregation_limits().map_or(SATURATED_BACKLOG, |(max_mpdus, _)| {
-            (max_mpdus + SATURATED_BACKLOG).min(loaded.config.queue.packets)
-        }),
+        saturated: loaded
+            .radio
+            .aggregation_limits()
+            .map_or(SATURATED_BACKLOG, |(max_mpdus, _)| (max_mpdus + SATURATED_BACKLOG).min(room)),
         on_air: match on_air {
             Some(f) => f,
             None => &mut nowhere,

@@ -140,8 +140,10 @@ pub fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, fra
     if has_fcs && mpdu.len() == len {
         mpdu.extend(dot11::fcs(&mpdu));
     }
+    // the stretch of an MPDU in an A-MPDU has no silence after it
+    let silence = if ampdu.is_some() { Duration::ZERO } else { names.signal_extension };
     let tap = radiotap::Repr {
-        tsft_us: (at + (frame.airtime - names.signal_extension)).as_nanos() / 1000,
+        tsft_us: (at + (frame.airtime - silence)).as_nanos() / 1000,
         short_preamble: names.short_preamble,
         fcs: has_fcs,
         rate: radiotap::Rate::of(frame.mode),

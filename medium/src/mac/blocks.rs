@@ -163,6 +163,8 @@ impl Blocks {
             let sent_now = |r: &&Resolved<_>| parts.iter().any(|part| Some(part.sequence) == r.sequence);
             let acknowledged = fates.iter().filter(|r| r.fate == Fate::Acknowledged).filter(sent_now).count();
             chain.count(parts.len() as u32, acknowledged as u32, answered);
+        } else if let (true, Answer::BlockAck(_)) = (parts.is_empty(), answer) {
+            chain.acknowledge(fates.iter().filter(|r| r.fate == Fate::Acknowledged).count() as u32);
         }
         let over = !parts.is_empty() && answered || fates.iter().any(|r| r.fate.is_final());
         if over {

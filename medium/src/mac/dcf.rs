@@ -3,8 +3,8 @@
 //! IEEE Std 802.11-2012 clause 9.3 (the basic access of 802.11-1997 unchanged): carrier sense, physical and virtual
 //! (9.3.2.1), inter-frame spaces (9.3.2.3), random backoff (9.3.3), access procedure (9.3.4), RTS/CTS (9.3.2.6), ACK
 //! (9.3.2.8), duplicates (9.3.2.10), retry counters (9.3.4.4). ns-2.35's departures are switches of the radio profile
-//! ([`crate::phy::radio::Rules`]). Not modelled: fragmentation, PCF, power save, EDCA, the optional NAV reset after an
-//! RTS that no data follows (9.3.2.4), rate adaptation.
+//! ([`crate::phy::radio::Rules`]). Not modelled: fragmentation, PCF, power save, EDCA's access categories and TXOPs (the AIFS is the
+//! profile's), the optional NAV reset after an RTS that no data follows (9.3.2.4). Rates: [`super::rates`]; A-MPDUs: [`super::blocks`].
 //!
 //! The radio reports carrier sense ([`Dcf::medium_busy`], [`Dcf::medium_idle`]) and receptions
 //! ([`Dcf::receive`], [`Dcf::receive_failed`]); the machine answers with [`Action`]s. Each call carries the time. There is one
@@ -492,7 +492,9 @@ impl Dcf {
     fn access(&mut self, now: Instant) {
         self.slots = None;
         self.undrawn = false;
-        self.prepare(now);
+        if !self.prepare(now) {
+            return;
+        }
         let Some(service) = &mut self.service else { return };
         if service.needs_rts(&self.radio) {
             service.rts_attempts += 1;
@@ -503,29 +505,31 @@ impl Dcf {
         }
     }
 
-    /// Chooses rate and contents of the exchange. One whose packets are gone leaves its place to the next.
-    fn prepare(&mut self, now: Instant) {
+    /// Chooses rate and contents of the exchange. False: its packets are gone, and it has left its place to the next, which contends
+    /// by itself.
+    fn prepare(&mut self, now: Instant) -> bool {
         let (radio, queue) = (&self.radio, &mut self.queue);
         match self.service.as_mut().map(|service| &mut service.content) {
             Some(Content::Packet { packet, progress: progress @ None, .. }) => {
-                if let (Some(rates), Dest::Station(peer), false) =
-                    (&mut self.rates, packet.dest, packet.has_own_rates())
+                if let (Some(rates), Dest::Station(peer), false) = (&mut self.rates, packet.dest, packet.has_own_mode())
                 {
                     *progress = Some(rates.begin(now, peer, packet.mpdu_bytes(radio)));
                 }
             }
             Some(Content::Block { peer, offer }) => {
-                let (Some(blocks), Some(rates)) = (&mut self.blocks, &mut self.rates) else { return };
+                let (Some(blocks), Some(rates)) = (&mut self.blocks, &mut self.rates) else { return false };
                 *offer = blocks.next(now, *peer, radio, rates, queue);
                 let is_gone = offer.is_none();
                 self.report_drops();
                 if is_gone {
                     self.service = None;
                     self.resume(now);
+                    return false;
                 }
             }
             _ => {}
         }
+        true
     }
 
     // ----- transmissions

@@ -562,6 +562,21 @@ fn data_received_while_the_station_waits_for_an_ack_is_not_accepted() {
 }
 
 #[test]
+fn an_exchange_whose_packets_are_purged_leaves_its_place_to_the_next_that_contends() {
+    let mut b = Bench::new("dot11n-ht20", |_| ());
+    b.dcf.medium_busy(us(100));
+    let gone = packet(1, PEER, false);
+    b.packet(150, gone.clone()).packet(150, packet(2, OTHER, false));
+    assert_eq!(b.dcf.purge(gone.dest_mac, Some(PEER)).len(), 1);
+    b.dcf.medium_idle(us(200));
+    b.until(3000);
+    let (at, frame) = &b.sent[0];
+    assert_eq!((frame.dest, frame.packet.as_ref().map(|p| p.id)), (Dest::Station(OTHER), Some(2)));
+    // AIFS of 43 us and the slots of 9 us of the station's backoff, whichever packet it serves (802.11-2016, 10.22.2.4)
+    assert!(*at > 200 + 43 && (at - 200 - 43) % 9 == 0, "{at}");
+}
+
+#[test]
 fn a_broadcast_is_sent_once_at_the_basic_rate_without_rts() {
     let mut b = Bench::new("ns2-dsss-2m", |_| ());
     let mut p = (*packet(1, PEER, false)).clone();

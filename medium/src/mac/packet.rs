@@ -127,6 +127,11 @@ impl Packet {
         }
     }
 
+    /// Whether the mode of its data frame is not a rate control's choice here: the kernel chose it, or it is a management frame.
+    pub fn has_own_mode(&self) -> bool {
+        self.mpdu.as_ref().is_some_and(|mpdu| !mpdu.rates.is_empty() || mpdu.kind != Kind::Data)
+    }
+
     /// Whether the kernel chose the rate of its data frame.
     pub fn has_own_rates(&self) -> bool {
         self.mpdu.as_ref().is_some_and(|mpdu| !mpdu.rates.is_empty())

@@ -53,6 +53,16 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// The answer to a Block Ack Request: so many MPDUs of the last transmission had arrived.
+    pub fn acknowledge(&mut self, mpdus: u32) {
+        if let Some(last) = self.tried.last_mut() {
+            last.answered = true;
+            last.acknowledged = (last.acknowledged + mpdus).min(last.mpdus);
+        }
+    }
+}
+
 impl Rates {
     /// The rate control that the profile selects. `random`: stream of its samples.
     pub fn new(radio: &Radio, random: Stream) -> Self {

@@ -148,7 +148,7 @@ impl Medium {
             self.airborne[id as usize].as_mut().expect("still there").receivers += 1;
         }
         if self.records_receptions {
-            self.airborne[id as usize].as_mut().expect("still there").decoded_w.push((s, power_w));
+            self.airborne[id as usize].as_mut().expect("still there").decoded_w.push((s, power_w, mpdus));
         }
         if !answered {
             if let Some(mpdus) = &mut self.airborne[id as usize].as_mut().expect("still there").mpdus {

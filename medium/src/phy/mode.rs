@@ -256,7 +256,7 @@ impl Mode {
     }
 }
 
-/// `mcs 7, 20 MHz`: for messages.
+/// `54 Mbit/s`, `ht-mcs7-20`: for messages.
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

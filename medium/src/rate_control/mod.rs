@@ -3,7 +3,7 @@
 //! A rate control is a machine without clock or radio. It knows a list of [`RateEntry`]s and what became of earlier frames; it does
 //! not know the PHY that made the list nor the MAC that asks. For each new frame exchange the MAC calls
 //! [`RateControl::choose`], goes through the [`Chain`] until the exchange is answered or given up, and calls
-//! [`RateControl::report`] once. Group-addressed and control frames are sent at the profile's rates and are not asked for.
+//! [`RateControl::report`] once. Group-addressed, management and control frames are sent at the profile's rates and are not asked for.
 //!
 //! To add one: a file here with an `impl RateControl` and a function `new`, its `mod` line, its row in [`ALGORITHMS`], and its name in
 //! [`crate::phy::radio::RateControl`].

@@ -88,6 +88,10 @@ impl Radio {
         if self.family().is_none() {
             return Err(RadioError::Value("key \"aggregation\": dsss and ofdm have none; leave it out".into()));
         }
+        // its limit of time is that of HT and VHT, which most S1G frames exceed
+        if self.modulation == Modulation::S1g {
+            return Err(RadioError::Value("key \"aggregation\": that of s1g is not modelled; leave it out".into()));
+        }
         if !(1..=BLOCK_ACK_WINDOW).contains(&max_mpdus) {
             return Err(
                 format!("key \"aggregation.max_mpdus\": {max_mpdus} is not between 1 and {BLOCK_ACK_WINDOW}").into()

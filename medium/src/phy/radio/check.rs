@@ -1,7 +1,7 @@
 //! Checks of a profile: ranges and combinations of its numbers.
 
 use super::modes::DSSS_RATES_BPS;
-use super::{Modulation, Network, Radio, RadioError};
+use super::{Modulation, Network, Radio, RadioError, RateControl};
 use manet_engine::keys::{self, Declared};
 
 /// Slot of an ERP PHY without the short slot time (clause 19.4.5).
@@ -26,6 +26,11 @@ impl Radio {
             }
             let ofdm = !matches!(self.modulation, Modulation::Dsss | Modulation::S1g);
             let of_erp = key == "eifs_ack_rate_bps" && self.plcp_bits > 0 && DSSS_RATES_BPS.contains(&rate);
+            if of_erp && self.plcp_rate_bps == 0 {
+                return Err(RadioError::Value(
+                    "key \"plcp_rate_bps\": 0 for an ACK of DSSS; give the rate of its preamble, 1000000".into(),
+                ));
+            }
             if ofdm && !of_mcs && !of_erp && !self.has_rate(rate) {
                 return Err(
                     format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)").into()
@@ -33,6 +38,14 @@ impl Radio {
             }
         }
         self.check_aggregation()?;
+        let chosen = self.rate_control != RateControl::Fixed && self.family().is_none();
+        if chosen && !self.has_rate(self.data_rate_bps) {
+            return Err(format!(
+                "key \"data_rate_bps\": {} is no rate of this PHY, among which rate_control chooses; take one, or rate_control = \"fixed\"",
+                self.data_rate_bps
+            )
+            .into());
+        }
         if self.family().is_some() {
             self.mcs_mode()?;
         } else if self.mcs.is_some() {
