@@ -108,16 +108,16 @@ def table_of(costs: dict[str, list[Cost]]) -> Table:
 
 def campaign(
     checkout: Path, *, jobs: int = JOBS, duration_s: float = DURATION_S, seeds: int = 1, pairs: int | None = None,
-    experiment: Path | None = None,
+    experiment: Path | None = None, cells: Path = EXPERIMENT,
 ) -> Cost:  # fmt: skip
     """Run the cells with the programs of `checkout`; with `pairs` as a campaign whose questions stay open to this limit, of
-    hv-fig3's cells or another `experiment` with its own questions. RunError if a run failed."""
+    hv-fig3's `cells` or another `experiment` with its own questions. RunError if a run failed."""
     with bench_folder() as folder:
         file = folder / "pace.toml"
         # without the expected throughput, which is measured once for a machine
-        lines = EXPERIMENT.read_text().splitlines(keepends=True)
+        lines = cells.read_text().splitlines(keepends=True)
         text = "".join(line for line in lines if not line.startswith(("expected =", "figure =")))
-        text = text.replace('base = "', f'base = "{EXPERIMENT.parent}/')
+        text = text.replace('base = "', f'base = "{cells.parent}/')
         file.write_text(text if pairs is None else text[: text.index("[[questions]]")] + QUESTION)
         if experiment is not None:
             file.write_text(experiment.read_text())
@@ -230,6 +230,8 @@ def main() -> int:
     parser.add_argument("--load", metavar="N", type=int, default=0, help="busy loops beside it")
     options = parser.parse_args()
     checkouts = {"before": options.against.resolve(), "now": ROOT} if options.against else {"this checkout": ROOT}
+    # an older checkout does not know all keys of today's cells
+    cells = (options.against or ROOT).resolve() / "experiments" / EXPERIMENT.name
     costs: dict[str, list[Cost]] = {name: [] for name in checkouts}
     for number in range(options.rounds):
         order = list(checkouts) if number % 2 == 0 else list(reversed(checkouts))
@@ -239,7 +241,7 @@ def main() -> int:
             with _load(options.load):
                 cost = campaign(
                     checkouts[name], jobs=options.jobs, duration_s=options.duration, seeds=seeds, pairs=pairs,
-                    experiment=options.experiment,
+                    experiment=options.experiment, cells=cells,
                 )  # fmt: skip
             costs[name].append(cost)
     from rich.console import Console
