@@ -8,7 +8,7 @@
 //! An aggregate with a Block Ack is a success. The chain of an exchange is what ARF would do if each transmission failed.
 
 use super::statistics::Totals;
-use super::{Attempts, Chain, PacketView, Peer, Peers, RateControl, Row, Setup, MAX_STAGES};
+use super::{of_each_peer, Attempts, Chain, ForPeer, PacketView, RateControl, Row, Setup, MAX_STAGES};
 use manet_engine::Instant;
 
 /// Successes that raise the rate.
@@ -24,7 +24,6 @@ struct Arf {
     /// Slowest first.
     ladder: Vec<usize>,
     after_probe: AfterProbe,
-    peers: Peers<(Position, Totals)>,
 }
 
 /// Position of a peer on the ladder.
@@ -64,7 +63,7 @@ pub(super) fn new(setup: Setup) -> Box<dyn RateControl> {
 
 /// ARF with a rule for failed probes.
 pub(super) fn with(setup: Setup, after_probe: AfterProbe) -> Box<dyn RateControl> {
-    Box::new(Arf { rates: setup.rates.len(), ladder: setup.ladder(), after_probe, peers: Peers::new() })
+    of_each_peer(Arf { rates: setup.rates.len(), ladder: setup.ladder(), after_probe })
 }
 
 impl Arf {
@@ -79,16 +78,19 @@ impl Arf {
     }
 }
 
-impl RateControl for Arf {
-    fn choose(&mut self, _: Instant, peer: Peer, _: &PacketView) -> Chain {
-        let position = self.peers.get(peer).map_or(Position::START, |(position, _)| *position);
-        self.chain(position)
+impl ForPeer for Arf {
+    type State = (Position, Totals);
+
+    fn begin(&self, _: Instant) -> Self::State {
+        (Position::START, Totals::new(self.rates))
     }
 
-    fn report(&mut self, _: Instant, peer: Peer, attempts: &Attempts) {
+    fn choose(&mut self, _: Instant, (position, _): &mut Self::State, _: &PacketView) -> Chain {
+        self.chain(*position)
+    }
+
+    fn report(&mut self, _: Instant, (position, totals): &mut Self::State, attempts: &Attempts) {
         let top = self.ladder.len() - 1;
-        let rates = self.rates;
-        let (position, totals) = self.peers.get_or_insert(peer, || (Position::START, Totals::new(rates)));
         totals.add(attempts);
         for tried in attempts.tried {
             let failures = tried.transmissions.saturating_sub(tried.answered.into());
@@ -99,17 +101,8 @@ impl RateControl for Arf {
         }
     }
 
-    fn table(&self, peer: Peer) -> Vec<Row> {
-        let row = |(position, totals): &(Position, Totals)| totals.rows(self.ladder[position.step]);
-        self.peers.get(peer).map_or_else(Vec::new, row)
-    }
-
-    fn peers(&self) -> Vec<Peer> {
-        self.peers.names()
-    }
-
-    fn forget(&mut self) {
-        self.peers = Peers::new();
+    fn table(&self, (position, totals): &Self::State) -> Vec<Row> {
+        totals.rows(self.ladder[position.step])
     }
 }
 

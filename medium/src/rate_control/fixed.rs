@@ -1,38 +1,35 @@
 //! One rate for all frames.
 
 use super::statistics::Totals;
-use super::{Attempts, Chain, PacketView, Peer, Peers, RateControl, Row, Setup};
+use super::{of_each_peer, Attempts, Chain, ForPeer, PacketView, RateControl, Row, Setup};
 use manet_engine::Instant;
 
 struct Fixed {
     rate: usize,
     rates: usize,
-    peers: Peers<Totals>,
 }
 
 pub(super) fn new(setup: Setup) -> Box<dyn RateControl> {
-    Box::new(Fixed { rate: setup.fixed, rates: setup.rates.len(), peers: Peers::new() })
+    of_each_peer(Fixed { rate: setup.fixed, rates: setup.rates.len() })
 }
 
-impl RateControl for Fixed {
-    fn choose(&mut self, _: Instant, _: Peer, _: &PacketView) -> Chain {
+impl ForPeer for Fixed {
+    type State = Totals;
+
+    fn begin(&self, _: Instant) -> Totals {
+        Totals::new(self.rates)
+    }
+
+    fn choose(&mut self, _: Instant, _: &mut Totals, _: &PacketView) -> Chain {
         Chain::new(self.rate, 1)
     }
 
-    fn report(&mut self, _: Instant, peer: Peer, attempts: &Attempts) {
-        self.peers.get_or_insert(peer, || Totals::new(self.rates)).add(attempts);
+    fn report(&mut self, _: Instant, totals: &mut Totals, attempts: &Attempts) {
+        totals.add(attempts);
     }
 
-    fn table(&self, peer: Peer) -> Vec<Row> {
-        self.peers.get(peer).map_or_else(Vec::new, |totals| totals.rows(self.rate))
-    }
-
-    fn peers(&self) -> Vec<Peer> {
-        self.peers.names()
-    }
-
-    fn forget(&mut self) {
-        self.peers = Peers::new();
+    fn table(&self, totals: &Totals) -> Vec<Row> {
+        totals.rows(self.rate)
     }
 }
 

@@ -5,7 +5,7 @@
 //! station that has moved away is lost without RTS.
 
 use super::statistics::Totals;
-use super::{Attempts, Chain, PacketView, Peer, Peers, RateControl, Row, Setup};
+use super::{of_each_peer, Attempts, Chain, ForPeer, PacketView, RateControl, Row, Setup};
 use manet_engine::Instant;
 
 const MIN_SUCCESS: f64 = 0.988;
@@ -16,7 +16,6 @@ struct Ideal {
     setup: Setup,
     /// Slowest first.
     ladder: Vec<usize>,
-    peers: Peers<State>,
 }
 
 struct State {
@@ -26,15 +25,19 @@ struct State {
 }
 
 pub(super) fn new(setup: Setup) -> Box<dyn RateControl> {
-    Box::new(Ideal { ladder: setup.ladder(), setup, peers: Peers::new() })
+    of_each_peer(Ideal { ladder: setup.ladder(), setup })
 }
 
-impl RateControl for Ideal {
-    fn choose(&mut self, _: Instant, peer: Peer, packet: &PacketView) -> Chain {
+impl ForPeer for Ideal {
+    type State = State;
+
+    fn begin(&self, _: Instant) -> State {
+        State { snr_db: None, rate: self.ladder[0], totals: Totals::new(self.setup.rates.len()) }
+    }
+
+    fn choose(&mut self, _: Instant, state: &mut State, packet: &PacketView) -> Chain {
         let Setup { rates, success, .. } = &self.setup;
         let robust = self.ladder[0];
-        let state =
-            self.peers.get_or_insert(peer, || State { snr_db: None, rate: robust, totals: Totals::new(rates.len()) });
         state.rate = state.snr_db.map_or(robust, |snr_db| {
             let suffices = |rate: &&usize| success(&rates[**rate], snr_db, packet.mpdu_bytes) >= MIN_SUCCESS;
             self.ladder.iter().rev().find(suffices).copied().unwrap_or(robust)
@@ -42,24 +45,15 @@ impl RateControl for Ideal {
         Chain::new(state.rate, TRIES).then(robust, 1)
     }
 
-    fn report(&mut self, _: Instant, peer: Peer, attempts: &Attempts) {
-        let Some(state) = self.peers.get_mut(peer) else { return };
+    fn report(&mut self, _: Instant, state: &mut State, attempts: &Attempts) {
         state.totals.add(attempts);
         if attempts.snr_db.is_some() || !attempts.answered() {
             state.snr_db = attempts.snr_db;
         }
     }
 
-    fn table(&self, peer: Peer) -> Vec<Row> {
-        self.peers.get(peer).map_or_else(Vec::new, |state| state.totals.rows(state.rate))
-    }
-
-    fn peers(&self) -> Vec<Peer> {
-        self.peers.names()
-    }
-
-    fn forget(&mut self) {
-        self.peers = Peers::new();
+    fn table(&self, state: &State) -> Vec<Row> {
+        state.totals.rows(state.rate)
     }
 }
 

@@ -15,7 +15,7 @@
 //! shortened by contention (see [`super::statistics`]); look-arounds are a tenth of the frames also at start.
 
 use super::statistics::Estimates;
-use super::{Attempts, Chain, PacketView, Peer, Peers, RateControl, Row, Setup};
+use super::{of_each_peer, Attempts, Chain, ForPeer, PacketView, RateControl, Row, Setup};
 use manet_engine::{Duration, Instant, Stream};
 
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
@@ -26,7 +26,6 @@ const RELIABLE: f64 = 0.95;
 struct Minstrel {
     setup: Setup,
     lowest: usize,
-    peers: Peers<State>,
 }
 
 struct State {
@@ -42,7 +41,7 @@ struct State {
 
 pub(super) fn new(setup: Setup) -> Box<dyn RateControl> {
     let lowest = setup.ladder()[0];
-    Box::new(Minstrel { setup, lowest, peers: Peers::new() })
+    of_each_peer(Minstrel { setup, lowest })
 }
 
 impl State {
@@ -95,10 +94,15 @@ fn shuffled(count: usize, random: &mut Stream) -> Vec<usize> {
     order
 }
 
-impl RateControl for Minstrel {
-    fn choose(&mut self, now: Instant, peer: Peer, _: &PacketView) -> Chain {
+impl ForPeer for Minstrel {
+    type State = State;
+
+    fn begin(&self, now: Instant) -> State {
+        State::new(now, self.setup.rates.len(), self.lowest)
+    }
+
+    fn choose(&mut self, _: Instant, state: &mut State, _: &PacketView) -> Chain {
         let Setup { rates, overhead, random, .. } = &mut self.setup;
-        let state = self.peers.get_or_insert(peer, || State::new(now, rates.len(), self.lowest));
         let sample = state.sample(random);
         let tries = |rate: usize| state.estimates.tries(&rates[rate], *overhead);
         let [first, second] = state.best;
@@ -112,28 +116,16 @@ impl RateControl for Minstrel {
         start.then(state.reliable, tries(state.reliable)).then(self.lowest, tries(self.lowest))
     }
 
-    fn report(&mut self, now: Instant, peer: Peer, attempts: &Attempts) {
-        let Some(state) = self.peers.get_mut(peer) else { return };
+    fn report(&mut self, now: Instant, state: &mut State, attempts: &Attempts) {
         state.estimates.add(attempts);
         if now.since(state.updated) >= UPDATE_INTERVAL {
             state.update(now, &self.setup);
         }
     }
 
-    fn table(&self, peer: Peer) -> Vec<Row> {
-        let Setup { rates, overhead, .. } = &self.setup;
-        self.peers.get(peer).map_or_else(Vec::new, |state| {
-            let roles = [('A', state.best[0]), ('B', state.best[1]), ('P', state.reliable)];
-            state.estimates.rows(rates, *overhead, &roles)
-        })
-    }
-
-    fn peers(&self) -> Vec<Peer> {
-        self.peers.names()
-    }
-
-    fn forget(&mut self) {
-        self.peers = Peers::new();
+    fn table(&self, state: &State) -> Vec<Row> {
+        let roles = [('A', state.best[0]), ('B', state.best[1]), ('P', state.reliable)];
+        state.estimates.rows(&self.setup.rates, self.setup.overhead, &roles)
     }
 }
 

@@ -16,7 +16,7 @@
 //! rates, so legacy rates are a group like the others; Linux limits the most reliable rate to a number of streams.
 
 use super::statistics::Estimates;
-use super::{Attempts, Chain, Group, PacketView, Peer, Peers, RateControl, RateEntry, Row, Setup};
+use super::{of_each_peer, Attempts, Chain, ForPeer, Group, PacketView, RateControl, RateEntry, Row, Setup};
 use manet_engine::{Duration, Instant, Stream};
 
 /// HZ / 20.
@@ -40,7 +40,6 @@ struct MinstrelHt {
     setup: Setup,
     groups: Vec<Group>,
     lowest: usize,
-    peers: Peers<State>,
 }
 
 struct State {
@@ -60,7 +59,7 @@ pub(super) fn new(setup: Setup) -> Box<dyn RateControl> {
     let mut groups: Vec<Group> = setup.rates.iter().map(|entry| entry.group).collect();
     groups.sort();
     groups.dedup();
-    Box::new(MinstrelHt { setup, groups, lowest, peers: Peers::new() })
+    of_each_peer(MinstrelHt { setup, groups, lowest })
 }
 
 impl State {
@@ -149,10 +148,14 @@ fn pick(rates: &[usize], random: &mut Stream) -> Option<usize> {
     (!rates.is_empty()).then(|| rates[random.below(rates.len() as u64) as usize])
 }
 
-impl RateControl for MinstrelHt {
-    fn choose(&mut self, now: Instant, peer: Peer, _: &PacketView) -> Chain {
-        let rates = self.setup.rates.len();
-        let state = self.peers.get_or_insert(peer, || State::new(now, rates, self.lowest));
+impl ForPeer for MinstrelHt {
+    type State = State;
+
+    fn begin(&self, now: Instant) -> State {
+        State::new(now, self.setup.rates.len(), self.lowest)
+    }
+
+    fn choose(&mut self, now: Instant, state: &mut State, _: &PacketView) -> Chain {
         let sample = state.sample(now, &mut self.setup, &self.groups);
         let tries = |rate: usize| state.estimates.tries(&self.setup.rates[rate], self.setup.overhead);
         let [first, second, ..] = state.best;
@@ -163,29 +166,17 @@ impl RateControl for MinstrelHt {
         start.then(state.reliable, tries(state.reliable))
     }
 
-    fn report(&mut self, now: Instant, peer: Peer, attempts: &Attempts) {
-        let Some(state) = self.peers.get_mut(peer) else { return };
+    fn report(&mut self, now: Instant, state: &mut State, attempts: &Attempts) {
         state.estimates.add(attempts);
         if now.since(state.updated) >= UPDATE_INTERVAL {
             state.update(now, &self.setup);
         }
     }
 
-    fn table(&self, peer: Peer) -> Vec<Row> {
-        let Setup { rates, overhead, .. } = &self.setup;
-        self.peers.get(peer).map_or_else(Vec::new, |state| {
-            let [a, b, c, d] = state.best;
-            let roles = [('A', a), ('B', b), ('C', c), ('D', d), ('P', state.reliable)];
-            state.estimates.rows(rates, *overhead, &roles)
-        })
-    }
-
-    fn peers(&self) -> Vec<Peer> {
-        self.peers.names()
-    }
-
-    fn forget(&mut self) {
-        self.peers = Peers::new();
+    fn table(&self, state: &State) -> Vec<Row> {
+        let [a, b, c, d] = state.best;
+        let roles = [('A', a), ('B', b), ('C', c), ('D', d), ('P', state.reliable)];
+        state.estimates.rows(&self.setup.rates, self.setup.overhead, &roles)
     }
 }
 

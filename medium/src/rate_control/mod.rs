@@ -5,7 +5,7 @@
 //! [`RateControl::choose`], goes through the [`Chain`] until the exchange is answered or given up, and calls
 //! [`RateControl::report`] once. Group-addressed, management and control frames are sent at the profile's rates and are not asked for.
 //!
-//! To add one: a file here with an `impl RateControl` and a function `new`, its `mod` line, its row in [`ALGORITHMS`], and its name in
+//! To add one: a file here with an `impl ForPeer` and a function `new`, its `mod` line, its row in [`ALGORITHMS`], and its name in
 //! [`crate::phy::radio::RateControl`].
 //!
 //! | name | source |
@@ -342,28 +342,51 @@ pub fn by_name(name: &str, setup: Setup) -> Result<Box<dyn RateControl>, SetupEr
     found.map(|algorithm| (algorithm.new)(setup)).ok_or_else(|| SetupError::UnknownName(name.into()))
 }
 
-/// State for each peer, made at its first frame.
-struct Peers<T>(BTreeMap<Peer, T>);
+/// What an algorithm does for one peer, whose state it is handed.
+trait ForPeer: Send {
+    /// What it knows of a peer.
+    type State: Send;
+    /// The state of a peer before its first frame.
+    fn begin(&self, now: Instant) -> Self::State;
+    /// [`RateControl::choose`].
+    fn choose(&mut self, now: Instant, state: &mut Self::State, packet: &PacketView) -> Chain;
+    /// [`RateControl::report`].
+    fn report(&mut self, now: Instant, state: &mut Self::State, attempts: &Attempts);
+    /// [`RateControl::table`].
+    fn table(&self, state: &Self::State) -> Vec<Row>;
+}
 
-impl<T> Peers<T> {
-    fn new() -> Self {
-        Self(BTreeMap::new())
+/// An algorithm with the state of each peer, made at its first frame.
+struct Peers<A: ForPeer> {
+    algorithm: A,
+    states: BTreeMap<Peer, A::State>,
+}
+
+fn of_each_peer<A: ForPeer + 'static>(algorithm: A) -> Box<dyn RateControl> {
+    Box::new(Peers { algorithm, states: BTreeMap::new() })
+}
+
+impl<A: ForPeer> RateControl for Peers<A> {
+    fn choose(&mut self, now: Instant, peer: Peer, packet: &PacketView) -> Chain {
+        let state = self.states.entry(peer).or_insert_with(|| self.algorithm.begin(now));
+        self.algorithm.choose(now, state, packet)
     }
 
-    fn get_or_insert(&mut self, peer: Peer, new: impl FnOnce() -> T) -> &mut T {
-        self.0.entry(peer).or_insert_with(new)
+    fn report(&mut self, now: Instant, peer: Peer, attempts: &Attempts) {
+        let state = self.states.entry(peer).or_insert_with(|| self.algorithm.begin(now));
+        self.algorithm.report(now, state, attempts);
     }
 
-    fn get(&self, peer: Peer) -> Option<&T> {
-        self.0.get(&peer)
+    fn table(&self, peer: Peer) -> Vec<Row> {
+        self.states.get(&peer).map_or_else(Vec::new, |state| self.algorithm.table(state))
     }
 
-    fn get_mut(&mut self, peer: Peer) -> Option<&mut T> {
-        self.0.get_mut(&peer)
+    fn peers(&self) -> Vec<Peer> {
+        self.states.keys().copied().collect()
     }
 
-    fn names(&self) -> Vec<Peer> {
-        self.0.keys().copied().collect()
+    fn forget(&mut self) {
+        self.states.clear();
     }
 }
 
