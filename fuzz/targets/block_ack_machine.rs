@@ -5,40 +5,33 @@
 //! next exchange that are lost, as a bit pattern that repeats; kind of answer.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use manet_engine::{Duration, Instant};
+use manet_engine::Duration;
 use manet_medium::mac::block_ack::room::{MAX_HT_BYTES, MAX_PPDU_TIME};
 use manet_medium::mac::block_ack::{Answer, Bitmap, Exchange, Options, Originator, Recipient, Room, Waiting, WINDOW};
 use std::collections::BTreeSet;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&[high, low], mut rest)) = data.split_first_chunk() else { return };
-    let options = Options {
-        retry_limit: 4,
-        rts_retry_limit: 2,
-        lifetime: Some(Duration::from_millis(50)),
-        request_after_silence: low & 1 == 1,
-    };
+    let options = Options { retry_limit: 4, rts_retry_limit: 2, request_after_silence: low & 1 == 1 };
     let start = u16::from_be_bytes([high, low]) >> 4;
     let mut originator = Originator::new(options, start);
-    let mut recipient = Recipient::new(start, None);
-    let (mut now, mut packets, mut open) = (Instant::ZERO, 0u64, BTreeSet::new());
+    let mut recipient = Recipient::new(start);
+    let (mut packets, mut open) = (0u64, BTreeSet::new());
     let (mut delivered, mut resolved) = (vec![], vec![]);
     while let Some((&[new, lost, kind], next)) = rest.split_first_chunk() {
         rest = next;
-        now += Duration::from_millis(u64::from(kind >> 6));
         let mut new = new % 80;
         let room = Room {
             max_mpdus: 1 + usize::from(lost % 64),
             max_bytes: MAX_HT_BYTES,
             max_airtime: MAX_PPDU_TIME,
-            spacing_bytes: 0,
             airtime: &|_| Duration::ZERO,
         };
-        let exchange = originator.next_exchange(now, &room, || {
+        let exchange = originator.next_exchange(&room, || {
             new = new.checked_sub(1)?;
             packets += 1;
             open.insert(packets);
-            Some(Waiting { packet: packets, mpdu_bytes: 100 + u32::from(lost), since: now })
+            Some(Waiting { packet: packets, mpdu_bytes: 100 + u32::from(lost) })
         });
         let (mut block_ack, mut singles) = (recipient.block_ack(), false);
         match exchange {
@@ -46,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
                 singles = mpdus.len() == 1;
                 let arrives = |(n, _): &(usize, _)| lost >> (n % 8) & 1 == 0;
                 for (_, mpdu) in mpdus.into_iter().enumerate().filter(arrives) {
-                    recipient.receive(now, mpdu.sequence, mpdu.waiting.packet, &mut delivered);
+                    recipient.receive(mpdu.sequence, mpdu.waiting.packet, &mut delivered);
                 }
                 block_ack = recipient.block_ack();
             }
@@ -63,8 +56,8 @@ fuzz_target!(|data: &[u8]| {
             5 => Answer::Ack,
             _ => Answer::Nothing,
         };
-        if !originator.handle_answer(now, answer) {
-            originator.handle_answer(now, Answer::Nothing);
+        if !originator.handle_answer(answer) {
+            originator.handle_answer(Answer::Nothing);
         }
         if kind % 64 == 63 {
             originator.purge().iter().for_each(|packet| assert!(open.remove(packet), "packet {packet} ends twice"));

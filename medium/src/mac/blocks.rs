@@ -65,7 +65,6 @@ impl Blocks {
         let options = Options {
             retry_limit: radio.short_retry_limit,
             rts_retry_limit: radio.short_retry_limit,
-            lifetime: None,
             request_after_silence: radio.requests_after_silence(),
         };
         Some(Self { options, max_mpdus, max_bytes, links: BTreeMap::new(), recipients: HashMap::new() })
@@ -112,15 +111,14 @@ impl Blocks {
             max_mpdus: if is_sample { 1 } else { self.max_mpdus },
             max_bytes: self.max_bytes,
             max_airtime: MAX_PPDU_TIME,
-            spacing_bytes: 0,
             airtime: &|bytes| radio.airtime(radio.bytes_of_aggregate(bytes), mode),
         };
         let next = || {
             let packet = queue.pop_for(now, dest)?;
-            Some(Waiting { mpdu_bytes: packet.mpdu_bytes(radio), packet, since: now })
+            Some(Waiting { mpdu_bytes: packet.mpdu_bytes(radio), packet })
         };
         let window_start = originator.window_start();
-        Some(match originator.next_exchange(now, &room, next)? {
+        Some(match originator.next_exchange(&room, next)? {
             Exchange::Request { start } => Offer {
                 kind: FrameKind::Bar,
                 bytes: BAR_BYTES,
@@ -151,7 +149,7 @@ impl Blocks {
     ) -> bool {
         let Link { originator, progress } = self.links.get_mut(&peer).expect("an offer has a link");
         let before = resolved.len();
-        if !originator.handle_answer(now, answer) {
+        if !originator.handle_answer(answer) {
             return false;
         }
         originator.take_resolved(resolved);
@@ -178,23 +176,22 @@ impl Blocks {
     /// and the number of duplicates.
     pub fn receive(
         &mut self,
-        now: Instant,
         from: u16,
         (window_start, parts): (u16, &[Part]),
         arrived: u64,
         delivered: &mut Vec<Arc<Packet>>,
     ) -> (Bitmap, u64) {
-        let recipient = self.recipients.entry(from).or_insert_with(|| Recipient::new(window_start, None));
+        let recipient = self.recipients.entry(from).or_insert_with(|| Recipient::new(window_start));
         let before = recipient.counters.duplicates;
         for (_, part) in parts.iter().enumerate().filter(|(n, _)| arrived >> n & 1 == 1) {
-            recipient.receive(now, part.sequence, part.packet.clone(), delivered);
+            recipient.receive(part.sequence, part.packet.clone(), delivered);
         }
         (recipient.block_ack(), recipient.counters.duplicates - before)
     }
 
     /// A Block Ack Request of a peer.
     pub fn handle_request(&mut self, from: u16, start: u16, delivered: &mut Vec<Arc<Packet>>) -> Bitmap {
-        self.recipients.entry(from).or_insert_with(|| Recipient::new(start, None)).handle_request(start, delivered)
+        self.recipients.entry(from).or_insert_with(|| Recipient::new(start)).handle_request(start, delivered)
     }
 
     /// A peer was switched off: it will begin anew. Appends to `delivered` what was stored.

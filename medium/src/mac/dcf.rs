@@ -826,7 +826,7 @@ impl Dcf {
                     self.actions.push(Action::Sent { packet, retries, tries: attempts });
                     continue;
                 }
-                Fate::RetryLimit | Fate::RtsRetryLimit | Fate::Lifetime => FailReason::ShortRetryLimit,
+                Fate::RetryLimit | Fate::RtsRetryLimit => FailReason::ShortRetryLimit,
             };
             self.actions.push(Action::Failed { packet, reason, tries: attempts });
         }

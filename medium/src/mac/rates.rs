@@ -51,9 +51,7 @@ impl Progress {
             None => self.tried.push(Tried { rate, transmissions: 1, answered, mpdus, acknowledged }),
         }
     }
-}
 
-impl Progress {
     /// The answer to a Block Ack Request: so many MPDUs of the last transmission had arrived.
     pub fn acknowledge(&mut self, mpdus: u32) {
         if let Some(last) = self.tried.last_mut() {

@@ -4,7 +4,7 @@
 use super::room::MAX_PPDU_TIME;
 use super::{steps, Answer, Exchange, Fate, Options, Originator, Recipient, Room, Waiting, SEQUENCES, WINDOW};
 use manet_engine::random::Purpose;
-use manet_engine::{Duration, Instant, Stream};
+use manet_engine::{Duration, Stream};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,6 @@ struct Link {
     originator: Originator<u32>,
     recipient: Recipient<u32>,
     random: Stream,
-    now: Instant,
     queued: u32,
     delivered: Vec<u32>,
     /// Final fate of each packet, as the originator reported it.
@@ -27,12 +26,11 @@ struct Link {
 }
 
 impl Link {
-    fn new(seed: u64, start: u16, options: Options, timeout: Option<Duration>) -> Self {
+    fn new(seed: u64, start: u16, options: Options) -> Self {
         Self {
             originator: Originator::new(options, start),
-            recipient: Recipient::new(start, timeout),
+            recipient: Recipient::new(start),
             random: Stream::new(seed, 0, Purpose::Error),
-            now: Instant::ZERO,
             queued: 0,
             delivered: vec![],
             fates: vec![],
@@ -42,31 +40,27 @@ impl Link {
     /// One exchange, with up to `packets` new packets in the queue. Returns whether there was one.
     fn exchange(&mut self, losses: Losses, packets: u32) -> bool {
         let last = self.queued + packets;
-        let since = self.now;
         let airtime = |bytes: u32| Duration::of_bits(u64::from(bytes) * 8, 65_000_000);
         let room = Room {
             max_mpdus: 1 + self.random.below(64) as usize,
             max_bytes: 1 + self.random.below(65_535) as u32,
             max_airtime: MAX_PPDU_TIME,
-            spacing_bytes: self.random.below(200) as u32,
             airtime: &airtime,
         };
         let (queued, random) = (&mut self.queued, &mut self.random);
         let next = || {
             (*queued < last).then(|| {
                 *queued += 1;
-                Waiting { packet: *queued - 1, mpdu_bytes: 30 + random.below(1500) as u32, since }
+                Waiting { packet: *queued - 1, mpdu_bytes: 30 + random.below(1500) as u32 }
             })
         };
-        let exchange = self.originator.next_exchange(self.now, &room, next);
+        let exchange = self.originator.next_exchange(&room, next);
         self.fates.resize(self.queued as usize, None);
         self.resolve();
         let Some(exchange) = exchange else { return false };
-        self.now += Duration::from_millis(1);
         let answer = self.carry(exchange, losses);
-        assert!(self.originator.handle_answer(self.now, answer));
+        assert!(self.originator.handle_answer(answer));
         self.resolve();
-        self.recipient.handle_timeout(self.now, &mut self.delivered);
         self.check();
         true
     }
@@ -91,7 +85,7 @@ impl Link {
                     for m in mpdus {
                         if !self.random.chance(losses.mpdu) {
                             arrived = true;
-                            self.recipient.receive(self.now, m.sequence, m.waiting.packet, &mut self.delivered);
+                            self.recipient.receive(m.sequence, m.waiting.packet, &mut self.delivered);
                         }
                     }
                 }
@@ -147,14 +141,11 @@ impl Link {
 }
 
 fn options() -> impl Strategy<Value = Options> {
-    (1..8u32, 1..8u32, prop::option::of(3..60u64), any::<bool>()).prop_map(
-        |(retry_limit, rts_retry_limit, lifetime_ms, request_after_silence)| Options {
-            retry_limit,
-            rts_retry_limit,
-            lifetime: lifetime_ms.map(Duration::from_millis),
-            request_after_silence,
-        },
-    )
+    (1..8u32, 1..8u32, any::<bool>()).prop_map(|(retry_limit, rts_retry_limit, request_after_silence)| Options {
+        retry_limit,
+        rts_retry_limit,
+        request_after_silence,
+    })
 }
 
 fn losses() -> impl Strategy<Value = Losses> {
@@ -172,7 +163,7 @@ proptest! {
     fn packets_arrive_once_in_order_and_none_is_lost_that_was_not_given_up(
         seed: u64, start in 0..SEQUENCES, options in options(), phases in prop::collection::vec(losses(), 1..6)
     ) {
-        let mut link = Link::new(seed, start, options, None);
+        let mut link = Link::new(seed, start, options);
         for losses in phases {
             for _ in 0..80 {
                 let packets = link.random.below(20) as u32;
@@ -187,27 +178,12 @@ proptest! {
             prop_assert!(fate.is_some());
         }
     }
-
-    /// As mac80211's, it trades losses for delay: acknowledged packets may be late. They still never come twice or out of order.
-    #[test]
-    fn with_a_reorder_timeout_packets_still_arrive_once_and_in_order(
-        seed: u64, start in 0..SEQUENCES, options in options(), losses in losses(), timeout_ms in 1..20u64
-    ) {
-        let mut link = Link::new(seed, start, options, Some(Duration::from_millis(timeout_ms)));
-        for _ in 0..300 {
-            let packets = link.random.below(20) as u32;
-            link.exchange(losses, packets);
-        }
-        link.settle();
-        prop_assert_eq!(link.recipient.stored(), 0);
-        prop_assert_eq!(link.originator.backlog(), 0);
-    }
 }
 
 #[test]
 fn sequence_numbers_wrap_many_times_without_a_loss() {
-    let options = Options { retry_limit: 50, rts_retry_limit: 50, lifetime: None, request_after_silence: false };
-    let mut link = Link::new(1, 4090, options, None);
+    let options = Options { retry_limit: 50, rts_retry_limit: 50, request_after_silence: false };
+    let mut link = Link::new(1, 4090, options);
     let losses = Losses { mpdu: 0.2, ppdu: 0.1, answer: 0.1, rts: 0.0 };
     while link.queued < 3 * u32::from(SEQUENCES) {
         link.exchange(losses, 40);
@@ -221,8 +197,8 @@ fn sequence_numbers_wrap_many_times_without_a_loss() {
 /// Requests, not data, move the windows on a link that loses nearly everything.
 #[test]
 fn windows_never_part_however_many_packets_are_given_up() {
-    let options = Options { retry_limit: 1, rts_retry_limit: 1, lifetime: None, request_after_silence: false };
-    let mut link = Link::new(7, 0, options, None);
+    let options = Options { retry_limit: 1, rts_retry_limit: 1, request_after_silence: false };
+    let mut link = Link::new(7, 0, options);
     let losses = Losses { mpdu: 0.95, ppdu: 0.9, answer: 0.5, rts: 0.0 };
     for _ in 0..30_000 {
         link.exchange(losses, 1);

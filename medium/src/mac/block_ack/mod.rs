@@ -12,7 +12,8 @@
 //!
 //! The agreement itself (ADDBA, 10.24.2) is not an exchange of frames here: a recipient is created with the originator's
 //! [`Originator::window_start`] when it hears the originator for the first time. Not modelled: delayed agreements, partial-state
-//! operation, fragments, A-MSDU, more than 64 MPDUs.
+//! operation, fragments, A-MSDU, more than 64 MPDUs, the spacing of MPDUs, lifetimes, and a timeout of stored MPDUs (the standard has none,
+//! 10.24.7.6; mac80211's is 100 ms).
 
 pub mod originator;
 pub mod recipient;

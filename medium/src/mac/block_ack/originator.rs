@@ -10,7 +10,6 @@
 
 use super::room::Length;
 use super::{steps, Bitmap, Room, SEQUENCES, WINDOW};
-use manet_engine::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Limits of an originator.
@@ -20,8 +19,6 @@ pub struct Options {
     pub retry_limit: u32,
     /// RTS without CTS before an MPDU.
     pub rts_retry_limit: u32,
-    /// Age at which a packet is given up (dot11EDCATableMSDULifetime, 10.22.2.11.2).
-    pub lifetime: Option<Duration>,
     /// After an A-MPDU without a Block Ack: request one (as ns-3 does) instead of a retransmission (as ath9k does). The standard
     /// allows both (10.24.7.8).
     pub request_after_silence: bool,
@@ -34,14 +31,12 @@ pub struct Waiting<P> {
     pub packet: P,
     /// Length of its MPDU with header and FCS.
     pub mpdu_bytes: u32,
-    /// Arrival from the host: its lifetime counts from here.
-    pub since: Instant,
 }
 
 /// An MPDU with a sequence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mpdu<P> {
-    /// The packet, its length and age.
+    /// The packet and its length.
     pub waiting: Waiting<P>,
     /// Sequence number.
     pub sequence: u16,
@@ -92,8 +87,6 @@ pub enum Fate {
     RetryLimit,
     /// Given up after [`Options::rts_retry_limit`] RTS.
     RtsRetryLimit,
-    /// Given up because it was too old.
-    Lifetime,
 }
 
 impl Fate {
@@ -213,16 +206,10 @@ impl<P: Clone> Originator<P> {
     ///
     /// # Panics
     /// If the last exchange has no answer yet.
-    pub fn next_exchange(
-        &mut self,
-        now: Instant,
-        room: &Room,
-        mut next: impl FnMut() -> Option<Waiting<P>>,
-    ) -> Option<Exchange<P>> {
+    pub fn next_exchange(&mut self, room: &Room, mut next: impl FnMut() -> Option<Waiting<P>>) -> Option<Exchange<P>> {
         assert!(self.in_flight == InFlight::Nothing, "the last exchange has no answer yet");
-        self.expire(now);
         if self.request == Request::Deferred {
-            self.hold_next(now, &mut next);
+            self.hold_next(&mut next);
             if self.held.is_some() {
                 self.request = Request::Due { failures: 0 };
             }
@@ -233,21 +220,16 @@ impl<P: Clone> Originator<P> {
                 Some(Exchange::Request { start: self.start })
             }
             Request::Deferred => None,
-            Request::NotNeeded => self.next_data(now, room, &mut next),
+            Request::NotNeeded => self.next_data(room, &mut next),
         }
     }
 
-    fn next_data(
-        &mut self,
-        now: Instant,
-        room: &Room,
-        next: &mut impl FnMut() -> Option<Waiting<P>>,
-    ) -> Option<Exchange<P>> {
+    fn next_data(&mut self, room: &Room, next: &mut impl FnMut() -> Option<Waiting<P>>) -> Option<Exchange<P>> {
         let mut length = Length::default();
         let again = self.pending().take_while(|mpdu| length.add(room, mpdu.waiting.mpdu_bytes)).count();
         if again == self.pending().count() {
             while self.window.len() < WINDOW && length.mpdus < room.max_mpdus {
-                self.hold_next(now, next);
+                self.hold_next(next);
                 let Some(waiting) = self.held.take_if(|held| length.add(room, held.mpdu_bytes)) else { break };
                 let sequence = self.next_sequence();
                 self.window.push_back(Slot::Pending(Mpdu { waiting, sequence, attempts: 0, rts_failures: 0 }));
@@ -263,22 +245,22 @@ impl<P: Clone> Originator<P> {
 
     /// The answer to the last exchange, or its absence. Returns false for an answer that does not belong to it (another kind, an old
     /// or foreign Block Ack): that is no answer, and the MAC continues to wait.
-    pub fn handle_answer(&mut self, now: Instant, answer: Answer) -> bool {
+    pub fn handle_answer(&mut self, answer: Answer) -> bool {
         match (self.in_flight, answer) {
             (InFlight::Data { mpdus }, Answer::Nothing) => {
-                self.settle(now, mpdus, |_, _| false);
+                self.settle(mpdus, |_, _| false);
                 if self.options.request_after_silence && mpdus > 1 && self.request == Request::NotNeeded {
                     self.request = Request::Due { failures: 0 };
                 }
             }
-            (InFlight::Data { mpdus }, Answer::NoCts) => self.rts_failed(now, mpdus),
-            (InFlight::Data { mpdus: 1 }, Answer::Ack) => self.settle(now, 1, |_, sent| sent),
+            (InFlight::Data { mpdus }, Answer::NoCts) => self.rts_failed(mpdus),
+            (InFlight::Data { mpdus: 1 }, Answer::Ack) => self.settle(1, |_, sent| sent),
             (InFlight::Data { mpdus }, Answer::BlockAck(bitmap)) if mpdus > 1 && self.may_be_answer(bitmap) => {
-                self.settle(now, mpdus, |sequence, _| bitmap.contains(sequence));
+                self.settle(mpdus, |sequence, _| bitmap.contains(sequence));
             }
             (InFlight::Request, Answer::BlockAck(bitmap)) if bitmap.start == self.start => {
                 self.request = Request::NotNeeded;
-                self.settle(now, 0, |sequence, _| bitmap.contains(sequence));
+                self.settle(0, |sequence, _| bitmap.contains(sequence));
             }
             (InFlight::Request, Answer::Nothing | Answer::NoCts) => self.request_failed(),
             _ => return false,
@@ -313,42 +295,16 @@ impl<P: Clone> Originator<P> {
         })
     }
 
-    /// Takes the next packet from the queue if none is held; those that are too old are given up.
-    fn hold_next(&mut self, now: Instant, next: &mut impl FnMut() -> Option<Waiting<P>>) {
-        while self.held.is_none() {
-            let Some(waiting) = next() else { return };
-            self.held = Some(waiting);
-            self.expire_held(now);
-        }
-    }
-
-    fn is_too_old(&self, now: Instant, waiting: &Waiting<P>) -> bool {
-        self.options.lifetime.is_some_and(|lifetime| now.since(waiting.since) >= lifetime)
-    }
-
-    fn expire_held(&mut self, now: Instant) {
-        if self.held.as_ref().is_some_and(|held| self.is_too_old(now, held)) {
-            self.give_up_held(Fate::Lifetime);
+    /// Takes the next packet from the queue if none is held.
+    fn hold_next(&mut self, next: &mut impl FnMut() -> Option<Waiting<P>>) {
+        if self.held.is_none() {
+            self.held = next();
         }
     }
 
     fn give_up_held(&mut self, fate: Fate) {
         let packet = self.held.take().map(|held| held.packet);
         self.resolved.extend(packet.map(|packet| Resolved { packet, sequence: None, attempts: 0, fate }));
-    }
-
-    /// Gives up what is too old.
-    fn expire(&mut self, now: Instant) {
-        if self.options.lifetime.is_none() {
-            return;
-        }
-        self.expire_held(now);
-        for at in 0..self.window.len() {
-            if matches!(&self.window[at], Slot::Pending(mpdu) if self.is_too_old(now, &mpdu.waiting)) {
-                self.resolve(at, Fate::Lifetime);
-            }
-        }
-        self.advance();
     }
 
     /// A Block Ack after data begins at most a window before ours: the recipient has decoded one of our MPDUs, and its scoreboard
@@ -359,7 +315,7 @@ impl<P: Clone> Originator<P> {
 
     /// The first `in_flight` pending MPDUs were sent. `acknowledged`: of a sequence number, and whether it was sent now; a bitmap also
     /// acknowledges MPDUs of earlier exchanges.
-    fn settle(&mut self, now: Instant, in_flight: usize, acknowledged: impl Fn(u16, bool) -> bool) {
+    fn settle(&mut self, in_flight: usize, acknowledged: impl Fn(u16, bool) -> bool) {
         let mut pending = 0;
         for at in 0..self.window.len() {
             let Slot::Pending(mpdu) = &mut self.window[at] else { continue };
@@ -371,13 +327,13 @@ impl<P: Clone> Originator<P> {
                 self.resolve(at, Fate::Acknowledged);
             } else if sent {
                 let fate = if attempts >= self.options.retry_limit { Fate::RetryLimit } else { Fate::Retried };
-                self.resolve_or_expire(now, at, fate);
+                self.resolve(at, fate);
             }
         }
         self.advance();
     }
 
-    fn rts_failed(&mut self, now: Instant, in_flight: usize) {
+    fn rts_failed(&mut self, in_flight: usize) {
         let mut pending = 0;
         for at in 0..self.window.len() {
             let Slot::Pending(mpdu) = &mut self.window[at] else { continue };
@@ -385,7 +341,7 @@ impl<P: Clone> Originator<P> {
                 mpdu.rts_failures += 1;
                 let given_up = mpdu.rts_failures >= self.options.rts_retry_limit;
                 let fate = if given_up { Fate::RtsRetryLimit } else { Fate::Retried };
-                self.resolve_or_expire(now, at, fate);
+                self.resolve(at, fate);
             }
             pending += 1;
         }
@@ -407,11 +363,6 @@ impl<P: Clone> Originator<P> {
         self.give_up_held(Fate::RetryLimit);
         self.advance();
         self.request = Request::Deferred;
-    }
-
-    fn resolve_or_expire(&mut self, now: Instant, at: usize, fate: Fate) {
-        let expired = matches!(&self.window[at], Slot::Pending(mpdu) if self.is_too_old(now, &mpdu.waiting));
-        self.resolve(at, if expired && fate == Fate::Retried { Fate::Lifetime } else { fate });
     }
 
     /// Reports the fate of the MPDU in slot `at`, which is pending.

@@ -1,13 +1,10 @@
 //! The recipient of an agreement: scoreboard and reorder buffer.
 
 use super::{steps, Bitmap, SEQUENCES, WINDOW};
-use manet_engine::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Sequence numbers that are not more than half of all ahead are new, the others old (10.24.7.3, 10.24.7.6.2: 2^11).
 const HALF: u16 = 2048;
-/// Age at which mac80211 stops waiting for the MPDUs before a stored one: HT_RX_REORDER_BUF_TIMEOUT of `net/mac80211/agg-rx.c`.
-pub const MAC80211_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// MPDUs received that were not delivered, and sequence numbers that never were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,19 +23,17 @@ pub struct Recipient<P> {
     scoreboard: Bitmap,
     /// WinStartB: the sequence number to be delivered next.
     start: u16,
-    /// MPDUs from `start` on with the time of arrival. The first is never present: it would have been delivered.
-    buffer: VecDeque<Option<(Instant, P)>>,
-    timeout: Option<Duration>,
+    /// MPDUs from `start` on. The first is never present: it would have been delivered.
+    buffer: VecDeque<Option<P>>,
     /// Counters of this agreement.
     pub counters: Counters,
 }
 
 impl<P> Recipient<P> {
-    /// `start`: the originator's [`super::Originator::window_start`]; `timeout`: age at which a stored MPDU no longer waits for
-    /// those before it, as [`MAC80211_TIMEOUT`]. The standard has no timeout (10.24.7.6).
-    pub fn new(start: u16, timeout: Option<Duration>) -> Self {
+    /// `start`: the originator's [`super::Originator::window_start`].
+    pub fn new(start: u16) -> Self {
         let scoreboard = Bitmap { start, bits: 0 };
-        Self { scoreboard, start, buffer: VecDeque::new(), timeout, counters: Counters::default() }
+        Self { scoreboard, start, buffer: VecDeque::new(), counters: Counters::default() }
     }
 
     /// WinStartB: the sequence number to be delivered next.
@@ -57,7 +52,7 @@ impl<P> Recipient<P> {
     }
 
     /// An MPDU was decoded, alone or in an A-MPDU. Appends to `delivered` what can be delivered now, in order.
-    pub fn receive(&mut self, now: Instant, sequence: u16, packet: P, delivered: &mut Vec<P>) {
+    pub fn receive(&mut self, sequence: u16, packet: P, delivered: &mut Vec<P>) {
         let seen = self.scoreboard.contains(sequence);
         self.record(sequence);
         let ahead = steps(self.start, sequence);
@@ -75,7 +70,7 @@ impl<P> Recipient<P> {
         }
         match &mut self.buffer[at] {
             Some(_) => self.counters.duplicates += 1,
-            free => *free = Some((now, packet)),
+            free => *free = Some(packet),
         }
         self.deliver_in_order(delivered);
     }
@@ -92,21 +87,6 @@ impl<P> Recipient<P> {
             self.deliver_in_order(delivered);
         }
         self.scoreboard
-    }
-
-    /// The instant at which [`Self::handle_timeout`] must be called.
-    pub fn next_timeout(&self) -> Option<Instant> {
-        let (arrived, _) = self.buffer.iter().flatten().next()?;
-        Some(*arrived + self.timeout?)
-    }
-
-    /// Delivers what has waited too long; an early call has no effect.
-    pub fn handle_timeout(&mut self, now: Instant, delivered: &mut Vec<P>) {
-        while self.next_timeout().is_some_and(|t| t <= now) {
-            let missing = self.buffer.iter().take_while(|stored| stored.is_none()).count();
-            self.pass(missing as u16, delivered);
-            self.deliver_in_order(delivered);
-        }
     }
 
     /// The agreement ends: delivers all that is stored.
@@ -133,7 +113,7 @@ impl<P> Recipient<P> {
     fn pass(&mut self, count: u16, delivered: &mut Vec<P>) {
         let taken = self.buffer.drain(..usize::from(count).min(self.buffer.len())).flatten();
         let before = delivered.len();
-        delivered.extend(taken.map(|(_, packet)| packet));
+        delivered.extend(taken);
         self.counters.skipped += u64::from(count) - (delivered.len() - before) as u64;
         self.start = (self.start + count) % SEQUENCES;
     }
@@ -148,18 +128,16 @@ impl<P> Recipient<P> {
 mod tests {
     use super::*;
 
-    const T0: Instant = Instant::ZERO;
-
-    /// Receives these sequence numbers at time 0; each packet is its number.
+    /// Receives these sequence numbers; each packet is its number.
     fn receive(recipient: &mut Recipient<u16>, sequences: impl IntoIterator<Item = u16>) -> Vec<u16> {
         let mut out = vec![];
-        sequences.into_iter().for_each(|s| recipient.receive(T0, s, s, &mut out));
+        sequences.into_iter().for_each(|s| recipient.receive(s, s, &mut out));
         out
     }
 
     #[test]
     fn what_follows_a_gap_waits_until_it_is_closed() {
-        let mut r = Recipient::new(4094, None);
+        let mut r = Recipient::new(4094);
         assert_eq!(receive(&mut r, [4094, 0, 1]), [4094]);
         assert_eq!((r.window_start(), r.stored()), (4095, 2));
         assert_eq!(receive(&mut r, [4095]), [4095, 0, 1]);
@@ -168,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_number_beyond_the_window_moves_it_and_delivers_what_it_passes() {
-        let mut r = Recipient::new(0, None);
+        let mut r = Recipient::new(0);
         assert!(receive(&mut r, [2, 5, 63]).is_empty());
         // window 3..=66: 2 is passed, 0 and 1 are skipped
         assert_eq!(receive(&mut r, [66]), [2]);
@@ -181,7 +159,7 @@ mod tests {
 
     #[test]
     fn duplicates_are_acknowledged_again_counted_and_dropped() {
-        let mut r = Recipient::new(0, None);
+        let mut r = Recipient::new(0);
         assert_eq!(receive(&mut r, [0, 0, 2, 2]), [0]);
         assert_eq!(r.counters, Counters { duplicates: 2, ..Counters::default() });
         assert_eq!(r.block_ack(), Bitmap { start: 0, bits: 0b101 });
@@ -189,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_request_delivers_what_it_passes_and_what_follows_in_order() {
-        let mut r = Recipient::new(0, None);
+        let mut r = Recipient::new(0);
         receive(&mut r, [1, 3, 4, 6]);
         let mut out = vec![];
         assert_eq!(r.handle_request(3, &mut out), Bitmap { start: 3, bits: 0b1011 });
@@ -198,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_old_request_and_an_old_mpdu_move_nothing() {
-        let mut r = Recipient::new(100, None);
+        let mut r = Recipient::new(100);
         receive(&mut r, [100, 101, 103]);
         let before = r.block_ack();
         assert_eq!(r.handle_request(99, &mut vec![]), before);
@@ -207,29 +185,9 @@ mod tests {
         assert_eq!((r.block_ack(), r.window_start(), r.counters.late), (before, 102, 1));
     }
 
-    //  0      30        100      130 ms
-    //  | 1    | 3       | 1      | 3
-    #[test]
-    fn with_a_timeout_nothing_waits_longer_and_what_comes_later_is_late() {
-        let ms = |t| T0 + Duration::from_millis(t);
-        let mut r = Recipient::new(0, Some(MAC80211_TIMEOUT));
-        let mut out = vec![];
-        r.receive(ms(0), 1, 1, &mut out);
-        r.receive(ms(30), 3, 3, &mut out);
-        assert_eq!(r.next_timeout(), Some(ms(100)));
-        r.handle_timeout(ms(99), &mut out);
-        assert!(out.is_empty());
-        r.handle_timeout(ms(100), &mut out);
-        assert_eq!((&out[..], r.next_timeout()), (&[1][..], Some(ms(130))));
-        r.handle_timeout(ms(130), &mut out);
-        assert_eq!((&out[..], r.next_timeout()), (&[1, 3][..], None));
-        r.receive(ms(131), 0, 0, &mut out);
-        assert_eq!((out.len(), r.counters.late, r.block_ack().bits), (2, 1, 0b1011));
-    }
-
     #[test]
     fn the_end_of_an_agreement_delivers_what_is_stored() {
-        let mut r = Recipient::new(0, None);
+        let mut r = Recipient::new(0);
         receive(&mut r, [1, 5]);
         let mut out = vec![];
         r.flush(&mut out);

@@ -18,20 +18,13 @@ pub struct Room<'a> {
     pub max_mpdus: usize,
     /// Bytes of the PSDU.
     pub max_bytes: u32,
-    /// Time on the air of the PPDU: [`MAX_PPDU_TIME`], or the rest of the TXOP.
+    /// Time on the air of the PPDU.
     pub max_airtime: Duration,
-    /// Bytes from the start of an MPDU to that of the next, see [`Room::spacing_bytes`]; 0: any.
-    pub spacing_bytes: u32,
     /// Time on the air of a PPDU with a PSDU of so many bytes.
     pub airtime: &'a dyn Fn(u32) -> Duration,
 }
 
 impl Room<'_> {
-    /// Bytes that the Minimum MPDU Start Spacing takes at a rate; delimiters of length 0 fill up (10.13.3).
-    pub const fn spacing_bytes(spacing: Duration, rate_bps: u64) -> u32 {
-        (spacing.as_nanos() * rate_bps).div_ceil(8_000_000_000) as u32
-    }
-
     fn holds(&self, psdu_bytes: u32) -> bool {
         psdu_bytes <= self.max_bytes && (self.airtime)(psdu_bytes) <= self.max_airtime
     }
@@ -56,7 +49,7 @@ impl Length {
         if self.mpdus >= room.max_mpdus || self.mpdus > 0 && !room.holds(psdu_bytes) {
             return false;
         }
-        let padded = subframe_bytes.max(room.spacing_bytes).next_multiple_of(DELIMITER_BYTES);
+        let padded = subframe_bytes.next_multiple_of(DELIMITER_BYTES);
         *self = Length { mpdus: self.mpdus + 1, psdu_bytes, padded_bytes: self.padded_bytes + padded };
         true
     }
@@ -71,13 +64,7 @@ mod tests {
     }
 
     fn room() -> Room<'static> {
-        Room {
-            max_mpdus: 64,
-            max_bytes: MAX_HT_BYTES,
-            max_airtime: MAX_PPDU_TIME,
-            spacing_bytes: 0,
-            airtime: &any_time,
-        }
+        Room { max_mpdus: 64, max_bytes: MAX_HT_BYTES, max_airtime: MAX_PPDU_TIME, airtime: &any_time }
     }
 
     fn lengths(room: &Room, mpdus: &[u32]) -> Vec<u32> {
@@ -106,13 +93,5 @@ mod tests {
         let airtime = |bytes: u32| Duration::of_bits(u64::from(bytes) * 8, 150_000);
         assert_eq!(lengths(&Room { airtime: &airtime, ..room() }, &[1536, 1536]), [1536]);
         assert!(lengths(&Room { max_mpdus: 0, ..room() }, &[1536]).is_empty());
-    }
-
-    #[test]
-    fn short_mpdus_keep_the_start_spacing() {
-        // 8 us at 65 Mbit/s are 65 bytes, with padding 68
-        let spacing_bytes = Room::spacing_bytes(Duration::from_micros(8), 65_000_000);
-        assert_eq!(spacing_bytes, 65);
-        assert_eq!(lengths(&Room { spacing_bytes, ..room() }, &[14, 14, 100, 14]), [14, 86, 240, 258]);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::room::{MAX_HT_BYTES, MAX_PPDU_TIME};
 use super::{Answer, Bitmap, Exchange, Fate, Options, Originator, Recipient, Room, Waiting};
-use manet_engine::{Duration, Instant};
+use manet_engine::Duration;
 use std::collections::VecDeque;
 
 struct Bench {
@@ -11,24 +11,22 @@ struct Bench {
     recipient: Recipient<u16>,
     queue: VecDeque<Waiting<u16>>,
     max_mpdus: usize,
-    now: Instant,
     delivered: Vec<u16>,
     /// Final fates in order, without the acknowledged.
     given_up: Vec<(u16, u32, Fate)>,
     acknowledged: Vec<u16>,
 }
 
-const OPTIONS: Options = Options { retry_limit: 3, rts_retry_limit: 2, lifetime: None, request_after_silence: false };
+const OPTIONS: Options = Options { retry_limit: 3, rts_retry_limit: 2, request_after_silence: false };
 
 impl Bench {
     fn new(options: Options, packets: u16, max_mpdus: usize) -> Self {
-        let packet = |packet| Waiting { packet, mpdu_bytes: 100, since: Instant::ZERO };
+        let packet = |packet| Waiting { packet, mpdu_bytes: 100 };
         Self {
             originator: Originator::new(options, 0),
-            recipient: Recipient::new(0, None),
+            recipient: Recipient::new(0),
             queue: (0..packets).map(packet).collect(),
             max_mpdus,
-            now: Instant::ZERO,
             delivered: vec![],
             given_up: vec![],
             acknowledged: vec![],
@@ -41,16 +39,15 @@ impl Bench {
             max_mpdus: self.max_mpdus,
             max_bytes: MAX_HT_BYTES,
             max_airtime: MAX_PPDU_TIME,
-            spacing_bytes: 0,
             airtime: &|_| Duration::ZERO,
         };
-        let exchange = self.originator.next_exchange(self.now, &room, || self.queue.pop_front());
+        let exchange = self.originator.next_exchange(&room, || self.queue.pop_front());
         self.collect();
         exchange
     }
 
     fn answer(&mut self, answer: Answer) -> bool {
-        let taken = self.originator.handle_answer(self.now, answer);
+        let taken = self.originator.handle_answer(answer);
         self.collect();
         taken
     }
@@ -79,7 +76,7 @@ impl Bench {
             Some(Exchange::Data { mpdus, .. }) => {
                 let arrived: Vec<_> = mpdus.iter().filter(|m| !lost.contains(&m.sequence)).collect();
                 for m in &arrived {
-                    self.recipient.receive(self.now, m.sequence, m.waiting.packet, &mut self.delivered);
+                    self.recipient.receive(m.sequence, m.waiting.packet, &mut self.delivered);
                 }
                 let answer = match (answered && !arrived.is_empty(), mpdus.len()) {
                     (false, _) => Answer::Nothing,
@@ -150,22 +147,6 @@ fn an_mpdu_given_up_is_passed_by_a_request_before_further_data() {
     assert_eq!(b.step(&[], true), "4 5");
 }
 
-//  0x 1x 2 | BA 2 | 1 grows too old: 0'x, no request yet | 0'' | ACK: the window passes 1 | BAR 3
-#[test]
-fn a_gap_behind_a_pending_number_needs_no_request_yet() {
-    let mut b = Bench::new(Options { lifetime: Some(Duration::from_millis(5)), ..OPTIONS }, 3, 3);
-    b.queue[0].since = Instant::from_nanos(10_000_000);
-    b.queue[2].since = Instant::from_nanos(10_000_000);
-    assert_eq!(b.step(&[0, 1], true), "0 1 2");
-    b.now = Instant::from_nanos(10_000_000); // packet 1 is too old
-    assert_eq!(b.step(&[0], true), "0'");
-    assert_eq!((&b.given_up[..], b.originator.window_start()), (&[(1, 1, Fate::Lifetime)][..], 0));
-    assert_eq!(b.step(&[], true), "0''");
-    assert_eq!(b.delivered, [0]);
-    assert_eq!(b.step(&[], true), "BAR 3");
-    assert_eq!((b.step(&[], true), &b.delivered[..]), ("-".into(), &[0, 2][..]));
-}
-
 //  64 MPDUs of which the first is lost: 0' alone, as the window of 64 allows nothing beyond 63
 #[test]
 fn a_lost_first_mpdu_stalls_the_window() {
@@ -229,11 +210,11 @@ fn on_a_dead_link_packets_are_given_up_without_spending_sequence_numbers() {
     (0..3).for_each(|_| assert_eq!(b.step(&[], false), "BAR 1"));
     assert_eq!((b.originator.wants_access(), b.step(&[], false)), (false, "-".into()));
     for packet in 1..100 {
-        b.queue.push_back(Waiting { packet, mpdu_bytes: 100, since: b.now });
+        b.queue.push_back(Waiting { packet, mpdu_bytes: 100 });
         (0..3).for_each(|_| assert_eq!(b.step(&[], false), "BAR 1"));
         assert_eq!(b.given_up.last(), Some(&(packet, 0, Fate::RetryLimit)));
     }
-    b.queue.push_back(Waiting { packet: 7, mpdu_bytes: 100, since: b.now });
+    b.queue.push_back(Waiting { packet: 7, mpdu_bytes: 100 });
     assert_eq!(b.step(&[], true), "BAR 1");
     assert_eq!((b.step(&[], true), &b.delivered[..]), ("1".into(), &[7][..]));
 }
@@ -270,17 +251,7 @@ fn a_purge_returns_what_has_no_fate_and_leaves_the_request_for_the_next_packet()
     assert_eq!(b.originator.purge(), [0, 1]);
     assert!(!b.answer(Answer::BlockAck(Bitmap { start: 0, bits: 3 })));
     assert!(!b.originator.wants_access());
-    b.queue.push_back(Waiting { packet: 9, mpdu_bytes: 100, since: b.now });
+    b.queue.push_back(Waiting { packet: 9, mpdu_bytes: 100 });
     assert_eq!((b.step(&[], true), b.step(&[], true)), ("BAR 2".into(), "2".into()));
     assert_eq!(b.delivered, [9]);
-}
-
-#[test]
-fn packets_that_grew_too_old_in_the_queue_are_given_up_unsent() {
-    let mut b = Bench::new(Options { lifetime: Some(Duration::from_millis(500)), ..OPTIONS }, 3, 8);
-    b.now = Instant::from_nanos(500_000_000);
-    b.queue[2].since = b.now;
-    assert_eq!(b.step(&[], true), "0"); // packet 2 is the first with a number
-    assert_eq!(b.given_up, [(0, 0, Fate::Lifetime), (1, 0, Fate::Lifetime)]);
-    assert_eq!(b.delivered, [2]);
 }

@@ -73,7 +73,7 @@ impl Dcf {
         ) {
             return false; // another exchange: no room for an ACK, so the sender will retry
         }
-        let bitmap = self.receive_block(now, frame, decoded.mpdus);
+        let bitmap = self.receive_block(frame, decoded.mpdus);
         let then = Response::Ack { to: Dest::Station(frame.from), mode: frame.mode, bitmap, snr_db: decoded.snr_db };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         if frame.block.is_some() {
@@ -89,13 +89,12 @@ impl Dcf {
     }
 
     /// Data or a request under a Block Ack agreement; the bitmap answers it if it is not a single MPDU.
-    fn receive_block(&mut self, now: Instant, frame: &Frame, mpdus: u64) -> Option<Bitmap> {
+    fn receive_block(&mut self, frame: &Frame, mpdus: u64) -> Option<Bitmap> {
         let (block, blocks) = (frame.block.as_deref()?, self.blocks.as_mut()?);
         let mut delivered = Vec::new();
         let bitmap = match block {
             Block::Data { window_start, parts } => {
-                let (bitmap, duplicates) =
-                    blocks.receive(now, frame.from, (*window_start, parts), mpdus, &mut delivered);
+                let (bitmap, duplicates) = blocks.receive(frame.from, (*window_start, parts), mpdus, &mut delivered);
                 self.counters.rx_duplicate += duplicates;
                 (parts.len() > 1).then_some(bitmap)
             }
