@@ -19,6 +19,7 @@ pub const SNAP_BODY: usize = 128;
 const MPDU_EXTRA: usize = 6 + 2 + 18 + dot11::SNAP_LEN;
 /// BSSID of the independent BSS of all stations.
 pub const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
+
 /// Names, addresses and radiotap fields for the files.
 #[derive(Clone, Debug)]
 pub struct Names {
