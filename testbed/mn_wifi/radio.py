@@ -10,6 +10,7 @@ WiFi's, raised by the ratio of the two thresholds, whatever the gains and the mo
 import math
 import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,7 @@ def _path(name: str) -> Path:
     return ROOT / "medium" / "radios" / f"{name}.toml"
 
 
+@cache
 def _profile(name: str) -> dict[str, Any]:
     return tomllib.loads(_path(name).read_text())
 
