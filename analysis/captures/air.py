@@ -50,9 +50,8 @@ PACKET_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 # Of them only in the logs of radios with an MCS, with aggregation, with reception by SINR.
 FURTHER: dict[str, type[pl.DataType]] = {"mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float64}
-# Of attempts; the last three only if the radio has them (formats/air.md).
+# Of attempts; the last two only if the radio has them (formats/air.md).
 ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
-    "t_ns": pl.Int64,
     "station": pl.Categorical,
     "event": pl.Categorical,
     "frame": pl.Categorical,
@@ -62,7 +61,6 @@ ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
     "fate": pl.Categorical,
     "mode": pl.Categorical,
     "aggregate": pl.String,
-    "sinr_db": pl.Float64,
 }
 NO_FATE = pl.col("fate").fill_null("")
 EDGE_NS = 100_000_000  # of a window: several A-MPDUs, of at most 5.5 ms each, and their contention
@@ -162,7 +160,7 @@ def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]
             "airtime_share": airtime.get(name, 0) / (end_ns - begin_ns),
             "drops": reasons.get(name, {}),
         }
-        for name in sorted(window["station"].unique(), key=_natural)
+        for name in sorted(window["station"].unique(), key=natural)
     }
     return {"window_s": (end_ns - begin_ns) / 1e9, "stations": stations}
 
@@ -219,7 +217,7 @@ def _counts(rows: pl.DataFrame, column: str) -> dict[str, dict[str, int]]:
     return result
 
 
-def _natural(name: str) -> tuple[str, int, str]:
+def natural(name: str) -> tuple[str, int, str]:
     """sta2 before sta10."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or 0), name

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.captures.air import begins_ppdu, read_data_attempts
+from analysis.captures.air import begins_ppdu, natural, read_data_attempts
 from record.errors import RunFileError
 from record.files import read_object
 
@@ -113,7 +113,7 @@ def read_rates(directory: Path, air_log: str = "air.csv") -> RunRates:
         pl.col("airtime_ns").sum(),
     )
     rows = {(*map(str, row[:2]), row[2], row[3]): row[4:] for row in counted.iter_rows()}
-    keys = sorted({*rows, *known}, key=lambda key: (_order(key[0]), _order(key[1]), key[3], key[2] or ""))
+    keys = sorted({*rows, *known}, key=lambda key: (natural(key[0]), natural(key[1]), key[3], key[2] or ""))
     links = []
     for (station, peer), of_link in groupby(keys, key=lambda key: key[:2]):
         table = []
@@ -122,12 +122,6 @@ def read_rates(directory: Path, air_log: str = "air.csv") -> RunRates:
             table.append(RateRow(key[2], key[3], attempts_at, delivered, ppdus, airtime_ns, known.get(key)))
         links.append(Link(station, peer, table))
     return RunRates(rate_control, links)
-
-
-def _order(name: str) -> tuple[str, int]:
-    """sta2 before sta10."""
-    stem = name.rstrip("0123456789")
-    return stem, int(name[len(stem) :] or 0)
 
 
 _Key = tuple[str, str, str | None, int]  # station, peer, mode, rate

@@ -40,8 +40,7 @@ COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "receivers": pl.UInt32,
     "power_dbm": pl.Float32,
 }
-# only in the logs of radios with an MCS, with aggregation, with reception by SINR
-FURTHER: dict[str, type[pl.DataType] | pl.DataType] = {"mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float32}
+FURTHER: dict[str, type[pl.DataType] | pl.DataType] = {**air.FURTHER, "sinr_db": pl.Float32}
 MAGIC, VERSION, THINNED = b"MNVF", 2, 1
 # of the binary window, in order: name and type
 LAYOUT = (
