@@ -304,7 +304,6 @@ def _stages(site: Site, report: ReportPipe) -> None:
                 wait_for_traffic_at(site, network.medium, children, early_s=ROUTES_LEAD_S * len(network.net.hosts))
                 write_routes(network, protocol, "start")
                 wait_for_traffic_at(site, network.medium, children)
-                say("traffic", 0.0)
 
             def begin(start_s: float) -> None:
                 traffic_ns = time.time_ns() - round((time.monotonic() - start_s) * 1e9) - live.epoch_ns
@@ -315,6 +314,7 @@ def _stages(site: Site, report: ReportPipe) -> None:
                 events.begin(start_s)
                 added.begin(start_s)
                 live.begin()
+                say("traffic", 0.0)  # after `count_from`: what a user does from here on has a time, so a repetition has it too
 
             def under_way(fraction: float) -> None:
                 live.tick()
