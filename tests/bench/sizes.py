@@ -1,11 +1,12 @@
 """What a network of N moving stations costs: time and CPU of its start, run and stop, memory, processes and descriptors.
 
 Random waypoint at 10 m/s with one station per 15,000 m2, as in the papers' area of thirty stations, and five CBR flows of
-20 kbit/s for 20 s. With `--against DIR`, another built checkout, both run in turn. Processor time of a stage is that of all
-processes below the command, as the kernel counts it; memory is their PSS when the traffic begins.
+20 kbit/s for 20 s: between stations half the numbers apart, so anywhere in the area, or with `--reach M` between pairs that
+begin about M metres apart. With `--against DIR`, another built checkout, both run in turn. Processor time of a stage is that
+of all processes below the command, as the kernel counts it; memory is their PSS when the traffic begins.
 
 `PYTHONPATH=. .venv/bin/python -P -m tests.bench.sizes [--against DIR] [--stations N,...] [--routing NAME,...] [--rounds N]
-[--seconds S] [--csv FILE] [--figure FILE]`
+[--seconds S] [--reach M] [--csv FILE] [--figure FILE]`
 """
 
 import argparse
@@ -18,8 +19,9 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ import numpy as np
 from pydantic import TypeAdapter
 from rich.console import Console
 
+from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 from tests.bench import Table
 from tests.bench.__main__ import draw
@@ -38,6 +41,7 @@ from tests.bench.runs import bench_folder, number_of, python_of
 AREA_PER_STATION_M2 = 15_000.0
 SEED_OF_ROUND = 1  # the first round has this seed, the next one the next
 LIMIT_S = 900.0
+FLOWS = 5
 START = ("", "starts", "stations", "medium", "routing", "kernel-tcp", "captures")
 FIGURES = ("start_s", "stop_s", "start_cpu_s", "stop_cpu_s", "traffic_cpu_s", "pss_mb", "processes", "descriptors")
 
@@ -66,26 +70,45 @@ class Size:
     error: str = ""
 
 
-def scenario(stations: int, routing: str, seconds: float) -> str:
+def scenario(stations: int, routing: str, seconds: float, seed: int, reach_m: float | None) -> str:
+    """The file of the network; with `reach_m`, the flows depend on where the stations of this seed begin."""
     side = round(math.sqrt(AREA_PER_STATION_M2 * stations))
-    pairs = [(1 + i, 1 + i + stations // 2) for i in range(5)]
-    flows = [f'{{ from = "sta{a}", to = "sta{b}", traffic = "cbr", bytes = 512, rate = 20_000 }}' for a, b in pairs]
-    return "\n".join(
-        [
-            f'topology = "random"\nnodes = {stations}\narea = [{side}, {side}]',
-            'mobility = { model = "random-waypoint", speed = 10 }',
-            f'routing = "{routing}"\nwarmup = 0\nduration = {seconds:g}',
-            f"flows = [{', '.join(flows)}]\n",
-        ]
-    )
+    keys = [
+        f'topology = "random"\nnodes = {stations}\narea = [{side}, {side}]',
+        'mobility = { model = "random-waypoint", speed = 10 }',
+        f'routing = "{routing}"\nwarmup = 0\nduration = {seconds:g}',
+    ]
+    pairs = [(f"sta{1 + i}", f"sta{1 + i + stations // 2}") for i in range(FLOWS)]
+    if reach_m is not None:
+        pairs = pairs_at(_begins("\n".join(keys), seed), reach_m)
+    flows = [f'{{ from = "{a}", to = "{b}", traffic = "cbr", bytes = 512, rate = 20_000 }}' for a, b in pairs]
+    return "\n".join([*keys, f"flows = [{', '.join(flows)}]\n"])
 
 
-def run(name: str, checkout: Path, stations: int, routing: str, seed: int, seconds: float) -> Size:
+def _begins(text: str, seed: int) -> dict[str, tuple[float, float]]:
+    placed = Scenario.model_validate({**tomllib.loads(text), "flows": []}).positions(seed)
+    return {station.name: (station.x_m, station.y_m) for station in placed}
+
+
+def pairs_at(places: Mapping[str, tuple[float, float]], reach_m: float) -> list[tuple[str, str]]:
+    """FLOWS pairs of different stations: the first ones in order, each with the free one whose distance is next to `reach_m`."""
+    free = dict(places)
+    pairs = []
+    for _ in range(FLOWS):
+        one, place = next(iter(free.items()))
+        del free[one]
+        other = min(free, key=lambda name: abs(math.dist(place, free[name]) - reach_m))
+        del free[other]
+        pairs.append((one, other))
+    return pairs
+
+
+def run(name: str, checkout: Path, stations: int, routing: str, seed: int, seconds: float, reach_m: float | None = None) -> Size:
     """Run the network with the programs of `checkout`; a run that fails or lasts too long has its reason in `error`."""
     size = Size(name, routing, stations, seed, "failed")
     with bench_folder() as folder:
         file = folder / "size.toml"
-        file.write_text(scenario(stations, routing, seconds))
+        file.write_text(scenario(stations, routing, seconds, seed, reach_m))
         words = ["run", file, "--seeds", seed, "--only", f"all/seed-{seed}", "--progress", "json", "--json"]
         words += ["--out", folder / "results"]
         with (folder / "out").open("wb") as out:
@@ -223,6 +246,7 @@ def main() -> int:
     parser.add_argument("--routing", default="aodv,olsr", metavar="NAME,...")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each size, each with its seed")
     parser.add_argument("--seconds", type=float, default=20.0, metavar="S", help="duration of the traffic")
+    parser.add_argument("--reach", type=float, metavar="M", help="flows between stations about so far apart at the start")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="rows of earlier runs; new ones are appended")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw the rows, too")
     options = parser.parse_args()
@@ -234,7 +258,7 @@ def main() -> int:
         turn = list(checkouts) if seed % 2 else list(reversed(checkouts))
         for stations, routing, name in itertools.product(counts, options.routing.split(","), turn):
             if (name, routing, stations, seed) not in done:
-                sizes.append(run(name, checkouts[name], stations, routing, seed, options.seconds))
+                sizes.append(run(name, checkouts[name], stations, routing, seed, options.seconds, options.reach))
                 print(asdict(sizes[-1]), file=sys.stderr, flush=True)
                 _write(options.csv, sizes)
     draw(Console(width=None if sys.stdout.isatty() else 200), table_of(sizes))
