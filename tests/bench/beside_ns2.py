@@ -44,8 +44,8 @@ def measure() -> Table:
         with tempfile.TemporaryDirectory(prefix="manet-bench-ns2-") as folder:
             arguments = {**theirs.arguments, "seed": SEED, "measured_s": MEASURED_S}
             for _ in range(ROUNDS):
-                ours_s.append(_cpu_s(partial(simulate.run, layout, SEED)))
-                theirs_s.append(_cpu_s(partial(ns2.call_ns, theirs.scenario, arguments, folder)))
+                ours_s.append(cpu_s(partial(simulate.run, layout, SEED)))
+                theirs_s.append(cpu_s(partial(ns2.call_ns, theirs.scenario, arguments, folder)))
         traffic_s = layout.warmup_s + layout.measured_s
         ours, other = (statistics.median(values) / traffic_s * 1e3 for values in (ours_s, theirs_s))
         table.rows.append([name.removeprefix("ns2/"), traffic_s, ours, other, other / ours])
@@ -59,7 +59,7 @@ def _run_of_ns2(kind: str, columns: dict[str, object]) -> ns2.Run:
     return next(run for run in ns2.runs() if run.table == name and wanted.items() <= run.columns.items())
 
 
-def _cpu_s(call: Callable[[], object]) -> float:
+def cpu_s(call: Callable[[], object]) -> float:
     """CPU time of the program that the call runs, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     call()

@@ -104,7 +104,7 @@ def pairs_at(places: Mapping[str, tuple[float, float]], reach_m: float) -> list[
 
 
 def run(name: str, checkout: Path, stations: int, routing: str, seed: int, seconds: float, reach_m: float | None = None) -> Size:
-    """Run the network with the programs of `checkout`; a run that fails or lasts too long has its reason in `error`."""
+    """Run the network with the programs of `checkout`; `error` has the reason of one that is not valid."""
     size = Size(name, routing, stations, seed, "failed")
     with bench_folder() as folder:
         file = folder / "size.toml"
@@ -127,6 +127,7 @@ def run(name: str, checkout: Path, stations: int, routing: str, seed: int, secon
         if verdicts:
             verdict = json.loads(verdicts[0].read_text())
             size.p99_late_ms = verdict["lateness"]["p99_us"] / 1e3
+            size.error = size.error or "; ".join(verdict["reasons"])
     return size
 
 
