@@ -8,7 +8,7 @@ from record.files import plain_text
 
 EVENTS_FILE = "events.csv"
 HEADER = ("t_s", "at_s", "event", "station", "detail", "source")
-SCENARIO, VIEW, PROMPT, SCRIPT, MESH = "scenario", "view", "prompt", "script", "mesh"  # the sources
+SCENARIO, VIEW, PROMPT, SCRIPT, MESH, EXEC = "scenario", "view", "prompt", "script", "mesh", "exec"  # the sources
 
 
 def read_events(directory: Path) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ import sys
 from typing import Any, NoReturn
 
 from testbed import __version__, output
-from testbed.commands import VERBS
+from testbed.commands import GROUPS, VERBS
 from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
 
@@ -44,9 +44,29 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
+class Top(Parser):
+    """The parser of `manet` itself, whose help shows the verbs by groups."""
+
+    def format_help(self) -> str:
+        verbs = next(action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        summaries = {verb.dest: verb for verb in verbs._choices_actions}
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, [])
+        formatter.add_text(self.description)
+        for title, names in GROUPS.items():
+            formatter.start_section(title)
+            formatter.add_arguments([summaries[name] for name in names])
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments(action for action in self._actions if action.option_strings)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser with all verbs."""
-    top = Parser(
+    top = Top(
         prog="manet", description="Kernel TCP over 802.11 ad hoc networks, emulated frame by frame.",
         epilog=EXAMPLES, formatter_class=Help,
     )  # fmt: skip

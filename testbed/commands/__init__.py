@@ -3,8 +3,13 @@
 A verb imports what it needs when it runs, so that `./manet --help` is fast.
 """
 
-VERBS = (
-    "demo", "list", "test", "run", "campaign", "batch", "replay", "report", "sql", "bundle", "export",
-    "cli", "script", "view", "serve", "map", "routes", "rates", "trace", "curve", "story", "plot", "tcp",
-    "validate", "nightly", "schema", "doctor", "vm", "clean",
-)  # fmt: skip
+GROUPS = {  # as --help shows them
+    "start": ("demo", "list", "doctor", "test"),
+    "run": ("run", "campaign", "script", "replay", "tcp", "vm"),
+    "enter a running network": ("cli", "view", "serve", "exec", "shell", "wireshark"),
+    "look at a run": ("report", "map", "story", "plot", "routes", "rates", "trace", "sql"),
+    "share": ("bundle", "export"),
+    "maintain": ("validate", "curve", "schema", "nightly", "clean"),
+}
+HIDDEN = ("batch",)  # for programs
+VERBS = (*(verb for group in GROUPS.values() for verb in group), *HIDDEN)

@@ -19,7 +19,7 @@ iperf3), and Mininet's own verbs; help lists all.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "cli", "open a Mininet prompt on a scenario, with move, power, links", EXAMPLES)
+    parser = add_verb(verbs, "cli", "a Mininet prompt on a scenario, with move, power, links", EXAMPLES)
     parser.add_argument(
         "experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="an experiment or a scenario (default: chain5)"
     )

@@ -37,6 +37,13 @@ def add_action(
     return actions.add_parser(name, help=summary, description=description, formatter_class=Help)
 
 
+def split_run(words: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """The directory of a run that the words begin with, or None, and the other words. A station's name has no slash."""
+    left = list(words)
+    directory = Path(left.pop(0)) if left and ("/" in left[0] or Path(left[0]).is_dir()) else None
+    return directory, left
+
+
 def positive(text: str) -> int:
     """The type of an option: a whole number of at least 1."""
     number = int(text) if text.isdigit() else 0

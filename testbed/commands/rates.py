@@ -20,7 +20,7 @@ docs/medium.md explains the columns.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "rates", "show the rates at which stations sent, and the rate control's table", EXAMPLES)
+    parser = add_verb(verbs, "rates", "show the rates of each station's frames, and its rate control's", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N, or an air log")
     parser.add_argument("station", metavar="STATION", nargs="?", help="a sender (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON object (docs/medium.md)")

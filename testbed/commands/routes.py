@@ -1,9 +1,8 @@
 """`manet routes`: routes, neighbours and counters of a run's routing daemons (testbed/runs/routes.py)."""
 
 import argparse
-from pathlib import Path
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_verb, split_run
 
 EXAMPLES = """
   ./manet routes                             the run under way, every station
@@ -34,8 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from testbed.runs.routes import known_routes
     from testbed.stages.status import lines
 
-    arguments = list(options.which)
-    directory = Path(arguments.pop(0)) if arguments and ("/" in arguments[0] or Path(arguments[0]).is_dir()) else None
+    directory, arguments = split_run(options.which)
     station = arguments.pop(0) if arguments else None
     if arguments:
         raise UsageError(f'"{arguments[0]}" is one word too many; give the directory of a run, a station, or both in this order')

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any
 
-from record.events_file import SCENARIO
+from record.events_file import EXEC, SCENARIO
 from record.run_file import RunFile
 from scenarios.events import Event, worded
 from scenarios.live_events import live_event
@@ -34,6 +34,7 @@ from testbed.stages.actions import Actions, actions_served
 from testbed.stages.capture import captures_running
 from testbed.stages.commands import EventCommands
 from testbed.stages.containers import commands_running
+from testbed.stages.entered import EnteredCommand, EnteredCommands
 from testbed.stages.event_log import EventLog
 from testbed.stages.events import carry_out, lateness_reason, require_before_traffic_at
 from testbed.stages.movement import trace_of
@@ -67,6 +68,7 @@ class LiveNetwork:
         self._refused: list[int | None] = []  # by the kernel's table of neighbours, at the begin and the end
         self._started: list[Event] = []  # the events that started commands
         self._of_user: list[dict[str, Any]] = []  # the commands of a session's user
+        self.entered = EnteredCommands(network.net)  # those of `manet exec`
         self._naming = threading.Lock()
         self._daemons = {name: threading.Lock() for name in hosts}
         self.of_user: set[str] = set()  # stations whose settings are the user's
@@ -153,7 +155,8 @@ class LiveNetwork:
         """Whether an event of a daemon or a command acted on the station's settings since a monotonic instant, or may now; or the
         user of a session, whose commands may go on in the background."""
         by_event = self._acting[station] > 0 or any(name == station and done_s >= since_s for name, done_s in self._acted)
-        return by_event or self.commands.ran_at(station, since_s) or station in self.of_user
+        by_command = self.commands.ran_at(station, since_s) or self.entered.ran_at(station, since_s)
+        return by_event or by_command or station in self.of_user
 
     def _note_command(self, station: str, argv: list[str]) -> None:
         """Record a command of the session's user, who alone knows its end."""
@@ -164,6 +167,16 @@ class LiveNetwork:
         self.of_user.add(station)
         with suppress(RunError):  # after a failure of the network, which is reported by itself, commands still work
             self.log.write(now_s, "command", station, f"{name} started", str(self._session))
+
+    def enter(self, station: str, argv: list[str], streams: list[int], term: str | None) -> EnteredCommand:
+        """Start and record a command of `manet exec` (testbed/stages/entered.py). Raises UsageError, RunError."""
+        command = self.entered.start(station, argv, streams, term, self.now_s())
+        self.log.write(command.started_s, "command", station, f"{command.name} started", EXEC)
+        return command
+
+    def wait_for(self, command: EnteredCommand) -> int:
+        """Wait for its end; returns its status, negative for a signal."""
+        return self.entered.wait(command, self._begin_s)
 
     # --- the judgement --------------------------------------------------------------------------------------------
 
@@ -214,7 +227,8 @@ class LiveNetwork:
         """End the commands of events, and record all commands."""
         if not self.commands.over:
             self.commands.end_all()
-            if entries := [*self.commands.entries(), *self._of_user]:
+            self.entered.end_all()
+            if entries := [*self.commands.entries(), *self._of_user, *self.entered.entries()]:
                 self.record.update(commands=entries)
 
     @contextmanager

@@ -1,10 +1,14 @@
-"""The actions of a view on a run under way, by the run's own socket `actions.sock` (formats/sockets.md).
+"""The actions of a view and the commands of `manet exec` on a run under way, by the run's own socket `actions.sock`
+(formats/sockets.md).
 
-The run carries them out, not the view: each is a row of events.csv with the source `view`, and a flow belongs to the run, which
-captures, samples and ends it. Only processes that may enter the run's mount namespace reach the socket.
+The run carries them out, not the view: each is a row of events.csv with the source `view` or `exec`, and a flow belongs to the
+run, which captures, samples and ends it. Only processes that may enter the run's mount namespace reach the socket.
 """
 
 import json
+import os
+import signal
+import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +17,12 @@ from typing import Any, Protocol
 
 from record.events_file import VIEW
 from testbed.errors import ManetError, UsageError, shortened
+from testbed.stages.entered import EnteredCommand
 from testbed.stages.event_log import EventLog
 from testbed.stages.site import SOCKETS
 
 SOCKET = "actions.sock"
+STREAMS = 3  # standard input, output and error
 MAX_LINE = 1 << 16
 READ_WITHIN_S = 5.0
 # of each action the event's keys by its own
@@ -40,6 +46,12 @@ class Live(Protocol):
 
     def now_s(self) -> float | None:
         """Seconds since the start of the traffic."""
+
+    def enter(self, station: str, argv: list[str], streams: list[int], term: str | None) -> EnteredCommand:
+        """Start and record a command of `manet exec`."""
+
+    def wait_for(self, command: EnteredCommand) -> int:
+        """Wait for its end; returns its status, negative for a signal."""
 
 
 class Actions:
@@ -66,6 +78,19 @@ class Actions:
         self._live.log.write(at_s, "flow", f"{wanted['from']} {wanted['to']}", f"{name} started: {text}", VIEW)
         return {"flow": name}
 
+    def enter(self, wanted: Mapping[str, Any], streams: list[int]) -> EnteredCommand:
+        """Start a command of `manet exec` (testbed/runs/entering.py) with these standard streams. Raises UsageError, RunError."""
+        station, argv, term = wanted.get("station"), wanted.get("argv"), wanted.get("term")
+        if not isinstance(station, str) or not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+            raise UsageError("exec: give a station and argv, a list of words")
+        if len(streams) != STREAMS:
+            raise UsageError("exec: send the descriptors of standard input, output and error with the request")
+        return self._live.enter(station, argv, streams, term if isinstance(term, str) else None)
+
+    def wait_for(self, command: EnteredCommand) -> int:
+        """Wait for its end; returns its status, negative for a signal."""
+        return self._live.wait_for(command)
+
 
 def _event(wanted: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """The keys of the action's event, which is not checked yet."""
@@ -81,27 +106,23 @@ def _event(wanted: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 @contextmanager
 def actions_served(actions: Actions) -> Iterator[None]:
-    """Serve the actions, one at a time, until the block ends."""
+    """Serve the actions, one at a time, and the commands, side by side, until the block ends."""
+    turn = threading.Lock()
 
-    class Handler(socketserver.StreamRequestHandler):
-        timeout = READ_WITHIN_S
-
+    class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            try:
-                answer = {"ok": True, **actions.do(json.loads(self.rfile.readline(MAX_LINE)))}
-            except (ManetError, OSError) as problem:
-                answer = {"ok": False, "error": str(problem)}
-            except (ValueError, RecursionError):
-                answer = {"ok": False, "error": "the request is no line of JSON"}
-            self.wfile.write(json.dumps(answer).encode() + b"\n")
-
-        def finish(self) -> None:
+            connection: socket.socket = self.request
+            connection.settimeout(READ_WITHIN_S)
             with suppress(OSError):  # the view has gone
-                super().finish()
+                _answer(connection, actions, turn)
+
+    class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+        daemon_threads = True
+        block_on_close = False  # a command's connection ends after the command, which ends with the traffic
 
     path = SOCKETS / SOCKET
     path.unlink(missing_ok=True)
-    with socketserver.UnixStreamServer(str(path), Handler) as server:
+    with Server(str(path), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="actions", daemon=True)
         thread.start()
         try:
@@ -110,3 +131,55 @@ def actions_served(actions: Actions) -> Iterator[None]:
             server.shutdown()
             thread.join()
             path.unlink(missing_ok=True)
+
+
+def _answer(connection: socket.socket, actions: Actions, turn: threading.Lock) -> None:
+    """Read one request, carry it out and answer it."""
+    line, streams = _request(connection)
+    command = None
+    try:
+        wanted = json.loads(line)
+        if isinstance(wanted, dict) and wanted.get("op") == "exec":
+            command = actions.enter(wanted, streams)
+            answer = {"ok": True, "command": command.name}
+        else:
+            with turn:
+                answer = {"ok": True, **actions.do(wanted)}
+    except (ManetError, OSError) as problem:
+        answer = {"ok": False, "error": str(problem)}
+    except (ValueError, RecursionError):
+        answer = {"ok": False, "error": "the request is no line of JSON"}
+    finally:
+        for descriptor in streams:
+            os.close(descriptor)
+    with suppress(OSError):
+        _send(connection, answer)
+    if command is not None:
+        threading.Thread(target=_pass_signals, args=(connection, command), name=command.name, daemon=True).start()
+        _send(connection, {"exited": actions.wait_for(command)})
+
+
+def _request(connection: socket.socket) -> tuple[bytes, list[int]]:
+    """The first line, and the descriptors that came with it."""
+    line = b""
+    streams: list[int] = []
+    while b"\n" not in line and len(line) < MAX_LINE:
+        part, descriptors, _flags, _address = socket.recv_fds(connection, MAX_LINE - len(line), STREAMS)
+        line, streams = line + part, [*streams, *descriptors]
+        if not part:
+            break
+    return line.partition(b"\n")[0], streams
+
+
+def _send(connection: socket.socket, answer: Mapping[str, Any]) -> None:
+    connection.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _pass_signals(connection: socket.socket, command: EnteredCommand) -> None:
+    """Send the command the signals of further lines, `{"signal": N}`; a caller that has gone is a closed terminal."""
+    connection.settimeout(None)
+    with suppress(OSError, ValueError), connection.makefile("rb") as lines:
+        for line in lines:
+            command.signal(int(json.loads(line)["signal"]))
+    command.signal(signal.SIGHUP)
+    command.signal(signal.SIGCONT)  # one that is stopped takes it, too

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mininet.link import Intf
@@ -54,7 +55,7 @@ SHELL_DEADLINE_S = 30.0 * SLOWER
 NO_HOMES: Mapping[str, int] = {}
 
 
-def _shell_environment() -> dict[str, str]:
+def shell_environment() -> dict[str, str]:
     """The environment of shells. Programs read their output although it is a terminal's, so ip(8) must not colour it."""
     return {**os.environ, "NO_COLOR": "1"}
 
@@ -142,7 +143,7 @@ class NamespaceHost(Host):
     def _start(self, place: list[str], *, start_new_session: bool = False) -> None:
         """Start a shell; `place` is the command prefix that enters its namespaces."""
         words = [*place, "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"]
-        environment = {**_shell_environment(), "PS1": PROMPT}
+        environment = {**shell_environment(), "PS1": PROMPT}
 
         def start(end: int) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
@@ -224,7 +225,7 @@ class NamespaceHost(Host):
         if self.container is not None:
             process = self._popen_inside(words, **kwargs)
         else:
-            place = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": _shell_environment()}
+            place = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": shell_environment()}
             start = partial(super().popen, words, **{**place, **kwargs})
             process = namespace.within(self.netns, start, pids=self.pids)
         self._note_command([*map(str, words)])
@@ -239,11 +240,13 @@ class NamespaceHost(Host):
         if self.on_command is not None:
             self.on_command(self.name, words)
 
-    def words(self, words: Sequence[object], folder: object = None) -> list[str]:
+    def words(
+        self, words: Sequence[object], folder: object = None, environment: Mapping[str, str] = MappingProxyType({})
+    ) -> list[str]:
         """The command line that runs a program of the user's at the host, in a process that is in `pids_of_programs` already: in
-        its container, or where its shell is."""
+        its container, which has an environment of its own and gets `environment` too, or where its shell is."""
         if self.container is not None:
-            return self.container.words(words)
+            return self.container.words(words, environment=environment)
         enter = ["nsenter", f"--target={self.pid}", "--net", "--mount", "--root", f"--wdns={folder or Path.cwd()}", "--"]
         return [*enter, *map(str, words)]
 

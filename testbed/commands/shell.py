@@ -1,0 +1,34 @@
+"""`manet shell`: a shell at a station of a run under way (testbed/runs/entering.py)."""
+
+import argparse
+
+from testbed.commands.options import add_verb, split_run
+from testbed.errors import UsageError
+
+EXAMPLES = """
+  ./manet shell sta1                           the run under way
+  ./manet shell results/chain5/all/seed-1 sta1
+  echo 'ip route' | ./manet shell sta1         without a terminal
+
+The shell is bash, in a station with a root file system of its own its sh.
+It ends with the traffic of the run, which records it as an event.
+"""
+SHELL = 'command -v bash >/dev/null && exec bash --norc "$@" || exec sh "$@"'
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = add_verb(verbs, "shell", "a shell at a station of a run under way", EXAMPLES)
+    parser.usage = "manet shell [RUN] STATION"
+    parser.add_argument(
+        "words", metavar="RUN|STATION", nargs="+", help="default: the only run under way; then the station or host"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the shell; the exit status is the shell's."""
+    from testbed.runs.entering import call_in, end_as
+
+    directory, words = split_run(options.words)
+    if len(words) != 1:
+        raise UsageError('give one station, as in "manet shell sta1"; `manet exec` starts a command')
+    return end_as(call_in(directory, words[0], ["sh", "-c", SHELL, "sh"]))
