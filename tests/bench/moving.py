@@ -106,6 +106,7 @@ def measure(counts: list[int], other: Path | None) -> Table:
             ratios = [cost / costs[0] for cost in costs[1:]]
             by = " ".join(f"{one:.2f}" for one in received)
             table.rows.append([str(stations), "moving" if moving else "still", *costs, by, *ratios])
+            print(*table.rows[-1], file=sys.stderr, flush=True)
     return table
 
 
