@@ -67,9 +67,9 @@ def test_802_11ah_exchange_by_hand():
     # 1538 bytes: (8 + 12304 + 6) / 260 -> 48 symbols: 240 + 1920 us; ACK (8 + 112 + 6) / 78 -> 2 symbols: 320; SIFS 160, AIFS 316
     constants = radio.load("dot11ah-2m")
     assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(2160 + 160 + 320 + 316)
-    # 1 MHz, MCS 10: 6 bits a symbol -> 2053 symbols; the ACK at MCS 0, the slowest basic rate: 126 / 12 -> 11
+    # 1 MHz, MCS 10: 6 bits a symbol -> 2053 symbols; the ACK at MCS 10, too, as all basic rates are faster: 126 / 6 = 21
     repeated = replace(radio.load("dot11ah-1m"), mcs=10)
-    assert closed_form.success_us(repeated, 1500, rts=False) == pytest.approx(560 + 2053 * 40 + 160 + 560 + 440 + 316)
+    assert closed_form.success_us(repeated, 1500, rts=False) == pytest.approx(560 + 2053 * 40 + 160 + 560 + 840 + 316)
 
 
 def test_802_11b_exchange_by_hand():

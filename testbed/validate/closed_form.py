@@ -74,16 +74,16 @@ def mode_of(radio: Radio) -> tuple[int, float, int]:
 
 def answered_rate_bps(radio: Radio) -> int:
     """The rate that limits that of the ACK of data."""
-    if radio.modulation == "s1g":  # no non-HT frames: that of its own mode, as fast as the slowest basic rate at least
+    if radio.modulation == "s1g":  # no non-HT frames: that of its own mode
         bits, code, _ = mode_of(radio)
-        rate_bps = SUBCARRIERS[radio.width_mhz] * bits * code * radio.streams / (36e-6 if radio.short_guard else 40e-6)
-        return max(int(rate_bps), min(radio.basic_rates_bps))
+        per_symbol = SUBCARRIERS[radio.width_mhz] * bits * code * radio.streams / (2 if radio.mcs == REPEATED else 1)
+        return round(per_symbol * 1e6 / (36 if radio.short_guard else 40))
     return radio.data_rate_bps if radio.mcs is None else mode_of(radio)[2] * 1_000_000
 
 
 def answer_us(radio: Radio, rate_bps: int) -> float:
-    """Duration of the CTS or ACK to a frame sent at `rate_bps`, in microseconds."""
-    return airtime_us(radio, ACK_BYTES, max(rate for rate in radio.basic_rates_bps if rate <= rate_bps))
+    """Duration of the CTS or ACK to a frame sent at `rate_bps`, in microseconds; at this rate if all basic rates are faster."""
+    return airtime_us(radio, ACK_BYTES, max((rate for rate in radio.basic_rates_bps if rate <= rate_bps), default=rate_bps))
 
 
 def difs_us(radio: Radio) -> float:
