@@ -123,9 +123,10 @@ def check_events(
     area: tuple[float, float] | None = None,
     wires: Collection[frozenset[str]] = (),
     without_daemon: str | None = None,
+    jammers: Collection[str] = (),
 ) -> None:
     """Check events against the scenario's stations, wires (pairs of ends) and length of traffic; KeyProblem for the first
-    error. `without_daemon`: the scenario's routing, if it has no daemon that an event could end."""
+    error. `without_daemon`: the scenario's routing, if it has no daemon that an event could end. `jammers` can be switched."""
     for index, event in enumerate(events):
         if event.move and area is not None and isinstance(event.to, tuple) and not is_inside(event.to, area):
             text = f"{event.move} would go to {outside(event.to, area)}; correct the place, or give a larger area"
@@ -137,6 +138,8 @@ def check_events(
             text = f'there is no wire between "{event.wire[0]}" and "{event.wire[1]}"; name a station and a host of [[wires]]'
             raise KeyProblem(("events", index, "wire"), text)
         for path, name in event.stations():
+            if event.power is not None and name in jammers:
+                continue
             # the path to a host leads over a gateway; any node runs commands
             if name in hosts and not (event.cut and path == ("to",)) and not event.words:
                 text = f'"{name}" is a wired host, which has no radio; name a station'

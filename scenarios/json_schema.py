@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keys.quantities import NAMES, UNITS, text_pattern
-from scenarios import owned, propagation
+from scenarios import energy, owned, propagation
 from scenarios.movement import MOVEMENTS
 from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
@@ -58,6 +58,7 @@ def scenario_keys() -> tuple[Json, Json]:
     properties["duration"]["anyOf"].append({"const": WHOLE_MOVEMENT})
     properties["radio"]["enum"] = sorted(path.stem for path in RADIOS.glob("*.toml"))
     properties["radio_overrides"] = _overrides()
+    properties["energy"] = _short(properties["energy"], {"enum": list(energy.CARDS)}, [properties["energy"]])
     disciplines = {"enum": owned.node("medium", "queue.discipline")["enum"]}
     properties["queue"] = _short(properties["queue"], disciplines, [properties["queue"]])
     properties["sysctls"]["additionalProperties"]["anyOf"].append({"type": "object"})  # nested tables of the parts of a name

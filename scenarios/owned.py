@@ -57,7 +57,7 @@ def node(name: str, path: str) -> Node:
     schema_of_key: Node = schema(name)
     for part in path.split("."):
         tables = schema_of_key.get("oneOf", [schema_of_key.get("items", schema_of_key)])
-        schema_of_key = next(table["properties"][part] for table in tables if part in table["properties"])
+        schema_of_key = next(table["properties"][part] for table in tables if part in table.get("properties", ()))
     return schema_of_key
 
 

@@ -12,11 +12,13 @@ from keys.errors import did_you_mean
 from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Bytes, Whole
 from scenarios import owned
+from scenarios.antennas import Antenna
 from scenarios.containers import Container
+from scenarios.jammers import MAX_JAMMERS, Jammer
 from scenarios.layout import LayoutKeys
 from scenarios.propagation import Propagation, as_propagation
 from scenarios.routing import MIN_MTU
-from topologies.layouts import MAX_STATIONS
+from topologies.layouts import MAX_STATIONS, STATION_NAME
 
 INTERFACE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,14}")  # IFNAMSIZ of linux/if.h, without its end
 MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
@@ -25,6 +27,7 @@ MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MAX_RADIOS = 10_000  # entries of `radios`
 Override = bool | int | float | str | dict[str, bool | int | str]  # a table: `rules`, `aggregation`
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
+WITH_PATTERN = (*OF_A_STATION, "antenna")  # and its antenna with a pattern, which does not change during a run
 
 
 def dbm(power_w: float) -> float:
@@ -55,11 +58,12 @@ class StationRadio(Strict):
     tx_power_w: Annotated[float, owned.number("medium", "stations.tx_power_w")] | None = None
     antenna_gain_db: Annotated[float, owned.number("medium", "stations.antenna_gain_db")] | None = None
     antenna_height_m: Annotated[float, owned.number("medium", "stations.antenna_height_m")] | None = None
+    antenna: Antenna | None = None
     freq_mhz: Annotated[Whole, owned.number("medium", "stations.freq_mhz")] | None = None
 
-    def for_medium(self) -> dict[str, float]:
+    def for_medium(self) -> dict[str, Any]:
         """The keys of the radio in medium.json."""
-        return self.model_dump(exclude={"station", "name"}, exclude_none=True)
+        return self.model_dump(exclude={"station", "name"}, exclude_none=True, mode="json")
 
 
 class Hwsim(Strict):
@@ -121,6 +125,8 @@ class RadioKeys(LayoutKeys):
     aggregation: bool | Whole | dict[str, bool | Whole] | None = None  # None: the profile's; the medium checks it
     rate_control: Annotated[str, owned.choice("radio", "rate_control")] | None = None  # None: the profile's
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
+    adjacent_channels: bool = owned.default("medium", "adjacent_channels")
+    jammers: Annotated[tuple[Jammer, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_JAMMERS)
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue_discipline: Annotated[str, owned.choice("medium", "queue.discipline")] = owned.default("medium", "queue.discipline")
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
@@ -236,14 +242,29 @@ class RadioKeys(LayoutKeys):
                 raise KeyProblem(("radios", index, "name"), text)
             self._check_use(index, radio)
 
+    def _check_jammers(self) -> None:
+        names = {*self.station_names(), *(radio.name for radio in self.radios if radio.name is not None)}
+        for index, jammer in enumerate(self.jammers):
+            if STATION_NAME.fullmatch(jammer.name) is None:
+                text = f'"{jammer.name}" is no name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
+                raise KeyProblem(("jammers", index, "name"), text)
+            if jammer.name in names:
+                text = f'"{jammer.name}" is the name of another station or jammer; give it one of its own'
+                raise KeyProblem(("jammers", index, "name"), text)
+            names.add(jammer.name)
+            if jammer.follows is not None and jammer.follows not in self.station_names():
+                raise KeyProblem(("jammers", index, "follows"), self.no_such(jammer.follows))
+        if self.jammers and self.propagation.model == "disc":
+            raise KeyProblem(("jammers",), 'propagation "disc" has ranges of its own; remove them, or take another model')
+
     def _check_use(self, index: int, radio: StationRadio) -> None:
         if radio.name is not None and (self.stations != "hwsim" or self.hwsim.mode != "managed"):
             text = 'is for stations = "hwsim" and hwsim.mode = "managed"; all others have one radio each'
             raise KeyProblem(("radios", index, "name"), text)
-        if radio.freq_mhz is not None and self.stations != "hwsim":
-            raise KeyProblem(("radios", index, "freq_mhz"), 'is for stations = "hwsim"; all others are on one channel')
+        if radio.antenna is not None and radio.antenna_gain_db is not None:
+            raise KeyProblem(("radios", index, "antenna_gain_db"), "the antenna has a gain; leave one of them out")
         if radio.name is None and not radio.for_medium():
-            text = "changes nothing; add tx_power_w, antenna_gain_db or antenna_height_m"
+            text = "changes nothing; add tx_power_w, antenna_gain_db, antenna_height_m, antenna or freq_mhz"
             raise KeyProblem(("radios", index), text)
-        if self.propagation.model == "disc" and any(getattr(radio, key) is not None for key in OF_A_STATION):
+        if self.propagation.model == "disc" and any(getattr(radio, key) is not None for key in WITH_PATTERN):
             raise KeyProblem(("radios", index), 'propagation "disc" has ranges of its own; remove it, or take another model')

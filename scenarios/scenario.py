@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from keys.models import KeyProblem, as_tuple
 from keys.quantities import Seconds, Whole
 from scenarios.containers import check_containers
+from scenarios.energy import Energy, as_energy
 from scenarios.events import Event, check_events
 from scenarios.routing import OWN_DAEMONS
 from scenarios.sending import TrafficKeys
@@ -34,6 +35,7 @@ class Scenario(TrafficKeys):
     seeds: Whole = Field(1, ge=1, le=10_000)
 
     monitor: bool = False
+    energy: Annotated[Energy | None, BeforeValidator(as_energy)] = None
     capture_program: Literal["manet-capture", "tcpdump"] = "manet-capture"
     snaplen: int = Field(128, ge=128, le=65_535)  # bytes: headers with all options and the CBR stamp need 128
     input_log: bool = True
@@ -59,6 +61,7 @@ class Scenario(TrafficKeys):
             self._check_places,
             self._check_radio_names,
             self._check_radios,
+            self._check_jammers,
             self._check_wires,
             self._check_internet,
             self._check_station_references,
@@ -110,4 +113,6 @@ class Scenario(TrafficKeys):
         ends = {frozenset((wire.station, wire.host)) for wire in self.wires}
         routing = self.routing
         without = None if routing.protocol in OWN_DAEMONS or routing.DESCRIPTION is not None else routing.protocol
-        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area, ends, without)
+        jammers = [jammer.name for jammer in self.jammers]
+        nodes = (self.station_names(), self.host_names())
+        check_events(self.events, *nodes, self.traffic_seconds(), self.area, ends, without, jammers)

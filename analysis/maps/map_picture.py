@@ -3,7 +3,7 @@
 Points: stations, hollow if switched off. Grey lines: links (dotted: one direction only). Thin circles: the range of reception;
 dotted circles: the range of carrier sense. With more than CIRCLES stations, only stations on a path have circles. Arrows: the
 path of each flow, hop by hop. A cross marks a path that ends before the target, a dashed arrow the next hop that does not
-receive. Squares: wired hosts at their gateways.
+receive. Squares: wired hosts at their gateways. Triangles: jammers. A short line at a station: the main lobe of its antenna.
 
 The file is written atomically, so that a viewer that reloads it never reads half of it.
 """
@@ -28,6 +28,7 @@ MAX_HEIGHT_IN, MIN_HEIGHT_IN = 8.0, 2.4  # of the axes
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK)
 LINK = "#b8b8b8"
 CIRCLE = "#8fa8bd"
+LOBE_POINTS = 14.0  # length of the line of a main lobe
 LEGEND_ROWS = 12  # more flows than this are drawn and not listed
 
 Point = tuple[float, float]
@@ -66,6 +67,7 @@ def figure_of(snapshot: Snapshot) -> style.FigurePage:
     for number, flow_path in enumerate(snapshot.paths):
         _draw_path(axes, {**snapshot.places, **hosts}, flow_path, number)
     _draw_stations(axes, snapshot)
+    _draw_jammers(axes, snapshot)
     figure.legend(handles=_legend(snapshot), loc="outside lower left", fontsize=7.5, handlelength=2.6)
     return figure
 
@@ -177,6 +179,19 @@ def _draw_stations(axes: Axes, snapshot: Snapshot) -> None:
             fontweight="bold" if name in ends else "normal", color=style.GREY if name in snapshot.off else style.BLACK,
         )  # fmt: skip
         label.set_bbox({"facecolor": "white", "alpha": 0.65, "edgecolor": "none", "pad": 0.3})
+
+
+def _draw_jammers(axes: Axes, snapshot: Snapshot) -> None:
+    for name, place in snapshot.jammers.items():
+        axes.plot(
+            *place, marker="^", markersize=8, color="white", markeredgecolor=style.VERMILION, markeredgewidth=1.5, zorder=4.5
+        )
+        axes.annotate(name, place, xytext=(0, 8), textcoords="offset points", fontsize=7, ha="center", color=style.VERMILION,
+                      zorder=7)  # fmt: skip
+    for name, azimuth_deg in snapshot.azimuths.items():
+        tip = (LOBE_POINTS * math.cos(math.radians(azimuth_deg)), LOBE_POINTS * math.sin(math.radians(azimuth_deg)))
+        line = {"arrowstyle": "-", "color": style.BLACK, "linewidth": 2.0}
+        axes.annotate("", snapshot.places[name], xytext=tip, textcoords="offset points", arrowprops=line, zorder=4.5)
 
 
 def _name_offsets(places: Mapping[str, Point], size: float, metres_per_point: float) -> dict[str, Point]:

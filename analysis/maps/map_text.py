@@ -33,9 +33,10 @@ def _grid(snapshot: Snapshot) -> list[str]:
     wide, high = max(x1 - x0, 1e-9), y1 - y0
     rows = min(max(round(COLUMNS / CELL * high / wide) + 1, 1), MAX_ROWS)
     cells = [[" "] * COLUMNS for _ in range(rows)]
-    names = {name: name.removeprefix("sta") for name in snapshot.places}
+    places = {**snapshot.places, **snapshot.jammers}
+    names = {name: name.removeprefix("sta") for name in places}
     # from the left: if two names overlap, the right one moves
-    for name, (x, y) in sorted(snapshot.places.items(), key=lambda item: item[1]):
+    for name, (x, y) in sorted(places.items(), key=lambda item: item[1]):
         row = rows - 1 - (round((y - y0) / high * (rows - 1)) if high else 0)
         column = round((x - x0) / wide * (COLUMNS - 1)) if x1 > x0 else 0
         _write(cells[row], column, names[name])

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from analysis.captures.rundir import RunDirectory
-from analysis.maps.snapshot import FlowPath, Snapshot
+from analysis.maps.snapshot import FlowPath, Snapshot, azimuths_of, jammers_of
 from analysis.metrics.radio_range import RECEIVED, SENSED, range_of_run
 from analysis.story.journeys import ICMP_RECEIVED, ICMP_SENT
 from analysis.story.story import Story, read_story
@@ -45,7 +45,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
         f"{title_of(run.path)}: {at_s:g} s {clock}{when}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
-        run.scenario.area, note,
+        run.scenario.area, note, jammers_of(run.medium, places), azimuths_of(run.medium),
     )  # fmt: skip
 
 

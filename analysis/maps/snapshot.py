@@ -5,6 +5,7 @@ testbed/runs/live_map.py makes it of a running run, past_snapshot.py of an ended
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class FlowPath:
 @dataclass(frozen=True)
 class Snapshot:
     """`places`: metres, by station. `links`: (from, to) for each direction in which frames are received. `off`: stations that are
-    switched off or cut off. `wires`: (station, wired host). Ranges are None if the radio has no single range."""
+    switched off or cut off. `wires`: (station, wired host). Ranges are None if the radio has no single range. `jammers`: metres,
+    by name. `azimuths`: degrees counterclockwise from the x axis, of stations whose antenna has a main lobe."""
 
     title: str
     places: Mapping[str, tuple[float, float]]
@@ -43,6 +45,8 @@ class Snapshot:
     sense_m: float | None = None
     area: tuple[float, float] | None = None
     note: str = field(default="")
+    jammers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    azimuths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def bidirectional(self) -> list[tuple[str, str]]:
@@ -62,7 +66,23 @@ class Snapshot:
 
     def bounds(self) -> tuple[float, float, float, float]:
         """x0, x1, y0, y1 (m) of the area and of all stations, in or outside of it."""
-        xs, ys = (list(values) for values in zip(*self.places.values(), strict=True))
+        xs, ys = (list(values) for values in zip(*self.places.values(), *self.jammers.values(), strict=True))
         if self.area:
             xs, ys = [*xs, 0.0, self.area[0]], [*ys, 0.0, self.area[1]]
         return min(xs), max(xs), min(ys), max(ys)
+
+
+def jammers_of(medium: Mapping[str, Any], places: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """The positions of the jammers of a medium.json, by name: of one that follows a station that station's."""
+    entries = medium.get("jammers", ())
+    return {
+        jammer["name"]: places[jammer["follows"]] if "follows" in jammer else (jammer["position"][0], jammer["position"][1])
+        for jammer in entries
+        if jammer.get("follows", "") in ("", *places)
+    }
+
+
+def azimuths_of(medium: Mapping[str, Any]) -> dict[str, float]:
+    """The azimuths (degrees) of the stations of a medium.json whose antennas have a main lobe."""
+    antennas = {entry["name"]: entry.get("antenna") or {} for entry in medium["stations"]}
+    return {name: antenna["azimuth_deg"] for name, antenna in antennas.items() if "azimuth_deg" in antenna}

@@ -13,6 +13,7 @@ from analysis.captures.iperf import IperfReport
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics import checks, datagrams
 from analysis.metrics.checks import Check
+from analysis.metrics.energy import energy_of
 from analysis.metrics.fairness import fairness
 from analysis.metrics.gateways import gateways_remark
 from analysis.metrics.measured_flow import NS_PER_S, MeasuredFlow
@@ -45,6 +46,8 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     remarks: list[str] = []
     flows = {flow.name: _analyse_flow(run, flow, found, remarks) for flow in _flows(run, found)}
     metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
+    if energy := _energy(run, flows, found):
+        metrics["energy"] = energy
     if shares := fairness(flows):
         metrics["fairness"] = shares
     if of_kinds := _of_kinds(flows):
@@ -251,17 +254,31 @@ def _report(run: RunDirectory, flow: RunFlow, found: list[Check]) -> IperfReport
 def _air(run: RunDirectory, flows: dict[str, dict[str, Any]], found: list[Check]) -> dict[str, Any] | None:
     """The air over the span of all flows' windows."""
     try:
-        windows = [
-            (entry["start_ns"] + entry["window_s"][0] * 1e9, entry["start_ns"] + entry["window_s"][1] * 1e9)
-            for entry in flows.values()
-            if entry["start_ns"] is not None
-        ]
         found.extend(checks.air_counters(run.air, run.counters))
-        if not windows:
-            return None
-        epoch_ns = run.epoch_ns
-        begin_ns, end_ns = round(min(w[0] for w in windows)), round(max(w[1] for w in windows))
-        return air_summary(run.air, begin_ns - epoch_ns, end_ns - epoch_ns)
+        span = _span(run, flows)
+        return air_summary(run.air, *span) if span else None
     except RecordError as problem:
         found.append(Check("air readable", False, str(problem)))
         return None
+
+
+def _energy(run: RunDirectory, flows: dict[str, dict[str, Any]], found: list[Check]) -> dict[str, Any] | None:
+    """The energy of the radios over the span of all flows' windows."""
+    try:
+        span = _span(run, flows)
+        return energy_of(run, flows, *span) if span else None
+    except RecordError as problem:
+        found.append(Check("energy readable", False, str(problem)))
+        return None
+
+
+def _span(run: RunDirectory, flows: dict[str, dict[str, Any]]) -> tuple[int, int] | None:
+    """From the first begin to the last end of the flows' windows, ns of model time; None without any."""
+    windows = [
+        (entry["start_ns"] + entry["window_s"][0] * 1e9, entry["start_ns"] + entry["window_s"][1] * 1e9)
+        for entry in flows.values()
+        if entry["start_ns"] is not None
+    ]
+    if not windows:
+        return None
+    return round(min(w[0] for w in windows)) - run.epoch_ns, round(max(w[1] for w in windows)) - run.epoch_ns

@@ -14,7 +14,7 @@ from typing import Any
 from record.errors import RecordError
 from record.files import plain_file
 from record.run import RADIO_CHANGES
-from scenarios.radios import OF_A_STATION, overridden
+from scenarios.radios import WITH_PATTERN, overridden
 
 MEDIUM = Path(__file__).resolve().parents[2] / "target" / "release" / "manet-medium"
 RECEIVED, SENSED = "received_m", "sensed_m"
@@ -45,7 +45,7 @@ def _answer(question: str) -> str:
 
 def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
     """The ranges of a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
-    if any(key in station for station in medium.get("stations", ()) for key in OF_A_STATION):
+    if any(key in station for station in medium.get("stations", ()) for key in WITH_PATTERN):
         return None
     radio = radio_of(medium)
     return None if radio is None else range_m(radio, medium.get("propagation", {}), which)

@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from analysis.captures.rundir import RunDirectory
-from analysis.metrics import verdict_file
+from analysis.metrics import energy, verdict_file
 from analysis.metrics.measures import metrics_of_captures
 from analysis.references import Reference, references_of
 from record.errors import RunFileError
@@ -72,7 +72,9 @@ OF_KINDS = {
     for name, kind in kinds().items()
     for metric in kind.run_metrics
 }
-METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS
+# of the whole run (`energy` of metrics.json)
+OF_RUN = {metric.name: (metric.unit, metric.name, 1) for metric in energy.OF_RUN}
+METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS | OF_RUN
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`
 # The metric that stands for flows whose kind names none (analysis/tables/shown.py): the first that any run has. Flows of
 # datagrams have no ACKs, flows without a known connection only the metrics of their reports.
@@ -300,6 +302,7 @@ def run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, An
         row[name] = having[0][entry] / divisor if having else None
     row |= {name: metrics.get("fairness", {}).get(kind) for name, (_, kind, _) in FAIRNESS.items()}
     row |= {name: metrics.get("kinds", {}).get(kind, {}).get(entry) for name, (_, (kind, entry), _) in OF_KINDS.items()}
+    row |= {name: metrics.get("energy", {}).get(name) for name in OF_RUN}
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
     row["flow_metrics"] = flows

@@ -3,7 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
-from analysis.tables.results import FLOW_METRICS, METRICS, OF_KINDS, SOME_METRICS, SUM_METRICS, Results, cell_of, shown_metric
+from analysis.tables.results import (
+    FLOW_METRICS,
+    METRICS,
+    OF_KINDS,
+    OF_RUN,
+    SOME_METRICS,
+    SUM_METRICS,
+    Results,
+    cell_of,
+    shown_metric,
+)
 from traffic import DEFAULT_KIND, kind_named
 from traffic.shared.kind import Shown
 
@@ -33,7 +43,8 @@ def shown_of(results: Results, kind_name: str) -> list[Shown]:
     wanted = [replace(shown, metric=column(shown.metric), of=shown.of and column(shown.of)) for shown in kind.shown]
     wanted = wanted or [_plain(shown_metric(results.summary))]
     if kind_name == kinds_in(results)[0]:
-        wanted = [*map(_plain, results.experiment.shown), *wanted]
+        own = results.experiment.shown
+        wanted = [*map(_plain, own), *wanted, *(_plain(metric) for metric in OF_RUN if metric in measured and metric not in own)]
     known = [
         shown
         for shown in wanted

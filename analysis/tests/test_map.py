@@ -15,7 +15,7 @@ import pytest
 from analysis.captures.rundir import RunDirectory
 from analysis.maps import map_picture, map_text, past_snapshot
 from analysis.maps.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
-from analysis.maps.snapshot import FlowPath, Snapshot
+from analysis.maps.snapshot import FlowPath, Snapshot, azimuths_of, jammers_of
 from analysis.metrics.radio_range import SENSED, range_m
 from analysis.tests.drawn import Panel, page, panels
 from mobility import trace
@@ -89,6 +89,26 @@ def test_the_picture_has_stations_links_ranges_wires_and_paths_at_their_places(t
         "flow1  sta1 \u2192 inet1: 3 hops, 80 kbit/s", "flow2  sta3 \u2192 sta1: sta3: sta2 does not hear it",
         "1 links, 1 one way (dotted)", f"{snapshot.ranges}, dotted", "switched off", "a note",
     ]  # fmt: skip
+
+
+def test_jammers_and_main_lobes_are_drawn_at_their_places(tmp_path):
+    jammers = {"jam1": (300.0, 150.0), "jam2": (200.0, 0.0)}
+    snapshot = chain(jammers=jammers, azimuths={"sta1": 90.0})
+    (panel,) = panels(draw, snapshot, tmp_path / "map.png")
+    assert [one.points[0] for one in panel.series if one.marker == "^"] == list(jammers.values())
+    assert {"jam1", "jam2"} <= set(panel.texts) and snapshot.bounds() == (0, 400, 0, 150)
+    assert "jam1" in "".join(map_text.lines(snapshot))
+
+
+def test_jammers_and_azimuths_are_those_of_the_medium():
+    antennas = [
+        {"name": "sta1", "antenna": {"pattern": "sector", "azimuth_deg": 45}},
+        {"name": "sta2", "antenna": {"pattern": "omni"}},
+    ]
+    jammers = [{"name": "jam1", "position": [1, 2, 3]}, {"name": "jam2", "follows": "sta2"}, {"name": "jam3", "follows": "sta9"}]
+    medium = {"stations": [*antennas, {"name": "sta3"}], "jammers": jammers}
+    assert azimuths_of(medium) == {"sta1": 45}
+    assert jammers_of(medium, {"sta2": (7.0, 8.0)}) == {"jam1": (1, 2), "jam2": (7.0, 8.0)}
 
 
 def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_path):

@@ -4,11 +4,12 @@ import os
 import re
 from pathlib import Path
 
+from analysis.metrics import energy
 from analysis.metrics.measures import MEASURED, metrics_of_captures
 from analysis.metrics.movement import MOVEMENT
 from analysis.metrics.route_history import ROUTES
 from analysis.store.schema import FLOW_COLUMNS, METRIC_COLUMNS
-from analysis.tables.results import FLOW_METRICS, OF_KINDS, SOME_METRICS, flow_columns, own_metrics
+from analysis.tables.results import FLOW_METRICS, OF_KINDS, OF_RUN, SOME_METRICS, flow_columns, own_metrics
 from traffic import kinds
 from traffic.shared.kind import Metric
 
@@ -38,6 +39,8 @@ def rows() -> str:
         for metric in kind.run_metrics:
             of_run = f"`{name}_{metric.name}` | all `{name}` flows of a run"
             lines.append(f"| `kinds`: `{metric.name}` | {metric.unit} | {of_run} | {metric.about} |")
+    for metric in energy.OF_RUN:
+        lines.append(f"| `energy`: `{metric.name}` | {metric.unit} | `{metric.name}` | all of a run | {metric.about} |")
     return "\n".join(lines) + "\n"
 
 
@@ -55,4 +58,4 @@ def test_a_row_is_a_column_of_the_tables_and_of_the_store():
     assert flow_columns([Metric("lost_bps", "bit/s", "")]) == {"lost_kbps": ("kbit/s", "lost_bps", 1e3)}
     assert flow_columns([Metric("list", "bit/s", "", column=None)]) == {}
     assert [field.name for field in FLOW_COLUMNS] == [*FLOW_METRICS, *SOME_METRICS]
-    assert {*FLOW_METRICS, *SOME_METRICS, *OF_KINDS} <= {field.name for field in METRIC_COLUMNS}
+    assert {*FLOW_METRICS, *SOME_METRICS, *OF_KINDS, *OF_RUN} <= {field.name for field in METRIC_COLUMNS}

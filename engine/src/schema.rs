@@ -122,7 +122,8 @@ fn of_takes(takes: &Takes, nullable: bool) -> InOrder {
         }
         Takes::Table(table) => of_table(table),
         Takes::OneOf { tag, tables } => {
-            InOrder(vec![("oneOf", Node::List(tables.iter().map(|named| of_named(tag, named)).collect()))])
+            let null = nullable.then(|| InOrder(vec![("type", Node::Value(json!("null")))]));
+            InOrder(vec![("oneOf", Node::List(tables.iter().map(|named| of_named(tag, named)).chain(null).collect()))])
         }
         Takes::Anything => InOrder(Vec::new()),
     }

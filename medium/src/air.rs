@@ -16,6 +16,7 @@
 
 use crate::phy::radio::Threshold;
 use crate::phy::Radio;
+use crate::radio_time::RadioState;
 use odds::Odds;
 
 pub mod odds;
@@ -80,8 +81,13 @@ pub struct Receiver {
     noise_w: f64,
     /// Ratio at which a later frame takes the receiver over; [`Rule::Probability`] only.
     takes_over: Option<f64>,
-    /// ns-2: only the frame held. Otherwise everything present.
+    /// ns-2: only the frame held. Otherwise all frames present.
     signals: Vec<Signal>,
+    /// What is present beside the frames of its channel: bursts of jammers, frames of other channels. Each with its source, and
+    /// the power.
+    interference: Vec<(FrameId, u16, f64)>,
+    /// Its sum, W.
+    interference_w: f64,
     held: Option<Held>,
     /// Of the frame held; [`Rule::Probability`] only. In a box: the other rules copy and skip as little as possible.
     odds: Option<Box<Odds>>,
@@ -107,6 +113,8 @@ impl Receiver {
             noise_w: radio.noise_w,
             takes_over: radio.frame_capture.then_some(ratio),
             signals: Vec::new(),
+            interference: Vec::new(),
+            interference_w: 0.0,
             held: None,
             odds: None,
             good: false,
@@ -121,9 +129,25 @@ impl Receiver {
     /// Whether this radio senses other stations now.
     pub fn senses(&self) -> bool {
         match self.rule {
-            Rule::Ns2 => self.held.is_some(),
-            Rule::Sum => self.held.is_some() || self.total_w() >= self.sense_w,
+            Rule::Ns2 => self.held.is_some() || self.interference_w >= self.energy_w,
+            Rule::Sum => {
+                let disturbed = self.interference_w > 0.0 && self.total_w() >= self.energy_w;
+                self.held.is_some() || self.frames_w() >= self.sense_w || disturbed
+            }
             Rule::Probability => self.held.is_some() || self.total_w() >= self.energy_w,
+        }
+    }
+
+    /// The state of this radio, which has power.
+    pub fn state(&self) -> RadioState {
+        if self.sending {
+            RadioState::Transmit
+        } else if self.held.is_some() && (self.good || self.locked) {
+            RadioState::Receive
+        } else if self.senses() {
+            RadioState::Sense
+        } else {
+            RadioState::Idle
         }
     }
 
@@ -161,6 +185,8 @@ impl Receiver {
     /// The radio changes its channel: what was on the air there is gone.
     pub fn retune(&mut self) {
         self.signals.clear();
+        self.interference.clear();
+        self.interference_w = 0.0;
         self.held = None;
         (self.good, self.locked) = (false, false);
     }
@@ -180,6 +206,27 @@ impl Receiver {
     /// The radio's own frame has ended.
     pub fn send_ends(&mut self) {
         self.sending = false;
+    }
+
+    /// The power of something that this radio cannot decode, a burst of a jammer or a frame of another channel of station `from`, is
+    /// `power_w` from now on; 0 at its end. Returns the frame that it spoils.
+    pub fn interfere(&mut self, now_ns: u64, id: FrameId, from: u16, power_w: f64) -> Option<FrameId> {
+        self.count(now_ns);
+        self.interference.retain(|(other, ..)| *other != id);
+        if power_w > 0.0 {
+            self.interference.push((id, from, power_w));
+            self.odds.iter_mut().for_each(|odds| odds.interferes(from, power_w));
+        }
+        self.interference_w = self.interference.iter().map(|(.., power_w)| power_w).sum();
+        let held = self.held.filter(|_| self.good && self.rule != Rule::Probability)?;
+        // ns-2 has no noise, and sums no frames
+        let others_w = match self.rule {
+            Rule::Ns2 => self.interference_w,
+            _ => self.noise_w + self.total_w() - held.signal.power_w,
+        };
+        let spoilt = held.signal.power_w < others_w * held.ratio;
+        self.good &= !spoilt;
+        spoilt.then_some(held.signal.frame)
     }
 
     /// A frame begins at this radio; several of one instant are passed in their [`order`].
@@ -247,11 +294,15 @@ impl Receiver {
     fn begins_ns2(&mut self, new: Signal, demands: &Demands) -> Began {
         let strong = new.power_w >= demands.body.power_w;
         let Some(held) = self.held else {
-            let good = !self.sending && strong;
-            self.hold(new, demands, good, !self.sending && new.power_w >= demands.header.power_w);
+            let clear = |needs: &Threshold| new.power_w >= self.interference_w * needs.ratio;
+            let good = !self.sending && strong && clear(&demands.body);
+            let locked = !self.sending && new.power_w >= demands.header.power_w && clear(&demands.header);
+            self.hold(new, demands, good, locked);
             let lost = match (self.sending, good) {
                 (true, _) => Some(Cause::Sending),
-                (false, false) => Some(Cause::Weak),
+                (false, false) => {
+                    Some(self.strongest_other(new.frame).filter(|_| strong).map_or(Cause::Weak, Cause::Interferer))
+                }
                 _ => None,
             };
             return Began { lost, ..Began::default() };
@@ -336,6 +387,7 @@ impl Receiver {
         let layout = demands.layout.as_deref().expect("reception by SINR knows the parts of each frame");
         let mut odds = Odds::new(*layout, &demands.stretches, new.begin_ns);
         self.signals.iter().filter(|s| s.frame != new.frame).for_each(|s| odds.interferes(s.from, s.power_w));
+        self.interference.iter().for_each(|(_, from, power_w)| odds.interferes(*from, *power_w));
         self.hold(new, demands, true, true);
         self.odds = Some(Box::new(odds));
         began
@@ -359,14 +411,20 @@ impl Receiver {
         self.locked = locked;
     }
 
-    /// Summed each time: a running sum would keep rounding errors for ever.
+    /// All power present, without the noise.
     fn total_w(&self) -> f64 {
-        self.signals.iter().map(|s| s.power_w).sum()
+        self.frames_w() + self.interference_w
+    }
+
+    /// Summed each time: a running sum would keep rounding errors for ever.
+    fn frames_w(&self) -> f64 {
+        self.signals.iter().map(|s| s.power_w).sum::<f64>()
     }
 
     fn strongest_other(&self, frame: FrameId) -> Option<FrameId> {
-        let others = self.signals.iter().filter(|s| s.frame != frame);
-        others.max_by(|a, b| a.power_w.total_cmp(&b.power_w)).map(|s| s.frame)
+        let frames = self.signals.iter().filter(|s| s.frame != frame).map(|s| (s.frame, s.power_w));
+        let others = frames.chain(self.interference.iter().map(|(id, _, power_w)| (*id, *power_w)));
+        others.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(id, _)| id)
     }
 }
 

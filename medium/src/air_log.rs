@@ -4,7 +4,7 @@ use crate::fate::{DropReason, Fate};
 use crate::mac::{Dest, Frame};
 use crate::phy::mode::Mode;
 use crate::phy::{dbm, FrameKind};
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use std::fmt;
 
 /// One row of `air.csv`.
@@ -76,10 +76,19 @@ pub enum AirRow {
         /// The reason.
         reason: DropReason,
     },
+    /// A burst of a jammer, or a part of a long one.
+    Jam {
+        /// Its start.
+        at: Instant,
+        /// The jammer: its number after those of the stations.
+        station: u16,
+        /// Its length.
+        airtime: Duration,
+    },
 }
 
 impl AirRow {
-    /// Appends the row to `out` without line end; `name` returns the name of a station.
+    /// Appends the row to `out` without line end; `name` returns the name of a station or, of the numbers after them, a jammer.
     pub fn write_csv<'a>(&self, out: &mut String, name: impl Fn(u16) -> &'a str) {
         use std::fmt::Write;
         let peer = |dest: Dest| match dest {
@@ -133,6 +142,9 @@ impl AirRow {
                 peer(*to),
                 reason.name()
             ),
+            Self::Jam { at, station, airtime } => {
+                write!(out, "{},{},jam,,*,,,,,{},,,,", at.as_nanos(), name(*station), airtime.as_nanos())
+            }
         };
     }
 

@@ -3,6 +3,7 @@
 //! Every error is one line: key, mistake, remedy. The reader of the file puts its name before it.
 
 use crate::phy::antenna::Change;
+use crate::phy::pattern::Directional;
 use crate::phy::propagation::Model;
 use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
 use crate::run_verdict::Thresholds;
@@ -30,6 +31,12 @@ const QUEUE_PACKETS: usize = 50;
 /// Maximum of a time here and in a trace, s. Above it `f64` seconds no longer resolve nanoseconds.
 pub const MAX_TIME_S: f64 = 4e6;
 const TIME: Limits = within(0.0, MAX_TIME_S).of("s");
+/// Of a burst and a pause; a shorter one would be millions of events a second.
+const SHORT_TIME: Limits = within(1e-5, MAX_TIME_S).of("s");
+/// The time that clear channel assessment takes: aCCATime of DSSS is 15 us at most (clause 16.3.3).
+const JAM_DELAY: Limits = within(0.0, 1e6).of("us").by_default(15.0);
+/// Maximum number of jammers: with the stations it is below the 16 bits of a number of the air log.
+pub const MAX_JAMMERS: usize = 1000;
 /// Centre frequency of channel 1 of the 2.4 GHz band, MHz (IEEE Std 802.11-2012 clause 17.4.6.3).
 pub const FREQ_MHZ: u32 = 2412;
 /// From that band to the 6 GHz band.
@@ -99,9 +106,15 @@ pub struct Config {
     /// Standard deviation of a normal draw on each frame's power at each station, dB; by default 0.
     #[serde(default)]
     pub fading_db: f64,
+    /// Whether frames of other channels of the band interfere, by the spectral masks of the PHY; by default they do not.
+    #[serde(default)]
+    pub adjacent_channels: bool,
     /// Interface queue of each station.
     #[serde(default)]
     pub queue: QueueConfig,
+    /// Jammers and noise sources.
+    #[serde(default)]
+    pub jammers: Vec<JammerConfig>,
     /// The stations, 1 to [`MAX_STATIONS`], in the order of their numbers.
     pub stations: Vec<StationConfig>,
     /// Present: the stations have radios of mac80211_hwsim; absent: TAPs.
@@ -163,7 +176,12 @@ impl Declared for Config {
         Key::new::<Interference>("interference", "Treatment of overlapping receptions."),
         Key::new::<f64>("fading_db", "Standard deviation of a normal draw on each frame's power at each station.")
             .limited(FADING),
+        Key::new::<bool>(
+            "adjacent_channels",
+            "Whether frames of other channels of the band interfere, by the spectral masks of the PHY.",
+        ),
         Key::new::<QueueConfig>("queue", "Interface queue of each station."),
+        Key::new::<Vec<JammerConfig>>("jammers", "Jammers and noise sources."),
         Key::new::<Vec<StationConfig>>("stations", "The stations, in the order of their numbers.").required(true),
         Key::new::<Option<HwsimConfig>>("hwsim", "Present: the stations have radios of mac80211_hwsim; absent: TAPs."),
         Key::new::<Vec<LinkConfig>>("links", "Error rates of links; a later entry overrides an earlier one."),
@@ -240,6 +258,9 @@ keys! {
         /// Height of this station's antenna above its position; by default the radio's.
         #[serde(default)]
         pub antenna_height_m: Option<f64> => ANTENNA_HEIGHT;
+        /// Antenna with a pattern, in place of `antenna_gain_db`.
+        #[serde(default)]
+        pub antenna: Option<Directional>;
         /// Centre frequency of the radio's channel at the start. Radios of different channels neither receive nor sense each other.
         #[serde(default = "freq_mhz")]
         pub freq_mhz: u32 => FREQUENCY.by_default(FREQ_MHZ as f64);
@@ -254,10 +275,92 @@ impl StationConfig {
     pub fn antenna(&self) -> Change {
         Change {
             tx_power_w: self.tx_power_w,
-            antenna_gain_db: self.antenna_gain_db,
+            antenna_gain_db: self.antenna.as_ref().map(Directional::gain_db).or(self.antenna_gain_db),
             antenna_height_m: self.antenna_height_m,
         }
     }
+}
+
+keys! {
+    /// A jammer or noise source: it puts power on the air, and no frames.
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct JammerConfig {
+        /// Name of the jammer: unique among stations and jammers, as a station's.
+        pub name: String;
+        /// Position: x, y, z.
+        #[serde(default)]
+        pub position: Option<[f64; 3]> => COORDINATE;
+        /// Station with which it moves, in place of a position.
+        #[serde(default)]
+        pub follows: Option<String>;
+        /// When it sends.
+        #[serde(default)]
+        pub kind: JammerKind;
+        /// Transmit power at the antenna.
+        pub tx_power_w: f64 => TX_POWER;
+        /// Antenna gain; by default the radio's.
+        #[serde(default)]
+        pub antenna_gain_db: Option<f64> => GAIN;
+        /// Height of its antenna above its position; by default the radio's.
+        #[serde(default)]
+        pub antenna_height_m: Option<f64> => ANTENNA_HEIGHT;
+        /// Antenna with a pattern, in place of `antenna_gain_db`.
+        #[serde(default)]
+        pub antenna: Option<Directional>;
+        /// Centre frequency of its channel, as wide as a station's.
+        #[serde(default = "freq_mhz")]
+        pub freq_mhz: u32 => FREQUENCY.by_default(FREQ_MHZ as f64);
+        /// Whether it is switched on at the start; requests switch it.
+        #[serde(default = "active")]
+        pub active: bool;
+        /// Model time before which it sends nothing.
+        #[serde(default)]
+        pub start_s: f64 => TIME;
+        /// Model time from which on it sends nothing; by default the end of the run.
+        #[serde(default)]
+        pub stop_s: Option<f64> => TIME;
+        /// Length of a burst of a "periodic" or "reactive" jammer.
+        #[serde(default)]
+        pub on_s: Option<f64> => SHORT_TIME;
+        /// Pause between two bursts of a "periodic" jammer.
+        #[serde(default)]
+        pub off_s: Option<f64> => SHORT_TIME;
+        /// Time from the start of a frame to the burst of a "reactive" jammer that senses it.
+        #[serde(default = "jam_delay_us")]
+        pub delay_us: f64 => JAM_DELAY;
+    }
+}
+
+choices! {
+    /// When a jammer sends ([`crate::medium`]).
+    pub enum JammerKind {
+        /// Always.
+        Constant = "constant",
+        /// In turn for `on_s` and not for `off_s`.
+        Periodic = "periodic",
+        /// For `on_s`, `delay_us` after it has sensed a frame.
+        Reactive = "reactive",
+    }
+}
+
+impl JammerConfig {
+    /// Its power and antenna.
+    pub fn antenna(&self) -> Change {
+        Change {
+            tx_power_w: Some(self.tx_power_w),
+            antenna_gain_db: self.antenna.as_ref().map(Directional::gain_db).or(self.antenna_gain_db),
+            antenna_height_m: self.antenna_height_m,
+        }
+    }
+}
+
+fn active() -> bool {
+    true
+}
+
+fn jam_delay_us() -> f64 {
+    JAM_DELAY.default.unwrap_or_default()
 }
 
 fn wlan0() -> String {
@@ -430,6 +533,9 @@ keys! {
         /// Lateness and verdict of each second (`lateness.csv`, formats/air.md).
         #[serde(default)]
         pub lateness: Option<PathBuf>;
+        /// The time of each radio in its states, by seconds (`radio-time.csv`, formats/air.md).
+        #[serde(default)]
+        pub radio_time: Option<PathBuf>;
         /// The paths of the stations, if requests moved them (`moved.csv`, formats/results.md).
         #[serde(default)]
         pub moved: Option<PathBuf>;

@@ -9,7 +9,7 @@
 //! - [`wire`]: bytes: Ethernet, 802.11, radiotap, pcapng, mac80211_hwsim, link feedback;
 //! - [`trace`]: positions over time; [`wired`]: wired links;
 //! - [`air_log`]: rows of the air log; [`fate`]: outcomes of frames and reasons for drops; [`counters`]: both counted for each station;
-//! - [`rate_tables`]: the tables of the rate controls;
+//! - [`rate_tables`]: the tables of the rate controls; [`radio_time`]: the time of each radio in its states;
 //! - [`run_verdict`]: validity of a run in real time;
 //! - [`sim`]: synthetic traffic in virtual time.
 //!
@@ -29,6 +29,7 @@ pub mod mac;
 pub mod medium;
 pub mod message;
 pub mod phy;
+pub mod radio_time;
 pub mod rate_control;
 pub mod rate_tables;
 pub mod run_verdict;

@@ -14,12 +14,16 @@ use crate::error_rate::ErrorRates;
 use crate::fate::{DropReason, Fate};
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
+use crate::phy::spectrum::Spectrum;
 use crate::phy::{Mode, Propagation, Radio};
+use crate::radio_time::{RadioState, RadioTimes};
 use crate::rate_control::Row;
 use crate::trace::Trajectory;
 use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
+pub use jammers::JammerCounters;
+use jammers::Jammers;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use neighbours::{Neighbourhood, Neighbours};
@@ -32,6 +36,7 @@ use wakes::Wakes;
 mod antennas;
 mod arrivals;
 mod channels;
+mod jammers;
 mod moves;
 mod mpdu;
 mod neighbours;
@@ -48,6 +53,8 @@ enum Event {
     EndArrives(FrameId, u16),
     /// The last of them.
     Over(FrameId),
+    /// The burst of the jammer of this number.
+    BurstEnds(u16),
 }
 
 const SEND_END: u8 = 0;
@@ -57,6 +64,8 @@ const OVER: u8 = 2;
 /// A frame on the air and the stations that sense it.
 struct Airborne {
     frame: Frame,
+    /// Its channel, MHz.
+    freq_mhz: u32,
     demands: Demands,
     began: Instant,
     heard: Neighbourhood,
@@ -136,10 +145,17 @@ pub struct Medium {
     /// With propagation delay: starts of frames at stations, by their number in the frame's neighbourhood; phase 3.
     arriving: EventQueue<(FrameId, u16)>,
     neighbours: Neighbours,
+    jammers: Jammers,
+    /// Whether radios change their channels (mac80211_hwsim): then links are those that the same channel would give.
+    tunes: bool,
+    /// The shares of power between channels; `None`: radios of different channels do not interfere.
+    spectrum: Option<Spectrum>,
     moved: bool,
     outputs: VecDeque<Output>,
     recording: bool,
     records_receptions: bool,
+    /// Only if `outputs.radio_time` asks for them.
+    radio_times: Option<RadioTimes>,
     /// The last reported NAV of each station; empty: NAV is not reported.
     reported_nav: Vec<Instant>,
     next_packet: u64,
@@ -155,9 +171,19 @@ impl Medium {
         let radio = Arc::new(loaded.radio.clone());
         let n = config.stations.len();
         let index = loaded.station_index();
-        let mut propagation = Propagation::new(&config.propagation, &radio, n, config.seed, |name| index[name]);
+        let number = |name: &str| {
+            let jammer = || config.jammers.iter().position(|j| j.name == name).expect("checked: it exists");
+            index.get(name).copied().unwrap_or_else(|| n + jammer())
+        };
+        let jammers = config.jammers.len();
+        let mut propagation = Propagation::with_jammers(&config.propagation, &radio, n, jammers, config.seed, number);
+        for (i, j) in config.jammers.iter().enumerate() {
+            propagation.set_antenna(n + i, propagation.antenna(n + i).with(&j.antenna()));
+            j.antenna.iter().for_each(|antenna| propagation.set_pattern(n + i, antenna));
+        }
         for (i, s) in config.stations.iter().enumerate() {
             propagation.set_antenna(i, propagation.antenna(i).with(&s.antenna()));
+            s.antenna.iter().for_each(|antenna| propagation.set_pattern(i, antenna));
         }
         let station = |i: usize, trajectory| {
             let perturbation = Stream::new(config.seed, i as u64, Purpose::FlowHash).next_u64();
@@ -199,10 +225,14 @@ impl Medium {
             needs: Vec::new(),
             arriving: EventQueue::default(),
             neighbours: Neighbours::new(n, still_from),
+            jammers: Jammers::new(loaded),
+            tunes: config.hwsim.is_some(),
+            spectrum: config.adjacent_channels.then(|| Spectrum::of(&radio)),
             moved: false,
             outputs: VecDeque::new(),
             recording: false,
             records_receptions: config.outputs.monitor.is_some(),
+            radio_times: config.outputs.radio_time.as_ref().map(|_| RadioTimes::new(n)),
             reported_nav: Vec::new(),
             next_packet: 1,
             receptions: 0,
@@ -276,6 +306,11 @@ impl Medium {
         }
     }
 
+    /// The text of `radio-time.csv` up to `end`; `None`: `outputs.radio_time` does not ask for it.
+    pub fn radio_time_csv(&self, end: Instant, names: &[&str]) -> Option<String> {
+        self.radio_times.clone().map(|times| times.csv(end, names))
+    }
+
     /// The state of the link of every ordered pair of stations at `now`.
     pub fn links(&self, now: Instant) -> Vec<LinkState> {
         let n = self.stations.len() as u16;
@@ -286,12 +321,19 @@ impl Medium {
                 let on = self.is_on(StationId(a)) && self.is_on(StationId(b));
                 let (at_a, at_b) = (places[usize::from(a)], places[usize::from(b)]);
                 let power_w = if on { self.propagation.power_w(a.into(), b.into(), at_a, at_b) } else { 0.0 };
+                let [from_mhz, to_mhz] = [a, b].map(|s| self.stations[usize::from(s)].freq_mhz);
+                let same = self.tunes || from_mhz == to_mhz;
+                let (share, sense_w) = if same {
+                    (1.0, self.radio.carrier_sense_threshold_w)
+                } else {
+                    (self.share(from_mhz, to_mhz), self.energy_w())
+                };
                 LinkState {
                     from: StationId(a),
                     to: StationId(b),
                     power_w,
-                    in_range: power_w >= self.radio.receive_threshold_w,
-                    sensed: power_w >= self.radio.carrier_sense_threshold_w,
+                    in_range: same && power_w >= self.radio.receive_threshold_w,
+                    sensed: power_w * share >= sense_w && power_w * share > 0.0,
                     error_rate: self.error_rates.rate(a, b),
                 }
             })
@@ -303,11 +345,17 @@ impl Medium {
         self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
     }
 
+    /// Power from which a radio senses what it cannot decode, W.
+    fn energy_w(&self) -> f64 {
+        self.radio.energy_detect_w.unwrap_or(self.radio.carrier_sense_threshold_w)
+    }
+
     /// The earliest instant at which anything of any phase is due; `Instant::MAX`: nothing is.
     fn next_at(&self) -> Instant {
         let begun = if self.begun.is_empty() { Instant::MAX } else { self.begun_at };
         let arriving = self.arriving.next_at().unwrap_or(Instant::MAX);
-        self.events.next_at().unwrap_or(Instant::MAX).min(self.wakes.next_at()).min(begun).min(arriving)
+        let frames = self.events.next_at().unwrap_or(Instant::MAX).min(begun).min(arriving);
+        frames.min(self.wakes.next_at()).min(self.jammers.next_at())
     }
 
     fn advance(&mut self, now: Instant) {
@@ -323,13 +371,15 @@ impl Medium {
                     Event::FrameEnds(id) => self.frame_ends(at, id),
                     Event::EndArrives(id, number) => self.end_arrives(at, id, number),
                     Event::Over(id) => self.frame_is_over(id),
+                    Event::BurstEnds(jammer) => self.burst_ends(at, jammer.into()),
                 }
             } else if let Some(station) = self.wakes.pop_due(at) {
                 self.stations[station as usize].dcf.handle_timeout(at);
                 self.after(at, station);
             } else if let Some((_, (id, number))) = self.arriving.pop_due(at) {
                 self.frame_arrives(at, id, number);
-            } else {
+            } else if !self.begun.is_empty() || !self.jam(at) {
+                // a frame of this instant is there before a burst
                 self.frames_begin(at);
             }
         }
@@ -350,6 +400,14 @@ impl Medium {
         self.wakes.set(station, dcf.next_timeout());
         self.engaged.set(station, dcf.is_engaged());
         self.report_nav(now, station);
+    }
+
+    /// The radio of a station may have changed its state.
+    fn note_state(&mut self, now: Instant, station: u16) {
+        if let Some(times) = &mut self.radio_times {
+            let s = &self.stations[usize::from(station)];
+            times.enter(now, station, if s.on { s.receiver.state() } else { RadioState::Off });
+        }
     }
 
     fn report_nav(&mut self, now: Instant, station: u16) {
@@ -421,17 +479,20 @@ impl Medium {
     fn transmit(&mut self, now: Instant, frame: Frame) {
         let from = frame.from;
         if let Some(mpdu) = frame.packet.as_ref().and_then(|p| p.mpdu.as_ref()) {
-            self.tune(from, mpdu.freq_mhz);
+            self.tune(now, from, mpdu.freq_mhz);
         }
         let sender = &mut self.stations[from as usize];
         sender.counters.count_tx(frame.kind, frame.aggregate().len().max(1) as u64, frame.airtime);
         if let Some(lost) = sender.receiver.send_begins() {
             self.spoil(lost, from, Fate::Busy);
         }
+        self.note_state(now, from);
         let heard = self.neighbourhood(from, now);
-        // a station that does not even sense the frame cannot decode it
+        let freq_mhz = self.stations[from as usize].freq_mhz;
+        // a station that does not even sense the frame, or is on another channel, cannot decode it
+        let receives = |to: u16| self.stations[to as usize].freq_mhz == freq_mhz && heard.iter().any(|(s, _)| *s == to);
         let fate = match frame.dest {
-            Dest::Station(to) if !heard.iter().any(|(s, _)| *s == to) => Some(Fate::Weak),
+            Dest::Station(to) if !receives(to) => Some(Fate::Weak),
             Dest::Unknown => Some(Fate::Weak),
             _ => None,
         };
@@ -443,6 +504,7 @@ impl Medium {
         let demands = self.demands_of(&frame);
         let airborne = Airborne {
             frame,
+            freq_mhz,
             demands,
             began: now,
             heard,
@@ -465,6 +527,7 @@ impl Medium {
         };
         self.begun_at = now;
         self.begun.push(id);
+        self.jammers_sense(now, from);
         self.events.push(end, SEND_END, Event::SendEnds(id));
         if !self.radio.propagation_delay {
             self.events.push(end, HEAR_END, Event::FrameEnds(id));
@@ -480,6 +543,7 @@ impl Medium {
         let sender = &mut self.stations[from as usize];
         sender.receiver.send_ends();
         sender.dcf.transmit_end(now, &airborne.frame);
+        self.note_state(now, from);
         self.after(now, from);
     }
 
@@ -606,6 +670,7 @@ impl Medium {
         }
         self.free.clear();
         self.begun.clear();
+        self.log_bursts(now);
         // before the senders give up what they hold: drop_stored asks them
         for station in 0..self.stations.len() as u16 {
             self.drop_stored(now, station, DropReason::Stopped);
@@ -617,6 +682,7 @@ impl Medium {
         }
         self.events = EventQueue::default();
         self.arriving = EventQueue::default();
+        self.jammers.stop();
         self.wakes = Wakes::new(self.stations.len());
     }
 }
@@ -653,7 +719,10 @@ impl Machine for Medium {
             Input::Follow { legs } => self.follow(now, &legs),
             Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
-            Input::Power { station, on } => self.set_power_of_node(now, station, on),
+            Input::Power { station, on } => match usize::from(station.0).checked_sub(self.stations.len()) {
+                Some(jammer) => self.set_power_of_jammer(now, jammer, on),
+                None => self.set_power_of_node(now, station, on),
+            },
             Input::Antenna { station, change } => self.change_antenna(station, &change),
             Input::Overhear { station, on } => self.stations[station.0 as usize].overhear = on,
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),

@@ -8,7 +8,7 @@ use crate::air_log::AirRow;
 use crate::config::{Discipline, Loaded, TrafficConfig, TrafficKind};
 use crate::counters::Counters;
 use crate::mac::fq_codel::LIMIT_PACKETS;
-use crate::medium::Medium;
+use crate::medium::{JammerCounters, Medium};
 use crate::message::{Input, Output, StationId};
 use crate::rate_tables::{rate_tables, RateTables};
 use crate::trace::Trajectory;
@@ -58,6 +58,12 @@ pub struct SimResult {
     /// The tables of the rate controls at the end, warm-up included.
     #[serde(skip_serializing_if = "RateTables::is_empty")]
     pub rates: RateTables,
+    /// What each jammer has sent from time 0.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub jammers: BTreeMap<String, JammerCounters>,
+    /// The text of `radio-time.csv`, from time 0.
+    #[serde(skip)]
+    pub radio_time: Option<String>,
 }
 
 struct Flow {
@@ -86,6 +92,7 @@ pub struct Sim<'a> {
     saturated: usize,
     on_air: &'a mut dyn FnMut(&AirRow),
     names: Vec<String>,
+    jammers: Vec<String>,
 }
 
 /// Runs the traffic of `loaded` over `duration_s` (by default 10 s) after `warmup_s`. `trajectories`: one for each station.
@@ -112,6 +119,7 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut d
             None => &mut nowhere,
         },
         names: loaded.config.stations.iter().map(|s| s.name.clone()).collect(),
+        jammers: loaded.config.jammers.iter().map(|j| j.name.clone()).collect(),
     };
     for (i, t) in loaded.config.traffic.iter().enumerate() {
         sim.sources.push(Instant::ZERO + Duration::from_secs_f64(t.start_s), 0, i);
@@ -277,6 +285,7 @@ impl Sim<'_> {
                 mean_delay_us: f.delay_ns as f64 / 1e3 / f.delivered.max(1) as f64,
             }
         };
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let stations = self.names.iter().cloned().zip(before.iter().zip(after).map(|(b, a)| a.since(b)));
         SimResult {
             simulated_s: (self.warmup + measured).as_secs_f64(),
@@ -286,6 +295,11 @@ impl Sim<'_> {
             flows: self.flows.iter().map(flow).collect(),
             stations: stations.collect(),
             rates: rate_tables(&self.medium, &self.names),
+            jammers: (0..)
+                .zip(&self.jammers)
+                .map(|(i, name)| (name.clone(), self.medium.jammer(i, self.warmup + measured).1))
+                .collect(),
+            radio_time: self.medium.radio_time_csv(self.warmup + measured, &names),
         }
     }
 }

@@ -50,13 +50,20 @@ fn data_have_an_mcs_and_two_bytes_of_qos_and_the_ack_is_non_ht() {
 #[test]
 fn a_saturated_sender_reaches_the_closed_form() {
     // AIFS 43, mean backoff 67.5, data, SIFS 16, ACK 28 (MCS 0: 44 at 6 Mbit/s), and twice 0.067 us on the way
-    for (profile, overrides, data_us, ack_us) in [
-        ("dot11n-ht20", json!({}), 228.0, 28.0),
-        ("dot11n-ht20", json!({"mcs": 0}), 1936.0, 44.0),
-        ("dot11n-ht40", json!({"mcs": 15, "guard_interval": "short"}), 40.0 + 44.0, 28.0),
-        ("dot11ac-vht80", json!({"mcs": 9}), 40.0 + 32.0, 28.0),
+    let spaces_us = 43.0 + 67.5 + 16.0;
+    // S1G: AIFS 160 + 3 * 52, mean backoff 7.5 * 52, SIFS 160
+    let s1g_us = 316.0 + 390.0 + 160.0;
+    for (profile, overrides, spaces_us, data_us, ack_us) in [
+        ("dot11n-ht20", json!({}), spaces_us, 228.0, 28.0),
+        ("dot11n-ht20", json!({"mcs": 0}), spaces_us, 1936.0, 44.0),
+        ("dot11n-ht40", json!({"mcs": 15, "guard_interval": "short"}), spaces_us, 40.0 + 44.0, 28.0),
+        ("dot11ac-vht80", json!({"mcs": 9}), spaces_us, 40.0 + 32.0, 28.0),
+        // 12318 bits of 260 are 48 symbols of 40 us; the ACK, 126 bits of MCS 2, 2 symbols of 78 bits
+        ("dot11ah-2m", json!({}), s1g_us, 240.0 + 1920.0, 240.0 + 80.0),
+        // of 120: 103 symbols; 4 symbols of 36 bits
+        ("dot11ah-1m", json!({}), s1g_us, 560.0 + 4120.0, 560.0 + 160.0),
     ] {
-        let expected = 12_000.0 / (43.0 + 67.5 + data_us + 16.0 + ack_us + 0.133);
+        let expected = 12_000.0 / (spaces_us + data_us + ack_us + 0.133);
         let ours = mbps(&saturated(profile, &chain(2, 20.0), overrides));
         assert!((ours / expected - 1.0).abs() < 0.02, "{profile}: {ours} {expected}");
     }

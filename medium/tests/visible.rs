@@ -91,8 +91,10 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
     let thresholds = prop_oneof![Just(0), Just(300), Just(3000)];
     let radio_of = prop::sample::select(radios.to_vec());
     let queues = prop::sample::select(vec!["drop-tail", "fq-codel"]);
-    (radio_of, places, any::<bool>(), thresholds, 0.0..0.5f64, any::<u32>(), queues).prop_map(
-        |(name, places, sinr, rts_threshold_bytes, rate, seed, queue)| {
+    // a jammer, and stations of two channels
+    let others = (prop::option::of((any::<bool>(), 1e-4..0.02f64)), any::<bool>());
+    (radio_of, places, any::<bool>(), thresholds, 0.0..0.5f64, any::<u32>(), queues, others).prop_map(
+        |(name, places, sinr, rts_threshold_bytes, rate, seed, queue, (jammer, channels))| {
             let places: Vec<[f64; 2]> = places.into_iter().map(|(x, y)| [x, y]).collect();
             loaded(&places, |j| {
                 j["radio"] = format!("{name}.toml").into();
@@ -105,6 +107,16 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
                 j["interference"] = if sinr { "sinr" } else { "ns2" }.into();
                 j["queue"] = json!({"packets": 4, "discipline": queue});
                 j["links"] = json!([{"from": "sta1", "to": "sta2", "error_rate": rate}]);
+                if let Some((reactive, on_s)) = jammer {
+                    let kind = if reactive { json!({"kind": "reactive"}) } else { json!({"kind": "periodic", "off_s": 0.01}) };
+                    let mut all = json!({"name": "jam1", "position": [300, 100, 0], "tx_power_w": 0.1, "on_s": on_s, "stop_s": 0.3});
+                    all.as_object_mut().unwrap().extend(kind.as_object().unwrap().clone());
+                    j["jammers"] = json!([all]);
+                }
+                if channels {
+                    j["adjacent_channels"] = true.into();
+                    j["stations"][0]["freq_mhz"] = 2422.into();
+                }
             })
         },
     )

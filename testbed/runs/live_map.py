@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.captures.rundir import RunDirectory
-from analysis.maps.snapshot import FlowPath, Snapshot
+from analysis.maps.snapshot import FlowPath, Snapshot, azimuths_of, jammers_of
 from analysis.metrics.radio_range import RECEIVED, SENSED, range_of_run
 from record import records
 from record.errors import RecordError
@@ -62,9 +62,10 @@ class MappedNetwork:
         flows = [
             RunFlow.model_validate({"name": f"path{n}", "from": a, "to": b, "ip": ip}) for n, (a, b) in enumerate(pairs, start=1)
         ] or run.flows
+        on_plane = {name: (place[0], place[1]) for name, place in places.items()}
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
-            places={name: (place[0], place[1]) for name, place in places.items()},
+            places=on_plane, jammers=jammers_of(run.medium, on_plane), azimuths=azimuths_of(run.medium),
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
             paths=tuple(self._flow_paths(run, flows, heard)),
             range_m=range_of_run(run.path, run.medium, RECEIVED), sense_m=range_of_run(run.path, run.medium, SENSED),

@@ -196,9 +196,10 @@ def _captures(site: Site) -> list[str]:
 
 def _expected(site: Site) -> set[str]:
     """The files whose writers say what they wrote."""
-    optional = {INPUT_LOG: site.scenario.input_log, "monitor.pcapng": site.scenario.monitor}
+    scenario = site.scenario
+    optional = {INPUT_LOG: scenario.input_log, "monitor.pcapng": scenario.monitor, "radio-time.csv": bool(scenario.energy)}
     always = {"air.csv", "air.pcapng", "counters.json", "lateness.csv", "tcp.csv", "verdict.json"}
-    by_sum = [] if site.scenario.capture_program == "tcpdump" else site.scenario.station_names()
+    by_sum = [] if scenario.capture_program == "tcpdump" else scenario.station_names()
     captures = {f"captures/{name}.pcap" for name in by_sum}
     return always | captures | {name for name, wanted in optional.items() if wanted}
 

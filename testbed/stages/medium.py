@@ -46,6 +46,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
             for number, placed in enumerate(scenario.positions(site.seed), start=1)
         ]
         + further_radios_config(site, netns),
+        **({"jammers": [jammer.for_medium() for jammer in scenario.jammers]} if scenario.jammers else {}),
         **({"hwsim": hwsim_config(scenario)} if scenario.stations == "hwsim" else {}),
         "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
         "trace": "trace.csv",
@@ -58,6 +59,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
             "rates": "rates.json",
             "verdict": "verdict.json",
             "lateness": "lateness.csv",
+            **({"radio_time": "radio-time.csv"} if scenario.energy else {}),
             "moved": "moved.csv",
         },
         "control_socket": str(site.control_socket),

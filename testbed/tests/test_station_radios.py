@@ -27,7 +27,6 @@ NAMED = {"interface": "station-wlan0", "monitor": True}
         ({"radios": [{"station": "sta1"}]}, "changes nothing; add tx_power_w"),
         ({"radios": [{"station": "sta1", "tx_power_w": 0}]}, "greater than or equal to 0.0000000000001"),
         ({"radios": [{"station": "sta1", "tx_power_w": 1}] * 2}, '"sta1" has an entry already'),
-        ({"radios": [{"station": "sta1", "freq_mhz": 2437}]}, 'is for stations = "hwsim"; all others are on one channel'),
         ({"radios": [{"station": "sta1", "name": "sta1-wlan1"}]}, 'is for stations = "hwsim" and hwsim.mode = "managed"'),
         ({**MANAGED, "radios": [{"station": "sta1", "name": "sta1/wlan1"}]}, "is no name of an interface"),
         ({**MANAGED, "radios": [{"station": "sta1", "name": "sta2"}]}, '"sta2" has an entry already'),

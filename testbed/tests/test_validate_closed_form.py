@@ -63,6 +63,15 @@ def test_802_11ac_exchange_by_hand():
     assert closed_form.data_airtime_us(radio.load("dot11ac-vht80"), 1500) == 40 + 44
 
 
+def test_802_11ah_exchange_by_hand():
+    # 1538 bytes: (8 + 12304 + 6) / 260 -> 48 symbols: 240 + 1920 us; ACK (8 + 112 + 6) / 78 -> 2 symbols: 320; SIFS 160, AIFS 316
+    constants = radio.load("dot11ah-2m")
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(2160 + 160 + 320 + 316)
+    # 1 MHz, MCS 10: 6 bits a symbol -> 2053 symbols; the ACK at MCS 10, too, as all basic rates are faster: 126 / 6 = 21
+    repeated = replace(radio.load("dot11ah-1m"), mcs=10)
+    assert closed_form.success_us(repeated, 1500, rts=False) == pytest.approx(560 + 2053 * 40 + 160 + 560 + 840 + 316)
+
+
 def test_802_11b_exchange_by_hand():
     # data 192 + 1536 * 8 / 11 = 1117.09, in whole microseconds 1310; ACK 192 + 56 = 248;
     # 1310 + 10 + 248 + 50 + 15.5 * 20 = 1928 us

@@ -131,12 +131,15 @@ def _closed_form_of_mcs() -> Iterator[Case]:
         constants = radio.load(name)
         if constants.mcs is None:
             continue
-        highest = 7 if constants.modulation == "ht" else 9
+        highest = {"ht": 7, "s1g": 10 - constants.width_mhz}.get(constants.modulation, 9)
         modes = [replace(constants, mcs=mcs) for mcs in range(highest + 1)]
-        modes.append(replace(constants, mcs=highest, short_guard=True))
+        if constants.modulation != "s1g":  # its basic rates are those of the long guard interval
+            modes.append(replace(constants, mcs=highest, short_guard=True))
         modes.append(replace(constants, mcs=highest, streams=2))
         if name == "dot11n-ht20":
             modes.append(replace(constants, **HT_IN_2_4_GHZ))
+        if name == "dot11ah-1m":
+            modes.append(replace(constants, mcs=closed_form.REPEATED))
         for mode in modes:
             guard, streams = "short" if mode.short_guard else "long", mode.streams
             overrides: dict[str, Any] = {"mcs": mode.mcs, "guard_interval": guard, "streams": streams, "aggregation": False}
@@ -144,7 +147,8 @@ def _closed_form_of_mcs() -> Iterator[Case]:
             in_2_4_ghz = mode.slot_us != constants.slot_us
             if in_2_4_ghz:
                 overrides |= HT_IN_2_4_GHZ
-            layout = Layout(name, simulate.circle(1, 10.0), [simulate.saturated(1, 0)], 5.0, 1.0, overrides)
+            measured_s = 40.0 if constants.modulation == "s1g" else 5.0  # a frame takes up to 0.08 s
+            layout = Layout(name, simulate.circle(1, 10.0), [simulate.saturated(1, 0)], measured_s, 1.0, overrides)
             expected = closed_form.single_sender_bps(mode, IP_BYTES, rts=False, distance_m=10.0) / 1000
             source = "IEEE Std 802.11-2016: PPDU durations, AIFS, mean backoff"
             label = f"closed-form/{name}/mcs-{mode.mcs}{'-short' * mode.short_guard}{'-2ss' * (streams == 2)}"

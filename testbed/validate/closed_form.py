@@ -10,6 +10,8 @@ bits, MPDU, 6 tail bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the 
 HT-mixed 802.11-2016 19.3.9.2 and 19.4.3, VHT 21.3.8.2 and 21.4.3: preamble by the number of streams, symbols of 4 us (3.6
 with the short guard interval, rounded up to 4 us at the end); VHT counts 4 bytes of delimiter and one encoder per 2160 data
 bits a symbol. Their data are QoS data (2 bytes more) after AIFS.
+S1G (802.11ah-2016 23.3.8, 23.4.3): preamble and SIG of 240 us, at 1 MHz 560 us, symbols of 40 us (36 with the short guard
+interval) over 8 service bits; every frame is one of an MCS; MCS 10 sends each bit twice.
 Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1); CTS and ACK at the fastest basic rate that is not above that of the
 frame they answer (802.11-2016 10.6.6.5.2). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest basic rate (9.3.7).
 """
@@ -21,12 +23,14 @@ from testbed.validate.radio import Radio
 RTS_BYTES, ACK_BYTES = 20, 14
 DSSS_RATES_BPS = (1_000_000, 2_000_000, 5_500_000, 11_000_000)
 QOS_BYTES, DELIMITER_BYTES = 2, 4
-SUBCARRIERS = {20: 52, 40: 108, 80: 234}  # data subcarriers: 802.11-2016 tables 19-6, 21-5
+SUBCARRIERS = {20: 52, 40: 108, 80: 234, 2: 52, 1: 24}  # data subcarriers: 802.11-2016 tables 19-6, 21-5, 802.11ah 23-4
 # by MCS: bits a subcarrier, code rate, and the rate of the fastest non-HT answer in Mbit/s (tables 19-27, 21-30, 10-8)
 MODES = (
     (1, 1 / 2, 6), (2, 1 / 2, 12), (2, 3 / 4, 18), (4, 1 / 2, 24), (4, 3 / 4, 36), (6, 2 / 3, 48), (6, 3 / 4, 54), (6, 5 / 6, 54),
     (8, 3 / 4, 54), (8, 5 / 6, 54),
 )  # fmt: skip
+REPEATED = 10  # MCS of S1G at 1 MHz: MCS 0, each bit twice
+S1G_PREAMBLE_US = {1: 560, 2: 240}
 LIGHT_M_PER_US = 299.792458
 
 
@@ -34,6 +38,8 @@ def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
     """Duration of one frame in microseconds."""
     if radio.modulation == "dsss" or rate_bps in DSSS_RATES_BPS:
         return 1e6 * radio.plcp_bits / radio.plcp_rate_bps + math.ceil(8 * mpdu_bytes * 1_000_000 / rate_bps)
+    if radio.modulation == "s1g":
+        return S1G_PREAMBLE_US[radio.width_mhz] + 40 * math.ceil(round((8 + 8 * mpdu_bytes + 6) / (rate_bps * 40e-6), 6))
     bits_per_symbol = rate_bps * 4e-6
     symbols = math.ceil((16 + 8 * mpdu_bytes + 6) / bits_per_symbol)
     return 16 + 4 + 4 * symbols + radio.signal_extension_us
@@ -47,6 +53,11 @@ def data_airtime_us(radio: Radio, ip_bytes: int) -> float:
     streams = radio.streams + radio.mcs // 8 if radio.modulation == "ht" else radio.streams
     bits, code, _ = mode_of(radio)
     per_symbol = round(SUBCARRIERS[radio.width_mhz] * bits * code * streams)
+    if radio.modulation == "s1g":
+        per_symbol //= 2 if radio.mcs == REPEATED else 1
+        symbols = math.ceil((8 + 8 * (length + QOS_BYTES) + 6) / per_symbol)
+        whole = math.ceil(symbols * (36 if radio.short_guard else 40) / 40)
+        return S1G_PREAMBLE_US[radio.width_mhz] + 40 * (streams - 1) + 40 * whole
     vht = radio.modulation == "vht"
     encoders = math.ceil(per_symbol / 2160) if vht else 1
     payload = 8 * (length + QOS_BYTES + (DELIMITER_BYTES if vht else 0))
@@ -57,18 +68,22 @@ def data_airtime_us(radio: Radio, ip_bytes: int) -> float:
 
 def mode_of(radio: Radio) -> tuple[int, float, int]:
     """Bits a subcarrier, code rate and non-HT reference rate (Mbit/s) of the profile's MCS."""
-    mcs = radio.mcs or 0
+    mcs = 0 if radio.mcs == REPEATED and radio.modulation == "s1g" else radio.mcs or 0
     return MODES[mcs % 8 if radio.modulation == "ht" else mcs]
 
 
 def answered_rate_bps(radio: Radio) -> int:
     """The rate that limits that of the ACK of data."""
+    if radio.modulation == "s1g":  # no non-HT frames: that of its own mode
+        bits, code, _ = mode_of(radio)
+        per_symbol = SUBCARRIERS[radio.width_mhz] * bits * code * radio.streams / (2 if radio.mcs == REPEATED else 1)
+        return round(per_symbol * 1e6 / (36 if radio.short_guard else 40))
     return radio.data_rate_bps if radio.mcs is None else mode_of(radio)[2] * 1_000_000
 
 
 def answer_us(radio: Radio, rate_bps: int) -> float:
-    """Duration of the CTS or ACK to a frame sent at `rate_bps`, in microseconds."""
-    return airtime_us(radio, ACK_BYTES, max(rate for rate in radio.basic_rates_bps if rate <= rate_bps))
+    """Duration of the CTS or ACK to a frame sent at `rate_bps`, in microseconds; at this rate if all basic rates are faster."""
+    return airtime_us(radio, ACK_BYTES, max((rate for rate in radio.basic_rates_bps if rate <= rate_bps), default=rate_bps))
 
 
 def difs_us(radio: Radio) -> float:

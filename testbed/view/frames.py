@@ -1,7 +1,7 @@
 """The air log (formats/air.md) as columns, for windows of time and counts.
 
 A log of some millions of rows is read once, in numbers: names are places in a list. The rows of frames on the air are kept in
-order of their start, so that a window is a slice.
+order of their start, so that a window is a slice. Bursts of jammers are left out: rows are counted without them.
 """
 
 import io
@@ -18,6 +18,7 @@ from record.errors import RunFileError
 from record.files import plain_file
 
 EVENTS = ("tx", "enqueue", "deliver", "drop")
+JAM = "jam"
 FRAMES = ("rts", "cts", "data", "ack", "bcast", "ba", "bar")
 FATES = ("", "delivered", "collision", "hidden", "weak", "error", "busy", "nav")  # of `tx` rows
 DROPS = ("queue-full", "codel", "overlimit", "retry-short", "retry-long", "purged", "no-peer", "too-long", "off", "stopped")
@@ -27,7 +28,7 @@ DELIVERED = FATES.index("delivered")
 COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "t_ns": pl.Int64,
     "station": pl.Categorical,
-    "event": pl.Enum(EVENTS),
+    "event": pl.Enum([*EVENTS, JAM]),
     "frame": pl.Enum(FRAMES),
     "peer": pl.Categorical,
     "packet": pl.UInt32,
@@ -217,6 +218,7 @@ def parse_rows(text: bytes, stations: Sequence[str]) -> Frames:
 
 
 def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
+    table = table.filter(pl.col("event") != JAM)
     rows = {
         "t_ns": table["t_ns"].to_numpy(),
         "station": _places(table["station"], stations).astype(np.uint16),

@@ -17,7 +17,7 @@ import polars as pl
 from analysis.captures.rundir import RunDirectory
 from analysis.captures.tcp_samples import held_from
 from analysis.maps.past_snapshot import off_at, path_of
-from analysis.maps.snapshot import FlowPath
+from analysis.maps.snapshot import FlowPath, azimuths_of
 from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of_run
 from analysis.metrics.throughput import Staircase, sender_view
 from analysis.story import story_text
@@ -117,7 +117,7 @@ class RecordedRun:
 
     def about_files(self, kind: str) -> dict[str, Any]:
         """The part of about() that is known from the start of a run."""
-        run = self.run
+        run, azimuths = self.run, azimuths_of(self.run.medium)
         return {
             "kind": kind, "title": title_of(run.path), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.area,
@@ -125,7 +125,15 @@ class RecordedRun:
             "queue_packets": run.medium.get("queue", {}).get("packets"),
             "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
             "radio": run.scenario.radio, "routing": run.scenario.protocol, "events": run.events,
-            "stations": [{"name": entry["name"], "address": run.address(entry["name"])} for entry in run.medium["stations"]],
+            "stations": [
+                {"name": entry["name"], "address": run.address(entry["name"])}
+                | ({"azimuth_deg": azimuths[entry["name"]]} if entry["name"] in azimuths else {})
+                for entry in run.medium["stations"]
+            ],
+            "jammers": [
+                {"name": entry["name"], "kind": entry.get("kind"), "follows": entry.get("follows"), "at": entry.get("position")}
+                for entry in run.medium.get("jammers", ())
+            ],
             "wires": [[wire.station, wire.host] for wire in run.wires],
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,

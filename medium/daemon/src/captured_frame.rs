@@ -25,6 +25,8 @@ pub const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
 pub struct Names {
     /// Name of each station.
     pub stations: Vec<String>,
+    /// Name of each jammer; their numbers follow those of the stations.
+    pub jammers: Vec<String>,
     /// MAC address of each station.
     pub macs: Vec<MacAddress>,
     /// Radiotap channel (MHz, flags); `None` outside the Wi-Fi bands.
@@ -49,6 +51,7 @@ impl Names {
         let radio: &Radio = &loaded.radio;
         Self {
             stations: loaded.config.stations.iter().map(|s| s.name.clone()).collect(),
+            jammers: loaded.config.jammers.iter().map(|j| j.name.clone()).collect(),
             macs: loaded.config.stations.iter().map(|s| s.mac).collect(),
             channel: radiotap::channel(radio.frequency_hz, radio.modulation != Modulation::Dsss),
             short_preamble: false,
@@ -61,6 +64,14 @@ impl Names {
             aggregates: radio.aggregation_limits().is_some(),
             sinr: radio.reception == Reception::Sinr,
         }
+    }
+}
+
+impl Names {
+    /// The name of a station or jammer.
+    pub fn sender(&self, number: u16) -> &str {
+        let number = usize::from(number);
+        self.stations.get(number).unwrap_or_else(|| &self.jammers[number - self.stations.len()])
     }
 }
 

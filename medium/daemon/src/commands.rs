@@ -72,7 +72,7 @@ pub enum Request {
     },
     /// Switches a station's radio on or off.
     Power {
-        /// Name of the station.
+        /// Name of the station or jammer.
         station: String,
         /// Whether it has power.
         on: bool,
@@ -295,7 +295,7 @@ impl Responder<'_> {
                 json!({})
             }
             Request::Power { station, on } => {
-                let station = self.station(&station)?;
+                let station = self.sender(&station)?;
                 driver.input(Input::Air(message::Input::Power { station, on }), outlet);
                 outlet.set_carriers(world(driver));
                 json!({})
@@ -361,6 +361,12 @@ impl Responder<'_> {
         index.map(|i| StationId(i as u16)).ok_or_else(|| RequestError::NoStation(name.to_owned()))
     }
 
+    /// A station or a jammer.
+    fn sender(&self, name: &str) -> Result<StationId, RequestError> {
+        let number = self.setup.loaded.sender_names().iter().position(|known| *known == name);
+        number.map(|i| StationId(i as u16)).ok_or_else(|| RequestError::NoStation(name.to_owned()))
+    }
+
     fn names(&self) -> impl Iterator<Item = (u16, String)> + '_ {
         self.setup.loaded.config.stations.iter().enumerate().map(|(i, s)| (i as u16, s.name.clone()))
     }
@@ -407,6 +413,13 @@ impl Responder<'_> {
     pub fn counters(&self, driver: &RealTime<World>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
+    }
+
+    /// What each jammer has sent, by its name, as in `counters.json`.
+    pub fn jammers(&self, driver: &RealTime<World>) -> Map<String, Value> {
+        let (medium, now) = (&world(driver).medium, driver.timeline().now());
+        let jammers = self.setup.loaded.config.jammers.iter().enumerate();
+        jammers.map(|(i, jammer)| (jammer.name.clone(), json!(medium.jammer(i, now).1))).collect()
     }
 
     /// The trajectories of all stations as the text of a trace file, if a request moved any of them.
@@ -462,9 +475,10 @@ impl Responder<'_> {
     }
 
     fn rows(&self, outlet: &Outlet, last: usize) -> Vec<String> {
+        let names = self.setup.loaded.sender_names();
         let text = |row: &AirRow| {
             let mut line = String::new();
-            row.write_csv(&mut line, |s| &self.setup.loaded.config.stations[usize::from(s)].name);
+            row.write_csv(&mut line, |s| names[usize::from(s)]);
             line
         };
         let mut rows: Vec<String> = outlet.recorder.last_rows().take(last.min(ROWS_KEPT)).map(text).collect();

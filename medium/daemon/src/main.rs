@@ -215,10 +215,17 @@ fn simulate(file: &Path) -> Result<(), Failure> {
     let wall_s = clock.now().as_secs_f64();
     complete(&files.finish().lacking)?;
     if let Some(path) = setup.in_folder(&outputs.counters) {
-        write(&path, &serde_json::json!({"format": "manet-counters/1", "stations": result.stations}))?;
+        let mut counters = serde_json::json!({"format": "manet-counters/1", "stations": result.stations});
+        if !result.jammers.is_empty() {
+            counters["jammers"] = serde_json::json!(result.jammers);
+        }
+        write(&path, &counters)?;
     }
     if let Some(path) = setup.in_folder(&outputs.rates).filter(|_| !result.rates.is_empty()) {
         write(&path, &rate_tables::report(loaded.radio.rate_control.name(), &result.rates))?;
+    }
+    if let (Some(path), Some(text)) = (setup.in_folder(&outputs.radio_time), &result.radio_time) {
+        write_text(&path, text)?;
     }
     let mut json = serde_json::to_value(&result).map_err(Failure::of_run)?;
     json["wall_s"] = wall_s.into();
@@ -227,7 +234,11 @@ fn simulate(file: &Path) -> Result<(), Failure> {
 }
 
 fn write(path: &Path, content: &serde_json::Value) -> Result<(), Failure> {
-    std::fs::write(path, format!("{content:#}\n")).map_err(|e| Failure::of_run(format!("{}: {e}", path.display())))
+    write_text(path, &format!("{content:#}\n"))
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| Failure::of_run(format!("{}: {e}", path.display())))
 }
 
 /// A failure if any result is incomplete.

@@ -219,7 +219,7 @@ impl Files {
             return;
         }
         self.line.clear();
-        record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
+        record.write_csv(&mut self.line, |s| self.names.sender(s));
         if self.names.qos {
             record.write_mode(&mut self.line);
         }

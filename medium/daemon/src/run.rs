@@ -254,14 +254,20 @@ impl Daemon<'_> {
         evidence.tap_read_drops = self.outlet.ports.iter_mut().map(Port::lost_in_all).sum::<u64>() + lost_datagrams;
         let deleted = |p: &Port| p.deleted.then(|| Incomplete::InterfaceDeleted { of: p.name.clone() });
         let deleted: Vec<Incomplete> = self.outlet.ports.iter().filter_map(deleted).collect();
-        let counters = serde_json::json!({
+        let mut counters = serde_json::json!({
             "format": "manet-counters/1",
             "stations": self.responder.counters(&self.driver),
             "wires": self.responder.wires(&self.driver),
         });
+        let jammers = self.responder.jammers(&self.driver);
+        if !jammers.is_empty() {
+            counters["jammers"] = jammers.into();
+        }
         self.lateness.note(&evidence, &self.responder.setup.thresholds);
         let moved = self.responder.moved(&self.driver);
         let loaded = &self.responder.setup.loaded;
+        let (ended_at, medium) = (self.driver.timeline().now(), &self.driver.timeline().machine().medium);
+        let radio_time = medium.radio_time_csv(ended_at, &loaded.station_names());
         let rates = rate_tables(&self.driver.timeline().machine().medium, &loaded.station_names());
         let setup = self.responder.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
@@ -280,8 +286,10 @@ impl Daemon<'_> {
         if let Some(path) = setup.in_folder(&outputs.lateness) {
             write_whole(path, &self.lateness.text(), &mut ended);
         }
-        if let (Some(path), Some(text)) = (setup.in_folder(&outputs.moved), moved) {
-            write_whole(path, &text, &mut ended);
+        for (output, text) in [(&outputs.radio_time, radio_time), (&outputs.moved, moved)] {
+            if let (Some(path), Some(text)) = (setup.in_folder(output), text) {
+                write_whole(path, &text, &mut ended);
+            }
         }
         evidence.write_errors = ended.lacking.iter().map(Incomplete::to_string).collect();
         if let Some(path) = setup.in_folder(&outputs.verdict) {

@@ -1,7 +1,11 @@
 //! A configuration with its radio, and the checks that the declarations of the keys cannot state: names, pairs of keys.
 
-use super::{Config, ConfigError, Discipline, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_STATIONS};
+use super::{
+    Config, ConfigError, Discipline, JammerConfig, JammerKind, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_JAMMERS,
+    MAX_STATIONS,
+};
 use crate::mac::fq_codel::LIMIT_PACKETS;
+use crate::phy::pattern::Directional;
 use crate::phy::propagation::Model;
 use crate::phy::Radio;
 use crate::run_verdict::Thresholds;
@@ -33,6 +37,11 @@ impl Loaded {
         self.config.stations.iter().map(|s| s.name.as_str()).collect()
     }
 
+    /// Names by the numbers of the air log: the stations, then the jammers.
+    pub fn sender_names(&self) -> Vec<&str> {
+        self.station_names().into_iter().chain(self.config.jammers.iter().map(|j| j.name.as_str())).collect()
+    }
+
     /// Number of each station by name.
     pub fn station_index(&self) -> HashMap<&str, usize> {
         self.config.stations.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect()
@@ -50,6 +59,7 @@ impl Loaded {
             return Err(format!("key \"format\": \"{}\" is not \"{FORMAT}\"", c.format).into());
         }
         self.check_stations()?;
+        self.check_jammers()?;
         keys::check(Config::KEYS, c)?;
         if c.hwsim.is_some() && c.queue.discipline == Discipline::FqCodel {
             return Err(format!(
@@ -97,9 +107,10 @@ impl Loaded {
 
     fn check_links(&self) -> Result<(), ConfigError> {
         if let Model::Matrix { matrix } = &self.config.propagation {
-            for e in matrix {
-                self.check_name("propagation.matrix.from", &e.from)?;
-                self.check_name("propagation.matrix.to", &e.to)?;
+            for (key, name) in matrix.iter().flat_map(|e| [("from", &e.from), ("to", &e.to)]) {
+                if self.sender_names().iter().all(|known| known != name) {
+                    self.check_name(&format!("propagation.matrix.{key}"), name)?;
+                }
             }
         }
         for l in &self.config.links {
@@ -135,16 +146,7 @@ impl Loaded {
         }
         let (mut names, mut macs) = (HashMap::new(), HashMap::new());
         for (i, s) in stations.iter().enumerate() {
-            if s.name.is_empty()
-                || s.name == "*"
-                || s.name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/')
-            {
-                return Err(format!(
-                    "key \"stations[{i}].name\": \"{}\" is no name (no commas, slashes or blanks)",
-                    s.name
-                )
-                .into());
-            }
+            check_is_name(&format!("stations[{i}].name"), &s.name)?;
             if let Some(first) = names.insert(&s.name, i) {
                 return Err(format!("key \"stations[{i}].name\": \"{}\" is already station {first}", s.name).into());
             }
@@ -154,6 +156,7 @@ impl Loaded {
             if !s.antenna().is_empty() && self.config.propagation.has_own_ranges() {
                 return Err(format!("key \"stations[{i}]\": {}", Model::OWN_RANGES).into());
             }
+            check_antenna(&format!("stations[{i}]"), s.antenna.as_ref(), s.antenna_gain_db)?;
             if let Some(node) = &s.node {
                 if !stations[..i].iter().any(|other| other.name == *node && other.node.is_none()) {
                     return Err(format!("key \"stations[{i}].node\": no station \"{node}\" is above this one").into());
@@ -164,6 +167,75 @@ impl Loaded {
             }
         }
         Ok(())
+    }
+
+    fn check_jammers(&self) -> Result<(), ConfigError> {
+        let Config { stations, jammers, propagation, .. } = &self.config;
+        if jammers.len() > MAX_JAMMERS {
+            return Err(
+                format!("key \"jammers\": {} jammers; at most {MAX_JAMMERS} are possible", jammers.len()).into()
+            );
+        }
+        if !jammers.is_empty() && propagation.has_own_ranges() {
+            return Err(format!("key \"jammers\": {}", Model::OWN_RANGES).into());
+        }
+        for (i, jammer) in jammers.iter().enumerate() {
+            let key = format!("jammers[{i}]");
+            check_is_name(&format!("{key}.name"), &jammer.name)?;
+            let taken = stations.iter().map(|s| &s.name).chain(jammers[..i].iter().map(|j| &j.name));
+            if taken.into_iter().any(|name| *name == jammer.name) {
+                return Err(format!("key \"{key}.name\": \"{}\" is already a station or jammer", jammer.name).into());
+            }
+            match (&jammer.follows, jammer.position) {
+                (Some(station), None) => self.check_name(&format!("{key}.follows"), station)?,
+                (None, Some(_)) => {}
+                _ => return Err(format!("key \"{key}\": needs either a position or follows; give one of them").into()),
+            }
+            check_antenna(&key, jammer.antenna.as_ref(), jammer.antenna_gain_db)?;
+            check_kind(&key, jammer)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_is_name(key: &str, name: &str) -> Result<(), ConfigError> {
+    if name.is_empty() || name == "*" || name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/') {
+        return Err(format!("key \"{key}\": \"{name}\" is no name (no commas, slashes or blanks)").into());
+    }
+    Ok(())
+}
+
+/// `key`: the table that the antenna is in.
+fn check_antenna(key: &str, antenna: Option<&Directional>, gain_db: Option<f64>) -> Result<(), ConfigError> {
+    if antenna.is_some() && gain_db.is_some() {
+        return Err(format!("key \"{key}.antenna_gain_db\": antenna has a gain; leave one of them out").into());
+    }
+    match antenna.and_then(Directional::mistake) {
+        Some(mistake) => Err(format!("key \"{key}.antenna.{mistake}").into()),
+        None => Ok(()),
+    }
+}
+
+/// The keys of a jammer that its kind needs, and those that it does not have.
+fn check_kind(key: &str, jammer: &JammerConfig) -> Result<(), ConfigError> {
+    let JammerConfig { kind, on_s, off_s, start_s, stop_s, .. } = jammer;
+    let (name, needs_on, needs_off) = match kind {
+        JammerKind::Constant => ("constant", false, false),
+        JammerKind::Periodic => ("periodic", true, true),
+        JammerKind::Reactive => ("reactive", true, false),
+    };
+    for (part, given, needed) in [("on_s", on_s, needs_on), ("off_s", off_s, needs_off)] {
+        match (given, needed) {
+            (None, true) => return Err(format!("key \"{key}.{part}\": a {name} jammer needs it; add it").into()),
+            (Some(_), false) => {
+                return Err(format!("key \"{key}.{part}\": a {name} jammer has none; leave it out").into())
+            }
+            _ => {}
+        }
+    }
+    match stop_s.filter(|stop_s| stop_s <= start_s) {
+        Some(stop_s) => Err(format!("key \"{key}.stop_s\": {stop_s} is not after start_s {start_s}").into()),
+        None => Ok(()),
     }
 }
 

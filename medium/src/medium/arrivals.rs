@@ -89,6 +89,10 @@ impl Medium {
     fn frame_begins_at(&mut self, now: Instant, s: u16, signal: Signal) {
         let station = &mut self.stations[s as usize];
         let airborne = self.airborne[signal.frame as usize].as_ref().expect("a frame ends after it begins");
+        if airborne.freq_mhz != station.freq_mhz && self.spectrum.is_some() {
+            self.interfere(now, s, signal.frame, signal.from, signal.power_w);
+            return;
+        }
         let began = station.receiver.frame_begins(signal, &airborne.demands);
         let mut touched = began.captured;
         if began.captured {
@@ -97,6 +101,7 @@ impl Medium {
         if station.receiver.senses() {
             touched |= station.dcf.medium_busy(now);
         }
+        self.note_state(now, s);
         self.settle(signal.frame, s, began);
         // most of the stations that are reached by interference alone notice nothing
         if touched {

@@ -53,7 +53,7 @@ impl Medium {
     fn beacon(&mut self, now: Instant, station: StationId, packet: Arc<Packet>) {
         let from = station.0;
         if let Some(mpdu) = &packet.mpdu {
-            self.tune(from, mpdu.freq_mhz);
+            self.tune(now, from, mpdu.freq_mhz);
         }
         if self.is_on(station) {
             let radio = &self.radio;

@@ -9,7 +9,8 @@
 //!   lowest power that matters, the carrier sense threshold or, if interference is summed, a tenth of the noise;
 //! - `reach` ([`Course`]): no station gets farther from its position at the start of the period within the period.
 //!
-//! No station that senses a frame is left out: at the frame's instant it is at most `range` from the sender, each of the two has moved
+//! The share of a frame's power at a radio of another channel is at most all of it, and so is the part in any direction of an antenna
+//! with a pattern: both only take stations away. No station that senses a frame is left out: at the frame's instant it is at most `range` from the sender, each of the two has moved
 //! by at most its reach, and so (triangle inequality) they began the period at most `range` and both reaches apart.
 //! This holds for any length of the period and any movement, jumps included; a movement that is requested during the run, a change of an antenna
 //! and a change of power or channel begin a new period. Among the candidates the same powers are computed and compared with the
@@ -129,9 +130,7 @@ impl Medium {
     /// The stations that sense a frame of `from` that begins now.
     pub(super) fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
         self.fade(from);
-        // a sum of interference needs powers below the sense threshold too, down to a tenth of the noise
-        let sense_w = self.radio.carrier_sense_threshold_w;
-        let floor_w = if self.sums_interference() { sense_w.min(self.radio.noise_w * 0.1) } else { sense_w };
+        let floor_w = self.floor_w();
         let all = (0..self.stations.len() as u16).filter(|s| *s != from);
         if !self.fades.is_empty() {
             return self.that_sense(from, now, floor_w, all);
@@ -149,13 +148,26 @@ impl Medium {
         heard
     }
 
+    /// The lowest power that matters, W.
+    pub(super) fn floor_w(&self) -> f64 {
+        // a sum of interference needs powers below the sense threshold too, down to a tenth of the noise
+        let sense_w = self.radio.carrier_sense_threshold_w;
+        if self.sums_interference() {
+            sense_w.min(self.radio.noise_w * 0.1)
+        } else {
+            sense_w
+        }
+    }
+
     fn that_sense(&self, from: u16, now: Instant, floor_w: f64, among: impl Iterator<Item = u16>) -> Neighbourhood {
         let station = |s: u16| &self.stations[usize::from(s)];
         let position = |s: u16| self.neighbours.position(s, now, &station(s).trajectory);
         let (place, freq_mhz) = (position(from), station(from).freq_mhz);
-        let hears = |s: &u16| station(*s).on && station(*s).freq_mhz == freq_mhz;
+        let adjacent = self.spectrum.is_some();
+        let hears = |s: &u16| station(*s).on && (adjacent || station(*s).freq_mhz == freq_mhz);
         let power_w = |s: u16| self.propagation.power_w(from.into(), s.into(), place, position(s)) * self.faded(s);
-        among.filter(hears).map(|s| (s, power_w(s))).filter(|(_, p)| *p >= floor_w).collect()
+        let taken_w = |s: u16| power_w(s) * self.share(freq_mhz, station(s).freq_mhz);
+        among.filter(hears).map(|s| (s, taken_w(s))).filter(|(_, p)| *p >= floor_w).collect()
     }
 
     fn sums_interference(&self) -> bool {
@@ -191,13 +203,22 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn medium(propagation: &Value, rule: &str, fading_db: f64, trajectories: Vec<Trajectory>) -> Medium {
+    fn medium(propagation: &Value, rule: &str, fading_db: f64, mixed: bool, trajectories: Vec<Trajectory>) -> Medium {
         let mac = |i| format!("02:00:00:00:00:{i:02x}");
         let station = |i| json!({"name": format!("sta{i}"), "mac": mac(i), "position": [0, 0, 0]});
-        let stations: Vec<Value> = (1..=trajectories.len()).map(station).collect();
+        let mut stations: Vec<Value> = (1..=trajectories.len()).map(station).collect();
+        if mixed {
+            // antennas with patterns, and another channel of the band
+            if propagation["model"] != "disc" {
+                let sector =
+                    |azimuth| json!({"pattern": "sector", "gain_dbi": 6, "beamwidth_deg": 60, "azimuth_deg": azimuth});
+                (stations[0]["antenna"], stations[3]["antenna"]) = (sector(45), sector(-120));
+            }
+            (stations[1]["freq_mhz"], stations[3]["freq_mhz"]) = (json!(2422), json!(2417));
+        }
         let config = json!({
             "format": "manet-medium/1", "radio": "a.toml", "stations": stations, "propagation": propagation,
-            "interference": rule, "fading_db": fading_db,
+            "interference": rule, "fading_db": fading_db, "adjacent_channels": mixed,
         });
         let loaded = Loaded::new(Config::parse(&config.to_string()).unwrap(), profile("ns2-dsss-2m")).unwrap();
         Medium::new(&loaded, trajectories)
@@ -208,7 +229,10 @@ mod tests {
         let (sense_w, noise_w) = (medium.radio.carrier_sense_threshold_w, medium.radio.noise_w);
         let floor_w = if medium.sums_interference() { sense_w.min(noise_w * 0.1) } else { sense_w };
         let others = (0..medium.stations.len() as u16).filter(|s| *s != from && medium.is_on(StationId(*s)));
-        let powers = others.map(|s| (s, medium.power_w(from, s, now) * medium.faded(s)));
+        let share = |s: u16| {
+            medium.share(medium.stations[usize::from(from)].freq_mhz, medium.stations[usize::from(s)].freq_mhz)
+        };
+        let powers = others.map(|s| (s, medium.power_w(from, s, now) * medium.faded(s) * share(s)));
         powers.filter(|(_, power_w)| *power_w >= floor_w).collect()
     }
 
@@ -253,14 +277,14 @@ mod tests {
     proptest! {
         #[test]
         fn the_neighbours_are_those_of_the_definition(
-            model in models(), sinr: bool, fading_db in prop_oneof![4 => Just(0.0), 1 => 0.1..10.0], (mut trace, steps) in movements(),
+            model in models(), sinr: bool, mixed: bool, fading_db in prop_oneof![4 => Just(0.0), 1 => 0.1..10.0], (mut trace, steps) in movements(),
         ) {
             let mut trajectories = vec![Trajectory::standing([0.0; 3]); usize::from(STATIONS)];
             trace.sort_by_key(|row| row.0);
             for (ms, (station, to, speed_mps)) in trace {
                 trajectories[usize::from(station)].move_to(at(ms), to, speed_mps);
             }
-            let mut medium = medium(&model, if sinr { "sinr" } else { "ns2" }, fading_db, trajectories);
+            let mut medium = medium(&model, if sinr { "sinr" } else { "ns2" }, fading_db, mixed, trajectories);
             let mut ms = 0;
             for (after_ms, step) in steps {
                 ms += after_ms;
@@ -296,7 +320,7 @@ mod tests {
         for trajectory in &mut trajectories {
             trajectory.move_to(Instant::ZERO, [0.0, 5000.0, 0.0], 20.0);
         }
-        let mut medium = medium(&json!({"model": "two-ray"}), "ns2", 0.0, trajectories);
+        let mut medium = medium(&json!({"model": "two-ray"}), "ns2", 0.0, false, trajectories);
         for ms in [0, 20, 1000] {
             medium.neighbourhood(20, at(ms));
             // sensed up to 550 m, and a margin of a sixteenth for each of two stations

@@ -28,13 +28,21 @@ impl Medium {
         s.on = on;
         self.neighbours.forget();
         if on {
+            self.jam_anew(now, station.0);
+            let s = &mut self.stations[station.0 as usize];
+            if s.receiver.senses() && s.dcf.medium_busy(now) {
+                self.after(now, station.0);
+            }
+            self.note_state(now, station.0);
             return;
         }
         self.wakes.set(station.0, None);
         self.drop_stored(now, station.0, DropReason::Off);
         let s = &mut self.stations[station.0 as usize];
         s.receiver = Receiver::new(s.receiver.rule(), &self.radio);
-        for packet in s.dcf.switch_off(now) {
+        let left = s.dcf.switch_off(now);
+        self.note_state(now, station.0);
+        for packet in left {
             self.drop_packet(now, station.0, &packet, DropReason::Off);
         }
         for airborne in self.airborne.iter_mut().flatten().filter(|a| a.frame.from == station.0) {

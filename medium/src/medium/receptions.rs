@@ -1,6 +1,6 @@
 //! Receptions: the end of a frame at the stations that sense it, and the frame's fate at the station that it is for.
 
-use super::{Airborne, Medium};
+use super::{jammers, Airborne, Medium};
 use crate::air::{Demands, FrameId, Heard, Rule};
 use crate::air_log::AirRow;
 use crate::fate::Fate;
@@ -59,12 +59,19 @@ impl Medium {
             self.spoil(id, s, Fate::Weak);
             return;
         }
-        let cut = self.airborne[id as usize].as_ref().is_some_and(|a| a.cut);
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends once");
+        if airborne.freq_mhz != station.freq_mhz && self.spectrum.is_some() {
+            self.interfere(now, s, id, frame.from, 0.0);
+            return;
+        }
+        let cut = airborne.cut;
         let draws = &mut station.reception;
         let heard = match station.receiver.frame_ends(id, || draws.unit()) {
             Heard::Good if cut => Heard::Spoiled,
             heard => heard,
         };
+        self.note_state(now, s);
+        let station = &self.stations[s as usize];
         if for_me && self.recording && station.receiver.rule() == Rule::Probability {
             let worst_db = station.receiver.worst_db();
             if let Some(airborne) = &mut self.airborne[id as usize] {
@@ -106,7 +113,15 @@ impl Medium {
             return if power_w < airborne.demands.body.power_w { Fate::Weak } else { Fate::Collision };
         }
         let Some(other) = receiver.interferer() else { return Fate::Weak };
-        let sensed = self.power_w(other, airborne.frame.from, now) >= self.radio.carrier_sense_threshold_w;
+        let sender = airborne.frame.from;
+        let sensed = match usize::from(other).checked_sub(self.stations.len()) {
+            Some(jammer) => self.jammers.level_w(jammer, sender) >= self.energy_w(),
+            None => {
+                let [other_mhz, own_mhz] = [other, sender].map(|s| self.stations[usize::from(s)].freq_mhz);
+                let power_w = self.power_w(other, sender, now) * self.share(other_mhz, own_mhz);
+                power_w >= if other_mhz == own_mhz { self.radio.carrier_sense_threshold_w } else { self.energy_w() }
+            }
+        };
         if sensed {
             Fate::Collision
         } else {
@@ -234,11 +249,16 @@ impl Medium {
 
     /// `Collision` if the sender of `victim` could have sensed that of `other`, else `Hidden`.
     pub(super) fn interference_fate(&self, victim: FrameId, other: FrameId) -> Fate {
-        let (Some(victim), Some(other)) = (&self.airborne[victim as usize], &self.airborne[other as usize]) else {
-            return Fate::Collision;
+        let Some(victim) = &self.airborne[victim as usize] else { return Fate::Collision };
+        let sender = victim.frame.from;
+        let sensed = if let Some(jammer) = jammers::jammer_of(other) {
+            self.jammers.level_w(jammer, sender) >= self.energy_w()
+        } else {
+            let Some(other) = &self.airborne[other as usize] else { return Fate::Collision };
+            let same = other.freq_mhz == victim.freq_mhz;
+            let sense_w = if same { self.radio.carrier_sense_threshold_w } else { self.energy_w() };
+            other.heard.iter().any(|(s, p)| *s == sender && *p >= sense_w)
         };
-        let sense_w = self.radio.carrier_sense_threshold_w;
-        let sensed = other.heard.iter().any(|(s, p)| *s == victim.frame.from && *p >= sense_w);
         if sensed {
             Fate::Collision
         } else {

@@ -19,8 +19,8 @@ const DSSS_WIDTH_HZ: f64 = 22e6;
 /// Natural logarithm of the probability that `bits` bits in `mode` survive at `sinr`, a plain ratio.
 pub fn log_success(mode: Mode, sinr: f64, bits: f64) -> f64 {
     let (constellation, code) = mode.modulation();
-    // the power is divided among the streams, which do not disturb one another
-    let sinr = sinr / f64::from(mode.streams());
+    // the power is divided among the streams, which do not disturb one another; copies of a bit are added up
+    let sinr = sinr * f64::from(mode.repetitions()) / f64::from(mode.streams());
     match constellation {
         Constellation::Dbpsk => bits * (-0.5 * (-bit_ratio(sinr, 1e6)).exp()).ln_1p(),
         Constellation::Dqpsk => bits * (-dqpsk(bit_ratio(sinr, 2e6))).ln_1p(),

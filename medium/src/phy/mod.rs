@@ -3,9 +3,11 @@
 pub mod antenna;
 pub mod error_model;
 pub mod mode;
+pub mod pattern;
 pub mod propagation;
 pub mod radio;
 pub mod reach;
+pub mod spectrum;
 
 pub use antenna::Antenna;
 pub use mode::Mode;

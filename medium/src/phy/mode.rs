@@ -2,7 +2,8 @@
 //!
 //! Clauses are of IEEE Std 802.11-2016: DSSS and HR/DSSS 15.2 and 16.2, OFDM 17.3 and 17.4.3, ERP 18.3, HT 19.3 and 19.4.3 (HT-mixed format),
 //! VHT 21.3 and 21.4.3 (single user), S1G of IEEE Std 802.11ah-2016, 23.3 and 23.4.3 (S1G_SHORT at 2 MHz, S1G_1M). A mode is a point of
-//! one family; all arithmetic is in nanoseconds and bits. Not modelled: HT-greenfield, STBC, LDPC, beamforming, MCS 10 of S1G.
+//! one family; all arithmetic is in nanoseconds and bits. Not modelled: HT-greenfield, STBC, LDPC, beamforming, and of S1G the
+//! limit of 511 symbols without aggregation (what is longer would be sent in fragments).
 
 use manet_engine::Duration;
 use std::fmt;
@@ -112,7 +113,7 @@ impl Family {
 pub struct Mcs {
     /// The PHY.
     pub family: Family,
-    /// 0 to 7 (HT) or 9.
+    /// 0 to 7 (HT) or 9, of S1G at 1 MHz also [`REPEATED`].
     pub mcs: u8,
     /// Width of the channel, MHz.
     pub width_mhz: u16,
@@ -150,6 +151,9 @@ const OF_MCS: [(Constellation, CodeRate); 10] = [
     (Constellation::Qam256, CodeRate::ThreeQuarters),
     (Constellation::Qam256, CodeRate::FiveSixths),
 ];
+
+/// MCS 10 of S1G at 1 MHz: MCS 0, each bit sent twice (802.11ah 23.3.9.5).
+pub const REPEATED: u8 = 10;
 
 /// SERVICE field, bits (17.3.5.2, 19.3.11.2, 21.3.10.2).
 const SERVICE_BITS: u64 = 16;
@@ -191,7 +195,15 @@ impl Mode {
                 37..=48 => (Constellation::Qam64, TwoThirds),
                 _ => (Constellation::Qam64, ThreeQuarters),
             },
-            Self::Mcs(mcs) => OF_MCS[usize::from(mcs.mcs)],
+            Self::Mcs(mcs) => mcs.modulation(),
+        }
+    }
+
+    /// How often each bit is sent.
+    pub fn repetitions(self) -> u8 {
+        match self {
+            Self::Mcs(mcs) => mcs.repetitions(),
+            _ => 1,
         }
     }
 
@@ -250,7 +262,8 @@ impl Mode {
                     80 => 6.0,
                     _ => 0.0,
                 };
-                OF_20_MHZ[usize::from(mcs.mcs)] + wider_db
+                let repeated_db = if mcs.mcs == REPEATED { -3.0 } else { 0.0 };
+                OF_20_MHZ[mcs.row()] + wider_db + repeated_db
             }
         }
     }
@@ -286,7 +299,11 @@ impl Mcs {
             _ => (mcs, streams),
         };
         let mode = Self { family, mcs, width_mhz, short_guard, streams };
-        if mcs > family.max_mcs() {
+        let repeated = mcs == REPEATED && family == Family::S1g;
+        if repeated && (width_mhz, streams) != (1, 1) {
+            return Err(format!("MCS {REPEATED} of s1g has one stream in 1 MHz"));
+        }
+        if mcs > family.max_mcs() && !repeated {
             let most = if family == Family::Ht { 15 } else { family.max_mcs() };
             return Err(format!("MCS {mcs} is above {most} of {}", family.name()));
         }
@@ -301,11 +318,28 @@ impl Mcs {
             return Err(format!("{streams} streams; 1 or 2 are possible"));
         }
         // 21.5 and 23.5: without an integral number of data bits a symbol there is no such mode (MCS 9 in 20 MHz, in 2 MHz of S1G)
-        let (numerator, denominator) = OF_MCS[usize::from(mcs)].1.ratio();
+        let (numerator, denominator) = mode.modulation().1.ratio();
         if mode.coded_bits_per_symbol() * numerator % denominator != 0 {
             return Err(format!("{mode}: the standard has no such mode"));
         }
         Ok(mode)
+    }
+
+    /// Its row of [`OF_MCS`].
+    fn row(self) -> usize {
+        usize::from(if self.mcs == REPEATED { 0 } else { self.mcs })
+    }
+
+    fn modulation(self) -> (Constellation, CodeRate) {
+        OF_MCS[self.row()]
+    }
+
+    fn repetitions(self) -> u8 {
+        if self.mcs == REPEATED {
+            2
+        } else {
+            1
+        }
     }
 
     /// Data subcarriers (tables 19-6, 21-5; 802.11ah table 23-4).
@@ -319,12 +353,12 @@ impl Mcs {
     }
 
     fn coded_bits_per_symbol(self) -> u64 {
-        self.subcarriers() * OF_MCS[usize::from(self.mcs)].0.bits() * u64::from(self.streams)
+        self.subcarriers() * self.modulation().0.bits() * u64::from(self.streams) / u64::from(self.repetitions())
     }
 
     /// Data bits of a symbol, N_DBPS.
     pub fn bits_per_symbol(self) -> u64 {
-        let (numerator, denominator) = OF_MCS[usize::from(self.mcs)].1.ratio();
+        let (numerator, denominator) = self.modulation().1.ratio();
         self.coded_bits_per_symbol() * numerator / denominator
     }
 
@@ -410,6 +444,8 @@ mod tests {
         };
         assert_eq!(s1g(1), [0.3, 0.6, 0.9, 1.2, 1.8, 2.4, 2.7, 3.0, 3.6, 4.0]);
         assert_eq!(s1g(2), [0.7, 1.3, 2.0, 2.6, 3.9, 5.2, 5.9, 6.5, 7.8]);
+        // MCS 10: 24 subcarriers, one bit each, code rate 1/2, sent twice: 6 data bits in 40 us
+        assert_eq!(Mode::Mcs(mcs(Family::S1g, 10, 1, false, 1)).rate_bps(), 150_000);
     }
 
     #[test]
@@ -420,6 +456,8 @@ mod tests {
         assert_eq!(refusal(Family::Ht, 16, 20, 1), "MCS 16 is above 15 of ht");
         assert_eq!(refusal(Family::Ht, 0, 80, 1), "80 MHz is none of the widths [20, 40] of ht");
         assert_eq!(refusal(Family::Vht, 0, 80, 3), "3 streams; 1 or 2 are possible");
+        assert_eq!(refusal(Family::S1g, 10, 2, 1), "MCS 10 of s1g has one stream in 1 MHz");
+        assert_eq!(refusal(Family::Vht, 10, 20, 1), "MCS 10 is above 9 of vht");
     }
 
     #[test]
@@ -440,6 +478,13 @@ mod tests {
         // S1G 2 MHz MCS 0: 8 + 800 + 6 = 814 bits of 26 -> 32 symbols of 40 us; 1 MHz: 12 bits -> 68 symbols
         assert_eq!(us(mcs(Family::S1g, 0, 2, false, 1), 100), 240 + 1280);
         assert_eq!(us(mcs(Family::S1g, 0, 1, false, 1), 100), 560 + 2720);
+        // MCS 10: 6 bits -> 136 symbols
+        assert_eq!(us(mcs(Family::S1g, 10, 1, false, 1), 100), 560 + 5440);
+        // MCS 7: 1538 bytes are 8 + 12304 + 6 = 12318 bits; 2 MHz 260 a symbol -> 48, 1 MHz 120 -> 103; short guard 103 of 36 us are
+        // 3708, sent as 93 of 40 us
+        assert_eq!(us(mcs(Family::S1g, 7, 2, false, 1), 1538), 240 + 1920);
+        assert_eq!(us(mcs(Family::S1g, 7, 1, false, 1), 1538), 560 + 4120);
+        assert_eq!(us(mcs(Family::S1g, 7, 1, true, 1), 1538), 560 + 3720);
     }
 
     #[test]

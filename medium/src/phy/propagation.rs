@@ -6,6 +6,7 @@
 //! (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance); shadowing
 //! (section 4.9.2: one log-normal draw for each pair, symmetric, from the seed); disc (sharp: received up to `range_m`, only
 //! sensed up to `sense_m`, nothing beyond); matrix (the given losses, no other links).
+use super::pattern::Directional;
 use super::{Antenna, Radio};
 use manet_engine::keys::{above, within, Limits};
 use manet_engine::random::{Purpose, Stream};
@@ -16,6 +17,9 @@ use std::f64::consts::PI;
 const LIGHT_MPS: f64 = 3.0e8; // ns-2's value, so that 250 m stays 250 m
 /// Maximum range of a model, m, above that of any 802.11 radio of a station.
 const MAX_RANGE_M: f64 = 100_000.0;
+
+/// Numbers of the pairs of a jammer and a station, above those of all pairs of stations.
+const JAMMER_PAIRS: u64 = 1 << 48;
 
 const EXPONENT: Limits = above(0.0).up_to(10.0).by_default(3.0);
 const REFERENCE_M: Limits = above(0.0).up_to(1000.0).of("m").by_default(1.0);
@@ -113,6 +117,8 @@ pub struct Propagation {
     usual: Antenna,
     /// Of each station; empty while all have the usual one.
     antennas: Vec<Antenna>,
+    /// Of each station the antenna with a pattern, if it has one; empty if none has.
+    patterns: Vec<Option<Directional>>,
     receive_w: f64,
     sense_w: f64,
     stations: usize,
@@ -159,11 +165,40 @@ impl Propagation {
             system_loss_db: radio.system_loss_db,
             usual: Antenna::of(radio),
             antennas: Vec::new(),
+            patterns: Vec::new(),
             receive_w: radio.receive_threshold_w,
             sense_w: radio.carrier_sense_threshold_w,
             stations,
             pair_gain,
         }
+    }
+
+    /// The same with `jammers` more, whose numbers follow those of the stations. The draws of the stations stay those without them.
+    pub fn with_jammers(
+        model: &Model,
+        radio: &Radio,
+        stations: usize,
+        jammers: usize,
+        seed: u64,
+        index: impl Fn(&str) -> usize,
+    ) -> Self {
+        let (all, Model::Shadowing { sigma_db, .. }) = (stations + jammers, model) else {
+            return Self::new(model, radio, stations + jammers, seed, index);
+        };
+        let mut propagation = Self::new(model, radio, stations, seed, index);
+        let among_stations = std::mem::replace(&mut propagation.pair_gain, vec![1.0; all * all]);
+        for a in 0..stations {
+            propagation.pair_gain[a * all..a * all + stations]
+                .copy_from_slice(&among_stations[a * stations..(a + 1) * stations]);
+            for jammer in 0..jammers {
+                let pair = JAMMER_PAIRS + ((jammer as u64) << 32) + a as u64;
+                let gain = 10f64.powf(Stream::new(seed, pair, Purpose::Shadowing).normal() * sigma_db / 10.0);
+                propagation.pair_gain[a * all + stations + jammer] = gain;
+                propagation.pair_gain[(stations + jammer) * all + a] = gain;
+            }
+        }
+        propagation.stations = all;
+        propagation
     }
 
     /// The power and the antenna of a station.
@@ -180,7 +215,26 @@ impl Propagation {
         self.antennas[station] = antenna;
     }
 
-    /// Pt Gt Gr / L of a pair.
+    /// Gives a station an antenna with a pattern. Its gain is that of [`Self::set_antenna`], from which the pattern subtracts.
+    pub fn set_pattern(&mut self, station: usize, antenna: &Directional) {
+        if !matches!(antenna, Directional::Omni { .. }) {
+            self.patterns.resize(self.stations, None);
+            self.patterns[station] = Some(antenna.clone());
+        }
+    }
+
+    /// The factor by which the patterns of a pair, at positions `a` and `b`, lessen its power: 1 or less.
+    fn directivity(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
+        if self.patterns.is_empty() {
+            return 1.0;
+        }
+        let loss_db = |station: usize, own, other| {
+            self.patterns[station].as_ref().map_or(0.0, |antenna| antenna.loss_towards_db(own, other))
+        };
+        10f64.powf(-(loss_db(from, a, b) + loss_db(to, b, a)) / 10.0)
+    }
+
+    /// Pt Gt Gr / L of a pair, without patterns.
     fn radiated_w(&self, from: usize, to: usize) -> f64 {
         if self.antennas.is_empty() {
             return self.radiated_w;
@@ -192,7 +246,8 @@ impl Propagation {
     /// Power in W at station `to`, at position `b` (m), of a frame from station `from`, at position `a` (m).
     pub fn power_w(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
         let d = distance_m(a, b);
-        let (pair, radiated_w) = (from * self.stations + to, self.radiated_w(from, to));
+        let radiated_w = self.radiated_w(from, to) * self.directivity(from, to, a, b);
+        let pair = from * self.stations + to;
         match &self.model {
             Model::TwoRay {} => {
                 let height_m = |station: usize, z: f64| (self.antenna(station).height_m + z).max(0.0);
@@ -220,7 +275,7 @@ impl Propagation {
     /// A distance in m beyond which no station receives `floor_w` (W) or more from station `from`, if no station is higher above the ground
     /// than `top_m`; infinite if the model has none.
     ///
-    /// Each formula solves that of [`Self::power_w`] for the distance, with the largest factor of any receiver. A power of two-ray
+    /// Each formula solves that of [`Self::power_w`] for the distance, with the largest factor of any receiver, in the main lobes of both. A power of two-ray
     /// is the lesser of its two laws (they meet at the crossover, beyond which the second falls faster), so neither law may be below
     /// the floor. The floor is lowered by far more than the rounding of either side.
     pub fn range_m(&self, from: usize, floor_w: f64, top_m: f64) -> f64 {

@@ -269,7 +269,7 @@ keys! {
         /// Rate of unicast data of DSSS and OFDM; otherwise it follows from `mcs`.
         #[serde(default)]
         pub data_rate_bps: u64 => RATE;
-        /// MCS of unicast data; HT, VHT and S1G only. HT's 8 to 15 are 0 to 7 with two streams.
+        /// MCS of unicast data; HT, VHT and S1G only. HT's 8 to 15 are 0 to 7 with two streams, S1G's 10 is for 1 MHz.
         #[serde(default)]
         pub mcs: Option<u8> => up_to(15.0);
         /// Width of the channel of HT, VHT and S1G; `noise_w` is that of this width.
@@ -341,7 +341,7 @@ keys! {
         /// Rule of reception. With "sinr" all power is summed, whatever `interference` says, and reception threshold and capture threshold decide no reception (ranges of maps and static routes use the former).
         #[serde(default)]
         pub reception: Reception;
-        /// Energy detection: without a preamble, power above it is sensed. By default the carrier sense threshold; used by `reception = "sinr"`.
+        /// Energy detection: without a preamble, power above it is sensed. By default the carrier sense threshold; used by `reception = "sinr"`, and for jammers and other channels by all rules.
         #[serde(default)]
         pub energy_detect_w: Option<f64> => above(0.0).of("W");
         /// Whether a later frame that is `capture_db` above all else takes over a receiver that holds another; used by `reception = "sinr"`.

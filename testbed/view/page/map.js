@@ -37,6 +37,7 @@ function bounds() {
     const [x, y] = placeOf(name, state.now);
     xs.push(x), ys.push(y);
   }
+  for (const { at } of state.about.jammers ?? []) if (at) xs.push(at[0]), ys.push(at[1]);
   if (state.about.area) xs.push(0, state.about.area[0]), ys.push(0, state.about.area[1]);
   return [xs, ys].map((values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]));
 }
@@ -88,7 +89,9 @@ export function draw() {
   if (checked("show-links")) drawLinks(names, places);
   if (checked("show-routes")) drawRoutes(places);
   drawFrames(names, places);
+  drawLobes(places);
   drawStations(names, places);
+  drawJammers(places);
   drawScale(width, height);
 }
 
@@ -272,6 +275,40 @@ function drawStations(names, places) {
     drawQueue(x - r - 8, y + r + 2, state.queues[name]?.packets ?? 0, limit);
   }
   drawNames(names, places);
+}
+
+// A line from each station whose antenna has a main lobe, in its direction.
+function drawLobes(places) {
+  const r = radius();
+  pen.strokeStyle = colour("ink");
+  pen.lineWidth = 3;
+  for (const { name, azimuth_deg: azimuth } of state.about.stations) {
+    if (azimuth === undefined) continue;
+    const [x, y] = toScreen(places.get(name)), angle = (azimuth * Math.PI) / 180;
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(x + 2.6 * r * Math.cos(angle), y - 2.6 * r * Math.sin(angle));
+    pen.stroke();
+  }
+}
+
+// Triangles; one that follows a station is above it. When they send is not shown.
+function drawJammers(places) {
+  const r = radius();
+  pen.strokeStyle = pen.fillStyle = colour("bad");
+  pen.lineWidth = 2;
+  pen.font = `${11 * scaleOfText()}px system-ui, "DejaVu Sans", sans-serif`;
+  pen.textAlign = "center";
+  for (const { name, at, follows } of state.about.jammers ?? []) {
+    const [x, foot] = toScreen(follows ? places.get(follows) : at), y = foot - (follows ? 2.5 * r : 0);
+    pen.beginPath();
+    pen.moveTo(x, y - r);
+    pen.lineTo(x + r, y + r);
+    pen.lineTo(x - r, y + r);
+    pen.closePath();
+    pen.stroke();
+    pen.fillText(name, x, y - r - 4);
+  }
 }
 
 // A bar beside the station: full is a full queue. The scale is a square root, so that one packet is seen.

@@ -113,6 +113,15 @@ def test_a_row_as_text_has_the_words_of_the_file(frames, rows):
     assert set(DROPS) >= {row["fate"] for row in rows if row["event"] == "drop"}
 
 
+def test_bursts_of_jammers_are_left_out(log, frames, tmp_path):
+    head, *lines = log.read_text().splitlines(keepends=True)
+    burst = "1000000,jam1,jam,,*,,,,,1000000000,,,,\n"
+    (tmp_path / "air.csv").write_text("".join([head, burst, *lines[:50], burst, *lines[50:]]))
+    again = read_frames(tmp_path / "air.csv", STATIONS)
+    assert again.count == frames.count and again.counts() == frames.counts() and again.longest_ns == frames.longest_ns
+    assert parse_rows(burst.encode(), STATIONS).count == 0
+
+
 def test_another_file_is_refused_in_one_line(tmp_path):
     (tmp_path / "air.csv").write_text("a,b\n1,2\n")
     with pytest.raises(RunFileError, match="not an air log"):

@@ -1,7 +1,7 @@
 //! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
 
 use super::{FrameKind, GuardInterval, Modulation, Radio, RadioError, Thresholds, Timeouts, ACK_BYTES, RTS_BYTES};
-use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS};
+use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS, REPEATED};
 use manet_engine::Duration;
 
 /// Clauses 16.2.3.4 and 17.2.3.4.
@@ -70,6 +70,10 @@ impl Radio {
     fn header_mode(&self, mode: Mode) -> Mode {
         match mode {
             Mode::Dsss(_) => Mode::Dsss(self.plcp_rate_bps),
+            // SIG of S1G_1M is sent as MCS 10 (802.11ah 23.3.8.3.4)
+            Mode::Mcs(Mcs { family: Family::S1g, width_mhz: 1, .. }) => {
+                Mode::Mcs(Mcs { mcs: REPEATED, ..self.lowest_mcs() })
+            }
             Mode::Mcs(Mcs { family: Family::S1g, .. }) => Mode::Mcs(self.lowest_mcs()),
             _ => Mode::Ofdm(OFDM_RATES_BPS[0]),
         }
@@ -164,7 +168,7 @@ impl Radio {
 
     fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
         let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.lowest_mcs().short_guard, 1).ok();
-        (0..10).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
+        (0..=REPEATED).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
     }
 
     /// The mode of frames of this kind without a choice of the kernel.
