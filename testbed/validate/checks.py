@@ -2,6 +2,8 @@
 
 closed-form  one saturated sender, every radio profile, RTS on and off, and each MCS of 802.11n and ac: within 1 %; at two lower
              rates, whose ACK is slower, 0.2 %
+edca         one saturated category with the TXOPs of table 9-155: within 1 %; shares of two categories with windows of a fixed
+             size, in one station and in two, against their Markov chain: within 2 %
 bianchi      n saturated senders: within 5 %. The medium is configured to the model's assumptions: all in range of one another
              with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
              `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
@@ -24,7 +26,7 @@ from fnmatch import fnmatch
 from statistics import fmean
 from typing import Any
 
-from testbed.validate import bianchi, closed_form, ns2, ns3, radio, simulate
+from testbed.validate import bianchi, closed_form, edca, ns2, ns3, radio, simulate
 from testbed.validate.simulate import Layout, Result
 
 IP_BYTES = 1500
@@ -69,7 +71,7 @@ class Check:
 def cases(pattern: str | None = None) -> list[Case]:
     """All cases, or those whose name matches the shell pattern or contains it. Raises UsageError for a missing ns-2 table."""
     everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_near_far(), *_ns2_hidden(), *_ns2_udp_chain()]
-    everything += [*_closed_form_of_mcs(), *_ns3()]
+    everything += [*_closed_form_of_mcs(), *_ns3(), *_edca_alone(), *_edca_shares()]
     if pattern is None:
         return everything
     return [case for case in everything if pattern in case.name or fnmatch(case.name, pattern)]
@@ -103,6 +105,10 @@ def _total(result: Result) -> float:
 
 def _first_flow(result: Result) -> float:
     return result.flows_kbps[0]
+
+
+def _second_share(result: Result) -> float:
+    return result.flows_kbps[1] / result.total_kbps
 
 
 def _closed_form() -> Iterator[Case]:
@@ -149,6 +155,44 @@ def _closed_form_of_mcs() -> Iterator[Case]:
             source = "IEEE Std 802.11-2016: PPDU durations, AIFS, mean backoff"
             label = f"closed-form/{name}/mcs-{mode.mcs}{'-short' * mode.short_guard}{'-2ss' * (streams == 2)}"
             yield Case(label + "-2.4ghz" * in_2_4_ghz, layout, _total, "kbit/s", expected, source, 0.01)
+
+
+def _edca_alone() -> Iterator[Case]:
+    """Each category alone, RTS on and off, without aggregation."""
+    constants = radio.load("dot11n-ht20")
+    for category in edca.categories(constants).values():
+        for rts in ("on", "off"):
+            overrides = {"access": "edca", "aggregation": False, "rts_threshold_bytes": RTS_THRESHOLDS[rts]}
+            traffic = [{**simulate.saturated(1, 0), "dscp": category.dscp}]
+            layout = Layout("dot11n-ht20", simulate.circle(1, 10.0), traffic, 5.0, 1.0, overrides)
+            expected = edca.single_sender_bps(constants, category, IP_BYTES, rts == "on", distance_m=10.0) / 1000
+            source = "IEEE Std 802.11-2020: AIFS, mean backoff, exchanges of a TXOP"
+            yield Case(f"edca/{category.name}/rts-{rts}", layout, _total, "kbit/s", expected, source, 0.01)
+
+
+def _edca_shares() -> Iterator[Case]:
+    """Two categories whose windows do not grow: unequal windows, and unequal AIFS."""
+    known = edca.categories(radio.load("dot11n-ht20"))
+    for first, second, windows in (("voice", "video", (7, 15)), ("video", "background", (15, 15))):
+        for where in ("one-station", "two-stations"):
+            own = {
+                name: {"cw_min": window, "cw_max": window, "txop_us": 0}
+                for name, window in zip((first, second), windows, strict=True)
+            }
+            overrides: dict[str, Any] = {
+                "access": "edca", "aggregation": False, "access_categories": own, "short_retry_limit": RETRY_LIMIT_MAX,
+                "long_retry_limit": RETRY_LIMIT_MAX, "capture_db": NO_CAPTURE_DB,
+            }  # fmt: skip
+            senders = (1, 1) if where == "one-station" else (1, 2)
+            traffic = [
+                {**simulate.saturated(sender, 0), "dscp": known[name].dscp}
+                for sender, name in zip(senders, (first, second), strict=True)
+            ]
+            layout = Layout("dot11n-ht20", simulate.circle(2, 10.0), traffic, 10.0, 1.0, overrides)
+            both = ((windows[0], known[first].aifsn), (windows[1], known[second].aifsn))
+            expected = edca.share_of_second(*both, in_one_station=where == "one-station")
+            source = "IEEE Std 802.11-2020 10.23.2.4: Markov chain of the backoffs"
+            yield Case(f"edca/{second}-beside-{first}/{where}", layout, _second_share, "share", expected, source, 0.02)
 
 
 def _ns3() -> Iterator[Case]:
