@@ -23,6 +23,7 @@ set so that it takes as long as EIFS.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -103,8 +104,8 @@ def _total(result: Result) -> float:
     return result.total_kbps
 
 
-def _first_flow(result: Result) -> float:
-    return result.flows_kbps[0]
+def _flow(index: int, result: Result) -> float:
+    return result.flows_kbps[index]
 
 
 def _second_share(result: Result) -> float:
@@ -208,7 +209,8 @@ def _ns3() -> Iterator[Case]:
         if 3 * deviation / mean > tolerance:
             rule, tolerance = f"3 {spread}", 3 * deviation / mean
         source = f"ns-3.44, {seeds} seeds, {rule}"
-        yield Case(f"ns3/{reference.name}", reference.layout, _total, "kbit/s", mean, source, tolerance)
+        metric = _total if reference.flow is None else partial(_flow, reference.flow)
+        yield Case(f"ns3/{reference.name}", reference.layout, metric, "kbit/s", mean, source, tolerance)
 
 
 def _bianchi() -> Iterator[Case]:
@@ -308,7 +310,7 @@ def _ns2_near_far() -> Iterator[Case]:
                 overrides={"rts_threshold_bytes": RTS_THRESHOLDS[rts]},
             )
             label = f"ns2/near-far/rts-{rts}/n={senders}"
-            for share, column, metric in (("near", "near_kbps", _first_flow), ("total", "throughput_kbps", _total)):
+            for share, column, metric in (("near", "near_kbps", partial(_flow, 0)), ("total", "throughput_kbps", _total)):
                 summary = ns2.summarise(rows, column, senders=senders, rts=rts)
                 case = _ns2_case(f"{label}/{share}", layout, summary, "kbit/s", metric)
                 if rts == "off":
