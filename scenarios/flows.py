@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 import traffic as kinds
 from keys.models import KeyProblem, Strict
 from keys.quantities import Seconds
+from scenarios.dscp import Dscp
 from scenarios.tcp import TcpText
 from traffic.shared.kind import Kind
 
@@ -39,6 +40,7 @@ class _Ends(Strict):
     stop: Seconds | None = Field(None, gt=0, le=172_800)
     warmup: Seconds | None = Field(None, ge=0, le=86_400)
     ip: Literal[4, 6] | None = None
+    dscp: Dscp | None = None
 
 
 def _optional(field: FieldInfo) -> Any:
@@ -58,8 +60,8 @@ else:
 class Flow(_WithKeys):
     """One flow of traffic from a station or host to another. `start` and `stop` count from the start of the traffic; without
     `stop` it ends with the traffic. `warmup`: None is the scenario's. `ip`: version of the addresses of its ends; None: 6 if the
-    scenario has `ipv6`, else 4. It also has the keys of every kind (`rate`, `bytes`, ...),
-    None for keys that its own kind does not have."""
+    scenario has `ipv6`, else 4. `dscp`: of its packets; None: as its programs set it. It also has the keys of every kind (`rate`,
+    `bytes`, ...), None for keys that its own kind does not have."""
 
     tcp: TcpText | None = None  # None: the scenario's
 
@@ -81,6 +83,9 @@ class Flow(_WithKeys):
         if self.tcp is not None and not self.has_tcp:
             text = f'a "{self.traffic}" flow has no TCP; remove it, or set traffic = {_names(kinds.kinds_with_tcp())}'
             raise KeyProblem(("tcp",), text)
+        if self.dscp is not None and not self.kind.sets_dscp:
+            text = f'a "{self.traffic}" flow sets no DSCP; remove it, or set traffic = {_names(kinds.kinds_with_dscp())}'
+            raise KeyProblem(("dscp",), text)
         for key, value in self._checked_keys():
             object.__setattr__(self, key, value)
         return self
@@ -95,7 +100,7 @@ class Flow(_WithKeys):
     @model_serializer(mode="wrap")
     def _without_keys_of_other_kinds(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - set(ALWAYS_WRITTEN)
-        others |= {key for key in ("stop", "warmup", "ip") if getattr(self, key) is None}
+        others |= {key for key in ("stop", "warmup", "ip", "dscp") if getattr(self, key) is None}
         return {key: value for key, value in handler(self).items() if key not in others}
 
     @property

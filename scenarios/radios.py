@@ -25,7 +25,7 @@ MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MAX_RADIOS = 10_000  # entries of `radios`
-Override = bool | int | float | str | dict[str, bool | int | str]  # a table: `rules`, `aggregation`
+Override = bool | int | float | str | dict[str, bool | int | str | dict[str, int]]  # `rules`, `aggregation`, `access_categories`
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 WITH_PATTERN = (*OF_A_STATION, "antenna")  # and its antenna with a pattern, which does not change during a run
 
@@ -124,6 +124,7 @@ class RadioKeys(LayoutKeys):
     reception: Annotated[str, owned.choice("radio", "reception")] | None = None  # None: the profile's
     aggregation: bool | Whole | dict[str, bool | Whole] | None = None  # None: the profile's; the medium checks it
     rate_control: Annotated[str, owned.choice("radio", "rate_control")] | None = None  # None: the profile's
+    access: Annotated[str, owned.choice("radio", "access")] | None = None  # None: the profile's
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
     adjacent_channels: bool = owned.default("medium", "adjacent_channels")
     jammers: Annotated[tuple[Jammer, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_JAMMERS)
@@ -154,7 +155,12 @@ class RadioKeys(LayoutKeys):
         return {**self.radio_overrides, **self._own_of_radio()}
 
     def _own_of_radio(self) -> dict[str, Any]:
-        own = {"reception": self.reception, "aggregation": self.aggregation, "rate_control": self.rate_control}
+        own = {
+            "reception": self.reception,
+            "aggregation": self.aggregation,
+            "rate_control": self.rate_control,
+            "access": self.access,
+        }
         return {key: value for key, value in own.items() if value is not None}
 
     @model_validator(mode="before")
@@ -221,6 +227,9 @@ class RadioKeys(LayoutKeys):
             raise KeyProblem(("queue_discipline",), text)
         elif self.radio_keys().get("rate_control", "fixed") != "fixed":
             raise KeyProblem(("rate_control",), 'is for TAP radios; those of hwsim have hwsim = { rates = "kernel" }')
+        elif self.radio_keys().get("access", "dcf") != "dcf":
+            text = 'is for TAP radios, as mac80211 orders its frames itself; leave it out, or stations = "tap"'
+            raise KeyProblem(("access",), text)
         elif self.queue > MAX_HWSIM_QUEUE:
             text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)

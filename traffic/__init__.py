@@ -44,6 +44,11 @@ def kinds_with_tcp() -> list[str]:
     return [name for name, kind in kinds().items() if kind.has_tcp]
 
 
+def kinds_with_dscp() -> list[str]:
+    """Names of the kinds whose flows can have a DSCP."""
+    return [name for name, kind in kinds().items() if kind.sets_dscp]
+
+
 def kinds_with_key(key: str) -> list[str]:
     """Names of the kinds whose flows have the key."""
     return [name for name, kind in kinds().items() if key in kind.keys.model_fields]

@@ -27,6 +27,7 @@ class Bulk(Kind[BulkKeys]):
     keys = BulkKeys
     transport = "tcp"
     measured = "tcp"
+    sets_dscp = True  # iperf3 tells its server, which marks the ACKs
     preamble_bytes = 37  # iperf3's cookie
     readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
     shown = (
@@ -42,6 +43,8 @@ class Bulk(Kind[BulkKeys]):
     def sender(self, plan: FlowPlan[BulkKeys], receiver_pid: int) -> Program:
         """iperf3's client, restarted until it has sent."""
         iperf3 = ["iperf3", "--client", plan.target, "--bind", plan.source, "--port", plan.port, "--json", "--get-server-output"]
+        if plan.dscp is not None:
+            iperf3 += ["--dscp", str(plan.dscp)]
         keeper = ["--seconds", plan.seconds, "--report", plan.report, "--receiver", receiver_pid]
         return Program(python_program(CLIENT, *keeper, "--", *iperf3), explain=lambda: iperf_error(plan.report))
 

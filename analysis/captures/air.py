@@ -48,8 +48,10 @@ PACKET_SCHEMA: dict[str, type[pl.DataType]] = {
     "fate": pl.Categorical,
     "power_dbm": pl.Float64,
 }
-# Of them only in the logs of radios with an MCS, with aggregation, with reception by SINR.
-FURTHER: dict[str, type[pl.DataType]] = {"mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float64}
+# Of them only in the logs of radios with an MCS, with aggregation, with reception by SINR, with EDCA.
+FURTHER: dict[str, type[pl.DataType]] = {
+    "mode": pl.Categorical, "aggregate": pl.Categorical, "sinr_db": pl.Float64, "category": pl.Categorical,
+}  # fmt: skip
 # Of attempts; the last two only if the radio has them (formats/air.md).
 ATTEMPT_SCHEMA: dict[str, type[pl.DataType]] = {
     "station": pl.Categorical,

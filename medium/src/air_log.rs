@@ -1,7 +1,7 @@
 //! Rows of the air log (`formats/air.md`).
 
 use crate::fate::{DropReason, Fate};
-use crate::mac::{Dest, Frame};
+use crate::mac::{Category, Dest, Frame};
 use crate::phy::mode::Mode;
 use crate::phy::{dbm, FrameKind};
 use manet_engine::{Duration, Instant};
@@ -43,6 +43,8 @@ pub enum AirRow {
         packet: u64,
         /// Length of the IP packet, bytes.
         bytes: u32,
+        /// Its access category.
+        category: Category,
     },
     /// A packet handed up to the host.
     Deliver {
@@ -75,6 +77,8 @@ pub enum AirRow {
         bytes: u32,
         /// The reason.
         reason: DropReason,
+        /// Its access category.
+        category: Category,
     },
     /// A burst of a jammer, or a part of a long one.
     Jam {
@@ -116,7 +120,7 @@ impl AirRow {
                 if frame.dest == Dest::Broadcast { receivers.to_string() } else { String::new() },
                 PowerDbm(*power_w),
             ),
-            Self::Enqueue { at, station, peer: to, packet, bytes } => write!(
+            Self::Enqueue { at, station, peer: to, packet, bytes, .. } => write!(
                 out,
                 "{},{},enqueue,{},{},{packet},,{bytes},,,,,,",
                 at.as_nanos(),
@@ -133,7 +137,7 @@ impl AirRow {
                 name(*from),
                 PowerDbm(Some(*power_w))
             ),
-            Self::Drop { at, station, peer: to, packet, bytes, reason } => write!(
+            Self::Drop { at, station, peer: to, packet, bytes, reason, .. } => write!(
                 out,
                 "{},{},drop,{},{},{packet},,{bytes},,,,{},,",
                 at.as_nanos(),
@@ -174,6 +178,19 @@ impl AirRow {
             let _ = write!(out, "{sinr_db:.1}");
         }
     }
+
+    /// Appends the column [`Self::CATEGORY`] with its comma: `voice`, empty for CTS, a jammer, and for what a host is handed.
+    pub fn write_category(&self, out: &mut String) {
+        out.push(',');
+        out.push_str(match self {
+            Self::Tx { frame, .. } if frame.kind != FrameKind::Cts => frame.category.name(),
+            Self::Enqueue { category, .. } | Self::Drop { category, .. } => category.name(),
+            Self::Tx { .. } | Self::Deliver { .. } | Self::Jam { .. } => "",
+        });
+    }
+
+    /// Name of a further column of `air.csv`, with EDCA.
+    pub const CATEGORY: &'static str = "category";
 
     /// Name of a further column of `air.csv`, if reception is by SINR.
     pub const SINR: &'static str = "sinr_db";

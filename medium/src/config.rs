@@ -8,7 +8,7 @@ use crate::phy::propagation::Model;
 use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
 use crate::run_verdict::Thresholds;
 use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
-use manet_engine::keys::{above, from, within, Declared, Key, Limits, OutOfLimits};
+use manet_engine::keys::{above, from, up_to, within, Declared, Key, Limits, OutOfLimits};
 use manet_engine::{choices, keys};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -570,6 +570,9 @@ keys! {
         /// Whether the gaps of a "cbr" source are random, uniform within +-50 %.
         #[serde(default)]
         pub jitter: bool;
+        /// DSCP of its packets, which selects their access category with EDCA.
+        #[serde(default)]
+        pub dscp: u8 => up_to(63.0);
     }
 }
 

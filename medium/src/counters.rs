@@ -59,6 +59,9 @@ pub struct Counters {
     pub ack_timeout: u64,
     /// RTS without CTS.
     pub cts_timeout: u64,
+    /// EDCA: backoffs of a category that ended together with that of a higher one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub internal_collision: u64,
     /// Frames with [`Fate::Collision`].
     pub fate_collision: u64,
     /// Frames with [`Fate::Hidden`].
@@ -134,6 +137,7 @@ impl Counters {
             rx_duplicate: self.rx_duplicate - earlier.rx_duplicate,
             ack_timeout: self.ack_timeout - earlier.ack_timeout,
             cts_timeout: self.cts_timeout - earlier.cts_timeout,
+            internal_collision: self.internal_collision - earlier.internal_collision,
             fate_collision: self.fate_collision - earlier.fate_collision,
             fate_hidden: self.fate_hidden - earlier.fate_hidden,
             fate_weak: self.fate_weak - earlier.fate_weak,

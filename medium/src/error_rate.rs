@@ -108,7 +108,7 @@ impl ErrorRates {
 mod tests {
     use super::*;
     use crate::config::tests::loaded;
-    use crate::mac::Dest;
+    use crate::mac::{Category, Dest};
     use manet_engine::random::Purpose;
     use manet_engine::Duration;
     use serde_json::json;
@@ -127,6 +127,7 @@ mod tests {
             mode: crate::phy::Mode::Dsss(2_000_000),
             airtime: Duration::ZERO,
             ack_airtime: Duration::ZERO,
+            category: Category::default(),
             sequence: 0,
             retry: false,
             attempt: 1,

@@ -12,7 +12,7 @@ use crate::config::Loaded;
 use crate::counters::Counters;
 use crate::error_rate::ErrorRates;
 use crate::fate::{DropReason, Fate};
-use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
+use crate::mac::{Action, Category, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
 use crate::phy::spectrum::Spectrum;
 use crate::phy::{Mode, Propagation, Radio};
@@ -126,6 +126,8 @@ pub struct Medium {
     fades: Vec<f64>,
     stations: Vec<Station>,
     by_mac: HashMap<MacAddress, u16>,
+    /// By EDCA, of the packets of each synthetic source.
+    source_categories: Vec<Category>,
     /// The further radios of each station.
     further: Vec<Vec<u16>>,
     error_rates: ErrorRates,
@@ -212,6 +214,10 @@ impl Medium {
             fades: Vec::new(),
             stations: trajectories.into_iter().enumerate().map(|(i, t)| station(i, t)).collect(),
             by_mac: config.stations.iter().enumerate().map(|(i, s)| (s.mac, i as u16)).collect(),
+            source_categories: match loaded.radio.is_edca() {
+                true => config.traffic.iter().map(|source| Category::of_dscp(source.dscp)).collect(),
+                false => Vec::new(),
+            },
             further: channels::further_radios(loaded),
             error_rates: ErrorRates::new(loaded),
             events: EventQueue::default(),
@@ -272,6 +278,12 @@ impl Medium {
         self.stations[station.0 as usize].dcf.backlog()
     }
 
+    /// The same of the packets of a synthetic source, and of those that wait with them.
+    pub fn backlog_of_source(&self, station: StationId, source: usize) -> usize {
+        let category = self.source_categories.get(source).copied().unwrap_or_default();
+        self.stations[station.0 as usize].dcf.backlog_of(category)
+    }
+
     /// What the rate control of a station knows of each peer; empty if all its data are sent at the profile's rate.
     pub fn rate_tables(&self, station: StationId) -> Vec<(u16, Vec<(Mode, Row)>)> {
         self.stations[station.0 as usize].dcf.rate_tables()
@@ -298,10 +310,11 @@ impl Medium {
         let dcf = s.dcf.counters;
         Counters {
             rx_data: dcf.rx_data,
-            ce_marked: s.dcf.queue.marked(),
+            ce_marked: s.dcf.marked(),
             rx_duplicate: dcf.rx_duplicate,
             ack_timeout: dcf.ack_timeout,
             cts_timeout: dcf.cts_timeout,
+            internal_collision: dcf.internal_collision,
             ..s.counters.clone()
         }
     }
@@ -470,8 +483,8 @@ impl Medium {
     fn log_drop(&mut self, at: Instant, station: u16, peer: Dest, packet: &Packet, reason: DropReason) {
         self.stations[station as usize].counters.count_drop(reason);
         if self.recording {
-            let bytes = packet.ip_bytes;
-            let row = AirRow::Drop { at, station, peer, packet: packet.id, bytes, reason };
+            let (bytes, category) = (packet.ip_bytes, packet.category);
+            let row = AirRow::Drop { at, station, peer, packet: packet.id, bytes, reason, category };
             self.outputs.push_back(Output::Air(row));
         }
     }
@@ -617,11 +630,20 @@ impl Medium {
         let dest_mac = header.destination();
         let dest = self.dest_of(dest_mac);
         let (ip_bytes, control) = (header.payload().len() as u32, header.is_network_control());
+        let category = self.category_of(&header);
         self.enqueue(
             now,
             station.0,
-            Packet { id: 0, dest, dest_mac, ip_bytes, control, ethernet: frame.into(), tag: 0, mpdu: None },
+            Packet { id: 0, dest, dest_mac, ip_bytes, control, category, ethernet: frame.into(), tag: 0, mpdu: None },
         );
+    }
+
+    /// The access category of a packet: by EDCA that of its DSCP, best effort of what has none (ARP, other protocols).
+    fn category_of(&self, header: &ethernet::Frame<&[u8]>) -> Category {
+        match header.dscp() {
+            Some(dscp) if self.radio.is_edca() => Category::of_dscp(dscp),
+            _ => Category::default(),
+        }
     }
 
     fn dest_of(&self, mac: MacAddress) -> Dest {
@@ -635,11 +657,18 @@ impl Medium {
     fn enqueue(&mut self, now: Instant, station: u16, mut packet: Packet) {
         packet.id = self.next_packet;
         self.next_packet += 1;
-        let (peer, id, bytes) = (packet.dest, packet.id, packet.ip_bytes);
+        let (peer, id, bytes, category) = (packet.dest, packet.id, packet.ip_bytes, packet.category);
         let s = &mut self.stations[station as usize];
         s.counters.enqueued += 1;
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRow::Enqueue { at: now, station, peer, packet: id, bytes }));
+            self.outputs.push_back(Output::Air(AirRow::Enqueue {
+                at: now,
+                station,
+                peer,
+                packet: id,
+                bytes,
+                category,
+            }));
         }
         let packet = Arc::new(packet);
         if !s.on {
@@ -703,16 +732,20 @@ impl Machine for Medium {
             }
             Input::Synthetic { station, to, ip_bytes, tag } => {
                 let dest = to.map_or(Dest::Broadcast, |s| Dest::Station(s.0));
-                let packet = Packet {
+                let mut packet = Packet {
                     id: 0,
                     dest,
                     dest_mac: [0xff; 6],
                     ip_bytes,
                     control: false,
+                    category: Category::default(),
                     ethernet: [].into(),
                     tag,
                     mpdu: None,
                 };
+                if let Some(category) = self.source_categories.get(usize::from(packet.synthetic_flow())) {
+                    packet.category = *category;
+                }
                 self.enqueue(now, station.0, packet);
             }
             Input::Move { station, to, speed_mps } => self.follow(now, &[Leg { at: now, station, to, speed_mps }]),

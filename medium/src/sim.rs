@@ -213,7 +213,7 @@ impl Sim<'_> {
 
     fn refill(&mut self, now: Instant, i: usize) {
         let source = StationId(self.flows[i].route[0]);
-        while now < self.flows[i].stop && self.medium.backlog(source) < self.saturated {
+        while now < self.flows[i].stop && self.medium.backlog_of_source(source, i) < self.saturated {
             self.send(now, i);
         }
     }

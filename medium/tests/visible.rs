@@ -40,7 +40,9 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
             events += 1;
         } else if let Some((_, from, to, ip_bytes)) = waiting.next() {
             let to = to.map(StationId);
-            inputs.push(Input::Synthetic { station: StationId(from), to, ip_bytes, tag: 0 });
+            // with EDCA, of the category of one of the sources
+            let tag = u64::from(from % 4) << 48;
+            inputs.push(Input::Synthetic { station: StationId(from), to, ip_bytes, tag });
         }
         // a deadline during the sleep is no wake-up
         wakes += u64::from(!inputs.is_empty() || now >= asleep_until);
@@ -57,7 +59,7 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
                 }
                 // a host that answers at once
                 if let Output::Deliver { station, packet, .. } = output {
-                    if answers && packet.tag == 0 && packet.id % 3 == 0 {
+                    if answers && packet.tag & 1 == 0 && packet.id % 3 == 0 {
                         let to = Some(StationId((station.0 + 1) % stations));
                         inputs.push(Input::Synthetic { station, to, ip_bytes: 60, tag: 1 });
                     }
@@ -93,8 +95,9 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
     let queues = prop::sample::select(vec!["drop-tail", "fq-codel"]);
     // a jammer, and stations of two channels
     let others = (prop::option::of((any::<bool>(), 1e-4..0.02f64)), any::<bool>());
-    (radio_of, places, any::<bool>(), thresholds, 0.0..0.5f64, any::<u32>(), queues, others).prop_map(
-        |(name, places, sinr, rts_threshold_bytes, rate, seed, queue, (jammer, channels))| {
+    let rest = (thresholds, 0.0..0.5f64, any::<u32>(), queues, any::<bool>(), 1..8_u32, others);
+    (radio_of, places, any::<bool>(), rest).prop_map(
+        |(name, places, sinr, (rts_threshold_bytes, rate, seed, queue, edca, retries, (jammer, channels)))| {
             let places: Vec<[f64; 2]> = places.into_iter().map(|(x, y)| [x, y]).collect();
             loaded(&places, |j| {
                 j["radio"] = format!("{name}.toml").into();
@@ -102,6 +105,14 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
                 if name == "dot11a-54m" {
                     // slower than its RTS, so that CTS and ACK differ in length
                     j["radio_overrides"]["data_rate_bps"] = 9_000_000.into();
+                }
+                if edca && name.starts_with("dot11") {
+                    j["radio_overrides"]["access"] = "edca".into();
+                    j["radio_overrides"]["short_retry_limit"] = retries.into();
+                    let source = |dscp: &u8| {
+                        json!({"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 100, "dscp": dscp})
+                    };
+                    j["traffic"] = [46, 34, 0, 8].iter().map(source).collect();
                 }
                 j["seed"] = seed.into();
                 j["interference"] = if sinr { "sinr" } else { "ns2" }.into();

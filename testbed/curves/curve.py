@@ -30,7 +30,8 @@ DURATION_S = 30.0
 SPACING_M = 200.0  # at a range of 250 m, as in the papers' chains
 # The keys of a scenario that its curve depends on.
 KEYS = (
-    "radio", "radio_overrides", "propagation", "interference", "reception", "aggregation", "rate_control", "queue_discipline",
+    "radio", "radio_overrides", "propagation", "interference", "reception", "aggregation", "rate_control", "access",
+    "queue_discipline",
     "queue", "control_first", "arp", "profile", "window", "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack",
     "mtu", "mss", "sysctls",
 )  # fmt: skip

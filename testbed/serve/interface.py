@@ -132,7 +132,7 @@ class Files(Answer):
 AIR_FIELDS = (
     "frame", "peer", "packet", "attempt", "bytes", "airtime_ns", "backoff_slots", "fate", "receivers", "power_dbm", "rate_bps",
 )  # fmt: skip
-FURTHER_AIR_FIELDS = ("mode", "aggregate", "sinr_db")  # of the logs that have them (formats/air.md)
+FURTHER_AIR_FIELDS = ("mode", "aggregate", "sinr_db", "category")  # of the logs that have them (formats/air.md)
 AirRow = create_model(
     "AirRow", __base__=Answer, row=(Count, ...), t_ns=(Count, ...), station=(str, ...), event=(str, ...),
     **{name: (Any, ...) for name in AIR_FIELDS}, **{name: (Any, None) for name in FURTHER_AIR_FIELDS},

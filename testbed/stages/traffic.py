@@ -104,6 +104,7 @@ def planned(site: Site, net: StationNet, index: int) -> RunningFlow:
         seed=site.seed,
         report=site.folder("traffic") / f"{name}.json",
         log=site.log,
+        dscp=flow.dscp,
         source_place=tuple(net[flow.source].words([])),
         target_place=tuple(net[flow.target].words([])),
     )

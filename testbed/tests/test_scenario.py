@@ -377,6 +377,15 @@ ERRORS = {
         'x.toml: line 3: key "queue_discipline": "fq-codel" is for TAP radios, as hwsim throws away what waits beyond 200; '
         'leave it out, or stations = "tap"',
     ),
+    "EDCA of radios whose MAC is the kernel's": (
+        'hops = 2\nradio = "dot11g-54m"\nstations = "hwsim"\naccess = "edca"',
+        'x.toml: line 4: key "access": is for TAP radios, as mac80211 orders its frames itself; '
+        'leave it out, or stations = "tap"',
+    ),
+    "no such access": (
+        'hops = 2\naccess = "wmm"',
+        'x.toml: line 2: key "access": "wmm" is not known; use one of "dcf", "edca"',
+    ),
     "no such queue": (
         'hops = 2\nqueue_discipline = "red"',
         'x.toml: line 2: key "queue_discipline": "red" is not known; use one of "drop-tail", "fq-codel"',

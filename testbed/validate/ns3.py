@@ -9,6 +9,7 @@ late-*     ns-3's first second is slower: the run measured after it
 cca62-*    a frame whose preamble was missed is sensed from -82 dBm on, as the medium does with `energy_detect_w = CCA_WIFI_W`:
            the run in which ns-3 senses it from -62 dBm on
 nist-*     error rates of link simulations: the run with the NIST model
+*-vo2016-* a TXOP that ends early is announced by a CF-End: the run with a limit that leaves no room for one
 q500-*     FqCoDel above a MAC queue of 50: the run with a MAC queue of 500 (ns-3's default) alone, NIST
 """
 
@@ -50,6 +51,7 @@ class Reference:
     name: str
     layout: Layout
     summary: Summary
+    flow: int | None = None  # the flow that is compared, from 0; None: the sum of all
 
 
 @cache
@@ -76,6 +78,7 @@ def references() -> Iterator[Reference]:
     yield from _ideal_by_distance()
     yield from _ht_chains()
     yield from _decoding()
+    yield from _edca()
 
 
 def _layout(kind: str, positions: list[simulate.Position], traffic: list[dict[str, Any]], **more: Any) -> Layout:
@@ -217,3 +220,25 @@ def _decoding() -> Iterator[Reference]:
         loss = _matrix({(0, 1): POWER_DBM - dbm})
         layout = _layout(kind, [(0.0, 0.0), (1.0, 0.0)], [simulate.cbr([0, 1], 1e6)], overrides=overrides, propagation=loss)
         yield _reference(f"decode-{mode}-{dbm}dBm-nist-sense-101", layout, f"decoded/{mbps}-mbps/{dbm}dBm")
+
+
+def _edca() -> Iterator[Reference]:
+    """Two saturated categories in one station and in two; a bulk transfer beside voice."""
+    plain: dict[str, Any] = {"access": "edca", "aggregation": False}
+    for where, senders in (("one-station", (1, 1)), ("two-stations", (1, 2))):
+        traffic = [{**simulate.saturated(sender, 0), "dscp": dscp} for sender, dscp in zip(senders, (0, 8), strict=True)]
+        layout = _layout("n", simulate.circle(2, 20.0), traffic, overrides=plain)
+        for flow, category in enumerate(("be", "bk")):
+            reference = _reference(f"edca-be-bk-{where}-{category}", layout, f"n-edca/be-bk/{where}/{category}")
+            yield replace(reference, flow=flow)
+    traffic = [{**simulate.saturated(1, 0), "dscp": dscp} for dscp in (46, 0)]
+    layout = _layout(
+        "n", simulate.circle(1, 20.0), traffic, overrides={**plain, "access_categories": {"voice": {"txop_us": 2016}}}
+    )
+    yield replace(_reference("edca-vo2016-be-one-station-vo", layout, "n-edca/vo-be/one-station/vo"), flow=0)
+    voice = {**simulate.cbr([1, 0], 8e4, 200), "jitter": False, "dscp": 46}
+    endless = {"access": "edca", "aggregation": AGGREGATION[1], "energy_detect_w": CCA_WIFI_W, **ENDLESS}
+    for ampdu, overrides in (("", plain), ("ampdu-", endless)):
+        layout = _layout("n", simulate.circle(1, 20.0), [voice, simulate.saturated(1, 0)], overrides=overrides)
+        name = f"n-edca/bulk-beside-voice{'/ampdu' * bool(ampdu)}"
+        yield replace(_reference(f"edca-bulk-{ampdu}one-station-be", layout, name), flow=1)

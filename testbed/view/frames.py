@@ -56,8 +56,8 @@ CAPTURED = 1  # flag: delivered although another frame was on the air at the rec
 @dataclass(frozen=True)
 class Frames:
     """`rows`: every row of the log, a column of numbers each (`event`, `frame`, `fate` are places in EVENTS, FRAMES, FATES or, of
-    drops, DROPS; stations places in `stations`; `mode`, `aggregate` places in `words`). `sent`: the rows of frames on the air, in
-    order of their start. `words`: the texts of those columns of FURTHER that the log has, the last one None."""
+    drops, DROPS; stations places in `stations`; `mode`, `aggregate`, `category` places in `words`). `sent`: the rows of frames on
+    the air, in order of their start. `words`: the texts of those columns of FURTHER that the log has, the last one None."""
 
     stations: tuple[str, ...]
     rows: dict[str, np.ndarray]
@@ -236,7 +236,7 @@ def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
         "power_dbm": table["power_dbm"].fill_null(float("nan")).to_numpy(),
     }
     words: dict[str, list[str | None]] = {}
-    for name in ("mode", "aggregate"):
+    for name in ("mode", "aggregate", "category"):
         if name in table.columns:
             texts = table[name].unique().drop_nulls().cast(pl.String).sort().to_list()
             rows[name] = _codes(table[name], {text: at for at, text in enumerate(texts)}, len(texts))

@@ -30,6 +30,10 @@ def send(options: argparse.Namespace) -> dict[str, object]:
     payloads = [size - headers for size in sizes_in(options.sizes)] if options.sizes else [payload_bytes]
     padding = bytes(max(0, payload_bytes - STAMP.size))
     sock = socket.socket(family, socket.SOCK_DGRAM)
+    if options.dscp is not None:
+        ip6 = family == socket.AF_INET6
+        level, option = (socket.IPPROTO_IPV6, socket.IPV6_TCLASS) if ip6 else (socket.IPPROTO_IP, socket.IP_TOS)
+        sock.setsockopt(level, option, options.dscp << 2)  # above the two bits of ECN (RFC 2474, RFC 3168)
     sock.bind((options.source, 0))
     connected = False
     trains = max(1, int(options.seconds / options.every))
@@ -114,6 +118,7 @@ def main() -> None:
     sender.add_argument("--packets", type=int, required=True, help="of each train, back to back")
     sender.add_argument("--bytes", type=int, required=True, help="of the IP packet; with --sizes of the largest")
     sender.add_argument("--sizes", help="file with the size of each IP packet")
+    sender.add_argument("--dscp", type=int, help="of the datagrams, 0 to 63")
     sender.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
     counts = send(options) if options.verb == "send" else receive(options)

@@ -41,6 +41,7 @@ class DatagramKind(Kind[Keys]):
     transport = "udp"
     measured = "datagrams"
     readiness = Listening("udp")
+    sets_dscp = True
     drain_s = 2.0
     run_metrics = OF_RUN
     shown = (
@@ -81,6 +82,8 @@ class DatagramKind(Kind[Keys]):
             series = plan.log / f"{plan.name}-sizes.txt"
             series.write_text("".join(f"{size}\n" for size in islice(sizes, train.datagrams_in(plan.seconds))))
             stream += ["--sizes", series]
+        if plan.dscp is not None:
+            stream += ["--dscp", plan.dscp]
         own = ["--seconds", plan.seconds, "--out", plan.noted("sent")]
         return Program(python_program(DATAGRAMS, "send", *ends, *stream, *own))
 

@@ -44,6 +44,7 @@ class FlowPlan(Generic[Keys]):
     seed: int  # of the run; with the name it seeds the flow's random stream
     report: Path  # traffic/<flow>.json of the run
     log: Path  # the run's folder for what the programs note
+    dscp: int | None = None  # of the packets that its programs send; None: they set none
     # before the words of a user's command: they run it in the container of that end (testbed/stages/containers.py)
     source_place: tuple[str, ...] = ()
     target_place: tuple[str, ...] = ()
@@ -135,6 +136,7 @@ class Kind(ABC, Generic[Keys]):
     measured: Literal["tcp", "datagrams", "opened", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
+    sets_dscp: bool = False  # whether `sender` sets the plan's `dscp`
     min_packet_bytes: int = 0  # of a datagram with an IPv4 header
     drain_s: float = 0.0  # for packets in the stations' queues after the end of the last sender
     records_at_once: bool = False  # its programs record each event at once: `report` has a failed run's, too

@@ -37,8 +37,12 @@ pub struct Names {
     pub signal_extension: Duration,
     /// Whether the air log has the column of the powers at the receivers.
     pub heard: bool,
-    /// Whether unicast data are QoS data frames with an MCS: the air log has its column.
+    /// Whether unicast data are QoS data frames.
     pub qos: bool,
+    /// Whether unicast data are sent at an MCS: the air log has its column.
+    pub mcs: bool,
+    /// Whether stations contend by EDCA: the air log has the column of the category.
+    pub edca: bool,
     /// Whether unicast data are aggregated.
     pub aggregates: bool,
     /// Whether reception is by SINR: the air log has its column.
@@ -61,6 +65,8 @@ impl Names {
             },
             heard: loaded.config.outputs.monitor.is_some(),
             qos: radio.is_qos(),
+            mcs: radio.has_mcs(),
+            edca: radio.is_edca(),
             aggregates: radio.aggregation_limits().is_some(),
             sinr: radio.reception == Reception::Sinr,
         }
@@ -109,7 +115,7 @@ fn header(frame: &Frame, names: &Names) -> (Vec<u8>, bool) {
 }
 
 fn agreement(frame: &Frame, duration_us: u16, receiver: MacAddress, transmitter: MacAddress) -> Vec<u8> {
-    let tid = 0;
+    let tid = frame.category.tid();
     let repr = match frame.block.as_deref() {
         Some(mac::Block::Request { start }) => {
             block_ack::Repr::Request { duration_us, receiver, transmitter, tid, start: *start }
@@ -141,7 +147,7 @@ pub fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, fra
     let Seen { interface, fate, power_w, ampdu } = seen;
     let (mut mpdu, is_data) = header(frame, names);
     if names.qos && frame.kind == FrameKind::Data {
-        dot11::make_qos(&mut mpdu);
+        dot11::make_qos(&mut mpdu, frame.category.tid());
     }
     let len = match &frame.packet {
         Some(packet) if is_data => complete(&mut mpdu, packet),
@@ -202,17 +208,21 @@ fn comment_of(fate: Option<Fate>) -> &'static str {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use manet_medium::mac::Category;
     use std::sync::Arc;
 
     pub(crate) fn names() -> Names {
         Names {
             stations: vec!["sta1".into(), "sta2".into()],
+            jammers: Vec::new(),
             macs: vec![[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
             channel: None,
             short_preamble: false,
             signal_extension: Duration::ZERO,
             heard: false,
             qos: false,
+            mcs: false,
+            edca: false,
             aggregates: false,
             sinr: false,
         }
@@ -227,6 +237,7 @@ pub(crate) mod tests {
             dest_mac: [2, 0, 0, 0, 0, 2],
             ip_bytes: body as u32,
             control: false,
+            category: Category::default(),
             ethernet: ethernet.into(),
             tag: 0,
             mpdu: None,
@@ -243,6 +254,7 @@ pub(crate) mod tests {
             mode: manet_medium::phy::Mode::Dsss(2_000_000),
             airtime: Duration::from_millis(1),
             ack_airtime: Duration::ZERO,
+            category: Category::default(),
             sequence: 77,
             retry: true,
             attempt: 2,

@@ -157,9 +157,14 @@ impl Files {
             monitored: Vec::new(),
         };
         if let Some(csv) = &mut files.csv {
-            let Names { qos, aggregates, sinr, heard, .. } = files.names;
-            let further =
-                [(qos, AirRow::MODE), (aggregates, AirRow::AGGREGATE), (sinr, AirRow::SINR), (heard, AirRow::HEARD)];
+            let Names { mcs, aggregates, sinr, edca, heard, .. } = files.names;
+            let further = [
+                (mcs, AirRow::MODE),
+                (aggregates, AirRow::AGGREGATE),
+                (sinr, AirRow::SINR),
+                (edca, AirRow::CATEGORY),
+                (heard, AirRow::HEARD),
+            ];
             let further = further.into_iter().filter(|(has, _)| *has).map(|(_, name)| name);
             let head: Vec<&str> = [AirRow::CSV_HEADER].into_iter().chain(further).collect();
             csv.write(format!("{}\n", head.join(",")).as_bytes());
@@ -220,7 +225,7 @@ impl Files {
         }
         self.line.clear();
         record.write_csv(&mut self.line, |s| self.names.sender(s));
-        if self.names.qos {
+        if self.names.mcs {
             record.write_mode(&mut self.line);
         }
         if self.names.aggregates {
@@ -228,6 +233,9 @@ impl Files {
         }
         if self.names.sinr {
             record.write_sinr(&mut self.line);
+        }
+        if self.names.edca {
+            record.write_category(&mut self.line);
         }
         if self.names.heard {
             record.write_heard(&mut self.line, |s| &self.names.stations[usize::from(s)]);
@@ -595,7 +603,8 @@ mod tests {
         };
         for n in 1..=3000 {
             let (station, peer) = (0, Dest::Broadcast);
-            recorder.push(AirRow::Enqueue { at: Instant::ZERO, station, peer, packet: n, bytes: 1 });
+            let (at, category) = (Instant::ZERO, manet_medium::mac::Category::default());
+            recorder.push(AirRow::Enqueue { at, station, peer, packet: n, bytes: 1, category });
             if n % 700 == 0 {
                 recorder.hand_over();
             }

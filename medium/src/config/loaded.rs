@@ -76,6 +76,13 @@ impl Loaded {
             )
             .into());
         }
+        if c.hwsim.is_some() && self.radio.is_edca() {
+            return Err(ConfigError::Value(
+                "key \"access\": \"edca\" is for stations with TAPs; mac80211 hands the frames of its radios to the medium one queue after \
+                 another, with headers of its own; leave it out"
+                    .to_owned(),
+            ));
+        }
         if c.hwsim.is_some() && self.radio.is_qos() {
             return Err(format!(
                 "key \"radio\": {} has an MCS, which the medium does not give to radios of mac80211_hwsim; use a profile of \

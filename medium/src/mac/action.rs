@@ -59,6 +59,8 @@ pub struct DcfCounters {
     pub cts_timeout: u64,
     /// Data frames without ACK.
     pub ack_timeout: u64,
+    /// EDCA: backoffs of a category that ended together with that of a higher one (802.11-2020 10.23.2.4).
+    pub internal_collision: u64,
     /// Data frames received again and not delivered (9.3.2.10).
     pub rx_duplicate: u64,
     /// Data frames and broadcasts delivered to the host.

@@ -1,6 +1,6 @@
 //! The Block Ack agreements of a station with all its peers: what the next exchange with a peer sends, and what became of it.
 //!
-//! One originator and one recipient for each peer (TID 0). Contention, RTS and the wait for an answer are the DCF's, as for a single
+//! One originator and one recipient for each peer; by EDCA each category has agreements of its own. Contention, RTS and the wait for an answer are the DCF's, as for a single
 //! frame; this part says which MPDUs a frame holds and which of them are sent again.
 
 use super::block_ack::room::{DELIMITER_BYTES, MAX_PPDU_TIME};
@@ -11,7 +11,7 @@ use super::rates::{Progress, Rates};
 use super::{Block, Dest, InterfaceQueue, Packet, Part};
 use crate::phy::radio::BAR_BYTES;
 use crate::phy::{FrameKind, Mode, Radio};
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -41,6 +41,15 @@ impl Offer {
     pub fn is_block_acked(&self) -> bool {
         self.parts().len() != 1
     }
+}
+
+/// What is left of a TXOP.
+#[derive(Clone, Copy, Debug)]
+pub struct TxopRoom {
+    /// Time for the data frame, SIFS and the answer.
+    pub available: Duration,
+    /// Whether it is the first exchange, in which a single MPDU may take longer.
+    pub is_initial: bool,
 }
 
 struct Link {
@@ -87,12 +96,13 @@ impl Blocks {
         those.map(|(peer, link)| (*peer, link.originator.first().map_or(0, |first| first.packet.id)))
     }
 
-    /// What to send to a peer now, of what its originator has and what waits in the queue; `None`: nothing.
+    /// What to send to a peer now, of what its originator has and what waits in the queue; `None`: nothing, or nothing that the TXOP
+    /// has room for.
     pub fn next(
         &mut self,
         now: Instant,
         peer: u16,
-        radio: &Radio,
+        (radio, txop): (&Radio, Option<TxopRoom>),
         rates: &mut Rates,
         queue: &mut InterfaceQueue,
     ) -> Option<Offer> {
@@ -107,10 +117,19 @@ impl Blocks {
         }
         let mode = progress.as_ref().map_or(radio.data_mode(), |progress| rates.mode(progress));
         let is_sample = progress.as_ref().is_some_and(Progress::is_sample);
+        let mut max_airtime = MAX_PPDU_TIME;
+        if let Some(TxopRoom { available, is_initial }) = txop {
+            max_airtime = max_airtime.min(available - (radio.sifs() + radio.block_ack_airtime(mode)));
+            let request = radio.airtime(BAR_BYTES, radio.control_mode());
+            let shortest = first.map_or(request, |bytes| request.max(radio.airtime(bytes, mode)));
+            if !is_initial && shortest > max_airtime {
+                return None;
+            }
+        }
         let room = Room {
             max_mpdus: if is_sample { 1 } else { self.max_mpdus },
             max_bytes: self.max_bytes,
-            max_airtime: MAX_PPDU_TIME,
+            max_airtime,
             airtime: &|bytes| radio.airtime(radio.bytes_of_aggregate(bytes), mode),
         };
         let next = || {

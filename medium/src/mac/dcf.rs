@@ -3,8 +3,9 @@
 //! IEEE Std 802.11-2012 clause 9.3 (the basic access of 802.11-1997 unchanged): carrier sense, physical and virtual
 //! (9.3.2.1), inter-frame spaces (9.3.2.3), random backoff (9.3.3), access procedure (9.3.4), RTS/CTS (9.3.2.6), ACK
 //! (9.3.2.8), duplicates (9.3.2.10), retry counters (9.3.4.4). ns-2.35's departures are switches of the radio profile
-//! ([`crate::phy::radio::Rules`]). Not modelled: fragmentation, PCF, power save, EDCA's access categories and TXOPs (the AIFS is the
-//! profile's), the optional NAV reset after an RTS that no data follows (9.3.2.4). Rates: [`super::rates`]; A-MPDUs: [`super::blocks`].
+//! ([`crate::phy::radio::Rules`]). EDCA is the same machine with four contention functions in place of one (`edca.rs`). Not modelled:
+//! fragmentation, PCF, power save, the optional NAV reset after an RTS that no data follows (9.3.2.4). Rates: [`super::rates`]; A-MPDUs:
+//! [`super::blocks`].
 //!
 //! The radio reports carrier sense ([`Dcf::medium_busy`], [`Dcf::medium_idle`]) and receptions
 //! ([`Dcf::receive`], [`Dcf::receive_failed`]); the machine answers with [`Action`]s. Each call carries the time. There is one
@@ -12,19 +13,23 @@
 
 use super::action::{Action, DcfCounters, FailReason};
 use super::block_ack::{Answer, Bitmap, Fate, Resolved};
-use super::blocks::{Blocks, Offer};
+use super::blocks::{Blocks, Offer, TxopRoom};
 use super::rates::{Progress, Rates};
-use super::{Block, Dest, Frame, InterfaceQueue, Packet};
+use super::{Block, Category, Dest, Frame, InterfaceQueue, Packet};
 use crate::fate::DropReason;
-use crate::phy::radio::{BackoffDraw, RateControl, Timeouts, BA_BYTES, CTS_BYTES, RTS_BYTES};
+use crate::phy::radio::{RateControl, Timeouts, BA_BYTES, CTS_BYTES, RTS_BYTES};
 use crate::phy::{FrameKind, Mode, Radio};
 use crate::rate_control::Row;
 use manet_engine::{Duration, Instant, Stream};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+mod contention;
+mod edca;
 mod receptions;
 pub mod visible;
+
+use contention::Contention;
 
 #[derive(Debug)]
 enum State {
@@ -55,14 +60,18 @@ enum Response {
         reserves: Duration,
         ack_airtime: Duration,
     },
-    /// The answer to a frame in `mode`: with a bitmap a Block Ack.
+    /// The answer to a frame in `mode`: with a bitmap a Block Ack. `reserved`: the Duration of that frame.
     Ack {
         to: Dest,
         mode: Mode,
         bitmap: Option<Bitmap>,
         snr_db: Option<f64>,
+        reserved: Duration,
+        category: Category,
     },
     Data,
+    /// No response but the next exchange of a TXOP.
+    NextOfTxop,
 }
 
 /// What the station contends for.
@@ -133,24 +142,14 @@ pub struct Dcf {
     /// The radio's, which take long to compute for each frame.
     eifs: Duration,
     cts_airtime: Duration,
+    slot: Duration,
     random: Stream,
-    /// Packets that wait behind the one in service.
-    pub queue: InterfaceQueue,
-    service: Option<Service>,
+    /// The contention function of the exchange under way, or of what is handled now.
+    pub(in crate::mac) own: Contention,
+    /// The others of EDCA.
+    others: Vec<Contention>,
     state: State,
-
-    cw: u32,
-    short_retries: u32,
-    long_retries: u32,
     next_sequence: u16,
-
-    /// Remaining backoff slots; `None`: no backoff pending.
-    slots: Option<u32>,
-    /// Access without backoff, as the medium was idle (9.3.4.2); if it becomes busy first, a backoff is drawn.
-    undrawn: bool,
-    drawn: u32,
-    /// Earliest start of the countdown, apart from the state of the medium.
-    ready_at: Instant,
 
     busy: bool,
     idle_since: Instant,
@@ -159,10 +158,11 @@ pub struct Dcf {
     /// A frame was not decoded: EIFS begins when the medium is idle again.
     eifs_due: bool,
 
-    /// Last sequence number received from each station (9.3.2.10).
-    heard: HashMap<u16, u16>,
-    /// Block Ack agreements, if the profile aggregates.
-    blocks: Option<Box<Blocks>>,
+    /// The station whose TXOP the NAV is for; by EDCA only.
+    txop_holder: Option<u16>,
+
+    /// Last sequence number received from each station, of each category (9.3.2.10).
+    heard: HashMap<(u16, Category), u16>,
     /// Rate control, if the profile has one or aggregates. Otherwise data are sent at the profile's rate or at those of the kernel.
     rates: Option<Box<Rates>>,
     actions: Vec<Action>,
@@ -173,34 +173,31 @@ pub struct Dcf {
 impl Dcf {
     /// `station`: own number; `random`: stream of the backoff; `samples`: that of the rate control.
     pub fn new(station: u16, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream, samples: Stream) -> Self {
-        let (cw, eifs, cts_airtime) = (radio.cw_min, radio.eifs(), radio.cts_airtime());
-        let blocks = Blocks::new(&radio).map(Box::new);
-        let adapts = blocks.is_some() || radio.rate_control != RateControl::Fixed;
+        let adapts = radio.aggregation_limits().is_some() || radio.rate_control != RateControl::Fixed;
         let rates = adapts.then(|| Box::new(Rates::new(&radio, samples)));
+        let categories = Category::BY_PRIORITY.into_iter().filter(|category| *category != Category::BestEffort);
+        let others = categories.filter(|_| radio.is_edca());
+        let others: Vec<_> = others.map(|category| Contention::new(category, &radio, queue.clone())).collect();
+        let own = Contention::new(Category::BestEffort, &radio, queue);
         Self {
             station,
+            // EIFS with the shortest AIFS in place of DIFS (9.3.7)
+            eifs: radio.eifs() - radio.difs() + (own.aifs - own.behind),
+            cts_airtime: radio.cts_airtime(),
+            slot: radio.slot(),
             radio,
-            eifs,
-            cts_airtime,
             random,
-            queue,
-            service: None,
+            own,
+            others,
             state: State::Idle,
-            cw,
-            short_retries: 0,
-            long_retries: 0,
             next_sequence: 0,
-            slots: None,
-            undrawn: false,
-            drawn: 0,
-            ready_at: Instant::ZERO,
             busy: false,
             idle_since: Instant::ZERO,
             nav_until: Instant::ZERO,
             eifs_until: Instant::ZERO,
             eifs_due: false,
+            txop_holder: None,
             heard: HashMap::new(),
-            blocks,
             rates,
             actions: Vec::new(),
             counters: DcfCounters::default(),
@@ -224,13 +221,24 @@ impl Dcf {
 
     /// Whether it has a packet or is in an exchange.
     pub fn is_engaged(&self) -> bool {
-        self.service.is_some() || self.backlog() > 0 || !matches!(self.state, State::Idle)
+        let is_engaged = |each: &Contention| each.service.is_some() || each.backlog() > 0;
+        is_engaged(&self.own) || !matches!(self.state, State::Idle) || self.others.iter().any(is_engaged)
     }
 
-    /// Number of packets that wait, the one in service included.
+    /// Number of packets that wait, those in service included.
     pub fn backlog(&self) -> usize {
-        let in_service = matches!(&self.service, Some(Service { content: Content::Packet { .. }, .. }));
-        self.queue.len() + usize::from(in_service) + self.blocks.as_ref().map_or(0, |blocks| blocks.backlog())
+        self.all().map(Contention::backlog).sum()
+    }
+
+    /// The same of the packets that wait with those of `category`: without EDCA all.
+    pub fn backlog_of(&self, category: Category) -> usize {
+        let of_it = self.others.iter().find(|other| other.category == category);
+        of_it.unwrap_or(&self.own).backlog()
+    }
+
+    /// Packets marked Congestion Experienced so far.
+    pub fn marked(&self) -> u64 {
+        self.all().map(|each| each.queue.marked()).sum()
     }
 
     /// What its rate control knows of each peer.
@@ -255,56 +263,45 @@ impl Dcf {
 
     /// Takes a packet. Those that a full queue drops are [`Action::Dropped`].
     pub fn enqueue(&mut self, now: Instant, packet: Arc<Packet>) {
-        if packet.is_beacon() && self.is_waiting() {
-            let outdated = self.queue.push_beacon(packet);
+        if self.others.is_empty() {
+            self.enqueue_own(now, packet);
+        } else {
+            self.enqueue_by_category(now, packet);
+        }
+    }
+
+    fn enqueue_own(&mut self, now: Instant, packet: Arc<Packet>) {
+        if packet.is_beacon() && self.own.is_waiting() {
+            let outdated = self.own.queue.push_beacon(packet);
             self.actions.extend(outdated.map(|packet| Action::Dropped { packet, reason: DropReason::QueueFull }));
-        } else if self.is_waiting() {
-            self.queue.push(now, packet);
+        } else if self.own.is_waiting() {
+            self.own.queue.push(now, packet);
             self.report_drops();
         } else {
-            self.queue.push(now, packet);
+            self.own.queue.push(now, packet);
             self.serve_next(now);
             self.begin_access(now);
         }
     }
 
-    /// Whether something is in service or waits.
-    fn is_waiting(&self) -> bool {
-        self.service.is_some() || !self.queue.is_empty()
-    }
-
     fn report_drops(&mut self) {
-        self.actions.extend(self.queue.take_dropped().map(|(packet, reason)| Action::Dropped { packet, reason }));
+        self.actions.extend(self.own.queue.take_dropped().map(|(packet, reason)| Action::Dropped { packet, reason }));
     }
 
     /// Removes all packets not yet acknowledged, at the end of a run.
     pub fn remaining(&mut self) -> Vec<Arc<Packet>> {
-        let service = self.service.take().and_then(|service| match service.content {
-            Content::Packet { packet, .. } => Some(packet),
-            Content::Block { .. } => None,
-        });
-        let blocks = self.blocks.as_mut().map_or_else(Vec::new, |blocks| blocks.switch_off());
-        service.into_iter().chain(blocks).chain(self.queue.drain()).collect()
+        self.all_mut().flat_map(Contention::remaining).collect()
     }
 
     /// Removes the packets for a neighbour that are not in service, in order.
     pub fn purge(&mut self, mac: [u8; 6], neighbour: Option<u16>) -> Vec<Arc<Packet>> {
-        let in_service = |peer| match &self.service {
-            Some(Service { content: Content::Block { peer: served, offer: Some(_) }, .. }) => *served == peer,
-            _ => false,
-        };
-        let mut out = match (&mut self.blocks, neighbour) {
-            (Some(blocks), Some(peer)) if !in_service(peer) => blocks.purge(peer),
-            _ => Vec::new(),
-        };
-        out.extend(self.queue.purge(mac));
-        out
+        self.all_mut().flat_map(|each| each.purge(mac, neighbour)).collect()
     }
 
     /// Another station was switched off.
     pub fn peer_is_off(&mut self, peer: u16) {
         let mut delivered = Vec::new();
-        if let Some(blocks) = &mut self.blocks {
+        for blocks in self.all_mut().filter_map(|each| each.blocks.as_mut()) {
             blocks.peer_is_off(peer, &mut delivered);
         }
         let rate_bps = self.radio.data_rate_bps;
@@ -313,12 +310,12 @@ impl Dcf {
 
     /// Ends the agreements as a recipient: what waits there for an earlier MPDU, with the station that each packet is from.
     pub fn take_stored(&mut self) -> Vec<(u16, Arc<Packet>)> {
-        self.blocks.as_mut().map_or_else(Vec::new, |blocks| blocks.take_stored())
+        self.all_mut().filter_map(|each| each.blocks.as_mut()).flat_map(|blocks| blocks.take_stored()).collect()
     }
 
     /// Whether a packet for another station waits for its acknowledgement under an agreement.
     pub fn holds(&self, peer: u16, packet: u64) -> bool {
-        self.blocks.as_ref().is_some_and(|blocks| blocks.holds(peer, packet))
+        self.all().filter_map(|each| each.blocks.as_ref()).any(|blocks| blocks.holds(peer, packet))
     }
 
     /// The radio loses its power: the state of a new station, except for the sequence numbers; others would take its next
@@ -326,11 +323,10 @@ impl Dcf {
     pub fn switch_off(&mut self, now: Instant) -> Vec<Arc<Packet>> {
         let lost = self.remaining();
         self.state = State::Idle;
-        self.cw = self.radio.cw_min;
-        (self.short_retries, self.long_retries) = (0, 0);
-        (self.slots, self.undrawn, self.drawn) = (None, false, 0);
-        (self.busy, self.idle_since, self.ready_at) = (false, now, now);
+        self.all_mut().for_each(|each| each.restart(now));
+        (self.busy, self.idle_since) = (false, now);
         (self.nav_until, self.eifs_until, self.eifs_due) = (Instant::ZERO, Instant::ZERO, false);
+        self.txop_holder = None;
         self.heard.clear();
         if let Some(rates) = &mut self.rates {
             rates.forget();
@@ -342,21 +338,22 @@ impl Dcf {
     fn serve(&mut self, packet: Arc<Packet>) {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) % 4096;
-        self.service = Some(Service::new(Content::Packet { packet, sequence, progress: None }));
+        self.own.service = Some(Service::new(Content::Packet { packet, sequence, progress: None }));
     }
 
     /// The next packet comes into service, or an exchange with its peer.
     fn serve_next(&mut self, now: Instant) {
-        let next = match &self.blocks {
-            None => self.queue.pop(now),
+        let Contention { blocks, queue, service, .. } = &mut self.own;
+        let next = match blocks {
+            None => queue.pop(now),
             Some(blocks) => {
-                let Some(dest) = self.queue.next_dest(blocks.waiting()) else { return };
-                let takes = self.queue.front_for(dest).is_none_or(|packet| Blocks::takes(packet));
+                let Some(dest) = queue.next_dest(blocks.waiting()) else { return };
+                let takes = queue.front_for(dest).is_none_or(|packet| Blocks::takes(packet));
                 if let (Some(peer), true) = (dest.station(), takes) {
-                    self.service = Some(Service::new(Content::Block { peer, offer: None }));
+                    *service = Some(Service::new(Content::Block { peer, offer: None }));
                     return;
                 }
-                self.queue.pop_for(now, dest)
+                queue.pop_for(now, dest)
             }
         };
         self.report_drops();
@@ -366,28 +363,22 @@ impl Dcf {
     }
 
     fn begin_access(&mut self, now: Instant) {
-        if !matches!(self.state, State::Idle) || self.slots.is_some() {
+        if !matches!(self.state, State::Idle) || self.own.slots.is_some() {
             return;
         }
-        self.ready_at = now;
+        self.own.ready_at = now;
         let found_idle = !self.busy && self.nav_until <= now && self.eifs_until <= now;
         if self.radio.rules.backoff_when_idle || !found_idle {
             self.draw();
         } else {
-            self.slots = Some(0);
-            self.undrawn = true;
-            self.drawn = 0;
+            self.own.slots = Some(0);
+            self.own.undrawn = true;
+            self.own.drawn = 0;
         }
     }
 
     fn draw(&mut self) {
-        let values = match self.radio.rules.backoff_draw {
-            BackoffDraw::Cw => self.cw + 1,
-            BackoffDraw::CwMinusOne => self.cw,
-        };
-        self.drawn = self.random.below(values.into()) as u32;
-        self.slots = Some(self.drawn);
-        self.undrawn = false;
+        self.own.draw(&self.radio, &mut self.random);
     }
 
     // ----- carrier sense
@@ -422,29 +413,31 @@ impl Dcf {
         self.nav_until = self.nav_until.max(now + self.eifs + ignored);
     }
 
-    /// Start of the first backoff slot; only valid while idle.
-    fn countdown_start(&self) -> Instant {
-        let difs = self.radio.difs();
-        let after_medium = (self.idle_since.max(self.nav_until) + difs).max(self.eifs_until);
-        let after_own = if self.radio.rules.backoff_when_idle { self.ready_at + difs } else { self.ready_at };
+    /// Start of the first backoff slot of a function; only valid while idle. By EDCA it is a slot boundary of the idle medium (10.23.2.4).
+    #[inline]
+    fn countdown_start(&self, contention: &Contention) -> Instant {
+        let Contention { aifs, behind, ready_at, .. } = *contention;
+        let after_medium = (self.idle_since.max(self.nav_until) + aifs).max(self.eifs_until + behind);
+        let after_own = if self.radio.rules.backoff_when_idle { ready_at + aifs } else { ready_at };
+        if !self.others.is_empty() && after_own > after_medium {
+            return self.slot_boundary(after_medium, after_own);
+        }
         after_medium.max(after_own)
     }
 
-    fn counts_down(&self) -> bool {
-        matches!(self.state, State::Idle) && !self.busy && self.slots.is_some()
-    }
-
-    /// Stops the countdown; complete slots count, a partial slot does not.
+    /// Stops the countdown.
     fn freeze(&mut self, now: Instant) {
-        if !self.counts_down() {
+        if !matches!(self.state, State::Idle) || self.busy {
             return;
         }
-        if self.undrawn {
-            self.draw();
-            return;
+        if self.own.slots.is_some() {
+            let passed = self.passed_slots(&self.own, now);
+            self.own.freeze(passed, &self.radio, &mut self.random);
         }
-        let elapsed = now.since(self.countdown_start()).as_nanos() / self.radio.slot().as_nanos();
-        self.slots = self.slots.map(|s| s - s.min(elapsed as u32));
+        for at in 0..self.others.len() {
+            let passed = self.passed_slots(&self.others[at], now);
+            self.others[at].freeze(passed, &self.radio, &mut self.random);
+        }
     }
 
     // ----- time
@@ -452,10 +445,10 @@ impl Dcf {
     /// The instant at which [`Self::handle_timeout`] must be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         match &self.state {
-            State::Idle if self.counts_down() => {
-                Some(self.countdown_start() + self.radio.slot() * u64::from(self.slots?))
-            }
-            State::Idle | State::Transmitting(_) => None,
+            State::Idle if self.busy => None,
+            State::Idle if self.others.is_empty() => self.access_at(&self.own),
+            State::Idle => self.all().filter_map(|each| self.access_at(each)).min(),
+            State::Transmitting(_) => None,
             State::AwaitCts { until } | State::AwaitAck { until } | State::AwaitData { until } => {
                 (*until < Instant::MAX).then_some(*until)
             }
@@ -490,26 +483,46 @@ impl Dcf {
 
     /// The backoff is over.
     fn access(&mut self, now: Instant) {
-        self.slots = None;
-        self.undrawn = false;
-        if !self.prepare(now) {
-            return;
+        if self.others.is_empty() {
+            self.access_own(now);
+        } else {
+            self.access_by_priority(now);
         }
-        let Some(service) = &mut self.service else { return };
+    }
+
+    /// The backoff of this function is over. False: it has nothing to send.
+    fn access_own(&mut self, now: Instant) -> bool {
+        self.own.slots = None;
+        self.own.undrawn = false;
+        self.own.txop_until = now + self.own.txop;
+        let room = self.txop_room(now, true);
+        if !self.prepare(now, room) {
+            // its packets are gone: it leaves its place to the next, which contends by itself
+            self.own.service = None;
+            self.contend(now);
+            return false;
+        }
+        self.begin_exchange(now)
+    }
+
+    /// Sends the first frame of the exchange in service. False: there is none.
+    fn begin_exchange(&mut self, now: Instant) -> bool {
+        let Some(service) = &mut self.own.service else { return false };
         if service.needs_rts(&self.radio) {
             service.rts_attempts += 1;
             self.transmit_rts();
         } else {
             service.data_attempts += 1;
-            self.transmit_data();
+            self.transmit_data(now);
         }
+        true
     }
 
-    /// Chooses rate and contents of the exchange. False: its packets are gone, and it has left its place to the next, which contends
-    /// by itself.
-    fn prepare(&mut self, now: Instant) -> bool {
-        let (radio, queue) = (&self.radio, &mut self.queue);
-        match self.service.as_mut().map(|service| &mut service.content) {
+    /// Chooses rate and contents of the exchange, of a TXOP within `room`. False: there are none.
+    fn prepare(&mut self, now: Instant, room: Option<TxopRoom>) -> bool {
+        let radio = &self.radio;
+        let Contention { service, blocks, queue, .. } = &mut self.own;
+        match service.as_mut().map(|service| &mut service.content) {
             Some(Content::Packet { packet, progress: progress @ None, .. }) => {
                 if let (Some(rates), Dest::Station(peer), false) = (&mut self.rates, packet.dest, packet.has_own_mode())
                 {
@@ -517,15 +530,11 @@ impl Dcf {
                 }
             }
             Some(Content::Block { peer, offer }) => {
-                let (Some(blocks), Some(rates)) = (&mut self.blocks, &mut self.rates) else { return false };
-                *offer = blocks.next(now, *peer, radio, rates, queue);
-                let is_gone = offer.is_none();
+                let (Some(blocks), Some(rates)) = (blocks, &mut self.rates) else { return false };
+                *offer = blocks.next(now, *peer, (radio, room), rates, queue);
+                let is_made = offer.is_some();
                 self.report_drops();
-                if is_gone {
-                    self.service = None;
-                    self.resume(now);
-                    return false;
-                }
+                return is_made;
             }
             _ => {}
         }
@@ -541,7 +550,8 @@ impl Dcf {
 
     /// The frame of the exchange in service, in the `attempt`th transmission of this service.
     fn outgoing(&self, attempt: u32) -> Outgoing {
-        let (radio, service) = (&self.radio, self.service.as_ref().expect("a frame only with something in service"));
+        let (radio, service) =
+            (&self.radio, self.own.service.as_ref().expect("a frame only with something in service"));
         match &service.content {
             Content::Packet { packet, sequence, progress } => {
                 let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
@@ -586,7 +596,7 @@ impl Dcf {
 
     fn transmit_rts(&mut self) {
         let radio = self.radio.clone();
-        let service = self.service.as_ref().expect("RTS only with something in service");
+        let service = self.own.service.as_ref().expect("RTS only with something in service");
         let attempt = service.rts_attempts;
         let Outgoing { dest, airtime, answer_airtime, packet, .. } = self.outgoing(service.data_attempts + 1);
         let frame = Frame {
@@ -598,10 +608,11 @@ impl Dcf {
             mode: radio.control_mode(),
             airtime: radio.rts_airtime(),
             ack_airtime: answer_airtime,
+            category: self.own.category,
             sequence: 0,
             retry: attempt > 1,
             attempt,
-            backoff_slots: self.drawn,
+            backoff_slots: self.own.drawn,
             packet,
             block: None,
             snr_db: None,
@@ -609,28 +620,30 @@ impl Dcf {
         self.transmit(frame);
     }
 
-    fn transmit_data(&mut self) {
-        let service = self.service.as_ref().expect("data only with something in service");
+    fn transmit_data(&mut self, now: Instant) {
+        let service = self.own.service.as_ref().expect("data only with something in service");
         let follows_rts = service.needs_rts(&self.radio);
         let Outgoing { kind, dest, bytes, mode, airtime, answer_airtime, sequence, attempt, packet, block } =
             self.outgoing(service.data_attempts);
-        self.queue.charge(dest, airtime);
+        self.own.queue.charge(dest, airtime);
+        let answered = match kind {
+            FrameKind::Bcast => Duration::ZERO,
+            _ => self.radio.sifs() + answer_airtime,
+        };
         let frame = Frame {
             kind,
             from: self.station,
             dest,
-            reserves: match kind {
-                FrameKind::Bcast => Duration::ZERO,
-                _ => self.radio.sifs() + answer_airtime,
-            },
+            reserves: answered + self.following(now + airtime + answered, kind, mode),
             bytes,
             mode,
             airtime,
             ack_airtime: Duration::ZERO,
+            category: self.own.category,
             sequence,
             retry: attempt > 1,
             attempt,
-            backoff_slots: if follows_rts { 0 } else { self.drawn },
+            backoff_slots: if follows_rts { 0 } else { self.own.drawn },
             packet,
             block,
             snr_db: None,
@@ -642,35 +655,42 @@ impl Dcf {
         let medium_free = !self.busy && self.nav_until <= now;
         let held_back = self.radio.rules.response_needs_idle && !medium_free;
         match response {
-            Response::Ack { to, mode, bitmap, snr_db } => {
+            Response::Ack { to, mode, bitmap, snr_db, reserved, category } => {
                 let answer = self.answer(FrameKind::Ack, to, mode);
-                self.transmit(match bitmap {
-                    None => Frame { snr_db, ..answer },
+                let answer = match bitmap {
+                    None => Frame { snr_db, category, ..answer },
                     Some(bitmap) => Frame {
                         kind: FrameKind::Ba,
                         bytes: BA_BYTES,
                         airtime: self.radio.block_ack_airtime(mode),
                         block: Some(Arc::new(Block::Answer(bitmap))),
                         snr_db,
+                        category,
                         ..answer
                     },
-                });
+                };
+                // nothing is left unless the frame is one of a TXOP that goes on (802.11-2020 9.2.5.7)
+                let reserves = reserved - (self.radio.sifs() + answer.airtime);
+                self.transmit(Frame { reserves, ..answer });
             }
             Response::Cts { .. } if held_back => self.resume(now),
             Response::Cts { to, reserves, ack_airtime } => {
                 let mode = self.radio.control_mode();
                 self.transmit(Frame { reserves, ack_airtime, ..self.answer(FrameKind::Cts, to, mode) });
             }
-            Response::Data if held_back && self.serves_block() => self.attempt_failed(now, FrameKind::Rts),
+            Response::Data if held_back && self.own.serves_block() => self.attempt_failed(now, FrameKind::Rts),
             Response::Data if held_back => {
                 // ns-2 check_pktTx: the RTS is rebuilt and the window grows
-                self.grow_window();
+                self.own.grow_window();
                 self.draw();
                 self.resume(now);
             }
             Response::Data => {
-                self.service.as_mut().expect("data after CTS").data_attempts += 1;
-                self.transmit_data();
+                self.own.service.as_mut().expect("data after CTS").data_attempts += 1;
+                self.transmit_data(now);
+            }
+            Response::NextOfTxop => {
+                self.begin_exchange(now);
             }
         }
     }
@@ -687,6 +707,7 @@ impl Dcf {
             mode,
             airtime: self.radio.airtime(CTS_BYTES, mode),
             ack_airtime: Duration::ZERO,
+            category: Category::default(),
             sequence: 0,
             retry: false,
             attempt: 1,
@@ -695,10 +716,6 @@ impl Dcf {
             block: None,
             snr_db: None,
         }
-    }
-
-    fn serves_block(&self) -> bool {
-        matches!(&self.service, Some(Service { content: Content::Block { .. }, .. }))
     }
 
     /// The station's own frame has ended.
@@ -733,35 +750,24 @@ impl Dcf {
 
     fn attempt_failed(&mut self, now: Instant, sent: FrameKind) {
         let radio = self.radio.clone();
-        let service = self.service.as_mut().expect("an attempt has something in service");
+        let service = self.own.service.as_mut().expect("an attempt has something in service");
         let short = sent == FrameKind::Rts || !service.needs_rts(&radio);
         match sent {
             FrameKind::Rts => self.counters.cts_timeout += 1,
             _ => self.counters.ack_timeout += 1,
         }
-        let (count, limit, reason) = if short {
-            (&mut self.short_retries, radio.short_retry_limit, FailReason::ShortRetryLimit)
-        } else {
-            (&mut self.long_retries, radio.long_retry_limit, FailReason::LongRetryLimit)
-        };
-        *count += 1;
-        let exhausted = *count >= limit;
-        if exhausted {
-            *count = 0;
-            if !radio.rules.retries_carry_over {
-                (self.short_retries, self.long_retries) = (0, 0);
-            }
-            self.cw = radio.cw_min;
-        } else {
-            self.grow_window();
+        let (exhausted, reason) = self.count_failure(short);
+        if !self.others.is_empty() {
+            // AIFS follows the end of the wait (802.11-2020 10.23.2.4)
+            self.idle_since = self.idle_since.max(now);
         }
-        let service = self.service.as_mut().expect("checked above");
+        let service = self.own.service.as_mut().expect("checked above");
         match &mut service.content {
             Content::Block { .. } => {
                 let answer = if sent == FrameKind::Rts { Answer::NoCts } else { Answer::Nothing };
                 let taken = self.end_block(now, answer, None);
                 debug_assert!(taken, "the absence of an answer belongs to every exchange");
-                self.service = None;
+                self.own.service = None;
             }
             Content::Packet { progress, .. } => {
                 if let (Some(progress), true) = (progress, sent != FrameKind::Rts) {
@@ -776,9 +782,31 @@ impl Dcf {
         self.resume(now);
     }
 
+    /// Counts a failed attempt, which is `short` or not, and sets the contention window. Returns whether the limit is reached, and which.
+    fn count_failure(&mut self, short: bool) -> (bool, FailReason) {
+        let radio = &self.radio;
+        let (count, limit, reason) = if short {
+            (&mut self.own.short_retries, radio.short_retry_limit, FailReason::ShortRetryLimit)
+        } else {
+            (&mut self.own.long_retries, radio.long_retry_limit, FailReason::LongRetryLimit)
+        };
+        *count += 1;
+        let exhausted = *count >= limit;
+        if exhausted {
+            *count = 0;
+            if !radio.rules.retries_carry_over {
+                (self.own.short_retries, self.own.long_retries) = (0, 0);
+            }
+            self.own.reset_window();
+        } else {
+            self.own.grow_window();
+        }
+        (exhausted, reason)
+    }
+
     /// The packet in service has reached a retry limit.
     fn give_up(&mut self, now: Instant, reason: FailReason) {
-        let service = self.service.take().expect("callers have checked it");
+        let service = self.own.service.take().expect("callers have checked it");
         let tries = service.tries();
         if let Content::Packet { packet, progress, .. } = service.content {
             self.end_chain(now, packet.dest, progress, None);
@@ -798,7 +826,7 @@ impl Dcf {
             Some(Block::Answer(bitmap)) => Answer::BlockAck(*bitmap),
             _ => Answer::Ack,
         };
-        if !self.serves_block() {
+        if !self.own.serves_block() {
             if answer == Answer::Ack {
                 self.sent(now, frame.snr_db);
             }
@@ -810,7 +838,7 @@ impl Dcf {
     /// The end of an exchange of a Block Ack agreement; false: `answer` does not belong to it.
     fn end_block(&mut self, now: Instant, answer: Answer, snr_db: Option<f64>) -> bool {
         let (Some(blocks), Some(rates), Some(Service { content: Content::Block { peer, offer: Some(offer) }, .. })) =
-            (&mut self.blocks, &mut self.rates, &self.service)
+            (&mut self.own.blocks, &mut self.rates, &self.own.service)
         else {
             return false;
         };
@@ -834,7 +862,7 @@ impl Dcf {
     }
 
     fn sent(&mut self, now: Instant, snr_db: Option<f64>) {
-        let service = self.service.as_mut().expect("something was sent");
+        let service = self.own.service.as_mut().expect("something was sent");
         let attempts = service.rts_attempts + service.data_attempts;
         let first = 1 + u32::from(service.needs_rts(&self.radio));
         let (retries, tries) = (attempts.saturating_sub(first), service.tries());
@@ -848,29 +876,37 @@ impl Dcf {
 
     /// The exchange in service has succeeded.
     fn succeed(&mut self, now: Instant) {
-        let service = self.service.take().expect("something was sent");
+        let service = self.own.service.take().expect("something was sent");
         if service.needs_rts(&self.radio) {
-            self.long_retries = 0;
+            self.own.long_retries = 0;
         } else {
-            self.short_retries = 0;
+            self.own.short_retries = 0;
         }
-        self.cw = self.radio.cw_min;
+        self.own.reset_window();
+        if self.continues_txop(now) {
+            return;
+        }
         self.draw(); // post-backoff, whether or not something is queued (9.3.4.2)
         self.resume(now);
     }
 
-    fn grow_window(&mut self) {
-        self.cw = (self.cw * 2 + 1).min(self.radio.cw_max);
-    }
-
-    /// Returns to contention: the next packet comes into service, a backoff is drawn if none is pending.
+    /// Returns to contention.
     fn resume(&mut self, now: Instant) {
         self.state = State::Idle;
-        self.ready_at = now;
-        if self.service.is_none() {
+        self.contend(now);
+        // packets that came during the exchange have no backoff yet
+        for other in self.others.iter_mut().filter(|other| other.service.is_some() && other.slots.is_none()) {
+            other.draw(&self.radio, &mut self.random);
+        }
+    }
+
+    /// The next packet comes into service, a backoff is drawn if none is pending.
+    fn contend(&mut self, now: Instant) {
+        self.own.ready_at = now;
+        if self.own.service.is_none() {
             self.serve_next(now);
         }
-        if self.service.is_some() && self.slots.is_none() {
+        if self.own.service.is_some() && self.own.slots.is_none() {
             self.draw();
         }
     }

@@ -5,38 +5,43 @@
 use super::action::{Action, FailReason};
 use super::dcf::{Dcf, Decoded};
 use super::packet::tests::packet;
-use super::{Dest, Frame, InterfaceQueue, Packet};
+use super::{Category, Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::radio::tests::profile;
 use crate::phy::{FrameKind, Mode, Radio};
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, Instant, Stream};
 use std::sync::Arc;
 
-const ME: u16 = 0;
-const PEER: u16 = 1;
-const OTHER: u16 = 2;
+pub(super) const ME: u16 = 0;
+pub(super) const PEER: u16 = 1;
+pub(super) const OTHER: u16 = 2;
 
-fn us(t: u64) -> Instant {
+pub(super) fn us(t: u64) -> Instant {
     Instant::from_nanos(t * 1000)
 }
 
-struct Bench {
-    dcf: Dcf,
-    radio: Arc<Radio>,
-    sent: Vec<(u64, Frame)>,
-    delivered: Vec<u64>,
-    failed: Vec<(u64, FailReason)>,
-    dropped: Vec<u64>,
-    now: u64,
+pub(super) struct Bench {
+    pub dcf: Dcf,
+    pub radio: Arc<Radio>,
+    pub sent: Vec<(u64, Frame)>,
+    pub delivered: Vec<u64>,
+    pub failed: Vec<(u64, FailReason)>,
+    pub dropped: Vec<u64>,
+    pub now: u64,
 }
 
 impl Bench {
-    fn new(name: &str, change: impl FnOnce(&mut Radio)) -> Self {
+    pub fn new(name: &str, change: impl FnOnce(&mut Radio)) -> Self {
+        Self::seeded(4, name, change)
+    }
+
+    /// With another stream of backoffs.
+    pub fn seeded(seed: u64, name: &str, change: impl FnOnce(&mut Radio)) -> Self {
         let mut radio = profile(name);
         change(&mut radio);
         let radio = Arc::new(radio);
-        let random = Stream::new(4, 0, Purpose::Backoff);
-        let samples = Stream::new(4, 0, Purpose::RateControl);
+        let random = Stream::new(seed, 0, Purpose::Backoff);
+        let samples = Stream::new(seed, 0, Purpose::RateControl);
         let dcf = Dcf::new(ME, radio.clone(), InterfaceQueue::drop_tail(50, true), random, samples);
         Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], dropped: vec![], now: 0 }
     }
@@ -47,7 +52,7 @@ impl Bench {
     }
 
     /// Runs the station's own timers, ends its transmissions, up to `t` microseconds.
-    fn until(&mut self, t: u64) -> &mut Self {
+    pub fn until(&mut self, t: u64) -> &mut Self {
         loop {
             let own_end = self.sent.last().map(|(at, f)| at + f.airtime.as_nanos().div_ceil(1000));
             let ends = own_end.filter(|_| self.dcf.is_transmitting());
@@ -78,7 +83,7 @@ impl Bench {
         }
     }
 
-    fn packet(&mut self, t: u64, p: Arc<Packet>) -> &mut Self {
+    pub fn packet(&mut self, t: u64, p: Arc<Packet>) -> &mut Self {
         self.until(t);
         self.dcf.enqueue(us(t), p);
         self.collect(t);
@@ -86,7 +91,7 @@ impl Bench {
     }
 
     /// Something undecodable occupies the medium.
-    fn noise(&mut self, from: u64, to: u64, weak: bool) -> &mut Self {
+    pub fn noise(&mut self, from: u64, to: u64, weak: bool) -> &mut Self {
         self.until(from);
         self.dcf.medium_busy(us(from));
         self.until(to);
@@ -97,7 +102,7 @@ impl Bench {
     }
 
     /// A frame that is decoded.
-    fn hears(&mut self, from: u64, to: u64, frame: &Frame) -> bool {
+    pub fn hears(&mut self, from: u64, to: u64, frame: &Frame) -> bool {
         self.until(from);
         self.dcf.medium_busy(us(from));
         self.until(to);
@@ -107,7 +112,7 @@ impl Bench {
         answered
     }
 
-    fn frame(&self, kind: FrameKind, from: u16, dest: Dest, reserves_us: u64) -> Frame {
+    pub fn frame(&self, kind: FrameKind, from: u16, dest: Dest, reserves_us: u64) -> Frame {
         Frame {
             kind,
             from,
@@ -117,6 +122,7 @@ impl Bench {
             mode: self.radio.control_mode(),
             airtime: if kind == FrameKind::Rts { self.radio.rts_airtime() } else { self.radio.cts_airtime() },
             ack_airtime: self.radio.answer_airtime(self.radio.data_mode()),
+            category: Category::default(),
             sequence: 0,
             retry: false,
             attempt: 1,
@@ -127,17 +133,32 @@ impl Bench {
         }
     }
 
-    fn data(&self, sequence: u16, retry: bool) -> Frame {
+    pub fn data(&self, sequence: u16, retry: bool) -> Frame {
         Frame { sequence, retry, ..self.frame(FrameKind::Data, PEER, Dest::Station(ME), 0) }
     }
 
+    /// The next frame that it sends, and its start.
+    pub fn next(&mut self) -> (u64, Frame) {
+        let sent = self.sent.len();
+        while self.sent.len() == sent {
+            let later = self.now + 1;
+            self.until(later);
+        }
+        self.sent.last().unwrap().clone()
+    }
+
     /// The last frame sent is answered by `kind` after SIFS.
-    fn answer(&mut self, kind: FrameKind) {
-        let (at, frame) = self.sent.last().unwrap().clone();
-        let start = at + frame.airtime.as_nanos().div_ceil(1000) + 10;
+    pub fn answer(&mut self, kind: FrameKind) {
         let reserves = if kind == FrameKind::Cts { 5000 } else { 0 };
         let answer = self.frame(kind, PEER, Dest::Station(ME), reserves);
-        self.hears(start, start + answer.airtime.as_nanos() / 1000, &answer);
+        self.answer_by(&answer);
+    }
+
+    /// The last frame sent is answered by this one after SIFS.
+    pub fn answer_by(&mut self, answer: &Frame) {
+        let (at, frame) = self.sent.last().unwrap();
+        let start = at + frame.airtime.as_nanos().div_ceil(1000) + u64::from(self.radio.sifs_us);
+        self.hears(start, start + answer.airtime.as_nanos() / 1000, answer);
     }
 
     fn last(&self) -> (u64, FrameKind) {
@@ -145,7 +166,7 @@ impl Bench {
     }
 
     /// Start of transmission `n` without the backoff drawn for it, and that backoff in slots.
-    fn before_backoff(&self, n: usize) -> (u64, u32) {
+    pub fn before_backoff(&self, n: usize) -> (u64, u32) {
         let (at, frame) = &self.sent[n];
         (at - u64::from(frame.backoff_slots) * u64::from(self.radio.slot_us), frame.backoff_slots)
     }
@@ -174,7 +195,7 @@ fn idle_shorter_than_difs_waits_for_its_end() {
 #[test]
 fn as_many_wait_as_the_queue_holds_beside_the_packet_in_service() {
     let mut b = Bench::standard();
-    b.dcf.queue = InterfaceQueue::drop_tail(2, true);
+    b.dcf.own.queue = InterfaceQueue::drop_tail(2, true);
     (1..=4).for_each(|id| b.dcf.enqueue(us(0), packet(id, PEER, false)));
     b.collect(0);
     assert_eq!((b.dropped, b.dcf.backlog()), (vec![4], 3));

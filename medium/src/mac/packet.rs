@@ -2,6 +2,7 @@
 
 use crate::mac::block_ack::room::DELIMITER_BYTES;
 use crate::mac::block_ack::Bitmap;
+use crate::mac::Category;
 use crate::phy::radio::Stretch;
 use crate::phy::{FrameKind, Mode, Radio};
 use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
@@ -44,6 +45,8 @@ pub struct Packet {
     pub ip_bytes: u32,
     /// Network control (DSCP CS6 or ARP), served first.
     pub control: bool,
+    /// Access category; without EDCA best effort.
+    pub category: Category,
     /// The Ethernet frame from the host; empty for synthetic traffic.
     pub ethernet: Arc<[u8]>,
     /// Synthetic traffic: flow and hop, see [`crate::sim`].
@@ -211,6 +214,8 @@ pub struct Frame {
     pub airtime: Duration,
     /// RTS and CTS: time on the air of the ACK that ends the exchange, the last part of `reserves`.
     pub ack_airtime: Duration,
+    /// Access category of data, RTS and Block Ack Requests, and of the answers to data; without EDCA best effort.
+    pub category: Category,
     /// Sequence number of the MSDU, 0 to 4095.
     pub sequence: u16,
     /// The Retry bit.
@@ -269,6 +274,7 @@ pub(crate) mod tests {
             dest_mac: [2, 0, 0, 0, 0, dest as u8],
             ip_bytes: 1500,
             control,
+            category: Category::default(),
             ethernet: [].into(),
             tag: 0,
             mpdu: None,

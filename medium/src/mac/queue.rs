@@ -193,6 +193,14 @@ impl InterfaceQueue {
         }
     }
 
+    /// The packet to be served next; with FQ-CoDel one that may be.
+    pub fn front(&self) -> Option<&Arc<Packet>> {
+        self.control.front().or_else(|| match &self.data {
+            Data::DropTail { packets, .. } => packets.front(),
+            Data::FqCodel(flows) => flows.iter().next(),
+        })
+    }
+
     /// The packet to be served next; with FQ-CoDel, which decides later, the shortest that may be.
     pub fn shortest_next(&self) -> Option<&Arc<Packet>> {
         self.control.front().or_else(|| match &self.data {

@@ -9,7 +9,7 @@
 //! stations in range.
 
 use super::Medium;
-use crate::mac::{Dest, Mpdu, Packet};
+use crate::mac::{Category, Dest, Mpdu, Packet};
 use crate::message::{Output, Reception, StationId};
 use crate::wire::mac80211::{Header, Kind};
 use manet_engine::Instant;
@@ -23,6 +23,7 @@ impl Medium {
             dest_mac,
             ip_bytes,
             control,
+            category: Category::default(),
             ethernet,
             tag: 0,
             mpdu: None,

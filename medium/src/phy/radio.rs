@@ -11,10 +11,12 @@ use manet_engine::{choices, keys, Duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+mod access;
 mod aggregation;
 mod check;
 mod modes;
 
+pub use access::{Access, AccessCategories, AccessParameters, CategoryKeys};
 pub use aggregation::{Aggregation, AggregationLimits, Stretch};
 pub use modes::{Layout, Threshold};
 
@@ -315,6 +317,12 @@ keys! {
         pub cw_min: u32 => WINDOW;
         /// aCWmax: 2^k - 1.
         pub cw_max: u32 => WINDOW;
+        /// Access to the medium; QoS data frames of EDCA have 2 bytes more, whatever the PHY.
+        #[serde(default)]
+        pub access: Access;
+        /// Parameters of the access categories of EDCA that replace those of table 9-155 of IEEE Std 802.11-2020.
+        #[serde(default)]
+        pub access_categories: AccessCategories;
         /// dot11ShortRetryLimit.
         pub short_retry_limit: u32 => RETRIES;
         /// dot11LongRetryLimit.
@@ -370,14 +378,7 @@ impl Radio {
     pub fn parse(text: &str, overrides: &toml::Table) -> Result<Self, RadioError> {
         let not_a_profile = |e| RadioError::Toml(Box::new(e));
         let mut table: toml::Table = text.parse().map_err(not_a_profile)?;
-        for (key, value) in overrides {
-            match (table.get_mut(key), value) {
-                (Some(toml::Value::Table(old)), toml::Value::Table(new)) => old.extend(new.clone()),
-                _ => {
-                    table.insert(key.clone(), value.clone());
-                }
-            }
-        }
+        override_keys(&mut table, overrides);
         table.iter_mut().for_each(|(_, value)| make_whole(value));
         let radio: Self = table.try_into().map_err(not_a_profile)?;
         radio.completed()
@@ -409,7 +410,11 @@ impl Radio {
     }
     /// DIFS, SIFS + 2 slots (clause 9.3.2.3.5), or the AIFS of QoS data (9.3.2.3.6).
     pub fn difs(&self) -> Duration {
-        self.sifs() + self.slot() * u64::from(self.aifsn)
+        self.aifs(self.aifsn)
+    }
+    /// AIFS of so many slots (802.11-2020 clause 10.3.2.3.6).
+    pub fn aifs(&self, aifsn: u32) -> Duration {
+        self.sifs() + self.slot() * u64::from(aifsn)
     }
     /// SIFS + DIFS + an ACK at the lowest mandatory rate (clause 9.3.7), which for an ERP station is that of DSSS (19.1.2).
     pub fn eifs(&self) -> Duration {
@@ -448,6 +453,18 @@ fn one_stream() -> u8 {
 }
 fn difs_slots() -> u32 {
     2
+}
+
+/// Replaces keys of a table; of tables in it, their keys.
+fn override_keys(table: &mut toml::Table, overrides: &toml::Table) {
+    for (key, value) in overrides {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => override_keys(old, new),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.

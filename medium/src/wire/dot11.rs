@@ -53,10 +53,12 @@ mod field {
     pub const SEQUENCE: Range<usize> = 22..24;
 }
 
-/// Turns the header of a data frame into that of a QoS data frame of best effort, to be acknowledged at once (9.2.4.5).
-pub fn make_qos(header: &mut Vec<u8>) {
+/// Turns the header of a data frame into that of a QoS data frame with a traffic identifier (0 to 15), to be acknowledged at once
+/// (9.2.4.5).
+pub fn make_qos(header: &mut Vec<u8>, tid: u8) {
+    let control: [u8; QOS_CONTROL_LEN] = u16::from(tid & 0xf).to_le_bytes();
     header[0] |= QOS;
-    header.extend([0; QOS_CONTROL_LEN]);
+    header.extend(control);
 }
 
 /// The frame check sequence of a frame, as it follows the bytes (clause 9.2.4.8): IEEE 802's CRC-32.

@@ -59,16 +59,20 @@ impl<T: AsRef<[u8]>> Frame<T> {
         &self.0.as_ref()[field::PAYLOAD]
     }
 
+    /// DSCP of an IPv4 or IPv6 packet (RFC 2474); `None`: the frame carries something else.
+    pub fn dscp(&self) -> Option<u8> {
+        let [first, second] = *self.payload().first_chunk()?;
+        match self.ethertype() {
+            TYPE_IPV4 => Some(second >> 2),
+            // the traffic class lies across the first two bytes, after the version
+            TYPE_IPV6 => Some((first << 4 | second >> 4) >> 2),
+            _ => None,
+        }
+    }
+
     /// Whether the frame is ARP or an IP packet with DSCP CS6, which the interface queue serves first.
     pub fn is_network_control(&self) -> bool {
-        let payload = self.payload();
-        match self.ethertype() {
-            TYPE_ARP => true,
-            TYPE_IPV4 => payload.len() > 1 && payload[1] >> 2 == DSCP_CS6,
-            // the traffic class lies across the first two bytes, after the version
-            TYPE_IPV6 => payload.len() > 1 && (payload[0] << 4 | payload[1] >> 4) >> 2 == DSCP_CS6,
-            _ => false,
-        }
+        self.ethertype() == TYPE_ARP || self.dscp() == Some(DSCP_CS6)
     }
 }
 
@@ -151,24 +155,30 @@ mod tests {
     fn arp_and_cs6_are_network_control() {
         let control = |bytes: &[u8]| Frame::new_checked(bytes.to_vec()).unwrap().is_network_control();
         assert!(control(&BYTES));
+        let dscp = |bytes: &[u8]| Frame::new_checked(bytes.to_vec()).unwrap().dscp();
+        assert_eq!(dscp(&BYTES), Some(48));
         let mut other = BYTES;
         other[15] = 0xb8; // expedited forwarding
         assert!(!control(&other));
+        assert_eq!(dscp(&other), Some(46));
         let mut v6 = BYTES;
         (v6[12], v6[13]) = (0x86, 0xdd);
         (v6[14], v6[15]) = (0x6c, 0x00);
         assert!(control(&v6));
+        (v6[14], v6[15]) = (0x6b, 0x80); // expedited forwarding
+        assert_eq!(dscp(&v6), Some(46));
         let mut arp = other;
         arp[13] = 6;
         assert!(control(&arp));
-        assert!(!control(&BYTES[..14]));
+        assert_eq!(dscp(&arp), None);
+        assert!(!control(&BYTES[..14]) && dscp(&BYTES[..15]).is_none());
     }
 
     proptest! {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             if let Ok(frame) = Frame::new_checked(&bytes) {
-                let _ = (frame.is_network_control(), frame.payload().len());
+                let _ = (frame.is_network_control(), frame.dscp(), frame.payload().len());
             }
         }
 

@@ -190,7 +190,7 @@ export async function showFrame(row, { move = true } = {}) {
       pairs([
         ["fate", frame.event === "tx" ? fate || "none" : `${frame.event}${fate && `: ${fate}`}`], ["start", seconds(Number(frame.t_ns) - zero(), 9)],
         ["on the air", frame.airtime_ns ? `${(frame.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", frame.attempt], ["backoff", frame.backoff_slots === null ? null : `${frame.backoff_slots} slots`],
-        ["bytes", frame.bytes], ["rate", frame.rate_bps ? `${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s` : null], ["MPDU of an A-MPDU", frame.aggregate ?? null], ["SINR", frame.sinr_db == null ? null : `${frame.sinr_db} dB at ${frame.peer}`], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
+        ["bytes", frame.bytes], ["rate", frame.rate_bps ? `${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s` : null], ["MPDU of an A-MPDU", frame.aggregate ?? null], ["access category", frame.category ?? null], ["SINR", frame.sinr_db == null ? null : `${frame.sinr_db} dB at ${frame.peer}`], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
         ["packet", frame.packet || null], ["row of air.csv", frame.row], ["in the capture", frame.pcap ? `${frame.pcap.file}, packet ${frame.pcap.packet}` : null], ["comment", frame.pcap?.comment ?? null],
       ]),
     ];

@@ -130,6 +130,23 @@ def test_another_file_is_refused_in_one_line(tmp_path):
         read_frames(tmp_path / "none.csv", STATIONS)
 
 
+def test_a_log_of_edca_has_categories(tmp_path):
+    config = json.loads((ROOT / "formats/examples/sim.json").read_text())
+    config["radio"], config["radio_overrides"] = str(ROOT / "medium/radios/dot11n-ht20.toml"), {"access": "edca"}
+    config["traffic"] = [
+        {"from": "sta1", "to": "sta2", "kind": "cbr", "rate_bps": 1e6, "bytes": 200, "dscp": dscp} for dscp in (46, 34, 0, 8)
+    ]
+    config["duration_s"] = 0.1
+    (tmp_path / "medium.json").write_text(json.dumps(config))
+    subprocess.run([BUILT.medium, "sim", tmp_path / "medium.json"], check=True, capture_output=True)
+    frames = read_frames(tmp_path / "air.csv", STATIONS)
+    with (tmp_path / "air.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [frames.as_text(place)["category"] or "" for place in range(len(rows))] == [row["category"] for row in rows]
+    assert {row["category"] for row in rows if row["event"] == "enqueue"} == {"voice", "video", "best-effort", "background"}
+    assert {row["category"] for row in rows if row["event"] == "deliver"} == {""}
+
+
 def test_a_log_with_aggregates_has_rates_places_and_sinr(tmp_path):
     config = json.loads((ROOT / "formats/examples/sim.json").read_text())
     config["radio"] = str(ROOT / "medium/radios/dot11n-ht20.toml")

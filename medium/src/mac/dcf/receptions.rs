@@ -6,7 +6,7 @@ use crate::mac::block_ack::Bitmap;
 use crate::mac::{Block, Dest, Frame, Packet};
 use crate::phy::radio::Timeouts;
 use crate::phy::FrameKind;
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use std::sync::Arc;
 
 impl Dcf {
@@ -15,6 +15,9 @@ impl Dcf {
     pub fn receive(&mut self, now: Instant, frame: &Frame, decoded: Decoded) -> bool {
         self.eifs_until = Instant::ZERO; // a correct frame ends EIFS (9.3.2.3.7)
         self.eifs_due = false;
+        if !self.others.is_empty() {
+            self.note_holder(now, frame);
+        }
         if frame.dest == Dest::Broadcast {
             self.fail_if_waiting(now);
             self.deliver(frame);
@@ -29,7 +32,7 @@ impl Dcf {
             FrameKind::Rts => self.receive_rts(now, frame),
             FrameKind::Cts => {
                 if matches!(self.state, State::AwaitCts { .. }) {
-                    self.short_retries = 0;
+                    self.own.short_retries = 0;
                     self.state = State::Sifs { at: now + self.radio.sifs(), then: Response::Data };
                 }
                 true
@@ -44,6 +47,19 @@ impl Dcf {
         }
     }
 
+    /// By EDCA: the holder of the TXOP that a frame reserves the medium for, whose RTS is answered despite the NAV (802.11-2020
+    /// 10.3.2.9), and the NAV of a broadcast within a TXOP.
+    fn note_holder(&mut self, now: Instant, frame: &Frame) {
+        if frame.dest == Dest::Station(self.station) || frame.reserves == Duration::ZERO {
+            return;
+        }
+        self.nav_until = self.nav_until.max(now + frame.reserves);
+        self.txop_holder = match frame.kind {
+            FrameKind::Cts | FrameKind::Ack | FrameKind::Ba => frame.dest.station(),
+            _ => Some(frame.from),
+        };
+    }
+
     /// A frame ended that was not decoded; `weak`: it was sensed, but the radio never locked on to it.
     pub fn receive_failed(&mut self, now: Instant, weak: bool) {
         if self.radio.rules.eifs_as_nav {
@@ -56,7 +72,8 @@ impl Dcf {
 
     fn receive_rts(&mut self, now: Instant, frame: &Frame) -> bool {
         self.fail_if_waiting(now);
-        if !matches!(self.state, State::Idle) || self.nav_until > now {
+        let is_reserved = self.nav_until > now && self.txop_holder != Some(frame.from);
+        if !matches!(self.state, State::Idle) || is_reserved {
             return false;
         }
         let reserves = frame.reserves - self.radio.sifs() - self.cts_airtime;
@@ -74,12 +91,19 @@ impl Dcf {
             return false; // another exchange: no room for an ACK, so the sender will retry
         }
         let bitmap = self.receive_block(frame, decoded.mpdus);
-        let then = Response::Ack { to: Dest::Station(frame.from), mode: frame.mode, bitmap, snr_db: decoded.snr_db };
+        let then = Response::Ack {
+            to: Dest::Station(frame.from),
+            mode: frame.mode,
+            bitmap,
+            snr_db: decoded.snr_db,
+            reserved: frame.reserves,
+            category: frame.category,
+        };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         if frame.block.is_some() {
             return true;
         }
-        let last = self.heard.insert(frame.from, frame.sequence);
+        let last = self.heard.insert((frame.from, frame.category), frame.sequence);
         if frame.retry && last == Some(frame.sequence) {
             self.counters.rx_duplicate += 1;
         } else {
@@ -90,17 +114,19 @@ impl Dcf {
 
     /// Data or a request under a Block Ack agreement; the bitmap answers it if it is not a single MPDU.
     fn receive_block(&mut self, frame: &Frame, mpdus: u64) -> Option<Bitmap> {
-        let (block, blocks) = (frame.block.as_deref()?, self.blocks.as_mut()?);
+        let (block, mut duplicates) = (frame.block.as_deref()?, 0);
+        let blocks = self.of_mut(frame.category).blocks.as_mut()?;
         let mut delivered = Vec::new();
         let bitmap = match block {
             Block::Data { window_start, parts } => {
-                let (bitmap, duplicates) = blocks.receive(frame.from, (*window_start, parts), mpdus, &mut delivered);
-                self.counters.rx_duplicate += duplicates;
+                let (bitmap, repeated) = blocks.receive(frame.from, (*window_start, parts), mpdus, &mut delivered);
+                duplicates = repeated;
                 (parts.len() > 1).then_some(bitmap)
             }
             Block::Request { start } => Some(blocks.handle_request(frame.from, *start, &mut delivered)),
             Block::Answer(_) => None,
         };
+        self.counters.rx_duplicate += duplicates;
         self.deliver_all(delivered, frame.mode.rate_bps());
         bitmap
     }

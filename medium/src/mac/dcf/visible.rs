@@ -4,7 +4,7 @@
 //! A driver sleeps until then ([`crate::medium::Medium`]'s `next_visible`). The bounds hold as long as no packet comes from
 //! a host. Actions that *another* station's frame on the air will cause are covered by the bound of that frame.
 
-use super::{needs_rts, Content, Dcf, Packet, Response, Service, State};
+use super::{needs_rts, Content, Contention, Dcf, Packet, Response, Service, State};
 use crate::mac::{Dest, Frame};
 use crate::phy::radio::{FrameKind, Radio, Timeouts};
 use manet_engine::{Duration, Instant};
@@ -35,10 +35,7 @@ impl Dcf {
     pub fn visible_from(&self, event: Instant) -> Option<Instant> {
         let radio = &self.radio;
         match &self.state {
-            State::Idle if self.counts_down() => {
-                let service = self.service.as_ref()?;
-                Some(self.next_timeout()? + self.exchange(service, 0))
-            }
+            State::Idle if !self.busy => self.all().filter_map(|each| self.visible_access(each, event)).min(),
             State::Idle => Some(event + self.next_exchange()?),
             State::AwaitCts { until } | State::AwaitAck { until } => {
                 // by the standard, any frame heard may end the wait
@@ -47,7 +44,8 @@ impl Dcf {
             }
             State::AwaitData { until } => Some(*until + self.next_exchange()?),
             State::Sifs { at, then: Response::Ack { mode, .. } } => Some(*at + radio.answer_airtime(*mode)), // a Block Ack is longer
-            State::Sifs { at, then: Response::Data } => Some(*at + self.shortest_frame(self.service.as_ref()?)),
+            State::Sifs { at, then: Response::Data } => Some(*at + self.shortest_frame(self.own.service.as_ref()?)),
+            State::Sifs { at, then: Response::NextOfTxop } => Some(*at + self.next_exchange()?),
             State::Sifs { at, then: Response::Cts { reserves, ack_airtime, .. } } => {
                 let answered = radio.cts_airtime() + after_cts(radio, *reserves, *ack_airtime);
                 // a CTS held back leaves the station to its own packets
@@ -66,28 +64,55 @@ impl Dcf {
         }
     }
 
-    /// Earliest visible event if the wait for an answer ends without one at `over` or later.
-    fn visible_if_unanswered(&self, over: Instant) -> Option<Instant> {
-        let last = self.short_retries + 1 >= self.radio.short_retry_limit
-            || self.long_retries + 1 >= self.radio.long_retry_limit;
-        let service = self.service.as_ref()?;
-        // of a block, each packet has a limit of its own
-        let last = last || matches!(service.content, Content::Block { .. });
-        let again = self.exchange(service, 1);
-        Some(if last { over } else { over + again })
+    /// Earliest visible event of a function that contends while the medium is idle.
+    fn visible_access(&self, contention: &Contention, event: Instant) -> Option<Instant> {
+        match self.access_at(contention) {
+            Some(at) => Some(at + self.own_exchange(contention, contention.service.as_ref()?)),
+            None => Some(event + self.exchange_of_next(contention)?),
+        }
     }
 
-    /// [`Self::exchange`] of what is in service, or else of the next packet.
+    /// Earliest visible event if the wait for an answer ends without one at `over` or later.
+    fn visible_if_unanswered(&self, over: Instant) -> Option<Instant> {
+        let own = &self.own;
+        // by EDCA an internal collision may follow
+        let counted = if self.others.is_empty() { 1 } else { 2 };
+        let last = own.short_retries + counted >= self.radio.short_retry_limit
+            || own.long_retries + 1 >= self.radio.long_retry_limit;
+        let service = own.service.as_ref()?;
+        // of a block, each packet has a limit of its own
+        let last = last || own.serves_block();
+        let again = self.exchange(own, service, 1);
+        let others = self.others.iter().filter_map(|other| self.exchange_of_next(other));
+        Some(if last { over } else { over + others.fold(again, Duration::min) })
+    }
+
+    /// The shortest of what the functions have in service or else wait with.
     fn next_exchange(&self) -> Option<Duration> {
-        let in_service = self.service.as_ref().map(|service| self.exchange(service, 0));
-        in_service.or_else(|| self.queue.shortest_next().map(|packet| self.exchange_of(packet, 0)))
+        self.all().filter_map(|each| self.exchange_of_next(each)).min()
+    }
+
+    /// [`Self::exchange`] of what a function has in service, or else of its next packet.
+    fn exchange_of_next(&self, contention: &Contention) -> Option<Duration> {
+        let in_service = contention.service.as_ref().map(|service| self.own_exchange(contention, service));
+        let next = || contention.queue.shortest_next().map(|packet| self.exchange_of(contention, packet, 0));
+        in_service.or_else(next)
+    }
+
+    /// [`Self::exchange`] of a function without a failure still to be counted. By EDCA a packet may reach its limit by an internal
+    /// collision, at the start of another's exchange.
+    fn own_exchange(&self, contention: &Contention, service: &Service) -> Duration {
+        if !self.others.is_empty() && contention.short_retries + 1 >= self.radio.short_retry_limit {
+            return Duration::ZERO;
+        }
+        self.exchange(contention, service, 0)
     }
 
     /// Time from the start of the first frame in service to the end of its data frame, or to the last failed RTS if that is
     /// earlier; `failures` are still to be counted.
-    fn exchange(&self, service: &Service, failures: u32) -> Duration {
+    fn exchange(&self, contention: &Contention, service: &Service, failures: u32) -> Duration {
         match &service.content {
-            Content::Packet { packet, .. } => self.exchange_of(packet, failures),
+            Content::Packet { packet, .. } => self.exchange_of(contention, packet, failures),
             // its limits are those of its packets
             Content::Block { .. } => self.shortest_frame(service).min(self.radio.rts_airtime()),
         }
@@ -111,7 +136,7 @@ impl Dcf {
         }
     }
 
-    fn exchange_of(&self, packet: &Packet, failures: u32) -> Duration {
+    fn exchange_of(&self, contention: &Contention, packet: &Packet, failures: u32) -> Duration {
         let radio = &self.radio;
         let data = self.shortest_airtime(packet);
         if !needs_rts(radio, packet) {
@@ -120,7 +145,7 @@ impl Dcf {
         let rts = radio.rts_airtime();
         let full = radio.rules.timeouts == Timeouts::Full;
         let wait = if full { radio.answer_timeout(radio.control_mode()) } else { Duration::ZERO };
-        let attempts = radio.short_retry_limit.saturating_sub(self.short_retries + failures).max(1);
+        let attempts = radio.short_retry_limit.saturating_sub(contention.short_retries + failures).max(1);
         (rts + after_rts(radio, data)).min((rts + wait) * u64::from(attempts))
     }
 }

@@ -53,6 +53,7 @@ impl Radio {
         }
         self.check_basic_rates()?;
         self.check_slot()?;
+        self.check_access()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
             return Err(RadioError::Value("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into()));
         }

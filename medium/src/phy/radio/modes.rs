@@ -138,8 +138,13 @@ impl Radio {
         }
     }
 
-    /// Whether unicast data are QoS data frames: those of HT and later are (802.11-2016 10.2.4.1), with two bytes more.
+    /// Whether unicast data are QoS data frames: those of HT and later are (802.11-2016 10.2.4.1), and those of EDCA, with two bytes more.
     pub fn is_qos(&self) -> bool {
+        self.has_mcs() || self.is_edca()
+    }
+
+    /// Whether unicast data are sent at an MCS.
+    pub fn has_mcs(&self) -> bool {
         self.family().is_some()
     }
 
