@@ -52,8 +52,14 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
         if key not in keys_of_profiles:
             text = did_you_mean(key, keys_of_profiles) or "the keys are those of formats/radio.md"
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
-    if scenario.stations == "hwsim" and "mcs" in tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()):
-        text = f'"{scenario.radio}" is for TAP stations; hwsim stations have 802.11b, g and a (docs/hwsim.md)'
+    if scenario.stations != "hwsim":
+        return
+    modulation = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())["modulation"]
+    if modulation not in ("dsss", "ofdm", "ht"):
+        text = f'"{scenario.radio}" is for TAP stations; hwsim stations have 802.11b, g, a and n (docs/hwsim.md)'
+        raise keys.refusal(("radio",), text)
+    if modulation == "ht" and scenario.radio_keys().get("aggregation") is not False:
+        text = f'"{scenario.radio}" aggregates, and hwsim stations send each frame by itself; add aggregation = false'
         raise keys.refusal(("radio",), text)
 
 

@@ -101,6 +101,8 @@ VARIANTS = {
     "drop-tail-50": VariantStyle("drop-tail, 50 packets", BLUE, "o"),
     "drop-tail-1000": VariantStyle("drop-tail, 1000 packets", VERMILION, "s"),
     "fq-codel": VariantStyle("FQ-CoDel", GREEN, "^"),
+    "tap": VariantStyle("TAP", BLUE, "o"),
+    "hwsim": VariantStyle("hwsim", VERMILION, "s"),
     "": VariantStyle("this testbed", BLUE, "o"),
 }
 _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]

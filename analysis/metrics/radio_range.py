@@ -20,16 +20,24 @@ MEDIUM = Path(__file__).resolve().parents[2] / "target" / "release" / "manet-med
 RECEIVED, SENSED = "received_m", "sensed_m"
 
 
-def range_m(radio: dict[str, Any], propagation: dict[str, Any], which: str = RECEIVED) -> float | None:
+def range_m(
+    radio: dict[str, Any], propagation: dict[str, Any], which: str = RECEIVED, kernel_rates: bool = False
+) -> float | None:
     """`radio` is a radio profile (formats/radio.md), `propagation` that of medium.json; `which`: RECEIVED or SENSED."""
-    found: float | None = reach(radio, propagation)[which]
+    found: float | None = reach(radio, propagation, kernel_rates=kernel_rates)[which]
     return found
 
 
-def reach(radio: dict[str, Any], propagation: dict[str, Any], *at_m: float) -> dict[str, Any]:
-    """Both ranges, and in `power_w` the power (W) at these distances; with shadowing the median."""
+def reach(radio: dict[str, Any], propagation: dict[str, Any], *at_m: float, kernel_rates: bool = False) -> dict[str, Any]:
+    """Both ranges, in `power_w` the power (W) at these distances (with shadowing the median), and in `neighbour_w` that from
+    which on stations are neighbours. `kernel_rates`: the stations' kernels choose the rates."""
     model = {"propagation": propagation} if propagation else {}
-    return json.loads(_answer(json.dumps({"radio": radio, "at_m": at_m, **model})))
+    return json.loads(_answer(json.dumps({"radio": radio, "at_m": at_m, "kernel_rates": kernel_rates, **model})))
+
+
+def kernel_rates_of(medium: dict[str, Any]) -> bool:
+    """Whether the kernels of a medium.json's stations choose the rates."""
+    return (medium.get("hwsim") or {}).get("rates") == "kernel"
 
 
 @cache
@@ -48,7 +56,7 @@ def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
     if any(key in station for station in medium.get("stations", ()) for key in WITH_PATTERN):
         return None
     radio = radio_of(medium)
-    return None if radio is None else range_m(radio, medium.get("propagation", {}), which)
+    return None if radio is None else range_m(radio, medium.get("propagation", {}), which, kernel_rates_of(medium))
 
 
 def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:

@@ -656,17 +656,29 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn radios_of_the_kernel_have_no_mcs() {
-        let config = |hwsim: &str| {
+    fn radios_of_the_kernel_have_the_mcs_of_ht_in_an_ad_hoc_network_and_no_aggregates() {
+        let config = |profile: &str, overrides: &str, hwsim: &str| {
             let mac = "02:00:00:00:00:01";
             let stations = serde_json::json!([{"name": "sta1", "mac": mac, "position": [0.0, 0.0, 0.0]}]);
             let json = serde_json::json!({"format": FORMAT, "radio": "a.toml", "stations": stations});
             let mut config = Config::parse(&json.to_string()).unwrap();
             config.hwsim = serde_json::from_str(hwsim).unwrap();
-            Loaded::new(config, crate::phy::radio::tests::profile("dot11n-ht20")).map(|_| ()).map_err(|e| e.to_string())
+            let mut radio = crate::phy::radio::tests::profile(profile);
+            radio.aggregation = serde_json::from_str(overrides).unwrap();
+            Loaded::new(config, radio).map(|_| ()).map_err(|e| e.to_string())
         };
-        assert!(config("{}").unwrap_err().starts_with("key \"radio\": dot11n-ht20 has an MCS"));
-        assert_eq!(config("null"), Ok(()));
+        let ht = |hwsim| config("dot11n-ht20", "false", hwsim);
+        assert_eq!((ht("null"), ht("{}")), (Ok(()), Ok(())));
+        for without_ht in [r#"{"mode": "mesh"}"#, r#"{"mode": "managed"}"#, r#"{"radios": "found"}"#] {
+            assert!(
+                ht(without_ht).unwrap_err().starts_with("key \"radio\": dot11n-ht20 has an MCS, which"),
+                "{without_ht}"
+            );
+        }
+        let vht = config("dot11ac-vht80", "false", "{}").unwrap_err();
+        assert!(vht.starts_with("key \"radio\": the medium does not give the modes of dot11ac-vht80"), "{vht}");
+        let aggregates = config("dot11n-ht20", "true", "{}").unwrap_err();
+        assert!(aggregates.starts_with("key \"aggregation\": radios of mac80211_hwsim"), "{aggregates}");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! instants, in the same order of phases.
 use crate::air::{Demands, FrameId, Receiver, Rule};
 use crate::air_log::AirRow;
-use crate::config::Loaded;
+use crate::config::{HwsimRates, Loaded};
 use crate::counters::Counters;
 use crate::error_rate::ErrorRates;
 use crate::fate::{DropReason, Fate};
@@ -119,6 +119,8 @@ struct Station {
 /// The machine: all stations with their MACs and radios, and the air.
 pub struct Medium {
     radio: Arc<Radio>,
+    /// Power from which on two stations are neighbours, W.
+    neighbour_w: f64,
     propagation: Propagation,
     /// Standard deviation of the draw on each frame's power at each station, dB.
     fading_db: f64,
@@ -208,7 +210,9 @@ impl Medium {
             }
         };
         let still_from = trajectories.iter().map(|t| t.moving_until()).max().unwrap_or(Instant::ZERO);
+        let by_kernel = config.hwsim.as_ref().is_some_and(|hwsim| hwsim.rates == HwsimRates::Kernel);
         Self {
+            neighbour_w: radio.neighbour_threshold_w(by_kernel),
             propagation,
             fading_db: config.fading_db,
             fades: Vec::new(),
@@ -345,7 +349,7 @@ impl Medium {
                     from: StationId(a),
                     to: StationId(b),
                     power_w,
-                    in_range: same && power_w >= self.radio.receive_threshold_w,
+                    in_range: same && power_w >= self.neighbour_w,
                     sensed: power_w * share >= sense_w && power_w * share > 0.0,
                     error_rate: self.error_rates.rate(a, b),
                 }

@@ -230,7 +230,7 @@ pub struct LinkState {
     pub to: StationId,
     /// Received power, W; 0 if a radio is off.
     pub power_w: f64,
-    /// Whether the power reaches the receive threshold.
+    /// Whether the two are neighbours: the power reaches [`crate::phy::Radio::neighbour_threshold_w`].
     pub in_range: bool,
     /// Whether the power reaches the carrier sense threshold.
     pub sensed: bool,

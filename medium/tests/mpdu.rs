@@ -6,10 +6,12 @@ use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
 use manet_medium::air_log::AirRow;
 use manet_medium::fate::Fate;
-use manet_medium::mac::Stage;
+use manet_medium::mac::{HtRate, Stage};
+use manet_medium::phy::FrameKind;
 use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
+use serde_json::{json, Value};
 use std::collections::HashMap;
 
 /// The outcome of a frame, as reported to the kernel.
@@ -27,6 +29,13 @@ struct Bench {
     outcomes: HashMap<(u16, u64), Vec<Outcome>>,
     delivered: Vec<(u16, u64, u64)>,
     data: Vec<(u16, u32, u64, Option<Fate>)>,
+    /// Kind and mode of all frames.
+    sent: Vec<(FrameKind, String)>,
+}
+
+/// Tries at a rate in Mbit/s.
+fn at(mbps: u64, tries: u8) -> Stage {
+    Stage { rate_bps: mbps * 1_000_000, tries, ht: None }
 }
 
 fn mac(station: u16) -> [u8; 6] {
@@ -56,10 +65,22 @@ fn beacon(from: u16, capability: u8, bytes: usize) -> Vec<u8> {
 
 impl Bench {
     fn chain(n: usize, spacing_m: f64) -> Self {
-        let loaded = loaded(&chain(n, spacing_m), |_| ());
+        Self::with(n, spacing_m, |_| ())
+    }
+
+    /// A chain with these changes of medium.json.
+    fn with(n: usize, spacing_m: f64, change: impl FnOnce(&mut Value)) -> Self {
+        let loaded = loaded(&chain(n, spacing_m), change);
         let mut medium = Medium::new(&loaded, standing(&loaded));
         medium.set_recording(true);
-        Self { medium, now: Instant::ZERO, outcomes: HashMap::new(), delivered: Vec::new(), data: Vec::new() }
+        Self {
+            medium,
+            now: Instant::ZERO,
+            outcomes: HashMap::new(),
+            delivered: Vec::new(),
+            data: Vec::new(),
+            sent: Vec::new(),
+        }
     }
 
     fn send(&mut self, from: u16, frame: Vec<u8>, cookie: u64, rates: &[Stage]) {
@@ -89,8 +110,11 @@ impl Bench {
                     self.delivered.push((station.0, packet.mpdu.as_ref().unwrap().cookie, heard.rate_bps));
                     continue;
                 }
-                Output::Air(AirRow::Tx { frame, fate, .. }) if frame.packet.is_some() => {
-                    self.data.push((frame.from, frame.bytes, frame.mode.rate_bps(), fate));
+                Output::Air(AirRow::Tx { frame, fate, .. }) => {
+                    self.sent.push((frame.kind, frame.mode.to_string()));
+                    if frame.packet.is_some() {
+                        self.data.push((frame.from, frame.bytes, frame.mode.rate_bps(), fate));
+                    }
                     continue;
                 }
                 _ => continue,
@@ -143,7 +167,7 @@ fn a_station_out_of_range_is_tried_to_the_limit_and_reported() {
 
 #[test]
 fn the_kernels_rates_are_tried_in_their_order_and_the_last_takes_the_rest() {
-    let stages = [Stage { rate_bps: 11_000_000, tries: 2 }, Stage { rate_bps: 2_000_000, tries: 1 }];
+    let stages = [at(11, 2), at(2, 1)];
     let tried = |distance_m: f64| {
         let mut bench = Bench::chain(2, distance_m);
         bench.send(0, frame(0x88, 0, mac(1), 500), 1, &stages);
@@ -169,10 +193,74 @@ fn a_fast_frame_reaches_less_far_than_a_slow_one() {
     // 11 Mbit/s needs 4 dB more than 2 Mbit/s (802.11-2012 clauses 16.4.8.2, 17.4.8.2): with two-ray's fourth power 250 m become 199 m
     for (distance_m, arrives) in [(190.0, true), (210.0, false)] {
         let mut bench = Bench::chain(2, distance_m);
-        bench.send(0, frame(0x88, 0, mac(1), 30), 1, &[Stage { rate_bps: 11_000_000, tries: 7 }]);
+        bench.send(0, frame(0x88, 0, mac(1), 30), 1, &[at(11, 7)]);
         bench.run_for(1_000_000);
         assert_eq!(bench.delivered.len(), usize::from(arrives), "{distance_m} m");
     }
+}
+
+fn kernel(radio: &str, overrides: Value) -> impl FnOnce(&mut Value) + '_ {
+    move |config| {
+        config["radio"] = json!(format!("{radio}.toml"));
+        config["radio_overrides"] = overrides;
+        config["hwsim"] = json!({"rates": "kernel"});
+    }
+}
+
+/// 802.11g at 300 m: -77.0 dBm, 18.0 dB above the noise. Half of 36 Mbit/s's frames of 1536 bytes survive at 16.0 dB, of 48 Mbit/s's at 20.8
+/// (docs/medium.md); by threshold 36 Mbit/s need -77 dBm, 48 -73.
+#[test]
+fn each_try_is_received_by_the_sinr_or_the_threshold_of_its_own_rate() {
+    let no_rts = || json!({"rts_threshold_bytes": 3000});
+    let by_sinr = || json!({"rts_threshold_bytes": 3000, "reception": "sinr"});
+    let share = |overrides: Value, mbps| {
+        let mut bench = Bench::with(2, 300.0, kernel("dot11g-54m", overrides));
+        let cookies = 1..=200;
+        for cookie in cookies.clone() {
+            bench.send(0, frame(0x88, 0, mac(1), 1498), cookie, &[at(mbps, 1), at(6, 6)]);
+            bench.run_for(20_000);
+        }
+        let first = |cookie| bench.outcomes[&(0, cookie)] == [Outcome::Acked(1)];
+        cookies.filter(|cookie| first(*cookie)).count() as f64 / 200.0
+    };
+    assert_eq!((share(by_sinr(), 24), share(no_rts(), 24)), (1.0, 1.0));
+    assert_eq!((share(by_sinr(), 54), share(no_rts(), 54)), (0.0, 0.0));
+    assert_eq!(share(no_rts(), 48), 0.0);
+    // 36 Mbit/s are near the edge: a gradual loss by SINR
+    let at_the_edge = share(json!({"rts_threshold_bytes": 3000, "reception": "sinr", "noise_w": 5.0e-13}), 36);
+    assert!(at_the_edge > 0.2 && at_the_edge < 0.8, "{at_the_edge}");
+}
+
+#[test]
+fn rts_and_answers_of_a_slow_frame_are_at_basic_rates_not_above_its_own() {
+    let kinds = |stages: &[Stage]| {
+        let mut bench = Bench::with(2, 100.0, kernel("dot11g-54m", json!({})));
+        bench.send(0, frame(0x88, 0, mac(1), 500), 1, stages);
+        bench.run_for(20_000);
+        assert_eq!(bench.outcomes[&(0, 1)], [Outcome::Acked(1)]);
+        bench.sent.iter().map(|(_, mode)| mode.clone()).collect::<Vec<_>>()
+    };
+    let mbps = |rates: [u64; 4]| rates.map(|rate| format!("{rate} Mbit/s")).to_vec();
+    // RTS, CTS, data, ACK; the profile's control rate is 24 Mbit/s
+    assert_eq!(kinds(&[at(54, 7)]), mbps([24, 24, 54, 24]));
+    assert_eq!(kinds(&[at(18, 7)]), mbps([12, 12, 18, 12]));
+    assert_eq!(kinds(&[at(9, 7)]), mbps([6, 6, 9, 6]));
+    assert_eq!(kinds(&[]), mbps([24, 24, 54, 24]));
+}
+
+#[test]
+fn a_rate_of_ht_is_sent_in_its_mode_and_answered_in_a_frame_before_ht() {
+    let ht = |mcs| Stage { rate_bps: 0, tries: 2, ht: Some(HtRate { mcs, width_mhz: 20, short_guard: false }) };
+    let overrides = json!({"aggregation": false, "reception": "sinr", "rts_threshold_bytes": 3000});
+    let tried = |distance_m: f64| {
+        let mut bench = Bench::with(2, distance_m, kernel("dot11n-ht20", overrides.clone()));
+        bench.send(0, frame(0x88, 0, mac(1), 1400), 1, &[ht(7), ht(4), ht(0)]);
+        bench.run_for(50_000);
+        bench.sent.iter().map(|(kind, mode)| format!("{} {mode}", kind.name())).collect::<Vec<_>>()
+    };
+    assert_eq!(tried(20.0), ["data ht-mcs7-20", "ack 24 Mbit/s"]);
+    // 400 m: -75.8 dBm, 19 dB: MCS 4 (16-QAM 3/4), not MCS 7
+    assert_eq!(tried(400.0), ["data ht-mcs7-20", "data ht-mcs7-20", "data ht-mcs4-20", "ack 24 Mbit/s"]);
 }
 
 #[test]

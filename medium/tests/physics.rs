@@ -239,6 +239,37 @@ fn an_error_rate_loses_its_share_of_frames() {
     assert!(kbps(&lossy(1.0))[0] == 0.0);
 }
 
+/// Two stations broadcast ten frames a second at 24 Mbit/s over 400 m, 13 dB above the noise, where half of them survive.
+#[test]
+fn losses_by_sinr_are_independent_from_frame_to_frame_and_the_same_in_both_directions() {
+    let edge = loaded(&chain(2, 400.0), |j| {
+        j["radio"] = "dot11g-54m.toml".into();
+        j["radio_overrides"] =
+            json!({"reception": "sinr", "broadcast_rate_bps": 24_000_000, "carrier_sense_threshold_w": 6.31e-13});
+        let broadcasts = |from| json!({"from": from, "to": "*", "kind": "cbr", "bytes": 1500, "rate_bps": 120_000.0});
+        j["traffic"] = json!([broadcasts("sta1"), broadcasts("sta2")]);
+        j["duration_s"] = 400.0.into();
+    });
+    let rows = records(&edge);
+    let received = |station| -> Vec<f64> {
+        let of = |row: &AirRow| match row {
+            AirRow::Tx { frame, receivers, .. } if frame.from == station => Some(f64::from(*receivers)),
+            _ => None,
+        };
+        rows.iter().filter_map(of).collect()
+    };
+    let both = [received(0), received(1)];
+    let shares = both.each_ref().map(|frames| frames.iter().sum::<f64>() / frames.len() as f64);
+    assert!(shares[0] > 0.3 && shares[0] < 0.8, "{shares:?}");
+    // 4 standard errors of the difference of two shares of 4,000 frames
+    assert!((shares[0] - shares[1]).abs() < 0.045, "{shares:?}");
+    for (frames, mean) in both.iter().zip(shares) {
+        let product: f64 = frames.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+        let correlation = product / frames.iter().map(|frame| (frame - mean).powi(2)).sum::<f64>();
+        assert!(frames.len() > 3900 && correlation.abs() < 4.0 / (frames.len() as f64).sqrt(), "{correlation}");
+    }
+}
+
 #[test]
 fn a_station_that_walks_out_of_range_is_lost_at_the_very_place() {
     let walk = loaded(&chain(2, 100.0), |j| {

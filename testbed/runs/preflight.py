@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from analysis.metrics.radio_range import kernel_rates_of, reach
 from scenarios.radios import overridden
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
@@ -44,7 +45,7 @@ FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid an
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
 # Of medium.json, the keys that decide who is in range: not the links' error rates, nor interference, since no two send at once.
-LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "stations")
+LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "stations", "hwsim")
 SLOT_S = 1.0  # for the broadcast of each station; the slowest profile takes a hundredth of it
 IP_BYTES = 29  # the smallest packet that the medium takes
 ROUNDED_DB = 0.05  # of a power in the air log
@@ -148,16 +149,20 @@ def _broadcasts_config(scenario: Scenario, seed: int) -> str:
          "stop_s": begin_s + SLOT_S / 2}
         for name, begin_s in begins
     ]  # fmt: skip
-    about_links = {key: config[key] for key in LINK_KEYS} | {"traffic": traffic, "outputs": {"air_log": "air.csv"}}
+    about_links = {key: config[key] for key in LINK_KEYS if key in config} | {
+        "traffic": traffic,
+        "outputs": {"air_log": "air.csv"},
+    }
     return json.dumps(about_links | {"duration_s": len(begins) * SLOT_S})
 
 
 def _start_links(config: str, programs: Programs) -> list[tuple[str, str]]:
     """Links between the initial positions, computed by the medium in virtual time. Directed pairs: the second receives what the
-    first sends, data too, which need more power than broadcasts of a lower rate."""
+    first sends, data too: at the profile's rate, or at the lowest that its sender may choose."""
     medium = json.loads(config)
     profile = overridden(tomllib.loads(Path(medium["radio"]).read_text()), medium["radio_overrides"])
-    needed_dbm = 10 * math.log10(profile["receive_threshold_w"] * 1000) - ROUNDED_DB
+    needed_w = reach(profile, medium["propagation"], kernel_rates=kernel_rates_of(medium))["neighbour_w"]
+    needed_dbm = 10 * math.log10(needed_w * 1000) - ROUNDED_DB
     with tempfile.TemporaryDirectory(prefix="manet-links-") as folder:
         path = Path(folder) / "medium.json"
         path.write_text(config)
@@ -182,8 +187,6 @@ def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]
         has_own_flows = "flows" in scenario.model_fields_set
         blamed, remedy = (f"flows.{list(flows).index(cut_off)}", ", or remove the flow") if has_own_flows else (key, "")
         text = f'key "{blamed}": {static.no_path(*flows[cut_off])}; place the stations within range of each other'
-        if scenario.radio_keys().get("rate_control", "fixed") != "fixed":
-            text += " at the profile's own rate, whatever rate_control chooses, or lower radio_overrides.mcs"
         raise UsageError(f'{name}: {text} (key "{key}"){remedy}')
 
 

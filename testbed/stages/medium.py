@@ -1,6 +1,7 @@
 """The stage that runs the medium: writes medium.json and trace.csv (formats/medium.md, trace.md), starts the daemon."""
 
 import json
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +21,15 @@ if TYPE_CHECKING:  # Mininet is imported only in the run's own process
 READY_DEADLINE_S = 30.0
 INPUT_LOG = "inputs.jsonl"  # in the run's directory
 RADIOS = ROOT / "medium" / "radios"
+ABOVE_2_4_GHZ_HZ = 3e9
+CHANNEL_36_MHZ = 5180  # where an hwsim radio may begin a network (medium/src/wire/hwsim.rs)
 
 
 def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
     """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario
     radios = {radio.station: radio.for_medium() for radio in scenario.radios if radio.name is None}
+    channel = _channel(scenario)
     return {
         "format": "manet-medium/1",
         "seed": site.seed,
@@ -40,6 +44,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
                 "name": placed.name,
                 "mac": mac_address(number),
                 "position": [placed.x_m, placed.y_m, placed.z_m],
+                **channel,
                 **radios.get(placed.name, {}),
                 **({"netns": netns[placed.name], "ifname": radio_interface(placed.name, scenario.interface)} if netns else {}),
             }
@@ -82,6 +87,15 @@ def further_radios_config(site: Site, netns: dict[str, str]) -> list[dict[str, A
         }
         for number, radio in site.scenario.further_radios().items()
     ]
+
+
+def _channel(scenario: Scenario) -> dict[str, int]:
+    """The keys of a station whose mac80211 joins a network in the band of the profile, if that is another one than 2.4 GHz."""
+    if scenario.stations != "hwsim" or scenario.net != "manet" or scenario.hwsim.mode not in ("ibss", "mesh"):
+        return {}
+    profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
+    frequency_hz = scenario.radio_keys().get("frequency_hz", profile["frequency_hz"])
+    return {"freq_mhz": CHANNEL_36_MHZ} if frequency_hz > ABOVE_2_4_GHZ_HZ else {}
 
 
 def hwsim_config(scenario: Scenario) -> dict[str, Any]:

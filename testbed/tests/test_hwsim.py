@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics.analyse import analyse_run
+from analysis.metrics.rates import read_rates
 from testbed.host.namespace import within
 from testbed.host.requirements import require_radios
 from testbed.programs import BUILT
@@ -97,6 +98,29 @@ def test_the_kernels_rate_control_selects_higher_rates_for_near_radios(tmp_path)
     """30 m apart, 11 Mbit/s are there for an 802.11b station that begins at its lowest rate."""
     keys = {"radio": "dot11b-11m", "spacing": 30, "warmup": 1, "duration": 4, "window": 32}
     assert measured(run(tmp_path / "run", hwsim={"rates": "kernel"}, **keys)) > 2500
+
+
+@needs_runs
+@needs_hwsim
+def test_stations_whom_only_lower_rates_reach_are_neighbours_and_the_kernel_finds_the_rates(tmp_path):
+    """802.11g at 300 m: -77 dBm. 54 Mbit/s end at 219 m, 24 Mbit/s at 377 m; RTS and ACK go with them."""
+    keys = {"radio": "dot11g-54m", "hops": 1, "spacing": 300, "warmup": 1, "duration": 4, "window": 32}
+    assert measured(run(tmp_path / "run", hwsim={"rates": "kernel"}, **keys)) > 3000
+    rates = read_rates(tmp_path / "run").of("sta1").links[0]
+    assert max(rates.rows, key=lambda row: row.delivered).rate_bps == 24_000_000
+
+
+@needs_runs
+@needs_hwsim
+def test_the_kernels_minstrel_ht_finds_the_mcs_that_the_sinr_allows(tmp_path):
+    """-75.8 dBm at 400 m, 19 dB above the noise: half of the frames survive at 16 dB at MCS 4, at 21 dB at MCS 5."""
+    keys = {"radio": "dot11n-ht20", "aggregation": False, "hops": 1, "warmup": 1, "duration": 4, "window": 32}
+    for spacing, mcs in ((30, 7), (400, 4)):
+        directory = tmp_path / str(spacing)
+        assert measured(run(directory, hwsim={"rates": "kernel"}, spacing=spacing, **keys)) > 3000
+        rates = read_rates(directory).of("sta1").links[0]
+        assert max(rates.rows, key=lambda row: row.attempts).mode == f"ht-mcs{mcs}-20"
+        assert {row.mode for row in rates.rows} <= {None, *(f"ht-mcs{each}-20" for each in range(8))}
 
 
 @needs_runs

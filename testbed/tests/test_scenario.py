@@ -298,8 +298,14 @@ ERRORS = {
         'x.toml: line 2: key "queue": "red" is not known; use one of "drop-tail", "fq-codel", or a number of packets',
     ),
     "a radio that the kernel's radios have not": (
+        'hops = 2\nradio = "dot11ac-vht80"\nstations = "hwsim"',
+        'x.toml: line 2: key "radio": "dot11ac-vht80" is for TAP stations; hwsim stations have 802.11b, g, a and n '
+        "(docs/hwsim.md)",
+    ),
+    "aggregates of the kernel's radios": (
         'hops = 2\nradio = "dot11n-ht20"\nstations = "hwsim"',
-        'x.toml: line 2: key "radio": "dot11n-ht20" is for TAP stations; hwsim stations have 802.11b, g and a (docs/hwsim.md)',
+        'x.toml: line 2: key "radio": "dot11n-ht20" aggregates, and hwsim stations send each frame by itself; '
+        "add aggregation = false",
     ),
     "zero stations": ("nodes = 0", 'x.toml: line 1: key "nodes": 0 is out of range; give at least 1'),
     "no positions": (

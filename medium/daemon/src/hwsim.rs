@@ -5,18 +5,21 @@
 //! process dies, those fall back to the kernel's own medium without loss and delay; the other program must discard such results.
 //!
 //! hwsim holds no frame back: it passes each on at once, and keeps it in a list of at most 200 until its status is reported.
+//! mac80211's rate control learns from these statuses. hwsim has no status of an A-MPDU, and Minstrel-HT ignores frames of an agreement
+//! without one (`minstrel_ht_tx_status`): an ADDBA Request is therefore answered here, by declining it.
+//!
 //! So the interface queue is ours, as for TAPs, and every frame is answered exactly once; [`MAX_HWSIM_QUEUE`](manet_medium::config::MAX_HWSIM_QUEUE) limits the queue.
 
 use crate::tap::{no_netns, Namespace};
-use crate::wiphy::{no_socket, Network, Wiphys};
+use crate::wiphy::{no_socket, HtNetwork, Network, Wiphys};
 use crate::DaemonError;
 use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig, FREQ_MHZ};
-use manet_medium::mac::{Dest, Packet, Stage};
+use manet_medium::mac::{Dest, HtRate, Packet, Stage};
 use manet_medium::message::{self, Reception, StationId};
-use manet_medium::phy::Radio;
+use manet_medium::phy::{Mode, Radio};
 use manet_medium::wire::ethernet::Mac;
-use manet_medium::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
-use manet_medium::wire::mac80211::Kind;
+use manet_medium::wire::hwsim::{self, command, rate_flag, Step, Transmit, NO_STEP, STAGES};
+use manet_medium::wire::mac80211::{declined_block_ack, Kind};
 use manet_medium::wire::MacAddress;
 use manet_netlink::message::ERROR;
 use manet_netlink::{Messages, Socket};
@@ -55,8 +58,11 @@ fn rate_bps(freq_mhz: u32, index: i8) -> Option<u64> {
     rates_at(freq_mhz).get(usize::try_from(index).ok()?).map(|r| r * 100_000)
 }
 
+/// hwsim's messages have no received rate of HT: it is reported as the fastest legacy rate not above it.
 fn rate_index(freq_mhz: u32, bps: u64) -> i8 {
-    rates_at(freq_mhz).iter().position(|r| r * 100_000 == bps).map_or(0, |i| i as i8)
+    let rates = rates_at(freq_mhz);
+    let exact = rates.iter().position(|r| r * 100_000 == bps);
+    exact.or_else(|| rates.iter().rposition(|r| r * 100_000 <= bps)).map_or(0, |i| i as i8)
 }
 
 /// A frame whose status the kernel awaits.
@@ -149,7 +155,8 @@ impl Hwsim {
     fn make_radios(&mut self) -> Result<(), DaemonError> {
         for (i, mac) in self.addresses.clone().iter().enumerate() {
             let name = radio_name(self.port, i);
-            self.netlink.request(hwsim::new_radio(self.family, &name, mac)).map_err(|e| {
+            let in_5_ghz = self.freqs_mhz[i] >= BAND_5GHZ_MHZ;
+            self.netlink.request(hwsim::new_radio(self.family, &name, mac, in_5_ghz)).map_err(|e| {
                 let remedy = match e {
                     Errno::EPERM => "; run as root",
                     Errno::EEXIST | Errno::ENFILE => "; is another medium running in this network namespace?",
@@ -248,6 +255,10 @@ impl Hwsim {
         let Some(station) = self.by_address.get(&transmit.transmitter).copied() else { return };
         self.addresses[usize::from(station.0)] = transmit.transmitter;
         let Transmit { flags, steps, cookie, freq_mhz, .. } = *transmit;
+        if let Some(response) = declined_block_ack(transmit.frame) {
+            self.decline(transmit, &response);
+            return;
+        }
         self.pending.insert((station.0, cookie), Pending { flags, steps });
         let rates = match self.rates {
             HwsimRates::Profile => Vec::new(),
@@ -255,6 +266,17 @@ impl Hwsim {
         };
         let freq_mhz = Some(freq_mhz).filter(|f| *f != self.freqs_mhz[usize::from(station.0)]);
         self.ready.push_back(message::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates, freq_mhz });
+    }
+
+    /// Ends a request for a Block Ack agreement: acknowledged, and declined by its recipient. Neither frame takes time on the air.
+    fn decline(&self, request: &Transmit, response: &[u8]) {
+        let Transmit { flags, steps, cookie, freq_mhz, .. } = *request;
+        let (radio, flags) = (&request.transmitter, flags | hwsim::ACKED);
+        let status = hwsim::status(self.family, radio, flags, ACK_SIGNAL_DBM, &tried(&steps, 1), cookie);
+        let index = rate_index(freq_mhz, self.radio.broadcast_rate_bps) as u32;
+        let response = hwsim::receive(self.family, radio, response, index, ACK_SIGNAL_DBM, freq_mhz);
+        // refused while the interface is down
+        let _ = self.netlink.send(&status).and_then(|()| self.netlink.send(&response));
     }
 
     /// Passes a received frame to a radio. Returns false if the kernel refused it.
@@ -285,7 +307,7 @@ impl Hwsim {
         let basic = packet.dest == Dest::Broadcast || packet.mpdu.as_ref().is_some_and(|m| m.kind != Kind::Data);
         let bps = if basic { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
         let freq_mhz = packet.mpdu.as_ref().map_or(FREQ_MHZ, |m| m.freq_mhz);
-        Step { index: rate_index(freq_mhz, bps), tries: u8::MAX }
+        Step { index: rate_index(freq_mhz, bps), tries: u8::MAX, flags: 0 }
     }
 }
 
@@ -314,9 +336,11 @@ fn permanent_address_of(station: &StationConfig) -> Result<MacAddress, DaemonErr
 }
 
 fn network(radio: &Radio, config: &HwsimConfig) -> Network {
-    let rates_bps = match config.rates {
-        HwsimRates::Profile => vec![radio.data_rate_bps],
-        HwsimRates::Kernel => RATES.iter().map(|r| r * 100_000).filter(|r| radio.has_rate(*r)).collect(),
+    let of_phy = || -> Vec<u64> { RATES.iter().map(|r| r * 100_000).filter(|r| radio.has_rate(*r)).collect() };
+    let (rates_bps, ht) = match config.rates {
+        HwsimRates::Profile if radio.has_rate(radio.data_rate_bps) => (vec![radio.data_rate_bps], None),
+        HwsimRates::Profile => (of_phy(), None),
+        HwsimRates::Kernel => (of_phy(), ht_network(radio)),
     };
     Network {
         mode: config.mode,
@@ -326,14 +350,45 @@ fn network(radio: &Radio, config: &HwsimConfig) -> Network {
         beacon_interval: if config.mode == HwsimMode::Ocb { 0 } else { BEACON_INTERVAL },
         basic_rate_bps: radio.broadcast_rate_bps,
         rates_bps,
+        ht,
+    }
+}
+
+/// What the stations may use of HT; `None`: the profile has another PHY.
+fn ht_network(radio: &Radio) -> Option<HtNetwork> {
+    match radio.data_mode() {
+        Mode::Mcs(mode) => Some(HtNetwork {
+            width_mhz: mode.width_mhz,
+            short_guard: mode.short_guard,
+            // those of one stream are 0 to 7, those of two 8 to 15
+            max_mcs: 8 * radio.data_modes().iter().map(|mode| mode.streams()).max().unwrap_or(1) - 1,
+        }),
+        _ => None,
     }
 }
 
 /// The rates that the kernel requests, without those that this PHY lacks; if none is left, the profile's rate is used.
 fn stages(radio: &Radio, freq_mhz: u32, steps: &[Step]) -> Vec<Stage> {
-    let stage = |s: &Step| Some(Stage { rate_bps: rate_bps(freq_mhz, s.index)?, tries: s.tries.max(1) });
-    let requested = steps.iter().filter_map(stage);
-    requested.filter(|stage| radio.has_rate(stage.rate_bps)).collect()
+    let modes = radio.data_modes();
+    let legacy = |s: &Step| Some((rate_bps(freq_mhz, s.index).filter(|rate_bps| radio.has_rate(*rate_bps))?, None));
+    let of_ht = |s: &Step| {
+        let ht = ht_rate(s)?;
+        let mode = ht.mode().filter(|mode| modes.contains(mode))?;
+        Some((mode.rate_bps(), Some(ht)))
+    };
+    let stage = |s: &Step| {
+        let (rate_bps, ht) = if s.flags & rate_flag::MCS == 0 { legacy(s) } else { of_ht(s) }?;
+        Some(Stage { rate_bps, tries: s.tries.max(1), ht })
+    };
+    steps.iter().filter(|s| s.flags & rate_flag::VHT_MCS == 0).filter_map(stage).collect()
+}
+
+fn ht_rate(step: &Step) -> Option<HtRate> {
+    Some(HtRate {
+        mcs: u8::try_from(step.index).ok()?,
+        width_mhz: if step.flags & rate_flag::WIDTH_40_MHZ == 0 { 20 } else { 40 },
+        short_guard: step.flags & rate_flag::SHORT_GUARD != 0,
+    })
 }
 
 /// `steps` cut to a total of `tries`; the last step takes any further tries.
@@ -345,12 +400,12 @@ fn tried(steps: &[Step], tries: u32) -> [Step; STAGES] {
         if left == 0 {
             // a frame without a try still names its first rate
             if at == 0 {
-                *to = Step { index: step.index, tries: 0 };
+                *to = Step { tries: 0, ..*step };
             }
             break;
         }
         let here = if at + 1 == requested { left } else { left.min(step.tries.max(1).into()) };
-        *to = Step { index: step.index, tries: here.min(u8::MAX.into()) as u8 };
+        *to = Step { tries: here.min(u8::MAX.into()) as u8, ..*step };
         left -= here;
     }
     out
@@ -387,7 +442,7 @@ mod tests {
     use super::*;
 
     const fn step(index: i8, tries: u8) -> Step {
-        Step { index, tries }
+        Step { index, tries, flags: 0 }
     }
 
     #[test]
@@ -406,6 +461,22 @@ mod tests {
         let requested = [step(11, 2), step(3, 2), step(1, 1), NO_STEP];
         let rates: Vec<u64> = stages(&radio, FREQ_MHZ, &requested).iter().map(|s| s.rate_bps).collect();
         assert_eq!(rates, [11_000_000, 2_000_000]);
+    }
+
+    #[test]
+    fn rates_of_ht_are_those_of_the_profiles_width_and_streams() {
+        let radio = Radio::parse(include_str!("../../radios/dot11n-ht20.toml"), &Default::default()).unwrap();
+        let mcs = |index, more| Step { index, tries: 3, flags: rate_flag::MCS | more };
+        let vht = Step { index: 3, tries: 1, flags: rate_flag::VHT_MCS };
+        // legacy 24 Mbit/s (index 4 at 5 GHz); two streams, short guard interval and 40 MHz are not the profile's
+        let requested = [mcs(7, 0), mcs(0, 0), step(4, 1), NO_STEP];
+        let rates: Vec<u64> = stages(&radio, 5180, &requested).iter().map(|s| s.rate_bps).collect();
+        assert_eq!(rates, [65_000_000, 6_500_000, 24_000_000]);
+        let others = [mcs(8, 0), mcs(7, rate_flag::SHORT_GUARD), mcs(7, rate_flag::WIDTH_40_MHZ), vht];
+        assert_eq!(stages(&radio, 5180, &others), []);
+        assert_eq!(ht_network(&radio), Some(HtNetwork { width_mhz: 20, short_guard: false, max_mcs: 7 }));
+        assert_eq!(rate_index(5180, 65_000_000), 7, "received at 65, reported as 54 Mbit/s");
+        assert_eq!(rate_index(5180, 6_500_000), 0);
     }
 
     #[test]

@@ -101,7 +101,7 @@ mod tests {
             station,
             frame: frame(len),
             cookie: u64::MAX,
-            rates: vec![Stage { rate_bps: 54_000_000, tries: 3 }],
+            rates: vec![Stage { rate_bps: 54_000_000, tries: 3, ht: None }],
             freq_mhz,
         };
         let packets = [0, 1, 14, KEPT - 1, KEPT, KEPT + 1, 1514, 65_536]

@@ -33,17 +33,34 @@ mod attribute {
     pub const MAC: u16 = 6;
     pub const BEACON_INTERVAL: u16 = 12;
     pub const MESH_ID: u16 = 24;
+    pub const HT_CAPABILITY: u16 = 31;
     pub const BSS_BASIC_RATES: u16 = 36;
     pub const WIPHY_FREQ: u16 = 38;
+    pub const WIPHY_CHANNEL_TYPE: u16 = 39;
     pub const SSID: u16 = 52;
     pub const FREQ_FIXED: u16 = 60;
     pub const TX_RATES: u16 = 90;
     pub const MCAST_RATE: u16 = 107;
+    pub const HT_CAPABILITY_MASK: u16 = 148;
     pub const SPLIT_WIPHY_DUMP: u16 = 174;
     pub const NETNS_FD: u16 = 219;
 }
 const BAND_2GHZ: u16 = 0;
+const BAND_5GHZ: u16 = 1;
+/// Above the 2.4 GHz band.
+const ABOVE_2GHZ_MHZ: u32 = 3000;
 const TXRATE_LEGACY: u16 = 1;
+const TXRATE_HT: u16 = 2;
+/// NL80211_CHAN_HT20, NL80211_CHAN_HT40PLUS
+const CHANNEL_HT20: u32 = 1;
+const CHANNEL_HT40: u32 = 3;
+
+/// The element HT Capabilities (IEEE 802.11-2016 clause 9.4.2.56): capability information, A-MPDU parameters, supported MCS set.
+const HT_CAPABILITY_LEN: usize = 26;
+const MCS_SET_AT: usize = 3;
+/// Of the capability information: 40 MHz, and the short guard interval at 20 and at 40 MHz.
+const SUPPORTED_WIDTH: u8 = 1 << 1;
+const SHORT_GUARD: u8 = 1 << 5 | 1 << 6;
 
 /// NL80211_IFTYPE_*
 const fn interface_type(mode: HwsimMode) -> u32 {
@@ -72,6 +89,36 @@ pub struct Network {
     pub basic_rate_bps: u64,
     /// Rates permitted for data frames, bit/s.
     pub rates_bps: Vec<u64>,
+    /// What an ad hoc network uses of HT; `None`: nothing.
+    pub ht: Option<HtNetwork>,
+}
+
+/// What the stations of a network use of HT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HtNetwork {
+    /// 20 or 40 MHz.
+    pub width_mhz: u16,
+    /// Whether they use the short guard interval.
+    pub short_guard: bool,
+    /// Highest MCS: 7 or 15.
+    pub max_mcs: u8,
+}
+
+impl HtNetwork {
+    /// The element HT Capabilities of a station that has no more than this, and the mask of the bits that it changes in mac80211's own:
+    /// what a peer does not announce, mac80211's rate control does not try.
+    fn capability(self) -> ([u8; HT_CAPABILITY_LEN], [u8; HT_CAPABILITY_LEN]) {
+        let (mut capability, mut mask) = ([0; HT_CAPABILITY_LEN], [0; HT_CAPABILITY_LEN]);
+        mask[0] = SUPPORTED_WIDTH | SHORT_GUARD;
+        capability[0] = if self.width_mhz == 40 { SUPPORTED_WIDTH } else { 0 };
+        capability[0] |= if self.short_guard { SHORT_GUARD } else { 0 };
+        for mcs in 0..32 {
+            let bit = 1 << (mcs % 8);
+            mask[MCS_SET_AT + mcs / 8] |= bit;
+            capability[MCS_SET_AT + mcs / 8] |= if mcs <= self.max_mcs.into() { bit } else { 0 };
+        }
+        (capability, mask)
+    }
 }
 
 /// Legacy rates in nl80211's unit.
@@ -173,10 +220,10 @@ fn join(netlink: &mut Socket, family: u16, ifname: &str, network: &Network) -> R
     let rates = Builder::generic(family, command::SET_TX_BITRATE_MASK, 0)
         .put_u32(attribute::IFINDEX, index)
         .open(attribute::TX_RATES)
-        .open(BAND_2GHZ)
-        .put(TXRATE_LEGACY, &of_500_kbps(&network.rates_bps))
-        .close()
-        .close();
+        .open(if network.freq_mhz < ABOVE_2GHZ_MHZ { BAND_2GHZ } else { BAND_5GHZ })
+        .put(TXRATE_LEGACY, &of_500_kbps(&network.rates_bps));
+    let all_mcs: Vec<u8> = network.ht.iter().flat_map(|ht| 0..=ht.max_mcs).collect();
+    let rates = if all_mcs.is_empty() { rates } else { rates.put(TXRATE_HT, &all_mcs) }.close().close();
     netlink.request(rates).map_err(|e| failed(&format!("the rates of {ifname} cannot be set"), e))?;
     let request = join_request(Builder::generic(family, command, 0).put_u32(attribute::IFINDEX, index), network);
     netlink.request(request).map_err(|e| failed(&format!("{ifname} cannot join the {what}"), e))?;
@@ -194,7 +241,13 @@ fn join_request(to: Builder, network: &Network) -> Builder {
     match network.mode {
         HwsimMode::Ibss => {
             let m = beacons(m).put(attribute::SSID, name).put(attribute::MAC, &network.bssid);
-            m.put(attribute::FREQ_FIXED, &[])
+            let m = m.put(attribute::FREQ_FIXED, &[]);
+            let Some(ht) = network.ht else { return m };
+            let (own, mask) = ht.capability();
+            let channel = if ht.width_mhz == 40 { CHANNEL_HT40 } else { CHANNEL_HT20 };
+            m.put_u32(attribute::WIPHY_CHANNEL_TYPE, channel)
+                .put(attribute::HT_CAPABILITY, &own)
+                .put(attribute::HT_CAPABILITY_MASK, &mask)
         }
         HwsimMode::Mesh => beacons(m).put(attribute::MESH_ID, name),
         HwsimMode::Ocb | HwsimMode::Managed => m,

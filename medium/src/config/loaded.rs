@@ -1,12 +1,14 @@
 //! A configuration with its radio, and the checks that the declarations of the keys cannot state: names, pairs of keys.
 
 use super::{
-    Config, ConfigError, Discipline, JammerConfig, JammerKind, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_JAMMERS,
+    Config, ConfigError, Discipline, HwsimConfig, HwsimMode, HwsimRadios, JammerConfig, JammerKind, TrafficKind, FORMAT,
+    MAX_HWSIM_QUEUE, MAX_JAMMERS,
     MAX_STATIONS,
 };
 use crate::mac::fq_codel::LIMIT_PACKETS;
 use crate::phy::pattern::Directional;
 use crate::phy::propagation::Model;
+use crate::phy::radio::Modulation;
 use crate::phy::Radio;
 use crate::run_verdict::Thresholds;
 use manet_engine::keys::{self, Declared};
@@ -83,18 +85,40 @@ impl Loaded {
                     .to_owned(),
             ));
         }
-        if c.hwsim.is_some() && self.radio.is_qos() {
-            return Err(format!(
-                "key \"radio\": {} has an MCS, which the medium does not give to radios of mac80211_hwsim; use a profile of \
-                 802.11b, g or a, or stations with TAPs",
-                self.radio.name
-            )
-            .into());
+        if let Some(hwsim) = &c.hwsim {
+            self.check_hwsim_radio(hwsim)?;
         }
         check_model(&c.propagation)?;
         c.verdict.iter().try_for_each(check_thresholds)?;
         self.check_links()?;
         self.check_traffic()
+    }
+
+    fn check_hwsim_radio(&self, hwsim: &HwsimConfig) -> Result<(), ConfigError> {
+        let name = &self.radio.name;
+        if !matches!(self.radio.modulation, Modulation::Dsss | Modulation::Ofdm | Modulation::Ht) {
+            return Err(format!(
+                "key \"radio\": the medium does not give the modes of {name} to radios of mac80211_hwsim; use a profile of \
+                 802.11b, g, a or n, or stations with TAPs"
+            )
+            .into());
+        }
+        let joins_with_ht = hwsim.mode == HwsimMode::Ibss && hwsim.radios == HwsimRadios::Made;
+        if self.radio.modulation == Modulation::Ht && !joins_with_ht {
+            return Err(format!(
+                "key \"radio\": {name} has an MCS, which only the medium's own hwsim radios of an ad hoc network have \
+                 (mode \"ibss\"); use a profile of 802.11b, g or a"
+            )
+            .into());
+        }
+        if self.radio.aggregation_limits().is_some() {
+            return Err(ConfigError::Value(
+                "key \"aggregation\": radios of mac80211_hwsim send each frame by itself; set aggregation = false, or take \
+                 stations with TAPs"
+                    .into(),
+            ));
+        }
+        Ok(())
     }
 
     fn check_name(&self, key: &str, name: &str) -> Result<(), ConfigError> {

@@ -57,6 +57,8 @@ enum State {
 enum Response {
     Cts {
         to: Dest,
+        /// That of the RTS.
+        mode: Mode,
         reserves: Duration,
         ack_airtime: Duration,
     },
@@ -598,15 +600,18 @@ impl Dcf {
         let radio = self.radio.clone();
         let service = self.own.service.as_ref().expect("RTS only with something in service");
         let attempt = service.rts_attempts;
-        let Outgoing { dest, airtime, answer_airtime, packet, .. } = self.outgoing(service.data_attempts + 1);
+        let Outgoing { dest, mode, airtime, answer_airtime, packet, .. } = self.outgoing(service.data_attempts + 1);
+        let is_chosen =
+            radio.rate_control != RateControl::Fixed || packet.as_ref().is_some_and(|packet| packet.has_own_rates());
+        let mode = if is_chosen { radio.rts_mode(mode) } else { radio.control_mode() };
         let frame = Frame {
             kind: FrameKind::Rts,
             from: self.station,
             dest,
-            reserves: radio.sifs() * 3 + self.cts_airtime + airtime + answer_airtime,
+            reserves: radio.sifs() * 3 + self.cts_airtime(mode) + airtime + answer_airtime,
             bytes: RTS_BYTES,
-            mode: radio.control_mode(),
-            airtime: radio.rts_airtime(),
+            mode,
+            airtime: radio.airtime(RTS_BYTES, mode),
             ack_airtime: answer_airtime,
             category: self.own.category,
             sequence: 0,
@@ -618,6 +623,15 @@ impl Dcf {
             snr_db: None,
         };
         self.transmit(frame);
+    }
+
+    /// Time on the air of the CTS that answers an RTS in `rts`.
+    fn cts_airtime(&self, rts: Mode) -> Duration {
+        if rts == self.radio.control_mode() {
+            self.cts_airtime
+        } else {
+            self.radio.answer_airtime(rts)
+        }
     }
 
     fn transmit_data(&mut self, now: Instant) {
@@ -674,8 +688,7 @@ impl Dcf {
                 self.transmit(Frame { reserves, ..answer });
             }
             Response::Cts { .. } if held_back => self.resume(now),
-            Response::Cts { to, reserves, ack_airtime } => {
-                let mode = self.radio.control_mode();
+            Response::Cts { to, mode, reserves, ack_airtime } => {
                 self.transmit(Frame { reserves, ack_airtime, ..self.answer(FrameKind::Cts, to, mode) });
             }
             Response::Data if held_back && self.own.serves_block() => self.attempt_failed(now, FrameKind::Rts),

@@ -15,7 +15,7 @@ pub mod rates;
 pub use action::{Action, FailReason};
 pub use category::Category;
 pub use dcf::Dcf;
-pub use packet::{Block, Dest, Frame, Mpdu, Packet, Part, Stage};
+pub use packet::{Block, Dest, Frame, HtRate, Mpdu, Packet, Part, Stage};
 pub use queue::InterfaceQueue;
 
 #[cfg(test)]

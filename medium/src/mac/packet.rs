@@ -3,6 +3,7 @@
 use crate::mac::block_ack::room::DELIMITER_BYTES;
 use crate::mac::block_ack::Bitmap;
 use crate::mac::Category;
+use crate::phy::mode::{Family, Mcs};
 use crate::phy::radio::Stretch;
 use crate::phy::{FrameKind, Mode, Radio};
 use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
@@ -79,6 +80,34 @@ pub struct Stage {
     pub rate_bps: u64,
     /// Tries at this rate, 1 or more.
     pub tries: u8,
+    /// Of an MCS of HT; absent: a rate of DSSS or OFDM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ht: Option<HtRate>,
+}
+
+/// A rate of HT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HtRate {
+    /// 0 to 15; 8 to 15 have two streams.
+    pub mcs: u8,
+    /// 20 or 40 MHz.
+    pub width_mhz: u16,
+    /// Whether the guard interval is that of 400 ns.
+    pub short_guard: bool,
+}
+
+impl HtRate {
+    /// Its mode; `None`: the standard has none, or one of more than two streams.
+    pub fn mode(self) -> Option<Mode> {
+        Mcs::new(Family::Ht, self.mcs, self.width_mhz, self.short_guard, 1).ok().map(Mode::Mcs)
+    }
+}
+
+impl Stage {
+    /// Its mode.
+    pub fn mode(&self, radio: &Radio) -> Mode {
+        self.ht.and_then(HtRate::mode).unwrap_or_else(|| radio.mode_of_rate(self.rate_bps))
+    }
 }
 
 impl Packet {
@@ -149,15 +178,15 @@ impl Packet {
             attempt <= tries
         });
         let stage = stage.or(stages.last());
-        stage.map_or_else(|| self.default_mode(radio, kind), |stage| radio.mode_of_rate(stage.rate_bps))
+        stage.map_or_else(|| self.default_mode(radio, kind), |stage| stage.mode(radio))
     }
 
-    /// Time on the air of its data frame at the fastest requested rate.
+    /// The least time on the air of its data frame at the requested rates.
     pub fn shortest_airtime(&self, radio: &Radio, kind: FrameKind) -> Duration {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
-        let fastest = stages.iter().map(|s| s.rate_bps).max();
-        let mode = fastest.map_or_else(|| self.default_mode(radio, kind), |rate_bps| radio.mode_of_rate(rate_bps));
-        radio.airtime(self.mpdu_bytes(radio), mode)
+        let airtime = |mode| radio.airtime(self.mpdu_bytes(radio), mode);
+        let shortest = stages.iter().map(|stage| airtime(stage.mode(radio))).min();
+        shortest.unwrap_or_else(|| airtime(self.default_mode(radio, kind)))
     }
 }
 

@@ -24,17 +24,22 @@ pub struct Request {
     /// Distances at which the power is requested, m.
     #[serde(default)]
     pub at_m: Vec<f64>,
+    /// Whether the stations' kernels choose the rates (`hwsim.rates = "kernel"`).
+    #[serde(default)]
+    pub kernel_rates: bool,
 }
 
 /// For shadowing the median. A matrix has no distances: all powers are 0.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// Reception range, m; null if pairs differ (shadowing, matrix).
+    /// Range within which stations are neighbours, m: of a profile with one rate its reception range; null if pairs differ (shadowing, matrix).
     pub received_m: Option<f64>,
     /// Carrier sense range, m; null if pairs differ.
     pub sensed_m: Option<f64>,
     /// Power at each of the requested distances, W.
     pub power_w: Vec<f64>,
+    /// Power from which on stations are neighbours ([`Radio::neighbour_threshold_w`]), W.
+    pub neighbour_w: f64,
 }
 
 /// Computes ranges and powers.
@@ -42,15 +47,17 @@ pub struct Answer {
 /// # Errors
 /// [`RadioError`] of a profile that is out of limits or contradicts itself.
 pub fn answer(request: &Request) -> Result<Answer, RadioError> {
-    let Request { radio, propagation: model, at_m } = request;
+    let Request { radio, propagation: model, at_m, kernel_rates } = request;
     let radio = &radio.clone().completed()?;
     // one station, which is its own pair: no draw, and no entry of a matrix
     let propagation = Propagation::new(&as_median(model), radio, 1, 0, |_| 0);
     let power_w = |distance_m: f64| propagation.power_w(0, 0, [0.0; 3], [distance_m, 0.0, 0.0]);
     let alike = !matches!(model, Model::Shadowing { .. } | Model::Matrix { .. });
     let range_m = |threshold_w: f64| alike.then(|| farthest(|distance_m| power_w(distance_m) >= threshold_w));
+    let neighbour_w = radio.neighbour_threshold_w(*kernel_rates);
     Ok(Answer {
-        received_m: range_m(radio.receive_threshold_w),
+        neighbour_w,
+        received_m: range_m(neighbour_w),
         sensed_m: range_m(radio.carrier_sense_threshold_w),
         power_w: at_m.iter().map(|distance_m| power_w(*distance_m)).collect(),
     })
@@ -80,10 +87,15 @@ fn farthest(arrives: impl Fn(f64) -> bool) -> f64 {
 mod tests {
     use super::*;
     use crate::phy::radio::tests::profile;
+    use crate::phy::radio::{RateControl, Rules, Thresholds};
+
+    fn answer_of(radio: Radio, model: &str, kernel_rates: bool) -> Answer {
+        let propagation = serde_json::from_str(model).unwrap();
+        answer(&Request { radio, propagation, at_m: vec![100.0], kernel_rates }).unwrap()
+    }
 
     fn answer_for(model: &str) -> Answer {
-        let propagation = serde_json::from_str(model).unwrap();
-        answer(&Request { radio: profile("ns2-dsss-2m"), propagation, at_m: vec![100.0] }).unwrap()
+        answer_of(profile("ns2-dsss-2m"), model, false)
     }
 
     #[test]
@@ -110,6 +122,24 @@ mod tests {
         let disc = answer_for(r#"{"model": "disc", "range_m": 120.0, "sense_m": 240.0}"#);
         assert_eq!((disc.received_m, disc.sensed_m), (Some(120.0), Some(240.0)));
         let matrix = answer_for(r#"{"model": "matrix", "matrix": [{"from": "a", "to": "b", "loss_db": 60}]}"#);
-        assert_eq!(matrix, Answer { received_m: None, sensed_m: None, power_w: vec![0.0] });
+        let neighbour_w = profile("ns2-dsss-2m").receive_threshold_w;
+        assert_eq!(matrix, Answer { received_m: None, sensed_m: None, power_w: vec![0.0], neighbour_w });
+    }
+
+    /// Free space up to 230 m of 802.11g at 1.5 m, then the fourth power: -72 dBm (54 Mbit/s) at 219 m, -82 dBm (the start of a frame is sensed) at
+    /// 399 m. 6 Mbit/s need -89 dBm.
+    #[test]
+    fn with_several_rates_neighbours_are_those_whom_the_slowest_usable_rate_reaches() {
+        let reach_m = |radio: &Radio, by_kernel| {
+            answer_of(radio.clone(), r#"{"model": "two-ray"}"#, by_kernel).received_m.unwrap().round()
+        };
+        let fixed = profile("dot11g-54m");
+        assert_eq!((reach_m(&fixed, false), reach_m(&fixed, true)), (219.0, 399.0));
+        let adaptive = Radio { rate_control: RateControl::MinstrelHt, ..fixed.clone() };
+        assert_eq!(reach_m(&adaptive, false), 399.0);
+        let sensitive = Radio { carrier_sense_threshold_w: 1e-13, ..adaptive.clone() };
+        assert_eq!(reach_m(&sensitive, false), (399.0 * 10f64.powf(7.0 / 40.0)).round(), "-89 dBm");
+        let one = Radio { rules: Rules { thresholds: Thresholds::One, ..adaptive.rules.clone() }, ..adaptive };
+        assert_eq!((reach_m(&one, false), reach_m(&one, true)), (219.0, 219.0), "all frames need the power of data");
     }
 }

@@ -13,7 +13,9 @@
 //!
 //! Departures: success is smoothed by an EWMA with 75 % of the old value, as before Linux 5.5, not by its filter; "better" compares
 //! the throughput without losses with the measured one of the best rate, Linux the durations of frames; groups are those of the list of
-//! rates, so legacy rates are a group like the others; Linux limits the most reliable rate to a number of streams.
+//! rates, so legacy rates are a group like the others; Linux limits the most reliable rate to a number of streams. After a sample that
+//! fails Linux continues with the second best rate (the sample takes the place of the first in mac80211's table), here with the best.
+//! Beside Linux 6.12 over hwsim: docs/results/rate-links, docs/results/rate-walk.
 
 use super::statistics::Estimates;
 use super::{of_each_peer, Attempts, Chain, ForPeer, Group, PacketView, RateControl, RateEntry, Row, Setup};

@@ -30,12 +30,29 @@ mod attribute {
     pub const TX_INFO: u16 = 7;
     pub const COOKIE: u16 = 8;
     pub const CHANNELS: u16 = 9;
+    pub const REG_CUSTOM_REG: u16 = 12;
     pub const DESTROY_RADIO_ON_CLOSE: u16 = 16;
     pub const RADIO_NAME: u16 = 17;
     pub const NO_VIF: u16 = 18;
     pub const FREQ: u16 = 19;
+    pub const TX_INFO_FLAGS: u16 = 21;
     pub const PERM_ADDR: u16 = 22;
 }
+
+/// Flags of a rate (enum hwsim_tx_rate_flags).
+pub mod rate_flag {
+    /// The index is that of an MCS of HT, 0 to 31.
+    pub const MCS: u16 = 1 << 3;
+    /// 40 MHz.
+    pub const WIDTH_40_MHZ: u16 = 1 << 5;
+    /// The short guard interval.
+    pub const SHORT_GUARD: u16 = 1 << 7;
+    /// The index holds MCS and streams of VHT.
+    pub const VHT_MCS: u16 = 1 << 8;
+}
+
+/// A set of rules of the radio's own (hwsim_world_regdom_custom_01) that lets it send at 5150 to 5240 MHz without another's beacon.
+const FREE_5_GHZ: u32 = 0;
 
 /// Flag of a status: the frame was acknowledged (HWSIM_TX_STAT_ACK).
 pub const ACKED: u32 = 4;
@@ -45,13 +62,15 @@ pub const STAGES: usize = 4;
 /// A step of the kernel's rate control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Index into the legacy rates of the band; -1: no step.
+    /// Index into the legacy rates of the band, or by the flags an MCS; -1: no step.
     pub index: i8,
     /// Number of tries at this rate.
     pub tries: u8,
+    /// Of [`rate_flag`].
+    pub flags: u16,
 }
 /// An unused step.
-pub const NO_STEP: Step = Step { index: -1, tries: 0 };
+pub const NO_STEP: Step = Step { index: -1, tries: 0, flags: 0 };
 
 /// A frame that a radio is to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +110,13 @@ impl<'a> Transmit<'a> {
                 attribute::FREQ => freq_mhz = u32::from_ne_bytes(value(bytes)?),
                 attribute::TX_INFO => {
                     for (step, pair) in steps.iter_mut().zip(bytes.chunks_exact(2)) {
-                        *step = Step { index: pair[0] as i8, tries: pair[1] };
+                        (step.index, step.tries) = (pair[0] as i8, pair[1]);
+                    }
+                }
+                // struct hwsim_tx_rate_flag, packed: the index again, then the flags
+                attribute::TX_INFO_FLAGS => {
+                    for (step, each) in steps.iter_mut().zip(bytes.chunks_exact(3)) {
+                        step.flags = u16::from_ne_bytes([each[1], each[2]]);
                     }
                 }
                 _ => {}
@@ -115,9 +140,11 @@ pub fn register(family: u16) -> Builder {
 }
 
 /// Request for a radio without an interface, removed when the socket is closed. The number in the acknowledgement is that
-/// of the radio.
-pub fn new_radio(family: u16, name: &str, address: &MacAddress) -> Builder {
-    Builder::generic(family, command::NEW_RADIO, VERSION)
+/// of the radio. `in_5_ghz`: it is to send there, which the kernel's rules for the world allow an access point's stations only.
+pub fn new_radio(family: u16, name: &str, address: &MacAddress, in_5_ghz: bool) -> Builder {
+    let request = Builder::generic(family, command::NEW_RADIO, VERSION);
+    let request = if in_5_ghz { request.put_u32(attribute::REG_CUSTOM_REG, FREE_5_GHZ) } else { request };
+    request
         .put(attribute::PERM_ADDR, address)
         .put(attribute::RADIO_NAME, name.as_bytes())
         .put_u32(attribute::CHANNELS, 1)
@@ -143,7 +170,7 @@ pub fn receive(
         .finish(0)
 }
 
-/// The outcome of a frame; `steps`: the tries actually made.
+/// The outcome of a frame; `steps`: the tries actually made. The kernel keeps the flags of its request, step by step.
 pub fn status(
     family: u16,
     transmitter: &MacAddress,
@@ -171,13 +198,14 @@ mod tests {
     use manet_netlink::Messages;
     use proptest::prelude::*;
 
-    fn from_kernel(steps: &[u8]) -> Vec<u8> {
+    fn from_kernel(steps: &[u8], flags: &[u8]) -> Vec<u8> {
         Builder::generic(30, command::FRAME, VERSION)
             .put(attribute::ADDR_TRANSMITTER, &[2, 0, 0, 0, 0, 1])
             .put(attribute::FRAME, b"frame")
             .put_u32(attribute::FLAGS, 2)
             .put_u32(attribute::FREQ, 2412)
             .put(attribute::TX_INFO, steps)
+            .put(attribute::TX_INFO_FLAGS, flags)
             .put(attribute::COOKIE, &77u64.to_ne_bytes())
             .finish(0)
     }
@@ -188,11 +216,13 @@ mod tests {
 
     #[test]
     fn a_frame_from_the_kernel_is_read_completely() {
-        let bytes = from_kernel(&[1, 1, 1, 2, 0xff, 0, 0xff, 0]);
+        let bytes = from_kernel(&[1, 1, 7, 2, 0xff, 0, 0xff, 0], &[1, 0, 0, 7, 0xa8, 0, 0xff, 0, 0, 0xff, 0, 0]);
         let (_, attributes) = generic(&bytes);
         let t = Transmit::parse(attributes).unwrap();
         assert_eq!((t.frame, t.flags, t.cookie, t.freq_mhz), (&b"frame"[..], 2, 77, 2412));
-        assert_eq!(t.steps[..3], [Step { index: 1, tries: 1 }, Step { index: 1, tries: 2 }, NO_STEP]);
+        let flags = rate_flag::MCS | rate_flag::WIDTH_40_MHZ | rate_flag::SHORT_GUARD;
+        let mcs = Step { index: 7, tries: 2, flags };
+        assert_eq!(t.steps[..3], [Step { index: 1, tries: 1, flags: 0 }, mcs, NO_STEP]);
     }
 
     #[test]
@@ -204,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_status_has_all_attributes_that_the_kernel_requires() {
-        let steps = [Step { index: 1, tries: 3 }, NO_STEP, NO_STEP, NO_STEP];
+        let steps = [Step { index: 1, tries: 3, flags: 0 }, NO_STEP, NO_STEP, NO_STEP];
         let bytes = status(30, &[2, 0, 0, 0, 0, 1], ACKED, -60, &steps, 77);
         let (command, attributes) = generic(&bytes);
         assert_eq!(command, command::TX_INFO_FRAME);

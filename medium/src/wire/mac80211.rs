@@ -17,6 +17,39 @@ const MAX_A_MSDU_BYTES: usize = 7935;
 /// The most that encryption adds to a body, bytes: TKIP's IV and extended IV, MIC and ICV (IEEE 802.11-2020, 12.5.2.2).
 const MAX_SECURITY_BYTES: usize = 8 + 8 + 4;
 
+/// Category and actions of Block Ack (IEEE 802.11-2016 clause 9.6.5).
+const BLOCK_ACK: u8 = 3;
+const ADDBA_REQUEST: u8 = 0;
+const ADDBA_RESPONSE: u8 = 1;
+/// Status code of a declined request (802.11-2016 table 9-46).
+const REQUEST_DECLINED: u16 = 37;
+/// Subtype action.
+const ACTION: u8 = 0xd0;
+
+/// The ADDBA Response by which the receiver of the ADDBA Request `bytes` declines it; `None`: it is another frame.
+///
+/// ```text
+///  24         25       26     27           29             31
+/// +----------+--------+-------+------------+--------------+---------
+/// | category | action | token | parameters | timeout      | start       request (802.11-2016 9.6.5.2)
+/// | category | action | token | status     | parameters   | timeout     response (9.6.5.3)
+/// +----------+--------+-------+------------+--------------+---------
+/// ```
+pub fn declined_block_ack(bytes: &[u8]) -> Option<Vec<u8>> {
+    let body = bytes.get(HEADER_LEN..HEADER_LEN + 9)?;
+    if bytes[0] != ACTION || bytes[1] & 0x40 != 0 || body[..2] != [BLOCK_ACK, ADDBA_REQUEST] {
+        return None;
+    }
+    let mut response = bytes[..HEADER_LEN].to_vec();
+    response[2..4].fill(0);
+    response[4..10].copy_from_slice(&bytes[10..16]);
+    response[10..16].copy_from_slice(&bytes[4..10]);
+    response.extend([BLOCK_ACK, ADDBA_RESPONSE, body[2]]);
+    response.extend(REQUEST_DECLINED.to_le_bytes());
+    response.extend(&body[3..7]);
+    Some(response)
+}
+
 /// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -156,6 +189,20 @@ mod tests {
         bytes.extend([0x02, 0xca, 0xff, 0xee, 0, 0, 0x10, 0]);
         bytes.extend(rest);
         bytes
+    }
+
+    #[test]
+    fn a_block_ack_agreement_is_declined_by_its_recipient_with_the_requests_token() {
+        // token 9, parameters 0x1002 (immediate, TID 0, 64 MPDUs), timeout 5000 TU, start 0
+        let request = frame([0xd0, 0], &[3, 0, 9, 0x02, 0x10, 0x88, 0x13, 0, 0]);
+        let response = declined_block_ack(&request).unwrap();
+        let header = Header::parse(&response).unwrap();
+        assert_eq!((header.kind, header.receiver, header.transmitter), (Kind::Management, A, B));
+        assert_eq!(response[24..], [3, 1, 9, 37, 0, 0x02, 0x10, 0x88, 0x13]);
+        assert_eq!(declined_block_ack(&response), None);
+        let other = frame([0xd0, 0], &[3, 2, 9, 0x02, 0x10, 0x88, 0x13, 0, 0]);
+        assert_eq!(declined_block_ack(&other), None, "a DELBA");
+        assert_eq!(declined_block_ack(&request[..30]), None);
     }
 
     const SNAP_IP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];

@@ -76,8 +76,9 @@ impl Dcf {
         if !matches!(self.state, State::Idle) || is_reserved {
             return false;
         }
-        let reserves = frame.reserves - self.radio.sifs() - self.cts_airtime;
-        let then = Response::Cts { to: Dest::Station(frame.from), reserves, ack_airtime: frame.ack_airtime };
+        let reserves = frame.reserves - self.radio.sifs() - self.cts_airtime(frame.mode);
+        let (to, mode) = (Dest::Station(frame.from), frame.mode);
+        let then = Response::Cts { to, mode, reserves, ack_airtime: frame.ack_airtime };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         true
     }

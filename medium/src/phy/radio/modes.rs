@@ -1,6 +1,9 @@
 //! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
 
-use super::{FrameKind, GuardInterval, Modulation, Radio, RadioError, Thresholds, Timeouts, ACK_BYTES, RTS_BYTES};
+use super::{
+    FrameKind, GuardInterval, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES,
+    RTS_BYTES,
+};
 use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS, REPEATED};
 use manet_engine::Duration;
 
@@ -106,6 +109,21 @@ impl Radio {
         self.receive_threshold_w * self.less_than_data(mode)
     }
 
+    /// Power from which on two stations are neighbours, W: that of unicast data at the profile's rate. If the sender chooses the rate
+    /// (`rate_control`, or `by_kernel`: the kernel of a station with mac80211) the power at which the least demanding of its rates, with RTS and answer,
+    /// is received, and the start of a frame sensed. With `reception = "sinr"` the same differences of the standard's minimum
+    /// sensitivities stand for the ratios.
+    pub fn neighbour_threshold_w(&self, by_kernel: bool) -> f64 {
+        if !by_kernel && self.rate_control == RateControl::Fixed {
+            return self.receive_threshold_w;
+        }
+        let by_sinr = self.reception == Reception::Sinr;
+        let of = |mode, own: bool| if own { self.receive_threshold_at_w(mode) } else { self.threshold(mode).power_w };
+        let exchange_w = |mode| of(mode, by_sinr || by_kernel).max(of(self.answer_mode(mode), by_sinr));
+        let least_w = self.data_modes().into_iter().map(exchange_w).fold(f64::INFINITY, f64::min);
+        least_w.max(self.carrier_sense_threshold_w)
+    }
+
     /// The ratio of the minimum sensitivities in `mode` and in the mode of data.
     fn less_than_data(&self, mode: Mode) -> f64 {
         10f64.powf((mode.min_sensitivity_dbm() - self.data_mode().min_sensitivity_dbm()) / 10.0)
@@ -190,7 +208,13 @@ impl Radio {
         self.mode_of_rate(self.control_rate_bps)
     }
 
-    /// Time on the air of an RTS.
+    /// The mode of an RTS before data in `data`, a rate that its sender has chosen: the fastest basic rate not above that of the data, at
+    /// most the profile's rate of RTS (802.11-2016 10.6.6.2 requires a basic rate; mac80211's `rate_fixup_ratelist` takes this one).
+    pub fn rts_mode(&self, data: Mode) -> Mode {
+        self.mode_of_rate(self.control_rate_bps.min(self.answer_rate_bps(data.reference_rate_bps())))
+    }
+
+    /// Time on the air of an RTS at the profile's rate.
     pub fn rts_airtime(&self) -> Duration {
         self.airtime(RTS_BYTES, self.control_mode())
     }
@@ -217,7 +241,7 @@ impl Radio {
         self.airtime(ACK_BYTES, self.answer_mode(mode))
     }
 
-    /// Time on the air of the CTS that answers an RTS.
+    /// Time on the air of the CTS that answers an RTS at the profile's rate.
     pub fn cts_airtime(&self) -> Duration {
         self.answer_airtime(self.control_mode())
     }
