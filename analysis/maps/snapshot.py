@@ -30,8 +30,9 @@ class FlowPath:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`places`: metres, by station. `links`: (from, to) for each direction in which frames are received. `off`: stations that are
-    switched off or cut off. `wires`: (station, wired host). Ranges are None if the radio has no single range."""
+    """`places`: metres, by station. `walls`: both ends of each, metres. `links`: (from, to) for each direction in which frames
+    are received. `off`: stations that are switched off or cut off. `wires`: (station, wired host). Ranges are None if the radio
+    has no single range."""
 
     title: str
     places: Mapping[str, tuple[float, float]]
@@ -43,6 +44,7 @@ class Snapshot:
     sense_m: float | None = None
     area: tuple[float, float] | None = None
     note: str = field(default="")
+    walls: tuple[tuple[tuple[float, float], tuple[float, float]], ...] = ()
 
     @property
     def bidirectional(self) -> list[tuple[str, str]]:
@@ -61,8 +63,9 @@ class Snapshot:
         return ", ".join(f"{name} {value:.0f} m" for name, value in known if value is not None)
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """x0, x1, y0, y1 (m) of the area and of all stations, in or outside of it."""
-        xs, ys = (list(values) for values in zip(*self.places.values(), strict=True))
+        """x0, x1, y0, y1 (m) of the area, of all stations, in or outside of it, and of the walls."""
+        points = [*self.places.values(), *(end for wall in self.walls for end in wall)]
+        xs, ys = (list(values) for values in zip(*points, strict=True))
         if self.area:
             xs, ys = [*xs, 0.0, self.area[0]], [*ys, 0.0, self.area[1]]
         return min(xs), max(xs), min(ys), max(ys)

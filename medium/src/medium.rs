@@ -14,12 +14,14 @@ use crate::error_rate::ErrorRates;
 use crate::fate::{DropReason, Fate};
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
-use crate::phy::{Mode, Propagation, Radio};
+use crate::phy::fading::Fader;
+use crate::phy::{Measured, Mode, Propagation, Radio};
 use crate::rate_control::Row;
 use crate::trace::Trajectory;
 use crate::wire::mac80211::Kind;
 use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
+use links::links_over_time;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use neighbours::{Neighbourhood, Neighbours};
@@ -32,6 +34,7 @@ use wakes::Wakes;
 mod antennas;
 mod arrivals;
 mod channels;
+mod links;
 mod moves;
 mod mpdu;
 mod neighbours;
@@ -111,6 +114,9 @@ struct Station {
 pub struct Medium {
     radio: Arc<Radio>,
     propagation: Propagation,
+    /// Links of the propagation model trace.
+    measured: Option<Arc<Measured>>,
+    fader: Fader,
     /// Standard deviation of the draw on each frame's power at each station, dB.
     fading_db: f64,
     /// Of the frame that begins: the factor on its power at each station; empty without fading.
@@ -156,6 +162,7 @@ impl Medium {
         let n = config.stations.len();
         let index = loaded.station_index();
         let mut propagation = Propagation::new(&config.propagation, &radio, n, config.seed, |name| index[name]);
+        propagation.set_walls(config.walls.iter().map(|wall| wall.wall()).collect());
         for (i, s) in config.stations.iter().enumerate() {
             propagation.set_antenna(i, propagation.antenna(i).with(&s.antenna()));
         }
@@ -182,6 +189,8 @@ impl Medium {
         let still_from = trajectories.iter().map(|t| t.moving_until()).max().unwrap_or(Instant::ZERO);
         Self {
             propagation,
+            measured: links_over_time(loaded),
+            fader: Fader::new(&config.fading, config.seed, &radio),
             fading_db: config.fading_db,
             fades: Vec::new(),
             stations: trajectories.into_iter().enumerate().map(|(i, t)| station(i, t)).collect(),
@@ -285,14 +294,14 @@ impl Medium {
             .map(|(a, b)| {
                 let on = self.is_on(StationId(a)) && self.is_on(StationId(b));
                 let (at_a, at_b) = (places[usize::from(a)], places[usize::from(b)]);
-                let power_w = if on { self.propagation.power_w(a.into(), b.into(), at_a, at_b) } else { 0.0 };
+                let power_w = if on { self.power_between_w((a, at_a), (b, at_b), now) } else { 0.0 };
                 LinkState {
                     from: StationId(a),
                     to: StationId(b),
                     power_w,
                     in_range: power_w >= self.radio.receive_threshold_w,
                     sensed: power_w >= self.radio.carrier_sense_threshold_w,
-                    error_rate: self.error_rates.rate(a, b),
+                    error_rate: self.error_rate(a, b, now),
                 }
             })
             .collect()
@@ -300,7 +309,7 @@ impl Medium {
 
     fn power_w(&self, from: u16, to: u16, now: Instant) -> f64 {
         let (a, b) = (&self.stations[from as usize], &self.stations[to as usize]);
-        self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
+        self.power_between_w((from, a.trajectory.at(now)), (to, b.trajectory.at(now)), now)
     }
 
     /// The earliest instant at which anything of any phase is due; `Instant::MAX`: nothing is.
@@ -437,7 +446,9 @@ impl Medium {
         };
         let end = now + frame.airtime;
         let power_w = match frame.dest {
-            Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now) * self.faded(to)),
+            Dest::Station(to) if self.is_on(StationId(to)) => {
+                Some(self.power_w(from, to, now) * self.faded(from, to, now))
+            }
             _ => None,
         };
         let demands = self.demands_of(&frame);

@@ -2,11 +2,13 @@
 
 use super::{Config, ConfigError, Discipline, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_STATIONS};
 use crate::mac::fq_codel::LIMIT_PACKETS;
+use crate::phy::fading::Fading;
 use crate::phy::propagation::Model;
-use crate::phy::Radio;
+use crate::phy::{Measured, Radio};
 use crate::run_verdict::Thresholds;
 use manet_engine::keys::{self, Declared};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A checked configuration with its radio: all names exist, all values are in range.
 #[derive(Clone, Debug)]
@@ -15,6 +17,8 @@ pub struct Loaded {
     pub config: Config,
     /// The radio profile with its overrides.
     pub radio: Radio,
+    /// Contents of the file of links of the propagation model trace. Without it that model has no links.
+    pub measured: Option<Arc<Measured>>,
 }
 
 impl Loaded {
@@ -23,7 +27,7 @@ impl Loaded {
     /// # Errors
     /// [`ConfigError::Limits`] or [`ConfigError::Value`].
     pub fn new(config: Config, radio: Radio) -> Result<Self, ConfigError> {
-        let loaded = Self { config, radio };
+        let loaded = Self { config, radio, measured: None };
         loaded.check()?;
         Ok(loaded)
     }
@@ -75,6 +79,12 @@ impl Loaded {
             .into());
         }
         check_model(&c.propagation)?;
+        if !c.walls.is_empty() && !c.propagation.has_paths() {
+            return Err(format!("key \"walls\": {}", Model::WITHOUT_PATHS).into());
+        }
+        if c.fading.lacks_speed() {
+            return Err(format!("key \"fading.coherence\": {}", Fading::NO_LENGTH).into());
+        }
         c.verdict.iter().try_for_each(check_thresholds)?;
         self.check_links()?;
         self.check_traffic()

@@ -2,12 +2,17 @@
 
 pub mod antenna;
 pub mod error_model;
+pub mod fading;
+pub mod measured;
 pub mod mode;
 pub mod propagation;
 pub mod radio;
 pub mod reach;
+pub mod shadowing;
+pub mod walls;
 
 pub use antenna::Antenna;
+pub use measured::Measured;
 pub use mode::Mode;
 pub use propagation::Propagation;
 pub use radio::{FrameKind, Radio};
