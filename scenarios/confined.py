@@ -2,8 +2,8 @@
 machine.
 
 `Document.foreign` lists the keys at the top of a scenario that such a request gave. A file's own keys are not limited. Refused is
-what reads a file, starts a program as root, or reaches a network: a movement file, a daemon's description, a file of a flow, the
-programs of a flow or an event, a station's root file system, NAT.
+what reads a file, starts a program as root, or reaches a network: a movement file, measured links, a daemon's description, a
+file of a flow, the programs of a flow or an event, a station's root file system, NAT.
 """
 
 from collections.abc import Iterator
@@ -45,6 +45,8 @@ def _reaching_out(scenario: Scenario) -> Iterator[tuple[KeyPath, str, str]]:
     """The keys that read a file, start a program or reach a network, each with what it does and the remedy."""
     if scenario.mobility.model == "file":
         yield ("mobility",), "names a file", "use a model"
+    if scenario.propagation.model == "trace":
+        yield ("propagation",), "names a file", "use another model"
     if scenario.containers:
         yield ("stations",), "names a root file system", "leave it out"
     for index, flow in enumerate(scenario.flows):

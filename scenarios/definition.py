@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keys.errors import UsageError, did_you_mean
+from mobility import measured
+from mobility.measured import LinksError
 from scenarios import confined, owned, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
@@ -39,6 +41,8 @@ def scenario_of(keys: Keys) -> Scenario:
     flows = tuple(_with_files(flow, index, scenario, keys) for index, flow in enumerate(scenario.flows))
     if flows != scenario.flows:
         scenario = scenario.model_copy(update={"flows": flows})
+    if scenario.propagation.file is not None:
+        scenario = _with_links(scenario, scenario.propagation.file, keys)
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario
 
 
@@ -91,6 +95,19 @@ def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
             raise keys.refusal(("flows", index, key), str(problem)) from None
         flow = flow.model_copy(update={key: str(file)})
     return flow
+
+
+def _with_links(scenario: Scenario, written: str, keys: Keys) -> Scenario:
+    """The scenario with the full path of its measured links, which are checked."""
+    paths, remedy = keys.paths_of(("propagation", "file"), written, "file")
+    file = next((path.resolve() for path in paths if path.is_file()), None)
+    if file is None:
+        raise keys.refusal(("propagation", "file"), f"there is no file {paths[-1].resolve()}; give its path, {remedy}")
+    try:
+        measured.read(file, list(scenario.radio_numbers()))
+    except LinksError as problem:
+        raise keys.refusal(("propagation", "file"), str(problem)) from None
+    return scenario.model_copy(update={"propagation": scenario.propagation.model_copy(update={"file": str(file)})})
 
 
 def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario:

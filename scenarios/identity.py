@@ -27,6 +27,8 @@ def identity(scenario: Scenario) -> str:
     content |= {"generation": GENERATION, "files": [_sum_of(path) for path in input_files(scenario)]}
     if isinstance(scenario.mobility, Replay):
         del content["mobility"]["file"]
+    if scenario.propagation.file is not None:
+        del content["propagation"]["file"]
     for flow, keys in zip(scenario.flows, content.get("flows", []), strict=False):
         for key in flow.named_files():
             del keys[key]
@@ -34,9 +36,10 @@ def identity(scenario: Scenario) -> str:
 
 
 def input_files(scenario: Scenario) -> list[Path]:
-    """The files that the scenario names, of all seeds: sizes of packets, distributions of sessions, movements."""
+    """The files that the scenario names, of all seeds: sizes of packets, distributions of sessions, movements, links."""
     movements = matching(scenario.mobility) if isinstance(scenario.mobility, Replay) else []
-    return [*(Path(file) for flow in scenario.flows for file in flow.named_files().values()), *movements]
+    links = [Path(scenario.propagation.file)] if scenario.propagation.file is not None else []
+    return [*(Path(file) for flow in scenario.flows for file in flow.named_files().values()), *movements, *links]
 
 
 def _sum_of(path: Path) -> str:

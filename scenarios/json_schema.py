@@ -21,6 +21,7 @@ DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
 RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
 OF_PYDANTIC = {word: key for key, word in owned.LIMITS.items()}  # its names of limits behind a validator function
 Json = dict[str, Any]
+OF_MEDIUM = ("propagation-", "fading-")  # names of tables that the medium describes
 # a daemon of the user's own, by the path of its description (scenarios/daemon_file.py); a bare name would hide misspelt ones
 OWN_ROUTING: Json = {"type": "string", "pattern": r"/|\.toml$", "description": "The path of a daemon's description (TOML)."}
 OWN_ROUTING_TABLE: Json = {"type": "object", "required": ["protocol"], "properties": {"protocol": OWN_ROUTING}}
@@ -43,13 +44,15 @@ def scenario_keys() -> tuple[Json, Json]:
     properties = keys["properties"]
     for name in [*MOVEMENTS, *PROTOCOLS]:
         _require_tag(definitions, name)
-    definitions |= {f"propagation-{name}": plain(table) for name, table in propagation.TABLES.items()}
-    tables = [{"$ref": f"#/$defs/propagation-{name}"} for name in propagation.TABLES]
-    definitions[f"propagation-{propagation.Model.FIRST}"]["required"] = []
+    models: dict[str, type[propagation.Selected]] = {"propagation": propagation.Propagation, "fading": propagation.Fading}
+    for key, model in models.items():
+        del definitions[model.__name__]
+        definitions |= {f"{key}-{name}": plain(table) for name, table in model.OF.items()}
+        tables = [{"$ref": f"#/$defs/{key}-{name}"} for name in model.OF]
+        definitions[f"{key}-{model.FIRST}"]["required"] = []
+        properties[key] = _short(properties[key], {"enum": list(model.OF)}, tables)
+        properties[key]["default"] = model.FIRST
     definitions["propagation-matrix"]["properties"]["matrix"]["items"] = {"$ref": "#/$defs/MatrixEntry"}
-    del definitions["Propagation"]
-    properties["propagation"] = _short(properties["propagation"], {"enum": list(propagation.TABLES)}, tables)
-    properties["propagation"]["default"] = propagation.Model.FIRST
     routing, mobility = properties["routing"], properties["mobility"]
     properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *PRESETS]}, [OWN_ROUTING, *routing["oneOf"], OWN_ROUTING_TABLE])
     properties["mobility"] = _short(mobility, {"type": "string", "examples": list(MOVEMENTS)}, mobility["oneOf"])
@@ -74,7 +77,7 @@ def _describe(definitions: Json) -> None:
         for key, value in table["properties"].items():
             shared = texts["routing"].get(key, "") if "protocol" in table["properties"] else ""
             text = of_daemon.get(key, {}).get("description") or texts.get(name, {}).get(key) or shared
-            if text and not name.startswith("propagation-"):
+            if text and not name.startswith(OF_MEDIUM):
                 value["description"] = " ".join(filter(None, [text, value.get("description")]))
 
 

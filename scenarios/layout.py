@@ -17,9 +17,11 @@ LAYOUT_KEYS = {
     "cross": {"hops", "spacing"},
     "random": {"nodes", "positions"},
     "positions": {"positions"},
+    "unplaced": {"nodes"},
 }
 OPTIONAL = {("random", "positions"), *((topology, "spacing") for topology in LAYOUT_KEYS)}
 DEFAULT_SPACING_M = 200.0
+UNPLACED = "unplaced"  # stations without positions; maps have them on a circle
 
 
 class Place(Strict):
@@ -36,7 +38,7 @@ def _as_place(value: object) -> object:
 class LayoutKeys(Strict):
     """Of all keys of a scenario the first part: each part has those before it as its base."""
 
-    topology: Literal["chain", "grid", "cross", "random", "positions"] = "chain"
+    topology: Literal["chain", "grid", "cross", "random", "positions", "unplaced"] = "chain"
     hops: Whole | None = Field(None, ge=1, le=MAX_STATIONS - 1)
     nodes: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
     rows: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
@@ -57,6 +59,8 @@ class LayoutKeys(Strict):
                 return topologies.grid(self.rows or 0, self.columns or 0, spacing_m)
             case "cross":
                 return topologies.cross(self.hops or 0, spacing_m)
+            case "unplaced":
+                return topologies.circle(self.nodes or 0)
             case "random":
                 drawn = topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
             case _:
@@ -112,6 +116,8 @@ class LayoutKeys(Strict):
             return
         for key in sorted(key for key in LAYOUT_KEYS[self.topology] - given_keys if (self.topology, key) not in OPTIONAL):
             raise KeyProblem((), f'topology "{self.topology}" needs "{key}"; add it')
+        if self.topology == UNPLACED and self.area is not None:
+            raise KeyProblem(("area",), f'is for stations with positions, which topology "{UNPLACED}" has not; remove it')
         if self.topology == "random" and self.area is None:
             raise KeyProblem((), 'topology "random" needs "area"; add area = [1500, 300]')
 

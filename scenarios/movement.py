@@ -16,6 +16,7 @@ from keys.quantities import Coordinate, Length, Metres, Seconds, Speed, Whole
 from mobility.files import is_movement
 from mobility.models import MODELS
 from mobility.trace import TraceError
+from scenarios.layout import UNPLACED
 from scenarios.wires import WireKeys
 from topologies.layouts import MAX_COORDINATE_M
 
@@ -264,5 +265,7 @@ class MovementKeys(WireKeys):
 
     def _check_places(self) -> None:
         """Refuse places and an area that the model refuses, before anything starts."""
+        if self.topology == UNPLACED and self.mobility.moving:
+            raise KeyProblem(("mobility",), f'moves stations, which topology "{UNPLACED}" does not place; take "static"')
         places = [(placed.name, placed.x_m, placed.y_m, placed.z_m) for placed in self.positions()]
         refuse_misfit(self.mobility, places, self.area)

@@ -13,7 +13,12 @@ from keys.errors import UsageError, shortened
 from keys.toml_lines import MAX_PARTS, TOO_MANY_PARTS, TooMuch, parse
 from keys.toml_lines import Path as KeyPath
 
-SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
+SHORT_FOR = {
+    "propagation": "model",
+    "fading": "model",
+    "routing": "protocol",
+    "mobility": "model",
+}  # propagation = "name": { model = "name" }
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from scenarios import owned
 from scenarios.antennas import Antenna
 from scenarios.containers import Container
 from scenarios.jammers import MAX_JAMMERS, Jammer
-from scenarios.layout import LayoutKeys
-from scenarios.propagation import Propagation, as_propagation
+from scenarios.layout import UNPLACED, LayoutKeys
+from scenarios.propagation import Fading, Propagation, Wall, as_model
 from scenarios.routing import MIN_MTU
 from topologies.layouts import MAX_STATIONS, STATION_NAME
 
@@ -25,7 +25,9 @@ MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MAX_RADIOS = 10_000  # entries of `radios`
+MAX_WALLS = 1000  # each is looked at for each pair of stations
 Override = bool | int | float | str | dict[str, bool | int | str | dict[str, int]]  # `rules`, `aggregation`, `access_categories`
+WITHOUT_PLACES = ("trace", "matrix")  # models that need no positions
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 WITH_PATTERN = (*OF_A_STATION, "antenna")  # and its antenna with a pattern, which does not change during a run
 
@@ -119,7 +121,8 @@ class RadioKeys(LayoutKeys):
     radio_overrides: Annotated[dict[str, Override], AfterValidator(_within_limits)] = Field(default_factory=dict)
     radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
-    propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
+    propagation: Annotated[Propagation, BeforeValidator(as_model)] = Propagation.model_validate({})
+    walls: Annotated[tuple[Wall, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_WALLS)
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
     reception: Annotated[str, owned.choice("radio", "reception")] | None = None  # None: the profile's
     aggregation: bool | Whole | dict[str, bool | Whole] | None = None  # None: the profile's; the medium checks it
@@ -128,6 +131,7 @@ class RadioKeys(LayoutKeys):
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")
     adjacent_channels: bool = owned.default("medium", "adjacent_channels")
     jammers: Annotated[tuple[Jammer, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_JAMMERS)
+    fading: Annotated[Fading, BeforeValidator(as_model)] = Fading.model_validate({})
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue_discipline: Annotated[str, owned.choice("medium", "queue.discipline")] = owned.default("medium", "queue.discipline")
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
@@ -149,6 +153,12 @@ class RadioKeys(LayoutKeys):
         owners = owned.schema("medium")["properties"].items()
         own = {key: owner["default"] for key, owner in owners if isinstance(owner.get("default"), str | int | float)}
         return {key: value for key, value in self if key in own and value != own[key]}
+
+    def channel_keys(self) -> dict[str, Any]:
+        """The keys `fading` and `walls` of medium.json, if they are there."""
+        fading = {} if self.fading.model == Fading.FIRST else {"fading": self.fading.for_medium()}
+        walls = [wall.model_dump(by_alias=True, mode="json") for wall in self.walls]
+        return {**fading, **({"walls": walls} if walls else {})}
 
     def radio_keys(self) -> dict[str, Any]:
         """The keys of the radio profile that the scenario replaces."""
@@ -196,6 +206,12 @@ class RadioKeys(LayoutKeys):
     def _check_overrides(self) -> None:
         for key in self._own_of_radio().keys() & self.radio_overrides.keys():
             raise KeyProblem(("radio_overrides", key), f"is there twice; leave it out, as the scenario has {key}")
+
+    def _check_channel(self) -> None:
+        model = self.propagation.model
+        if self.topology == UNPLACED and model not in WITHOUT_PLACES:
+            names = " or ".join(f'"{name}"' for name in WITHOUT_PLACES)
+            raise KeyProblem(("propagation",), f'"{model}" needs positions, which topology "{UNPLACED}" has not; take {names}')
 
     def _check_net(self) -> None:
         if self.net != "mininet-wifi":

@@ -57,6 +57,7 @@ class Scenario(TrafficKeys):
         for check in (
             self._check_net,
             self._check_overrides,
+            self._check_channel,
             self._check_hwsim,
             self._check_places,
             self._check_radio_names,

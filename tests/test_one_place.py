@@ -10,7 +10,7 @@ from scenarios import owned
 from scenarios.routing import OWN_DAEMONS
 
 ROOT = Path(__file__).resolve().parents[1]
-# Keys of a scenario that the medium owns under the same name; those of radio, propagation and daemons are added to them.
+# Keys of a scenario that the medium owns under the same name; those of radio, propagation, fading and daemons are added to them.
 MEDIUMS = {"interference", "queue", "control_first", "error_rate", "unit", "frames", "mode", "rates", "loss_db"}
 # Classes of what has another owner and keys of the same names: third-party daemons, their descriptions, parameters of a TCP.
 THIRD_PARTY = {"BatmanAdv", "Option", "Parameter", "Radio"}
@@ -25,6 +25,7 @@ DECLARING = [
     "medium/src/config/loaded.rs",
     "medium/src/phy/radio.rs",
     "medium/src/phy/radio/check.rs",
+    "medium/src/phy/fading.rs",
     "medium/src/phy/propagation.rs",
     "medium/src/run_verdict.rs",
 ]
@@ -35,8 +36,8 @@ COMPARED = re.compile(r"(?<![-=])[<>]=?\s*-?\d|\d\.\.=?-?\d|\.contains\(&")
 def owned_names():
     """The names of all keys that a scenario passes to our own programs, without `arp`, which is the kernel's in a scenario."""
     tables = [owned.schema(name)["properties"] for name in ("radio", *OWN_DAEMONS)]
-    tables += [table["properties"] for table in owned.node("medium", "propagation")["oneOf"]]
-    return MEDIUMS | {name for table in tables for name in table} - {"model", "name", "source", "arp"}
+    tables += [table["properties"] for key in ("propagation", "fading") for table in owned.node("medium", key)["oneOf"]]
+    return MEDIUMS | {name for table in tables for name in table} - {"model", "name", "source", "arp", "file"}
 
 
 def second_places(source, names):
@@ -148,4 +149,4 @@ def test_the_checks_of_the_programs_are_found():
 @pytest.mark.parametrize("path", DECLARING)
 def test_no_default_is_written_beside_the_declarations(path):
     code = (ROOT / path).read_text().split("#[cfg(test)]")[0]
-    assert set(re.findall(r"impl Default for (\w+)", code)) <= {"Model"}
+    assert set(re.findall(r"impl Default for (\w+)", code)) <= {"Model", "Fading"}

@@ -1,9 +1,10 @@
-"""Layouts: chain, grid, cross, random and explicit positions, as lists of named points.
+"""Layouts: chain, grid, cross, random and explicit positions, and a circle, as lists of named points.
 
 Coordinates are metres from the origin of the area. Stations are numbered from 1 in the order of the
 list, and that number makes their address (topologies/addresses.py), also if an explicit position has its own name.
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from random import Random
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from topologies.addresses import station_name
 
 MAX_STATIONS = 1000
+UNPLACED_RADIUS_M = 10.0  # small: propagation delay, where a profile has it, is at most 0.07 us
 MAX_COORDINATE_M = 1e7  # either way from the origin; the medium's (formats/schema/medium.json), which a test compares
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
 
@@ -57,6 +59,18 @@ def cross_ends(hops: int) -> list[tuple[str, str]]:
     return [(station_name(1), station_name(hops + 1)), (station_name(hops + 2), station_name(2 * hops + 1))]
 
 
+def circle(nodes: int) -> list[Placed]:
+    """`nodes` stations without positions: evenly on a circle of UNPLACED_RADIUS_M, so that maps can draw them."""
+    _check_count(nodes)
+    turns = [math.tau * number / nodes for number in range(nodes)]
+    # sta1 at the top, clockwise
+    return _number([(_on_circle(math.sin(turn)), _on_circle(math.cos(turn)), 0.0) for turn in turns])
+
+
+def _on_circle(share: float) -> float:
+    return round(UNPLACED_RADIUS_M * (1 + share), 3)
+
+
 def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Placed]:
     """`nodes` stations anywhere in the area, each drawn independently: a further station changes no other position."""
     _check_count(nodes)
@@ -94,6 +108,7 @@ LAYOUTS: dict[str, Callable[..., list[Placed]]] = {
     "cross": cross,
     "random": random_uniform,
     "positions": explicit,
+    "unplaced": circle,
 }
 
 

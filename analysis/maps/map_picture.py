@@ -4,6 +4,7 @@ Points: stations, hollow if switched off. Grey lines: links (dotted: one directi
 dotted circles: the range of carrier sense. With more than CIRCLES stations, only stations on a path have circles. Arrows: the
 path of each flow, hop by hop. A cross marks a path that ends before the target, a dashed arrow the next hop that does not
 receive. Squares: wired hosts at their gateways. Triangles: jammers. A short line at a station: the main lobe of its antenna.
+Thick lines: walls.
 
 The file is written atomically, so that a viewer that reloads it never reads half of it.
 """
@@ -29,6 +30,7 @@ COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE,
 LINK = "#b8b8b8"
 CIRCLE = "#8fa8bd"
 LOBE_POINTS = 14.0  # length of the line of a main lobe
+WALL = "#7a5c3e"
 LEGEND_ROWS = 12  # more flows than this are drawn and not listed
 
 Point = tuple[float, float]
@@ -61,6 +63,7 @@ def figure_of(snapshot: Snapshot) -> style.FigurePage:
     axes.set_axisbelow(True)
     axes.set_title(snapshot.title, loc="left")
     _draw_area(axes, snapshot)
+    _draw_walls(axes, snapshot)
     _draw_circles(axes, snapshot)
     _draw_links(axes, snapshot)
     hosts = _draw_wires(axes, snapshot)
@@ -89,6 +92,11 @@ def _draw_area(axes: Axes, snapshot: Snapshot) -> None:
     if snapshot.area:
         (width, height) = snapshot.area
         axes.plot([0, width, width, 0, 0], [0, 0, height, height, 0], color=style.BLACK, linewidth=0.6, zorder=1)
+
+
+def _draw_walls(axes: Axes, snapshot: Snapshot) -> None:
+    for wall in snapshot.walls:
+        axes.plot(*zip(*wall, strict=True), color=WALL, linewidth=2.4, solid_capstyle="butt", zorder=1.2)
 
 
 def _draw_circles(axes: Axes, snapshot: Snapshot) -> None:
@@ -236,6 +244,8 @@ def _legend(snapshot: Snapshot) -> list[Line2D]:
         ranges = snapshot.ranges + (", dotted" if snapshot.sense_m else "")
         ranges += "" if all_circled else " (circles: only of stations on a path)"
         handles.append(Line2D([], [], color=CIRCLE, linewidth=0.9, label=ranges))
+    if snapshot.walls:
+        handles.append(Line2D([], [], color=WALL, linewidth=2.4, label="wall"))
     if snapshot.off:
         handles.append(Line2D([], [], color="white", marker="o", markeredgecolor=style.BLACK, linestyle="", markersize=5,
                               label="switched off"))  # fmt: skip

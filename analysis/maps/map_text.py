@@ -10,7 +10,8 @@ def lines(snapshot: Snapshot) -> list[str]:
     """The title, the map, and a line for each flow."""
     both, single = len(snapshot.bidirectional), len(snapshot.unidirectional)
     links = f"{both} link{'' if both == 1 else 's'}" + (f", {single} one way" if single else "")
-    counts = ", ".join(part for part in (f"{len(snapshot.places)} stations", links, snapshot.ranges) if part)
+    walls = f"{len(snapshot.walls)} wall{'' if len(snapshot.walls) == 1 else 's'}" if snapshot.walls else ""
+    counts = ", ".join(part for part in (f"{len(snapshot.places)} stations", links, snapshot.ranges, walls) if part)
     off = [f"switched off: {', '.join(sorted(snapshot.off))}"] if snapshot.off else []
     wires = [f"{station} -- {host} (wire)" for station, host in snapshot.wires]
     paths = [f"{flow_path.flow:<6} {path_text(flow_path)}   {flow_path.summary}" for flow_path in snapshot.paths]

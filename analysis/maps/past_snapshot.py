@@ -24,6 +24,7 @@ from record.scenario import RunFlow
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
 RATE_OVER_S = 1.0
+UNPLACED = "the stations have no positions: they are drawn on a circle"
 OLD_S = 1.0  # the age of a packet is printed from here on
 
 
@@ -41,12 +42,23 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     range_m, sense_m = (range_of_run(run.path, run.medium, threshold) for threshold in (RECEIVED, SENSED))
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
+    note = "; ".join(filter(None, [note, without_positions(run)]))
     return Snapshot(
         f"{title_of(run.path)}: {at_s:g} s {clock}{when}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
-        run.scenario.area, note, jammers_of(run.medium, places), azimuths_of(run.medium),
+        run.scenario.area, note, jammers_of(run.medium, places), azimuths_of(run.medium), walls_of(run),
     )  # fmt: skip
+
+
+def walls_of(run: RunDirectory) -> tuple[tuple[tuple[float, float], tuple[float, float]], ...]:
+    """The ends (m) of the walls of a run."""
+    return tuple((tuple(wall["from"]), tuple(wall["to"])) for wall in run.medium.get("walls", ()))
+
+
+def without_positions(run: RunDirectory) -> str:
+    """A remark if the stations have no positions."""
+    return UNPLACED if run.scenario.topology == "unplaced" else ""
 
 
 def of_movement(made: Trace, at_s: float, range_m: float) -> Snapshot:

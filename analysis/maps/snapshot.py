@@ -33,7 +33,8 @@ class FlowPath:
 class Snapshot:
     """`places`: metres, by station. `links`: (from, to) for each direction in which frames are received. `off`: stations that are
     switched off or cut off. `wires`: (station, wired host). Ranges are None if the radio has no single range. `jammers`: metres,
-    by name. `azimuths`: degrees counterclockwise from the x axis, of stations whose antenna has a main lobe."""
+    by name. `azimuths`: degrees counterclockwise from the x axis, of stations whose antenna has a main lobe. `walls`: both ends
+    of each, metres."""
 
     title: str
     places: Mapping[str, tuple[float, float]]
@@ -47,6 +48,7 @@ class Snapshot:
     note: str = field(default="")
     jammers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     azimuths: Mapping[str, float] = field(default_factory=dict)
+    walls: tuple[tuple[tuple[float, float], tuple[float, float]], ...] = ()
 
     @property
     def bidirectional(self) -> list[tuple[str, str]]:
@@ -65,8 +67,9 @@ class Snapshot:
         return ", ".join(f"{name} {value:.0f} m" for name, value in known if value is not None)
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """x0, x1, y0, y1 (m) of the area and of all stations, in or outside of it."""
-        xs, ys = (list(values) for values in zip(*self.places.values(), *self.jammers.values(), strict=True))
+        """x0, x1, y0, y1 (m) of the area, of all stations, in or outside of it, of jammers and of walls."""
+        points = [*self.places.values(), *self.jammers.values(), *(end for wall in self.walls for end in wall)]
+        xs, ys = (list(values) for values in zip(*points, strict=True))
         if self.area:
             xs, ys = [*xs, 0.0, self.area[0]], [*ys, 0.0, self.area[1]]
         return min(xs), max(xs), min(ys), max(ys)

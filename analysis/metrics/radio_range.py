@@ -1,7 +1,7 @@
 """Range of reception and of carrier sense of a radio (m), and the received power at a distance, from the medium (`manet-medium
 reach`).
 
-Shadowing and a loss matrix have no single range: None.
+Shadowing, a loss matrix and measured links have no single range, nor has a network with walls: None.
 """
 
 import json
@@ -52,8 +52,9 @@ def _answer(question: str) -> str:
 
 
 def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
-    """The ranges of a medium.json; None also if its radio's file is missing, or if stations differ in power or antenna."""
-    if any(key in station for station in medium.get("stations", ()) for key in WITH_PATTERN):
+    """The ranges of a medium.json, without fading; None also if its radio's file is missing, if stations differ in power or
+    antenna, or if there are walls."""
+    if medium.get("walls") or any(key in station for station in medium.get("stations", ()) for key in WITH_PATTERN):
         return None
     radio = radio_of(medium)
     return None if radio is None else range_m(radio, medium.get("propagation", {}), which, kernel_rates_of(medium))

@@ -111,6 +111,17 @@ def test_jammers_and_azimuths_are_those_of_the_medium():
     assert jammers_of(medium, {"sta2": (7.0, 8.0)}) == {"jam1": (1, 2), "jam2": (7.0, 8.0)}
 
 
+def test_walls_are_drawn_counted_and_within_the_picture(tmp_path):
+    walls = (((100.0, -50.0), (100.0, 60.0)), ((-300.0, 0.0), (-200.0, 0.0)))
+    drawn = page(draw, chain(walls=walls), tmp_path / "map.png")
+    (panel,) = drawn.panels
+    lines = [one.points for one in panel.series if one.marker == "None"]
+    assert all(list(wall) in lines for wall in walls)
+    assert "wall" in drawn.legend and "wall" not in page(draw, chain(), tmp_path / "map.png").legend
+    assert chain(walls=walls).bounds() == (-300.0, 400, -50.0, 60.0)
+    assert "2 walls" in map_text.lines(chain(walls=walls))[1] and "wall" not in map_text.lines(chain())[1]
+
+
 def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_path):
     with pytest.raises(RunFileError, match=r"map\.pdf: a map is a \.png file"):
         draw(chain(), tmp_path / "map.pdf")
@@ -192,6 +203,22 @@ def test_a_run_in_which_nothing_was_sent_shows_places_and_links(tmp_path):
     (panel,) = panels(draw, snapshot, tmp_path / "map.png")
     assert dots(panel) == [(0, 0), (200, 0), (400, 0)] and panel.arrows == []
     assert [one.points for one in panel.series if one.marker == "None"] == [[(0, 0), (200, 0)], [(200, 0), (400, 0)]], "links"
+
+
+def test_the_map_of_a_run_has_its_walls_and_says_when_stations_have_no_positions(tmp_path):
+    folder = placed(tmp_path)
+    medium = json.loads((folder / "medium.json").read_text())
+    medium |= {"walls": [{"from": [100, -20], "to": [100, 20], "loss_db": 6}], "propagation": {"model": "two-ray"}}
+    (folder / "medium.json").write_text(json.dumps(medium))
+    snapshot = past_snapshot.of_run(RunDirectory(folder), 3.0)
+    assert snapshot.walls == (((100, -20), (100, 20)),)
+    assert (snapshot.range_m, snapshot.links) == (None, frozenset()), "no single range"
+    assert past_snapshot.UNPLACED not in snapshot.note
+    scenario = json.loads((folder / "scenario.json").read_text())
+    scenario |= {"topology": "unplaced", "nodes": 3, "hops": None, "spacing": None, "area": None, "positions": None}
+    scenario["propagation"] = {"model": "trace", "file": "links.csv"}
+    (folder / "scenario.json").write_text(json.dumps(scenario))
+    assert past_snapshot.of_run(RunDirectory(folder), 3.0).note.endswith(past_snapshot.UNPLACED)
 
 
 def test_without_a_time_the_map_is_of_the_middle_of_the_traffic(tmp_path):

@@ -33,9 +33,29 @@ def test_log_distance_falls_with_its_exponent():
     assert range_m(radio("ns2-dsss-2m"), {"model": "log-distance"}) == pytest.approx(725.6 ** (2 / 3), rel=2e-3)
 
 
-@pytest.mark.parametrize("model", [{"model": "shadowing", "sigma_db": 4}, {"model": "matrix", "matrix": []}])
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"model": "shadowing", "sigma_db": 4},
+        {"model": "shadowing", "sigma_db": 4, "correlation_m": 20},
+        {"model": "matrix", "matrix": []},
+        {"model": "trace", "file": "links.csv"},
+    ],
+)
 def test_models_with_different_pairs_have_no_single_range(model):
     assert range_m(radio("ns2-dsss-2m"), model) is None
+
+
+def test_indoors_the_range_is_that_of_p_1238():
+    # 24.5 dBm to -64.375 dBm are 88.875 dB: 20 log10(914) - 28 = 31.219 at 1 m, 57.656 / 30 = 1.9219 decades beyond
+    assert range_m(radio("ns2-dsss-2m"), {"model": "itu-indoor"}) == pytest.approx(10**1.9219, rel=1e-3)
+
+
+def test_a_network_with_walls_has_no_single_range():
+    medium = {"radio": str(RADIOS / "ns2-dsss-2m.toml"), "stations": [{"name": "sta1"}]}
+    assert range_of(medium) == pytest.approx(250, abs=0.1)
+    assert range_of(medium | {"walls": [{"from": [0, 0], "to": [1, 1], "loss_db": 3}]}) is None
+    assert range_of(medium | {"fading": {"model": "rayleigh"}}) == range_of(medium), "the mean"
 
 
 def test_a_disc_has_its_stated_ranges_and_overrides_count():

@@ -8,7 +8,7 @@ from typing import Any
 
 from docs.site.repository import ROOT
 from docs.site.table import cell, prose, row
-from scenarios.json_schema import of_scenario
+from scenarios.json_schema import OF_MEDIUM, of_scenario
 from scenarios.movement import MOVEMENTS
 from testbed.campaigns.experiment_schema import of_experiment
 
@@ -53,6 +53,7 @@ SECTIONS = {
     "Energy": ("The table `energy`", KEYS),
     "Place": ("An element of `positions`", KEYS),
     "MatrixEntry": ("An element of `propagation.matrix`", KEYS),
+    "Wall": ("An element of `walls`", KEYS),
     "Move": ("An element of `mobility.moves`", KEYS),
     "Question": ("An element of `questions`", EXPERIMENT),
     "Expected": ("The table `expect`", EXPERIMENT),
@@ -101,8 +102,9 @@ def _section(name: str, table: Json) -> list[str]:
 def title(name: str, table: Json) -> str:
     """The heading of a table's section."""
     keys = table["properties"]
-    if name.startswith("propagation-"):
-        return f'`propagation`, model "{name.removeprefix("propagation-")}"'
+    if name.startswith(OF_MEDIUM):
+        key, model = name.split("-", 1)
+        return f'`{key}`, model "{model}"'
     if "protocol" in keys:
         return f'`routing`, protocol "{keys["protocol"].get("const", name)}"'
     if "model" in keys:
@@ -175,7 +177,7 @@ def _owner(name: str, key: str) -> str:
         return f"`manet-{name}`"
     if (ROOT / "routing" / "third-party" / f"{name}.toml").exists():
         return "`routing/third-party`"
-    if name.startswith("propagation-"):
+    if name.startswith(OF_MEDIUM):
         return "`manet-medium`"
     return "`testbed/campaigns`" if name in ("experiment", "size", *TABLES_OF_EXPERIMENT.values()) else "`scenarios`"
 

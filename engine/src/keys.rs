@@ -248,6 +248,7 @@ typed! {
     Ipv4Addr => Takes::Address;
     (Ipv4Addr, u8) => Takes::Network;
     [u8; 6] => Takes::Mac;
+    [f64; 2] => Takes::List(&<f64 as Typed>::TAKES, NONE);
     [f64; 3] => Takes::List(&<f64 as Typed>::TAKES, NONE);
     Value => Takes::Anything;
 }

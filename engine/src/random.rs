@@ -32,6 +32,10 @@ pub enum Purpose {
     RateControl = 9,
     /// Perturbation of the hash over flows of a fair queue.
     FlowHash = 10,
+    /// Shadowing as a field over positions.
+    ShadowField = 21,
+    /// Fading of links; the node is the pair of stations, or a block of time of one.
+    LinkFading = 22,
 }
 
 /// A pseudorandom stream (xoshiro256++).

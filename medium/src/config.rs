@@ -3,9 +3,11 @@
 //! Every error is one line: key, mistake, remedy. The reader of the file puts its name before it.
 
 use crate::phy::antenna::Change;
+use crate::phy::fading::Fading;
 use crate::phy::pattern::Directional;
 use crate::phy::propagation::Model;
 use crate::phy::radio::{ANTENNA_HEIGHT, GAIN, TX_POWER};
+use crate::phy::walls;
 use crate::run_verdict::Thresholds;
 use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_engine::keys::{above, from, up_to, within, Declared, Key, Limits, OutOfLimits};
@@ -109,6 +111,12 @@ pub struct Config {
     /// Whether frames of other channels of the band interfere, by the spectral masks of the PHY; by default they do not.
     #[serde(default)]
     pub adjacent_channels: bool,
+    /// Small-scale fading of each link; by default none.
+    #[serde(default)]
+    pub fading: Fading,
+    /// Walls, which the propagation adds to its losses.
+    #[serde(default)]
+    pub walls: Vec<WallConfig>,
     /// Interface queue of each station.
     #[serde(default)]
     pub queue: QueueConfig,
@@ -180,6 +188,8 @@ impl Declared for Config {
             "adjacent_channels",
             "Whether frames of other channels of the band interfere, by the spectral masks of the PHY.",
         ),
+        Key::new::<Fading>("fading", "Small-scale fading of each link over time; by default none."),
+        Key::new::<Vec<WallConfig>>("walls", "Walls, which add their losses to the paths that cross them."),
         Key::new::<QueueConfig>("queue", "Interface queue of each station."),
         Key::new::<Vec<JammerConfig>>("jammers", "Jammers and noise sources."),
         Key::new::<Vec<StationConfig>>("stations", "The stations, in the order of their numbers.").required(true),
@@ -369,6 +379,27 @@ fn wlan0() -> String {
 
 fn freq_mhz() -> u32 {
     FREQ_MHZ
+}
+
+keys! {
+    /// A wall: a line on the ground plan, as high as any station.
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct WallConfig {
+        /// One end: x, y.
+        pub from: [f64; 2] => COORDINATE;
+        /// The other end: x, y.
+        pub to: [f64; 2] => COORDINATE;
+        /// Loss of each path that crosses or touches the wall.
+        pub loss_db: f64 => within(0.0, 300.0).of("dB");
+    }
+}
+
+impl WallConfig {
+    /// The wall as the propagation takes it.
+    pub fn wall(&self) -> walls::Wall {
+        walls::Wall { from: self.from, to: self.to, loss_db: self.loss_db }
+    }
 }
 
 keys! {
@@ -724,6 +755,21 @@ pub(crate) mod tests {
         assert!(refusal(|j| j["warmup_s"] = 1e300.into()).contains("key \"warmup_s\""));
         assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "disc", "range_m": 5.0, "sense_m": 1.0}))
             .contains("propagation.sense_m"));
+        let wall = serde_json::json!([{"from": [0.0, 0.0], "to": [0.0, 9.0], "loss_db": 6.0}]);
+        let walled = |propagation| loaded(|j| (j["walls"], j["propagation"]) = (wall.clone(), propagation)).map(|_| ());
+        assert_eq!(walled(serde_json::json!({"model": "itu-indoor"})), Ok(()));
+        assert!(walled(serde_json::json!({"model": "disc", "range_m": 5.0, "sense_m": 9.0}))
+            .unwrap_err()
+            .starts_with("key \"walls\": walls have no effect under disc"));
+        assert!(refusal(|j| j["walls"] = serde_json::json!([{"from": [0.0, 0.0], "to": [0.0, 1e9], "loss_db": 6.0}]))
+            .contains("walls[0].to[1]"));
+        let block = |speed| serde_json::json!({"model": "rayleigh", "coherence": "block", "speed_mps": speed});
+        assert_eq!(loaded(|j| j["fading"] = block(Some(1.0))).map(|_| ()), Ok(()));
+        assert_eq!(
+            refusal(|j| j["fading"] = block(None)),
+            "key \"fading.coherence\": \"block\" needs speed_mps, from which its length follows; add it"
+        );
+        assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "trace"})).contains("missing field `file`"));
         let no_rate = serde_json::json!({"data_rate_bps": 6e6, "rate_control": "arf"});
         assert!(refusal(|j| j["radio_overrides"] = no_rate).contains("is no rate of this PHY"));
     }

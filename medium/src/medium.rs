@@ -14,8 +14,9 @@ use crate::error_rate::ErrorRates;
 use crate::fate::{DropReason, Fate};
 use crate::mac::{Action, Category, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
 use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
+use crate::phy::fading::Fader;
 use crate::phy::spectrum::Spectrum;
-use crate::phy::{Mode, Propagation, Radio};
+use crate::phy::{Measured, Mode, Propagation, Radio};
 use crate::radio_time::{RadioState, RadioTimes};
 use crate::rate_control::Row;
 use crate::trace::Trajectory;
@@ -24,6 +25,7 @@ use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 pub use jammers::JammerCounters;
 use jammers::Jammers;
+use links::links_over_time;
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use neighbours::{Neighbourhood, Neighbours};
@@ -37,6 +39,7 @@ mod antennas;
 mod arrivals;
 mod channels;
 mod jammers;
+mod links;
 mod moves;
 mod mpdu;
 mod neighbours;
@@ -122,6 +125,9 @@ pub struct Medium {
     /// Power from which on two stations are neighbours, W.
     neighbour_w: f64,
     propagation: Propagation,
+    /// Links of the propagation model trace.
+    measured: Option<Arc<Measured>>,
+    fader: Fader,
     /// Standard deviation of the draw on each frame's power at each station, dB.
     fading_db: f64,
     /// Of the frame that begins: the factor on its power at each station; empty without fading.
@@ -185,6 +191,7 @@ impl Medium {
             propagation.set_antenna(n + i, propagation.antenna(n + i).with(&j.antenna()));
             j.antenna.iter().for_each(|antenna| propagation.set_pattern(n + i, antenna));
         }
+        propagation.set_walls(config.walls.iter().map(|wall| wall.wall()).collect());
         for (i, s) in config.stations.iter().enumerate() {
             propagation.set_antenna(i, propagation.antenna(i).with(&s.antenna()));
             s.antenna.iter().for_each(|antenna| propagation.set_pattern(i, antenna));
@@ -214,6 +221,8 @@ impl Medium {
         Self {
             neighbour_w: radio.neighbour_threshold_w(by_kernel),
             propagation,
+            measured: links_over_time(loaded),
+            fader: Fader::new(&config.fading, config.seed, &radio),
             fading_db: config.fading_db,
             fades: Vec::new(),
             stations: trajectories.into_iter().enumerate().map(|(i, t)| station(i, t)).collect(),
@@ -337,7 +346,7 @@ impl Medium {
             .map(|(a, b)| {
                 let on = self.is_on(StationId(a)) && self.is_on(StationId(b));
                 let (at_a, at_b) = (places[usize::from(a)], places[usize::from(b)]);
-                let power_w = if on { self.propagation.power_w(a.into(), b.into(), at_a, at_b) } else { 0.0 };
+                let power_w = if on { self.power_between_w((a, at_a), (b, at_b), now) } else { 0.0 };
                 let [from_mhz, to_mhz] = [a, b].map(|s| self.stations[usize::from(s)].freq_mhz);
                 let same = self.tunes || from_mhz == to_mhz;
                 let (share, sense_w) = if same {
@@ -351,7 +360,7 @@ impl Medium {
                     power_w,
                     in_range: same && power_w >= self.neighbour_w,
                     sensed: power_w * share >= sense_w && power_w * share > 0.0,
-                    error_rate: self.error_rates.rate(a, b),
+                    error_rate: self.error_rate(a, b, now),
                 }
             })
             .collect()
@@ -359,7 +368,7 @@ impl Medium {
 
     fn power_w(&self, from: u16, to: u16, now: Instant) -> f64 {
         let (a, b) = (&self.stations[from as usize], &self.stations[to as usize]);
-        self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
+        self.power_between_w((from, a.trajectory.at(now)), (to, b.trajectory.at(now)), now)
     }
 
     /// Power from which a radio senses what it cannot decode, W.
@@ -515,7 +524,9 @@ impl Medium {
         };
         let end = now + frame.airtime;
         let power_w = match frame.dest {
-            Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now) * self.faded(to)),
+            Dest::Station(to) if self.is_on(StationId(to)) => {
+                Some(self.power_w(from, to, now) * self.faded(from, to, now))
+            }
             _ => None,
         };
         let demands = self.demands_of(&frame);

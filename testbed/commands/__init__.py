@@ -7,7 +7,7 @@ GROUPS = {  # as --help shows them
     "start": ("demo", "list", "doctor", "test"),
     "run": ("run", "campaign", "script", "replay", "tcp", "vm"),
     "enter a running network": ("cli", "view", "serve", "exec", "shell", "wireshark"),
-    "look at a run": ("report", "map", "story", "plot", "routes", "rates", "trace", "sql"),
+    "look at a run": ("report", "map", "story", "plot", "routes", "rates", "trace", "links", "sql"),
     "share": ("bundle", "export"),
     "maintain": ("validate", "curve", "schema", "nightly", "clean"),
 }

@@ -53,7 +53,7 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
         "verdict": verdict_of(directory),  # with the cross-checks
         "error": ended.error,
         "differences": recorded.differences()
-        + _movement(recorded.directory, directory)
+        + _inputs(recorded.directory, directory)
         + [f"not repeated: {action}" for action in by_hand.left_out],
         "by_hand": by_hand.repeated,
         "flows": _side_by_side(recorded, metrics),
@@ -71,10 +71,18 @@ def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict
     }
 
 
-def _movement(was: Path, now: Path) -> list[str]:
-    """A line if the trace differs: a movement file may have changed since."""
+def _inputs(was: Path, now: Path) -> list[str]:
+    """A line if the trace or the measured links differ: a file may have changed since."""
+    changed = {
+        "trace.csv": "the stations stand or move differently than in the record; was a movement file changed?",
+        "links.csv": "the links differ from those of the record; was the file of propagation changed?",
+    }
+    return [f"{name}: {text}" for name, text in changed.items() if not _same(was / name, now / name)]
+
+
+def _same(was: Path, now: Path) -> bool:
+    """Whether two files have the same content; true also where one is missing."""
     try:
-        same = (was / "trace.csv").read_bytes() == (now / "trace.csv").read_bytes()
+        return was.read_bytes() == now.read_bytes()
     except OSError:
-        return []
-    return [] if same else ["trace.csv: the stations stand or move differently than in the record; was a movement file changed?"]
+        return True

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.captures.rundir import RunDirectory
+from analysis.maps.past_snapshot import walls_of, without_positions
 from analysis.maps.snapshot import FlowPath, Snapshot, azimuths_of, jammers_of
 from analysis.metrics.radio_range import RECEIVED, SENSED, range_of_run
 from record import records
@@ -69,7 +70,8 @@ class MappedNetwork:
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
             paths=tuple(self._flow_paths(run, flows, heard)),
             range_m=range_of_run(run.path, run.medium, RECEIVED), sense_m=range_of_run(run.path, run.medium, SENSED),
-            area=run.scenario.area, note="" if flows else NO_FLOWS,
+            area=run.scenario.area, note="; ".join(filter(None, ["" if flows else NO_FLOWS, without_positions(run)])),
+            walls=walls_of(run),
         )  # fmt: skip
 
     def _flow_paths(self, run: RunDirectory, flows: Sequence[RunFlow], heard: frozenset[tuple[str, str]]) -> Iterator[FlowPath]:

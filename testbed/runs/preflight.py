@@ -30,6 +30,7 @@ from testbed.host.requirements import IPV6, IPV6_REMEDY, require_radios, require
 from testbed.programs import BUILT, Programs
 from testbed.stages import kernel_tcp
 from testbed.stages.daemon import daemon_config
+from testbed.stages.measured import write_links
 from testbed.stages.medium import medium_config
 from testbed.stages.movement import write_trace
 from testbed.stages.routing import static
@@ -44,15 +45,18 @@ FILES_PER_ROUTING_DAEMON = 3  # a pidfd of the daemon; two files of its waits (r
 FILES_PER_CONTAINER = 4  # a pidfd each of its pid 1 and its command, its pid and user namespaces
 FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of the waits of each and of its child
 
-# Of medium.json, the keys that decide who is in range: not the links' error rates, nor interference, since no two send at once.
-LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "stations", "hwsim")
+# Of medium.json, the keys that decide who is in range: not the links' error rates and fading, nor interference, since no two send
+# at once.
+LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "walls", "stations", "hwsim")
 SLOT_S = 1.0  # for the broadcast of each station; the slowest profile takes a hundredth of it
 IP_BYTES = 29  # the smallest packet that the medium takes
 ROUNDED_DB = 0.05  # of a power in the air log
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
-PLACED_BY = {"chain": "spacing", "grid": "spacing", "cross": "spacing", "random": "area", "positions": "positions"}
+PLACED_BY = {
+    "chain": "spacing", "grid": "spacing", "cross": "spacing", "random": "area", "positions": "positions", "unplaced": "nodes",
+}  # fmt: skip
 
 
 def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario", *, allow_internet: bool = False) -> None:
@@ -124,10 +128,12 @@ def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Progr
 
 def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], programs: Programs) -> None:
     """UsageError, which names scenario and flow, if static routes can never carry a flow. If stations move, or the links
-    differ between several seeds, the run itself checks (testbed/stages/routing/static.py)."""
+    differ between several seeds or over time, the run itself checks (testbed/stages/routing/static.py)."""
     links: dict[str, list[tuple[str, str]]] = {}
     for name, scenario in scenarios.items():
         if scenario.routing.protocol != "static" or scenario.mobility.moving or (len(seeds) > 1 and _by_seed(scenario)):
+            continue
+        if scenario.propagation.model == "trace":  # its links are those of the moment
             continue
         config = _broadcasts_config(scenario, seeds[0] if _by_seed(scenario) else 1)
         if config not in links:
@@ -194,7 +200,9 @@ def _of_medium(scenario: Scenario, seed: int) -> object:
     """The input of `check_medium`, without the movement, which follows from these values."""
     config = medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
     movement = scenario.mobility.model_dump_json()
-    return json.dumps([config, movement, scenario.area, scenario.traffic_at, scenario.traffic_seconds()])
+    return json.dumps(
+        [config, scenario.propagation.file, movement, scenario.area, scenario.traffic_at, scenario.traffic_seconds()]
+    )
 
 
 def _of_routing(scenario: Scenario, programs: Programs) -> object:
@@ -287,6 +295,7 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = 
     with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
         write_trace(site)
+        write_links(site)
         config = {**medium_config(site, {}), "duration_s": scenario.traffic_seconds()}
         path = site.directory / "medium.json"
         path.write_text(json.dumps(config))

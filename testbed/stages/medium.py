@@ -1,4 +1,5 @@
-"""The stage that runs the medium: writes medium.json and trace.csv (formats/medium.md, trace.md), starts the daemon."""
+"""The stage that runs the medium: writes medium.json, trace.csv and links.csv (formats/medium.md, trace.md, links.md), starts the
+daemon."""
 
 import json
 import tomllib
@@ -11,6 +12,7 @@ from scenarios.scenario import Scenario
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.stages.control import MediumControl
+from testbed.stages.measured import write_links
 from testbed.stages.movement import write_trace
 from testbed.stages.site import Site
 from topologies.addresses import GATEWAY_END, HOST_END, mac_address, radio_interface, wire_mac
@@ -38,6 +40,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
         "propagation": scenario.propagation.for_medium(),
         "interference": scenario.interference,
         **scenario.of_medium(),
+        **scenario.channel_keys(),
         "queue": scenario.queue_keys(),
         "stations": [
             {
@@ -141,6 +144,7 @@ class Medium:
 def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
     """Run the daemon: every radio is up on entry, every output complete on exit. RunError if the daemon failed."""
     write_trace(site)
+    write_links(site)
     site.feedback_folder.mkdir(exist_ok=True)
     netns = {host.name: str(host.netns) for host in net.hosts}
     config = site.directory / "medium.json"

@@ -45,7 +45,8 @@ class PlannedRun:
             "kind": self.kind, "title": self.title, "directory": str(self.directory), "control": False, "running": False,
             "begin_ns": "0", "end_ns": str(round((self.traffic_s + scenario.traffic_seconds()) * 1e9)),
             "traffic_ns": str(round(self.traffic_s * 1e9)), "verdict": None, "status": None, "error": None, "seed": self.seed,
-            "area": scenario.area, "range_m": range_of(medium, RECEIVED), "sense_m": range_of(medium, SENSED),
+            "area": scenario.area, "walls": [[*wall.start, *wall.end] for wall in scenario.walls],
+            "range_m": range_of(medium, RECEIVED), "sense_m": range_of(medium, SENSED),
             "queue_packets": scenario.queue, "slot_us": (radio_of(medium) or {}).get("slot_us"), "radio": scenario.radio,
             "routing": scenario.routing.protocol, "events": list(self._events()),
             "stations": [

@@ -121,6 +121,7 @@ class RecordedRun:
         return {
             "kind": kind, "title": title_of(run.path), "directory": str(run.path), "control": False,
             "running": False, "begin_ns": "0", "traffic_ns": None, "verdict": None, "area": run.scenario.area,
+            "walls": [[*wall["from"], *wall["to"]] for wall in run.medium.get("walls", ())],
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
             "queue_packets": run.medium.get("queue", {}).get("packets"),
             "slot_us": (radio_of(run.medium) or {}).get("slot_us"),

@@ -59,6 +59,14 @@ def test_the_arms_of_a_cross_share_their_middle_station():
     assert "sta3" in connectivity.path(routes, "sta6", "sta9")
 
 
+def test_stations_without_positions_are_on_a_circle():
+    placed = topologies.circle(8)
+    assert names(placed) == [f"sta{number}" for number in range(1, 9)]
+    assert all(abs(math.hypot(x - 10, y - 10) - 10) < 0.001 for _, x, y, _ in placed)
+    assert len({station[1:3] for station in topologies.circle(1000)}) == 1000
+    assert placed[0][1:] == (10, 20, 0), "at the top"
+
+
 def test_explicit_positions_may_bring_names():
     placed = topologies.explicit([(1, 2), (3, 4, 5)], [None, "gw1"])
     assert placed == [("sta1", 1, 2, 0), ("gw1", 3, 4, 5)]

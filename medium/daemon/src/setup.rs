@@ -1,6 +1,8 @@
 //! Reads the files of a run: `medium.json` (formats/medium.md), and the radio profile and the trace that it names.
 
-use manet_medium::config::{Config, ConfigError, Loaded};
+use manet_medium::config::{Config, ConfigError, Loaded, MAX_TIME_S};
+use manet_medium::phy::measured::{LinksError, Measured};
+use manet_medium::phy::propagation::Model;
 use manet_medium::phy::radio::{Radio, RadioError};
 use manet_medium::run_verdict::Thresholds;
 use manet_medium::trace::{self, Trace, TraceError, Trajectory};
@@ -33,7 +35,10 @@ impl Setup {
             std::fs::read_to_string(path).map_err(|error| SetupError::Unreadable { file: path.to_owned(), error })?;
         let config = Config::parse(&text).map_err(|e| in_file(Mistake::Config(e)))?;
         let radio = read_radio(folder.join(&config.radio), &config).map_err(in_file)?;
-        let loaded = Loaded::new(config, radio).map_err(|e| in_file(Mistake::Config(e)))?;
+        let mut loaded = Loaded::new(config, radio).map_err(|e| in_file(Mistake::Config(e)))?;
+        if let Model::Trace { file } = &loaded.config.propagation {
+            loaded.measured = Some(read_links(folder.join(file), &loaded)?.into());
+        }
         let thresholds = loaded.config.verdict.unwrap_or_default();
         let trace = loaded.config.trace.as_ref().map(|path| read_trace(folder.join(path), &loaded)).transpose()?;
         let trajectories = trace::of_stations(&loaded, trace).map_err(SetupError::Trace)?;
@@ -59,6 +64,16 @@ fn read_trace(path: PathBuf, loaded: &Loaded) -> Result<Trace, SetupError> {
             Trace::parse(&text, &path.display().to_string(), &loaded.station_names()).map_err(SetupError::Trace)
         }
         Err(error) => Err(SetupError::TraceUnreadable { trace: path, error }),
+    }
+}
+
+fn read_links(path: PathBuf, loaded: &Loaded) -> Result<Measured, SetupError> {
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let (name, stations) = (path.display().to_string(), loaded.station_names());
+            Measured::parse(&text, &name, &stations, &loaded.radio, MAX_TIME_S).map_err(SetupError::Links)
+        }
+        Err(error) => Err(SetupError::LinksUnreadable { links: path, error }),
     }
 }
 
@@ -88,6 +103,15 @@ pub enum SetupError {
     },
     /// The trace has a mistake.
     Trace(TraceError),
+    /// The measured links cannot be read.
+    LinksUnreadable {
+        /// Their path.
+        links: PathBuf,
+        /// The error of the read.
+        error: io::Error,
+    },
+    /// The measured links have a mistake.
+    Links(LinksError),
 }
 
 /// A mistake in `medium.json` or in the profile that it names.
@@ -122,6 +146,10 @@ impl fmt::Display for SetupError {
                 write!(f, "{}: cannot be read: {error}; key \"trace\" names it", trace.display())
             }
             Self::Trace(error) => error.fmt(f),
+            Self::LinksUnreadable { links, error } => {
+                write!(f, "{}: cannot be read: {error}; key \"propagation.file\" names it", links.display())
+            }
+            Self::Links(error) => error.fmt(f),
         }
     }
 }
@@ -182,6 +210,12 @@ mod tests {
         let refused = refusal("override", |j| j["radio_overrides"] = serde_json::json!({"cw_min": 30}));
         assert!(refused.starts_with("DIR/medium.json: /"), "{refused}");
         assert!(refused.ends_with("ns2-dsss-2m.toml: key \"cw_min\": 30 is not 2^k - 1"), "{refused}");
+        let refused =
+            refusal("links", |j| j["propagation"] = serde_json::json!({"model": "trace", "file": "absent.csv"}));
+        assert_eq!(
+            refused,
+            "DIR/absent.csv: cannot be read: No such file or directory (os error 2); key \"propagation.file\" names it"
+        );
         let refused = refusal("trace", |j| j["trace"] = "absent.csv".into());
         assert_eq!(
             refused,

@@ -6,13 +6,15 @@ use super::{
     MAX_STATIONS,
 };
 use crate::mac::fq_codel::LIMIT_PACKETS;
+use crate::phy::fading::Fading;
 use crate::phy::pattern::Directional;
 use crate::phy::propagation::Model;
 use crate::phy::radio::Modulation;
-use crate::phy::Radio;
+use crate::phy::{Measured, Radio};
 use crate::run_verdict::Thresholds;
 use manet_engine::keys::{self, Declared};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A checked configuration with its radio: all names exist, all values are in range.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub struct Loaded {
     pub config: Config,
     /// The radio profile with its overrides.
     pub radio: Radio,
+    /// Contents of the file of links of the propagation model trace. Without it that model has no links.
+    pub measured: Option<Arc<Measured>>,
 }
 
 impl Loaded {
@@ -29,7 +33,7 @@ impl Loaded {
     /// # Errors
     /// [`ConfigError::Limits`] or [`ConfigError::Value`].
     pub fn new(config: Config, radio: Radio) -> Result<Self, ConfigError> {
-        let loaded = Self { config, radio };
+        let loaded = Self { config, radio, measured: None };
         loaded.check()?;
         Ok(loaded)
     }
@@ -89,6 +93,12 @@ impl Loaded {
             self.check_hwsim_radio(hwsim)?;
         }
         check_model(&c.propagation)?;
+        if !c.walls.is_empty() && !c.propagation.has_paths() {
+            return Err(format!("key \"walls\": {}", Model::WITHOUT_PATHS).into());
+        }
+        if c.fading.lacks_speed() {
+            return Err(format!("key \"fading.coherence\": {}", Fading::NO_LENGTH).into());
+        }
         c.verdict.iter().try_for_each(check_thresholds)?;
         self.check_links()?;
         self.check_traffic()
@@ -209,6 +219,10 @@ impl Loaded {
         }
         if !jammers.is_empty() && propagation.has_own_ranges() {
             return Err(format!("key \"jammers\": {}", Model::OWN_RANGES).into());
+        }
+        if !jammers.is_empty() && matches!(propagation, Model::Trace { .. }) {
+            let text = "key \"jammers\": the model trace has losses between stations only; use another model, or leave the jammers out";
+            return Err(ConfigError::Value(text.to_owned()));
         }
         for (i, jammer) in jammers.iter().enumerate() {
             let key = format!("jammers[{i}]");

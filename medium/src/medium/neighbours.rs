@@ -16,8 +16,11 @@
 //! and a change of power or channel begin a new period. Among the candidates the same powers are computed and compared with the
 //! same floor as among all stations, in the same order: the air log is the same, byte for byte.
 //!
-//! All stations are candidates where no distance is out of range: with a matrix of losses, and with fading, whose draw has no bound. The
-//! range of shadowing is that of the sender's strongest pair, since each pair has one draw for the whole run.
+//! All stations are candidates where no distance is out of range: with a matrix of losses, and with `fading_db`, whose draw has no bound.
+//! Of measured links those are to which the sender has one at any time. The
+//! range of shadowing is that of the sender's strongest pair, since each pair has one draw for the whole run, or of the bound of its field.
+//! Fading of links is bounded too: the candidates are those of a floor that is lower by its bound, and while no station moves
+//! they are kept with the power of each.
 
 use super::{Medium, Station};
 use crate::trace::{distance_m, Course, Position, Trajectory};
@@ -113,39 +116,37 @@ impl Neighbours {
 }
 
 impl Medium {
-    /// Draws the fading of a frame of `from` at every station: as in wmediumd (`get_fading_signal`), independent of earlier frames.
-    fn fade(&mut self, from: u16) {
-        if self.fading_db > 0.0 {
-            let (n, fading) = (self.stations.len(), &mut self.stations[from as usize].fading);
-            self.fades.clear();
-            self.fades.extend((0..n).map(|_| 10f64.powf(fading.normal() * self.fading_db / 10.0)));
-        }
-    }
-
-    /// The factor on the power at station `to` of the frame that begins.
-    pub(super) fn faded(&self, to: u16) -> f64 {
-        self.fades.get(usize::from(to)).copied().unwrap_or(1.0)
-    }
-
     /// The stations that sense a frame of `from` that begins now.
     pub(super) fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
         self.fade(from);
         let floor_w = self.floor_w();
         let all = (0..self.stations.len() as u16).filter(|s| *s != from);
+        if let Some(links) = &self.measured {
+            return self.that_sense(from, now, floor_w, links.receivers(from), true);
+        }
         if !self.fades.is_empty() {
-            return self.that_sense(from, now, floor_w, all);
+            return self.that_sense(from, now, floor_w, all, true);
         }
+        let unfaded_w = floor_w / self.fader.highest();
         if now < self.neighbours.still_from {
-            let range_m = |top_m| self.propagation.range_m(from.into(), floor_w, top_m);
+            let range_m = |top_m| self.propagation.range_m(from.into(), unfaded_w, top_m);
             let candidates = self.neighbours.candidates(from, now, &self.stations, range_m);
-            return self.that_sense(from, now, floor_w, candidates.iter().copied());
+            return self.that_sense(from, now, floor_w, candidates.iter().copied(), true);
         }
-        if let Some(known) = &self.neighbours.still[usize::from(from)] {
-            return known.clone();
+        let known = match &self.neighbours.still[usize::from(from)] {
+            Some(known) => known.clone(),
+            None => {
+                let known = self.that_sense(from, now, unfaded_w, all, false);
+                self.neighbours.still[usize::from(from)] = Some(known.clone());
+                known
+            }
+        };
+        if self.fader.is_on() {
+            let power_w = |&(s, power_w): &(u16, f64)| (s, power_w * self.faded(from, s, now));
+            known.iter().map(power_w).filter(|(_, p)| *p >= floor_w).collect()
+        } else {
+            known
         }
-        let heard = self.that_sense(from, now, floor_w, all);
-        self.neighbours.still[usize::from(from)] = Some(heard.clone());
-        heard
     }
 
     /// The lowest power that matters, W.
@@ -159,15 +160,30 @@ impl Medium {
         }
     }
 
-    fn that_sense(&self, from: u16, now: Instant, floor_w: f64, among: impl Iterator<Item = u16>) -> Neighbourhood {
+    /// The stations among these at which the power is the floor or more, with or without fading.
+    fn that_sense(
+        &self,
+        from: u16,
+        now: Instant,
+        floor_w: f64,
+        among: impl Iterator<Item = u16>,
+        fades: bool,
+    ) -> Neighbourhood {
         let station = |s: u16| &self.stations[usize::from(s)];
         let position = |s: u16| self.neighbours.position(s, now, &station(s).trajectory);
         let (place, freq_mhz) = (position(from), station(from).freq_mhz);
         let adjacent = self.spectrum.is_some();
         let hears = |s: &u16| station(*s).on && (adjacent || station(*s).freq_mhz == freq_mhz);
-        let power_w = |s: u16| self.propagation.power_w(from.into(), s.into(), place, position(s)) * self.faded(s);
-        let taken_w = |s: u16| power_w(s) * self.share(freq_mhz, station(s).freq_mhz);
-        among.filter(hears).map(|s| (s, taken_w(s))).filter(|(_, p)| *p >= floor_w).collect()
+        let power_w = |s: u16| {
+            let there = position(s);
+            let power_w = self.power_between_w((from, place), (s, there), now) * self.share(freq_mhz, station(s).freq_mhz);
+            if fades {
+                power_w * self.faded_between((from, place), (s, there), now)
+            } else {
+                power_w
+            }
+        };
+        among.filter(hears).map(|s| (s, power_w(s))).filter(|(_, p)| *p >= floor_w).collect()
     }
 
     fn sums_interference(&self) -> bool {
@@ -181,6 +197,7 @@ mod tests {
     use crate::config::{Config, Loaded};
     use crate::phy::antenna::Change;
     use crate::phy::radio::tests::profile;
+    use crate::phy::Measured;
     use crate::{Input, StationId};
     use manet_engine::Machine;
     use proptest::prelude::*;
@@ -203,7 +220,11 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn medium(propagation: &Value, rule: &str, fading_db: f64, mixed: bool, trajectories: Vec<Trajectory>) -> Medium {
+    /// Losses of all kinds over time, for `propagation = "trace"`.
+    const LINKS: &str = "# manet-links/1\ntime_s,from,to,loss_db\n0,sta1,sta2,60\n0,sta2,sta1,90\n0,sta3,sta1,130\n\
+                         1,sta1,sta2,140\n2,sta3,sta1,\n5,sta3,sta1,50\n9,sta1,sta2,\n9,sta8,sta1,80\n";
+
+    fn medium(propagation: &Value, rule: &str, fading: (f64, Value), mixed: bool, trajectories: Vec<Trajectory>) -> Medium {
         let mac = |i| format!("02:00:00:00:00:{i:02x}");
         let station = |i| json!({"name": format!("sta{i}"), "mac": mac(i), "position": [0, 0, 0]});
         let mut stations: Vec<Value> = (1..=trajectories.len()).map(station).collect();
@@ -218,9 +239,13 @@ mod tests {
         }
         let config = json!({
             "format": "manet-medium/1", "radio": "a.toml", "stations": stations, "propagation": propagation,
-            "interference": rule, "fading_db": fading_db, "adjacent_channels": mixed,
+            "interference": rule, "fading_db": fading.0, "fading": fading.1, "adjacent_channels": mixed,
         });
-        let loaded = Loaded::new(Config::parse(&config.to_string()).unwrap(), profile("ns2-dsss-2m")).unwrap();
+        let mut loaded = Loaded::new(Config::parse(&config.to_string()).unwrap(), profile("ns2-dsss-2m")).unwrap();
+        if propagation["model"] == "trace" {
+            let links = Measured::parse(LINKS, "links.csv", &loaded.station_names(), &loaded.radio, 100.0).unwrap();
+            loaded.measured = Some(links.into());
+        }
         Medium::new(&loaded, trajectories)
     }
 
@@ -232,7 +257,7 @@ mod tests {
         let share = |s: u16| {
             medium.share(medium.stations[usize::from(from)].freq_mhz, medium.stations[usize::from(s)].freq_mhz)
         };
-        let powers = others.map(|s| (s, medium.power_w(from, s, now) * medium.faded(s) * share(s)));
+        let powers = others.map(|s| (s, medium.power_w(from, s, now) * medium.faded(from, s, now) * share(s)));
         powers.filter(|(_, power_w)| *power_w >= floor_w).collect()
     }
 
@@ -269,22 +294,40 @@ mod tests {
             json!({"model": "log-distance", "exponent": 3.5}),
             json!({"model": "log-distance", "exponent": 0.01, "reference_m": 100}),
             json!({"model": "shadowing", "exponent": 3.0, "sigma_db": 8.0}),
+            json!({"model": "shadowing", "exponent": 3.0, "sigma_db": 8.0, "correlation_m": 50.0}),
+            json!({"model": "itu-indoor", "floor_height_m": 4.0}),
+            json!({"model": "trace", "file": "links.csv"}),
             json!({"model": "disc", "range_m": 250.0, "sense_m": 550.0}),
             json!({"model": "matrix", "matrix": [{"from": "sta1", "to": "sta2", "loss_db": 60}]}),
         ])
     }
 
+    fn fadings() -> impl Strategy<Value = (f64, Value)> {
+        let of_links = prop::sample::select(vec![
+            json!({"model": "rayleigh"}),
+            json!({"model": "rician", "k_db": 3.0, "speed_mps": 2.0}),
+            json!({"model": "nakagami", "m": 0.5, "speed_mps": 2.0, "coherence": "block"}),
+        ]);
+        let none = || Just(json!({"model": "none"}));
+        prop_oneof![
+            4 => (Just(0.0), none()),
+            1 => (0.1..10.0, none()),
+            3 => (Just(0.0), of_links.clone()),
+            1 => (0.1..10.0, of_links),
+        ]
+    }
+
     proptest! {
         #[test]
         fn the_neighbours_are_those_of_the_definition(
-            model in models(), sinr: bool, mixed: bool, fading_db in prop_oneof![4 => Just(0.0), 1 => 0.1..10.0], (mut trace, steps) in movements(),
+            model in models(), sinr: bool, mixed: bool, fading in fadings(), (mut trace, steps) in movements(),
         ) {
             let mut trajectories = vec![Trajectory::standing([0.0; 3]); usize::from(STATIONS)];
             trace.sort_by_key(|row| row.0);
             for (ms, (station, to, speed_mps)) in trace {
                 trajectories[usize::from(station)].move_to(at(ms), to, speed_mps);
             }
-            let mut medium = medium(&model, if sinr { "sinr" } else { "ns2" }, fading_db, mixed, trajectories);
+            let mut medium = medium(&model, if sinr { "sinr" } else { "ns2" }, fading, mixed, trajectories);
             let mut ms = 0;
             for (after_ms, step) in steps {
                 ms += after_ms;
@@ -320,7 +363,7 @@ mod tests {
         for trajectory in &mut trajectories {
             trajectory.move_to(Instant::ZERO, [0.0, 5000.0, 0.0], 20.0);
         }
-        let mut medium = medium(&json!({"model": "two-ray"}), "ns2", 0.0, false, trajectories);
+        let mut medium = medium(&json!({"model": "two-ray"}), "ns2", (0.0, json!({"model": "none"})), false, trajectories);
         for ms in [0, 20, 1000] {
             medium.neighbourhood(20, at(ms));
             // sensed up to 550 m, and a margin of a sixteenth for each of two stations

@@ -1,5 +1,6 @@
 //! Receptions: the end of a frame at the stations that sense it, and the frame's fate at the station that it is for.
 
+use super::links::delivers;
 use super::{jammers, Airborne, Medium};
 use crate::air::{Demands, FrameId, Heard, Rule};
 use crate::air_log::AirRow;
@@ -82,7 +83,10 @@ impl Medium {
         let mut touched = true;
         match heard {
             Heard::Good if !frame.aggregate().is_empty() => self.decoded_aggregate(now, id, frame, s, power_w),
-            Heard::Good if self.error_rates.strikes(frame, s, &mut station.errors) => {
+            Heard::Good
+                if self.error_rates.strikes(frame, s, &mut station.errors)
+                    || !delivers(&self.measured, frame, s, now, &mut station.errors) =>
+            {
                 station.dcf.receive_failed(now, false);
                 self.spoil(id, s, Fate::Error);
             }
@@ -133,7 +137,9 @@ impl Medium {
     fn decoded_aggregate(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
         let station = &mut self.stations[s as usize];
         let received = station.receiver.survivors();
-        let left = self.error_rates.spared(frame, received, s, &mut station.errors);
+        let spared = self.error_rates.spared(frame, received, s, &mut station.errors);
+        let each = (0..frame.aggregate().len()).map(|n| 1 << n).filter(|mpdu| spared & mpdu != 0);
+        let left = each.filter(|_| delivers(&self.measured, frame, s, now, &mut station.errors)).sum::<u64>();
         if frame.dest == Dest::Station(s) && self.is_undecided(id, s) {
             let lost = self.fate_unheard(id, s, power_w, now);
             let fate = |n: usize| match (left >> n & 1, received >> n & 1) {

@@ -2,14 +2,19 @@
 
 pub mod antenna;
 pub mod error_model;
+pub mod fading;
+pub mod measured;
 pub mod mode;
 pub mod pattern;
 pub mod propagation;
 pub mod radio;
 pub mod reach;
+pub mod shadowing;
 pub mod spectrum;
+pub mod walls;
 
 pub use antenna::Antenna;
+pub use measured::Measured;
 pub use mode::Mode;
 pub use propagation::Propagation;
 pub use radio::{FrameKind, Radio};

@@ -4,15 +4,20 @@
 //! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L); the height of an antenna is its own plus the station's z above
 //! the ground at z = 0 (nothing is received from or below the ground). The others: free space (Friis 1946); log-distance
 //! (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance); shadowing
-//! (section 4.9.2: one log-normal draw for each pair, symmetric, from the seed); disc (sharp: received up to `range_m`, only
-//! sensed up to `sense_m`, nothing beyond); matrix (the given losses, no other links).
+//! (section 4.9.2: one log-normal draw for each pair, symmetric, from the seed, or a field over the positions of both, [`shadowing`]);
+//! ITU indoor (Recommendation ITU-R P.1238-9, equation 1: 20 log10 f + N log10 d + Lf(n) - 28 dB); disc (sharp: received up to `range_m`,
+//! only sensed up to `sense_m`, nothing beyond); matrix (the given losses, no other links); trace (losses over time, [`super::measured`]). [`walls`]
+//! add their losses to the models of distance.
 use super::pattern::Directional;
+use super::shadowing::{self, Field};
+use super::walls::{self, Wall};
 use super::{Antenna, Radio};
 use manet_engine::keys::{above, within, Limits};
 use manet_engine::random::{Purpose, Stream};
 use manet_engine::{keys, tables};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
+use std::path::PathBuf;
 
 const LIGHT_MPS: f64 = 3.0e8; // ns-2's value, so that 250 m stays 250 m
 /// Maximum range of a model, m, above that of any 802.11 radio of a station.
@@ -23,12 +28,30 @@ const JAMMER_PAIRS: u64 = 1 << 48;
 
 const EXPONENT: Limits = above(0.0).up_to(10.0).by_default(3.0);
 const REFERENCE_M: Limits = above(0.0).up_to(1000.0).of("m").by_default(1.0);
+/// N of an office at 2.4 GHz (P.1238-9, table 2).
+const LOSS_COEFFICIENT: Limits = above(0.0).up_to(100.0).by_default(30.0);
+const FLOOR_HEIGHT_M: Limits = above(0.0).up_to(100.0).of("m").by_default(3.0);
+/// Lf(n) = 15 + 4 (n - 1) of an office (P.1238-9, table 3, 1.8 to 2 GHz).
+const FIRST_FLOOR_DB: Limits = within(0.0, 300.0).of("dB").by_default(15.0);
+const FURTHER_FLOOR_DB: Limits = within(0.0, 300.0).of("dB").by_default(4.0);
 
 fn exponent() -> f64 {
     EXPONENT.default.unwrap_or_default()
 }
 fn reference_m() -> f64 {
     REFERENCE_M.default.unwrap_or_default()
+}
+fn loss_coefficient() -> f64 {
+    LOSS_COEFFICIENT.default.unwrap_or_default()
+}
+fn floor_height_m() -> f64 {
+    FLOOR_HEIGHT_M.default.unwrap_or_default()
+}
+fn first_floor_db() -> f64 {
+    FIRST_FLOOR_DB.default.unwrap_or_default()
+}
+fn further_floor_db() -> f64 {
+    FURTHER_FLOOR_DB.default.unwrap_or_default()
 }
 
 tables! {
@@ -47,7 +70,7 @@ tables! {
             #[serde(default = "reference_m")]
             reference_m: f64 => REFERENCE_M;
         }
-        /// Log-distance with a log-normal draw for each pair of stations.
+        /// Log-distance with log-normal shadowing.
         Shadowing = "shadowing" {
             /// Path loss exponent.
             #[serde(default = "exponent")]
@@ -55,8 +78,26 @@ tables! {
             /// Reference distance, up to which the loss is that of free space.
             #[serde(default = "reference_m")]
             reference_m: f64 => REFERENCE_M;
-            /// Standard deviation of the loss, drawn once for each pair of stations.
+            /// Standard deviation of the loss.
             sigma_db: f64 => within(0.0, 30.0).of("dB");
+            /// Distance over which the correlation of the loss falls to 1/e as a station moves; without it the loss is drawn once for each pair of stations.
+            #[serde(default)]
+            correlation_m: Option<f64> => above(0.0).up_to(MAX_RANGE_M).of("m");
+        }
+        /// ITU-R P.1238 for the inside of a building, with a loss for each floor between two stations.
+        ItuIndoor = "itu-indoor" {
+            /// Distance power loss coefficient N: dB for each factor 10 of the distance.
+            #[serde(default = "loss_coefficient")]
+            loss_coefficient: f64 => LOSS_COEFFICIENT;
+            /// Height of a floor: a station at height z is on floor z / floor_height_m, rounded down.
+            #[serde(default = "floor_height_m")]
+            floor_height_m: f64 => FLOOR_HEIGHT_M;
+            /// Loss of the first floor between two stations.
+            #[serde(default = "first_floor_db")]
+            first_floor_db: f64 => FIRST_FLOOR_DB;
+            /// Loss of each further floor.
+            #[serde(default = "further_floor_db")]
+            further_floor_db: f64 => FURTHER_FLOOR_DB;
         }
         /// Sharp ranges: frames are received, only sensed, or neither.
         Disc = "disc" {
@@ -69,6 +110,11 @@ tables! {
         Matrix = "matrix" {
             /// The links; an entry stands for both directions unless both are given.
             matrix: Vec<MatrixEntry>;
+        }
+        /// Measured links over time, no other links.
+        Trace = "trace" {
+            /// File of the links (formats/links.md), relative to this file.
+            file: PathBuf;
         }
     }
 }
@@ -97,6 +143,30 @@ impl Model {
     pub fn has_own_ranges(&self) -> bool {
         matches!(self, Model::Disc { .. })
     }
+
+    /// The refusal of walls under a model whose losses do not follow from positions.
+    pub const WITHOUT_PATHS: &'static str =
+        "walls have no effect under disc, matrix and trace, whose links are as given; remove them, or choose another model";
+
+    /// Whether a path between two positions has a loss that walls add to.
+    pub fn has_paths(&self) -> bool {
+        !matches!(self, Model::Disc { .. } | Model::Matrix { .. } | Model::Trace { .. })
+    }
+
+    /// Whether all pairs of stations at one distance have the same power, so that the radio has one range.
+    pub fn is_alike(&self) -> bool {
+        !matches!(self, Model::Shadowing { .. } | Model::Matrix { .. } | Model::Trace { .. })
+    }
+}
+
+/// Power that the radio of the profile radiates in the direction of another one, both gains and the system loss included, W.
+pub fn radiated_w(radio: &Radio) -> f64 {
+    radio.tx_power_w * 10f64.powf((2.0 * radio.antenna_gain_db - radio.system_loss_db) / 10.0)
+}
+
+/// Wavelength of the radio, m.
+pub fn wavelength_m(radio: &Radio) -> f64 {
+    LIGHT_MPS / radio.frequency_hz
 }
 
 impl Default for Model {
@@ -124,14 +194,20 @@ pub struct Propagation {
     stations: usize,
     /// Gain (factor on the power) of each ordered pair: shadowing or matrix.
     pair_gain: Vec<f64>,
+    /// Of shadowing with a correlation.
+    field: Option<Field>,
+    walls: Vec<Wall>,
 }
 
 impl Propagation {
     /// `seed`: of the shadowing draws; `index`: number of a station of the matrix, whose name was checked before.
     pub fn new(model: &Model, radio: &Radio, stations: usize, seed: u64, index: impl Fn(&str) -> usize) -> Self {
-        let gains = 10f64.powf((2.0 * radio.antenna_gain_db - radio.system_loss_db) / 10.0);
         let mut pair_gain = Vec::new();
+        let mut field = None;
         match model {
+            Model::Shadowing { correlation_m: Some(correlation_m), .. } => {
+                field = Some(Field::new(seed, *correlation_m))
+            }
             Model::Shadowing { sigma_db, .. } => {
                 pair_gain = vec![1.0; stations * stations];
                 for a in 0..stations {
@@ -160,8 +236,8 @@ impl Propagation {
         }
         Self {
             model: model.clone(),
-            wavelength_m: LIGHT_MPS / radio.frequency_hz,
-            radiated_w: radio.tx_power_w * gains,
+            wavelength_m: wavelength_m(radio),
+            radiated_w: radiated_w(radio),
             system_loss_db: radio.system_loss_db,
             usual: Antenna::of(radio),
             antennas: Vec::new(),
@@ -170,6 +246,8 @@ impl Propagation {
             sense_w: radio.carrier_sense_threshold_w,
             stations,
             pair_gain,
+            field,
+            walls: Vec::new(),
         }
     }
 
@@ -182,10 +260,14 @@ impl Propagation {
         seed: u64,
         index: impl Fn(&str) -> usize,
     ) -> Self {
-        let (all, Model::Shadowing { sigma_db, .. }) = (stations + jammers, model) else {
-            return Self::new(model, radio, stations + jammers, seed, index);
-        };
-        let mut propagation = Self::new(model, radio, stations, seed, index);
+        let all = stations + jammers;
+        let mut propagation = Self::new(model, radio, stations, seed, &index);
+        // a field over positions has no draws of pairs
+        let Model::Shadowing { sigma_db, .. } = model else { return Self::new(model, radio, all, seed, index) };
+        if propagation.field.is_some() {
+            propagation.stations = all;
+            return propagation;
+        }
         let among_stations = std::mem::replace(&mut propagation.pair_gain, vec![1.0; all * all]);
         for a in 0..stations {
             propagation.pair_gain[a * all..a * all + stations]
@@ -199,6 +281,11 @@ impl Propagation {
         }
         propagation.stations = all;
         propagation
+    }
+
+    /// Adds walls. The model must have paths, unless there are none.
+    pub fn set_walls(&mut self, walls: Vec<Wall>) {
+        self.walls = walls;
     }
 
     /// The power and the antenna of a station.
@@ -243,8 +330,18 @@ impl Propagation {
         a.tx_power_w * 10f64.powf((a.gain_db + b.gain_db - self.system_loss_db) / 10.0)
     }
 
-    /// Power in W at station `to`, at position `b` (m), of a frame from station `from`, at position `a` (m).
+    /// Power in W at station `to`, at position `b` (m), of a frame from station `from`, at position `a` (m). Under trace without the
+    /// loss of the link, which depends on the time ([`super::Measured::gain`]).
     pub fn power_w(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
+        let open_w = self.without_walls_w(from, to, a, b);
+        if self.walls.is_empty() {
+            open_w
+        } else {
+            open_w * walls::gain(&self.walls, a, b)
+        }
+    }
+
+    fn without_walls_w(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
         let d = distance_m(a, b);
         let radiated_w = self.radiated_w(from, to) * self.directivity(from, to, a, b);
         let pair = from * self.stations + to;
@@ -261,14 +358,25 @@ impl Propagation {
             }
             Model::FreeSpace {} => self.free_space_w(radiated_w, d),
             Model::LogDistance { exponent, reference_m } => self.log_distance_w(radiated_w, d, *exponent, *reference_m),
-            Model::Shadowing { exponent, reference_m, .. } => {
-                self.log_distance_w(radiated_w, d, *exponent, *reference_m) * self.pair_gain[pair]
+            Model::Shadowing { exponent, reference_m, sigma_db, .. } => {
+                let shadowed = self
+                    .field
+                    .as_ref()
+                    .map_or_else(|| self.pair_gain[pair], |field| 10f64.powf(sigma_db * field.at(a, b) / 10.0));
+                self.log_distance_w(radiated_w, d, *exponent, *reference_m) * shadowed
+            }
+            Model::ItuIndoor { loss_coefficient, floor_height_m, first_floor_db, further_floor_db } => {
+                let floors = ((a[2] / floor_height_m).floor() - (b[2] / floor_height_m).floor()).abs();
+                let floors_db = if floors == 0.0 { 0.0 } else { first_floor_db + further_floor_db * (floors - 1.0) };
+                let loss_db = loss_coefficient * d.max(1.0).log10() + floors_db;
+                radiated_w * self.itu_at_1_m() * 10f64.powf(-loss_db / 10.0)
             }
             // 1 % above the thresholds: rounding must not decide about the range
             Model::Disc { range_m, .. } if d <= *range_m => self.receive_w * 1.01,
             Model::Disc { sense_m, .. } if d <= *sense_m => self.sense_w * 1.01,
             Model::Disc { .. } => 0.0,
             Model::Matrix { .. } => radiated_w * self.pair_gain[pair],
+            Model::Trace { .. } => radiated_w,
         }
     }
 
@@ -277,12 +385,14 @@ impl Propagation {
     ///
     /// Each formula solves that of [`Self::power_w`] for the distance, with the largest factor of any receiver, in the main lobes of both. A power of two-ray
     /// is the lesser of its two laws (they meet at the crossover, beyond which the second falls faster), so neither law may be below
-    /// the floor. The floor is lowered by far more than the rounding of either side.
+    /// the floor. The floor is lowered by far more than the rounding of either side. Walls and floors of a building only take from it.
     pub fn range_m(&self, from: usize, floor_w: f64, top_m: f64) -> f64 {
         let floor_w = floor_w * (1.0 - 1e-9);
         let receivers = if self.antennas.is_empty() { 0..1 } else { 0..self.stations };
         let mut strongest_w = receivers.map(|to| self.radiated_w(from, to)).fold(0.0, f64::max);
-        if let Model::Shadowing { .. } = self.model {
+        if let (Model::Shadowing { sigma_db, .. }, Some(_)) = (&self.model, &self.field) {
+            strongest_w *= 10f64.powf(sigma_db * shadowing::HIGHEST / 10.0);
+        } else if let Model::Shadowing { .. } = self.model {
             let gains = &self.pair_gain[from * self.stations..(from + 1) * self.stations];
             strongest_w *= gains.iter().copied().fold(0.0, f64::max);
         }
@@ -299,9 +409,17 @@ impl Propagation {
                 let at_reference_w = self.free_space_w(strongest_w, *reference_m);
                 reference_m * (at_reference_w / floor_w).powf(1.0 / exponent).max(1.0)
             }
+            Model::ItuIndoor { loss_coefficient, .. } => {
+                (strongest_w * self.itu_at_1_m() / floor_w).powf(10.0 / loss_coefficient).max(1.0)
+            }
             Model::Disc { range_m, sense_m } => range_m.max(*sense_m),
-            Model::Matrix { .. } => f64::INFINITY,
+            Model::Matrix { .. } | Model::Trace { .. } => f64::INFINITY,
         }
+    }
+
+    /// The factor of 20 log10 f - 28 dB, f in MHz.
+    fn itu_at_1_m(&self) -> f64 {
+        10f64.powf(2.8) / (LIGHT_MPS / self.wavelength_m / 1e6).powi(2)
     }
 
     fn free_space_w(&self, radiated_w: f64, d: f64) -> f64 {
@@ -392,7 +510,7 @@ mod tests {
 
     #[test]
     fn shadowing_is_seeded_symmetric_and_as_wide_as_configured() {
-        let model = Model::Shadowing { exponent: 2.0, reference_m: 1.0, sigma_db: 4.0 };
+        let model = Model::Shadowing { exponent: 2.0, reference_m: 1.0, sigma_db: 4.0, correlation_m: None };
         let r = profile("ns2-dsss-2m");
         let n = 60;
         let p = Propagation::new(&model, &r, n, 9, |_| 0);
@@ -410,6 +528,68 @@ mod tests {
         let (mean, sd) = (sum.1 / sum.0, (sum.2 / sum.0).sqrt());
         // 1770 draws: the mean within 3.3 * 4 / sqrt(1770) = 0.31, the deviation within 0.22
         assert!(mean.abs() < 0.31 && (sd - 4.0).abs() < 0.22, "{mean} {sd}");
+    }
+
+    #[test]
+    fn shadowing_with_a_correlation_changes_gradually_as_a_station_moves_and_not_beyond_its_bound() {
+        let model = Model::Shadowing { exponent: 2.0, reference_m: 1.0, sigma_db: 4.0, correlation_m: Some(20.0) };
+        let p = Propagation::new(&model, &profile("ns2-dsss-2m"), 3, 9, |_| 0);
+        let open = Propagation::new(
+            &Model::LogDistance { exponent: 2.0, reference_m: 1.0 },
+            &profile("ns2-dsss-2m"),
+            3,
+            9,
+            |_| 0,
+        );
+        let shadow_db = |x: f64| {
+            let of = |model: &Propagation| model.power_w(0, 1, [0.0; 3], [x, 0.0, 0.0]);
+            10.0 * (of(&p) / of(&open)).log10()
+        };
+        let along: Vec<f64> = (0..4000).map(|i| shadow_db(100.0 + f64::from(i))).collect();
+        let rms = |values: &[f64]| (values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64).sqrt();
+        let steps: Vec<f64> = along.windows(2).map(|two| two[1] - two[0]).collect();
+        // a step of 1 m: sigma sqrt(2 (1 - exp(-1 / 20))) = 1.25 dB; 4000 m are 200 correlation lengths
+        assert!((rms(&along) - 4.0).abs() < 0.8, "{}", rms(&along));
+        assert!((rms(&steps) - 1.25).abs() < 0.3, "{}", rms(&steps));
+        assert_eq!(
+            p.power_w(0, 1, [0.0; 3], [90.0, 0.0, 0.0]),
+            p.power_w(2, 0, [0.0; 3], [90.0, 0.0, 0.0]),
+            "by place, not by pair"
+        );
+        let far_m = p.range_m(0, 1e-9, 0.0);
+        assert!(
+            open.power_w(0, 1, [0.0; 3], [far_m, 0.0, 0.0]) * 10f64.powf(1.6) < 1e-9 * (1.0 + 1e-6),
+            "4 x 4 dB above"
+        );
+    }
+
+    #[test]
+    fn indoors_the_loss_is_that_of_p_1238() {
+        let radio = Radio { frequency_hz: 2.4e9, ..profile("ns2-dsss-2m") };
+        let model = |first_floor_db, further_floor_db| {
+            let model =
+                Model::ItuIndoor { loss_coefficient: 30.0, floor_height_m: 3.0, first_floor_db, further_floor_db };
+            Propagation::new(&model, &radio, 2, 1, |_| 0)
+        };
+        let loss_db = |model: &Propagation, d: f64, z: f64| {
+            10.0 * (radiated_w(&radio) / model.power_w(0, 1, [0.0; 3], [d, 0.0, z])).log10()
+        };
+        // 20 log10(2400) + 30 log10(10) - 28 = 67.604 + 30 - 28 = 69.604 dB
+        assert!((loss_db(&model(15.0, 4.0), 10.0, 0.0) - 69.604).abs() < 1e-3);
+        assert!((loss_db(&model(15.0, 4.0), 0.2, 0.0) - 39.604).abs() < 1e-3, "as at 1 m");
+        // 10 m aside and 7 m up, two floors: 30 log10(12.207) = 32.598, and 15 + 4
+        assert!((loss_db(&model(15.0, 4.0), 10.0, 7.0) - (39.604 + 32.598 + 19.0)).abs() < 1e-3);
+        assert!((loss_db(&model(0.0, 0.0), 10.0, 7.0) - (39.604 + 32.598)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_wall_takes_its_loss_from_the_paths_that_cross_it() {
+        let mut model = Propagation::new(&Model::TwoRay {}, &profile("ns2-dsss-2m"), 2, 1, |_| 0);
+        let open_w = model.power_w(0, 1, [0.0; 3], [100.0, 0.0, 0.0]);
+        model.set_walls(vec![Wall { from: [50.0, -5.0], to: [50.0, 5.0], loss_db: 10.0 }]);
+        let power_w = |y| model.power_w(0, 1, [0.0, y, 0.0], [100.0, y, 0.0]);
+        assert!((power_w(0.0) / open_w - 0.1).abs() < 1e-12);
+        assert_eq!(power_w(6.0), open_w, "past its end");
     }
 
     #[test]

@@ -29,10 +29,11 @@ pub struct Request {
     pub kernel_rates: bool,
 }
 
-/// For shadowing the median. A matrix has no distances: all powers are 0.
+/// For shadowing the median. A matrix and a trace have no distances: all powers are 0. Without walls and fading.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// Range within which stations are neighbours, m: of a profile with one rate its reception range; null if pairs differ (shadowing, matrix).
+    /// Range within which stations are neighbours, m: of a profile with one rate its reception range; null if pairs differ (shadowing,
+    /// matrix, trace).
     pub received_m: Option<f64>,
     /// Carrier sense range, m; null if pairs differ.
     pub sensed_m: Option<f64>,
@@ -49,11 +50,11 @@ pub struct Answer {
 pub fn answer(request: &Request) -> Result<Answer, RadioError> {
     let Request { radio, propagation: model, at_m, kernel_rates } = request;
     let radio = &radio.clone().completed()?;
-    // one station, which is its own pair: no draw, and no entry of a matrix
+    // one station, which is its own pair
     let propagation = Propagation::new(&as_median(model), radio, 1, 0, |_| 0);
     let power_w = |distance_m: f64| propagation.power_w(0, 0, [0.0; 3], [distance_m, 0.0, 0.0]);
-    let alike = !matches!(model, Model::Shadowing { .. } | Model::Matrix { .. });
-    let range_m = |threshold_w: f64| alike.then(|| farthest(|distance_m| power_w(distance_m) >= threshold_w));
+    let range_m =
+        |threshold_w: f64| model.is_alike().then(|| farthest(|distance_m| power_w(distance_m) >= threshold_w));
     let neighbour_w = radio.neighbour_threshold_w(*kernel_rates);
     Ok(Answer {
         neighbour_w,
@@ -65,7 +66,10 @@ pub fn answer(request: &Request) -> Result<Answer, RadioError> {
 
 fn as_median(model: &Model) -> Model {
     match model {
-        Model::Matrix { .. } => Model::Matrix { matrix: Vec::new() },
+        Model::Matrix { .. } | Model::Trace { .. } => Model::Matrix { matrix: Vec::new() },
+        Model::Shadowing { exponent, reference_m, .. } => {
+            Model::LogDistance { exponent: *exponent, reference_m: *reference_m }
+        }
         other => other.clone(),
     }
 }
@@ -121,6 +125,7 @@ mod tests {
     fn a_disc_is_as_large_as_it_says_and_a_matrix_has_no_size() {
         let disc = answer_for(r#"{"model": "disc", "range_m": 120.0, "sense_m": 240.0}"#);
         assert_eq!((disc.received_m, disc.sensed_m), (Some(120.0), Some(240.0)));
+        assert_eq!(answer_for(r#"{"model": "trace", "file": "links.csv"}"#).power_w, [0.0], "the file is not read");
         let matrix = answer_for(r#"{"model": "matrix", "matrix": [{"from": "a", "to": "b", "loss_db": 60}]}"#);
         let neighbour_w = profile("ns2-dsss-2m").receive_threshold_w;
         assert_eq!(matrix, Answer { received_m: None, sensed_m: None, power_w: vec![0.0], neighbour_w });

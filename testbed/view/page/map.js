@@ -39,6 +39,7 @@ function bounds() {
   }
   for (const { at } of state.about.jammers ?? []) if (at) xs.push(at[0]), ys.push(at[1]);
   if (state.about.area) xs.push(0, state.about.area[0]), ys.push(0, state.about.area[1]);
+  for (const [x0, y0, x1, y1] of state.about.walls ?? []) xs.push(x0, x1), ys.push(y0, y1);
   return [xs, ys].map((values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]));
 }
 
@@ -84,6 +85,7 @@ export function draw() {
   const names = state.about.stations.map((station) => station.name);
   const places = new Map(names.map((name) => [name, placeOf(name, state.now)]));
   drawArea();
+  drawWalls();
   if (checked("show-trails")) drawTrails(names);
   if (checked("show-ranges")) drawRanges(places);
   if (checked("show-links")) drawLinks(names, places);
@@ -101,6 +103,18 @@ function drawArea() {
   pen.strokeStyle = colour("line");
   pen.setLineDash([]);
   pen.strokeRect(x0, y1, x1 - x0, y0 - y1);
+}
+
+function drawWalls() {
+  pen.strokeStyle = colour("quiet");
+  pen.lineWidth = 4;
+  pen.beginPath();
+  for (const [x0, y0, x1, y1] of state.about.walls ?? []) {
+    pen.moveTo(...toScreen([x0, y0]));
+    pen.lineTo(...toScreen([x1, y1]));
+  }
+  pen.stroke();
+  pen.lineWidth = 1;
 }
 
 function drawTrails(names) {

@@ -131,6 +131,20 @@ events = [{ at = 2, link = ["sta2", "sta1"], error_rate = 1 }, { at = 4, link = 
         until(page, "document.getElementById('lanes').title.includes('error_rate 1')")
 
 
+def test_the_walls_of_a_scenario_are_drawn_where_they_are(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "walled.toml"
+    scenario.write_text("hops = 1\nduration = 2\nwalls = [{ from = [60, -80], to = [60, 80], loss_db = 6 }]\n")
+    with view(scenario) as served, planned(browser, served) as page:
+        until(page, "window.manetView.state.movement")
+        page.wait_for_timeout(200)
+        (x, y), (empty, _) = (page.evaluate("at => window.manetView.toScreen(at)", [metres, 40]) for metres in (60, 90))
+        picture = Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("L")
+        contrast = [
+            abs(picture.getpixel((round(at), round(y))) - picture.getpixel((round(empty), round(y)))) for at in (x, empty)
+        ]
+        assert contrast[0] > 40 and contrast[1] == 0
+
+
 def crossed(page, t_s: float) -> bool:
     """Whether the middle of the link of sta1 and sta2 has the red of a cross."""
     page.evaluate("ns => window.manetView.goTo(ns)", t_s * 1e9)

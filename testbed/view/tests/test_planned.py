@@ -27,6 +27,13 @@ def _words(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:
     return sorted((row["event"], row["station"], row["detail"]) for row in events)
 
 
+def test_the_page_is_told_the_walls_of_a_scenario(tmp_path: Path):
+    wall = {"from": [5, 0], "to": [5, 20], "loss_db": 6}
+    about = PlannedRun("walled", chain(hops=1, walls=[wall]), 1, tmp_path).about()
+    assert about["walls"] == [[5, 0, 5, 20]] and about["range_m"] is None
+    assert PlannedRun("open", chain(hops=1), 1, tmp_path).about()["walls"] == []
+
+
 @pytest.mark.root
 @needs_runs
 def test_planned_events_have_the_words_of_the_record(tmp_path: Path):
