@@ -125,6 +125,18 @@ def test_links_that_depend_on_the_seed_are_queried_for_a_single_seed():
     preflight.check_paths({"x": drawn}, [1, 2], BUILT)
 
 
+def test_with_several_rates_a_chain_is_as_long_as_the_lowest_usable_rate_reaches():
+    """802.11g: 219 m at 54 Mbit/s; at 399 m the start of a frame is no longer sensed."""
+    adapting: list[dict[str, object]] = [{"rate_control": "minstrel"}, {"stations": "hwsim", "hwsim": {"rates": "kernel"}}]
+    for keys in adapting:
+        preflight.check_paths({"x": of(radio="dot11g-54m", spacing=390, **keys)}, [1], BUILT)
+    for keys in ({}, {"stations": "hwsim"}, {"rate_control": "minstrel", "radio_overrides": {"rules": {"thresholds": "one"}}}):
+        with pytest.raises(UsageError, match="there is no path from sta1 to sta"):
+            preflight.check_paths({"x": of(radio="dot11g-54m", spacing=225, **keys)}, [1], BUILT)
+    with pytest.raises(UsageError, match="there is no path from sta1 to sta"):
+        preflight.check_paths({"x": of(radio="dot11g-54m", spacing=405, **adapting[0])}, [1], BUILT)
+
+
 def test_a_path_that_movement_or_a_daemon_may_bring_is_the_runs_own_matter():
     preflight.check_paths({"x": of(spacing=300, routing="aodv")}, [1], BUILT)
     moving = {"mobility": "random-walk", "speed": 9, "area": [900, 900]}
