@@ -48,6 +48,7 @@ class Top(Parser):
     """The parser of `manet` itself, whose help shows the verbs by groups."""
 
     def format_help(self) -> str:
+        """The usage, the groups with their verbs, the options and the examples."""
         verbs = next(action for action in self._actions if isinstance(action, argparse._SubParsersAction))
         summaries = {verb.dest: verb for verb in verbs._choices_actions}
         formatter = self._get_formatter()

@@ -32,7 +32,7 @@ def receiver():
 def options(receiver: socket.socket, packets: int = 1) -> argparse.Namespace:
     """Ten trains, one a millisecond."""
     ends = {"source": "127.0.0.1", "to": "127.0.0.1", "port": receiver.getsockname()[1]}
-    return argparse.Namespace(**ends, every=0.001, packets=packets, bytes=PACKET_BYTES, sizes=None, seconds=0.0105)
+    return argparse.Namespace(**ends, every=0.001, packets=packets, bytes=PACKET_BYTES, sizes=None, seconds=0.0105, dscp=None)
 
 
 def test_a_flow_without_a_route_at_its_start_sends_once_there_is_one(receiver, monkeypatch):
