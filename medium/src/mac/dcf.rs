@@ -223,8 +223,9 @@ impl Dcf {
 
     /// Whether it has a packet or is in an exchange.
     pub fn is_engaged(&self) -> bool {
-        let is_engaged = |each: &Contention| each.service.is_some() || each.backlog() > 0;
-        is_engaged(&self.own) || !matches!(self.state, State::Idle) || self.others.iter().any(is_engaged)
+        self.own.is_engaged()
+            || !matches!(self.state, State::Idle)
+            || !self.others.is_empty() && self.another_is_engaged()
     }
 
     /// Number of packets that wait, those in service included.
@@ -436,20 +437,20 @@ impl Dcf {
             let passed = self.passed_slots(&self.own, now);
             self.own.freeze(passed, &self.radio, &mut self.random);
         }
-        for at in 0..self.others.len() {
-            let passed = self.passed_slots(&self.others[at], now);
-            self.others[at].freeze(passed, &self.radio, &mut self.random);
+        if !self.others.is_empty() {
+            self.freeze_others(now);
         }
     }
 
     // ----- time
 
     /// The instant at which [`Self::handle_timeout`] must be called.
+    #[inline] // after each event of a station
     pub fn next_timeout(&self) -> Option<Instant> {
         match &self.state {
             State::Idle if self.busy => None,
             State::Idle if self.others.is_empty() => self.access_at(&self.own),
-            State::Idle => self.all().filter_map(|each| self.access_at(each)).min(),
+            State::Idle => self.first_access(),
             State::Transmitting(_) => None,
             State::AwaitCts { until } | State::AwaitAck { until } | State::AwaitData { until } => {
                 (*until < Instant::MAX).then_some(*until)

@@ -69,6 +69,11 @@ impl Contention {
         self.queue.len() + usize::from(in_service) + self.blocks.as_ref().map_or(0, |blocks| blocks.backlog())
     }
 
+    /// Whether it has a packet or is in an exchange.
+    pub(super) fn is_engaged(&self) -> bool {
+        self.service.is_some() || self.backlog() > 0
+    }
+
     /// Whether something is in service or waits.
     pub(super) fn is_waiting(&self) -> bool {
         self.service.is_some() || !self.queue.is_empty()

@@ -58,7 +58,27 @@ impl Dcf {
     /// The instant at which the backoff of a function is over, as long as the medium is idle.
     #[inline]
     pub(super) fn access_at(&self, contention: &Contention) -> Option<Instant> {
-        Some(self.countdown_start(contention) + self.slot * u64::from(contention.slots?))
+        let slots = contention.slots?;
+        Some(self.countdown_start(contention) + self.slot * u64::from(slots))
+    }
+
+    #[cold] // to the compiler: the DCF has no use for it
+    pub(super) fn another_is_engaged(&self) -> bool {
+        self.others.iter().any(Contention::is_engaged)
+    }
+
+    #[cold]
+    pub(super) fn freeze_others(&mut self, now: Instant) {
+        for at in 0..self.others.len() {
+            let passed = self.passed_slots(&self.others[at], now);
+            self.others[at].freeze(passed, &self.radio, &mut self.random);
+        }
+    }
+
+    /// The earliest of them.
+    #[cold]
+    pub(super) fn first_access(&self) -> Option<Instant> {
+        self.all().filter_map(|each| self.access_at(each)).min()
     }
 
     /// Slots of the countdown that have passed, of a function that contends. By the DCF the slot under way does not count; by EDCA a
@@ -70,6 +90,7 @@ impl Dcf {
     }
 
     /// The first slot boundary at `ready_at` or later, after an idle medium at `from`.
+    #[cold]
     pub(super) fn slot_boundary(&self, from: Instant, ready_at: Instant) -> Instant {
         from + self.slot * ready_at.since(from).as_nanos().div_ceil(self.slot.as_nanos())
     }
