@@ -127,6 +127,7 @@ impl Receiver {
     }
 
     /// Whether this radio senses other stations now.
+    #[inline]
     pub fn senses(&self) -> bool {
         match self.rule {
             Rule::Ns2 => self.held.is_some() || self.interference_w >= self.energy_w,

@@ -516,16 +516,17 @@ impl Medium {
         let heard = self.neighbourhood(from, now);
         let freq_mhz = self.stations[from as usize].freq_mhz;
         // a station that does not even sense the frame, or is on another channel, cannot decode it
-        let receives = |to: u16| self.stations[to as usize].freq_mhz == freq_mhz && heard.iter().any(|(s, _)| *s == to);
+        let heard_w = |to: u16| heard.iter().find(|(s, _)| *s == to).map(|(_, power_w)| *power_w);
+        let sensed_w = |to: u16| heard_w(to).filter(|_| self.stations[to as usize].freq_mhz == freq_mhz);
         let fate = match frame.dest {
-            Dest::Station(to) if !receives(to) => Some(Fate::Weak),
+            Dest::Station(to) if sensed_w(to).is_none() => Some(Fate::Weak),
             Dest::Unknown => Some(Fate::Weak),
             _ => None,
         };
         let end = now + frame.airtime;
         let power_w = match frame.dest {
             Dest::Station(to) if self.is_on(StationId(to)) => {
-                Some(self.power_w(from, to, now) * self.faded(from, to, now))
+                Some(sensed_w(to).unwrap_or_else(|| self.power_w(from, to, now) * self.faded(from, to, now)))
             }
             _ => None,
         };

@@ -1,9 +1,8 @@
 //! A configuration with its radio, and the checks that the declarations of the keys cannot state: names, pairs of keys.
 
 use super::{
-    Config, ConfigError, Discipline, HwsimConfig, HwsimMode, HwsimRadios, JammerConfig, JammerKind, TrafficKind, FORMAT,
-    MAX_HWSIM_QUEUE, MAX_JAMMERS,
-    MAX_STATIONS,
+    Config, ConfigError, Discipline, HwsimConfig, HwsimMode, HwsimRadios, JammerConfig, JammerKind, TrafficKind,
+    FORMAT, MAX_HWSIM_QUEUE, MAX_JAMMERS, MAX_STATIONS,
 };
 use crate::mac::fq_codel::LIMIT_PACKETS;
 use crate::phy::fading::Fading;

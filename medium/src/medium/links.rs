@@ -37,18 +37,25 @@ impl Medium {
 
     /// The factor on the power at station `to` of the frame of `from` that begins now.
     pub(super) fn faded(&self, from: u16, to: u16, now: Instant) -> f64 {
+        if !self.fader.is_on() {
+            return self.drawn(to);
+        }
         let place = |station: u16| self.stations[usize::from(station)].trajectory.at(now);
         self.faded_between((from, place(from)), (to, place(to)), now)
     }
 
     /// The same, with the stations' positions.
     pub(super) fn faded_between(&self, from: (u16, Position), to: (u16, Position), now: Instant) -> f64 {
-        let drawn = self.fades.get(usize::from(to.0)).copied().unwrap_or(1.0);
         if self.fader.is_on() {
-            drawn * self.fader.gain(from, to, now)
+            self.drawn(to.0) * self.fader.gain(from, to, now)
         } else {
-            drawn
+            self.drawn(to.0)
         }
+    }
+
+    /// The factor of `fading_db` at station `to` on the frame that begins now.
+    fn drawn(&self, to: u16) -> f64 {
+        self.fades.get(usize::from(to)).copied().unwrap_or(1.0)
     }
 
     /// The probability that a data frame at the profile's rate is lost by an error of the link.

@@ -176,7 +176,8 @@ impl Medium {
         let hears = |s: &u16| station(*s).on && (adjacent || station(*s).freq_mhz == freq_mhz);
         let power_w = |s: u16| {
             let there = position(s);
-            let power_w = self.power_between_w((from, place), (s, there), now) * self.share(freq_mhz, station(s).freq_mhz);
+            let power_w =
+                self.power_between_w((from, place), (s, there), now) * self.share(freq_mhz, station(s).freq_mhz);
             if fades {
                 power_w * self.faded_between((from, place), (s, there), now)
             } else {
@@ -224,7 +225,13 @@ mod tests {
     const LINKS: &str = "# manet-links/1\ntime_s,from,to,loss_db\n0,sta1,sta2,60\n0,sta2,sta1,90\n0,sta3,sta1,130\n\
                          1,sta1,sta2,140\n2,sta3,sta1,\n5,sta3,sta1,50\n9,sta1,sta2,\n9,sta8,sta1,80\n";
 
-    fn medium(propagation: &Value, rule: &str, fading: (f64, Value), mixed: bool, trajectories: Vec<Trajectory>) -> Medium {
+    fn medium(
+        propagation: &Value,
+        rule: &str,
+        fading: (f64, Value),
+        mixed: bool,
+        trajectories: Vec<Trajectory>,
+    ) -> Medium {
         let mac = |i| format!("02:00:00:00:00:{i:02x}");
         let station = |i| json!({"name": format!("sta{i}"), "mac": mac(i), "position": [0, 0, 0]});
         let mut stations: Vec<Value> = (1..=trajectories.len()).map(station).collect();
@@ -363,7 +370,8 @@ mod tests {
         for trajectory in &mut trajectories {
             trajectory.move_to(Instant::ZERO, [0.0, 5000.0, 0.0], 20.0);
         }
-        let mut medium = medium(&json!({"model": "two-ray"}), "ns2", (0.0, json!({"model": "none"})), false, trajectories);
+        let mut medium =
+            medium(&json!({"model": "two-ray"}), "ns2", (0.0, json!({"model": "none"})), false, trajectories);
         for ms in [0, 20, 1000] {
             medium.neighbourhood(20, at(ms));
             // sensed up to 550 m, and a margin of a sixteenth for each of two stations
