@@ -264,7 +264,7 @@ mod tests {
         let share = |s: u16| {
             medium.share(medium.stations[usize::from(from)].freq_mhz, medium.stations[usize::from(s)].freq_mhz)
         };
-        let powers = others.map(|s| (s, medium.power_w(from, s, now) * medium.faded(from, s, now) * share(s)));
+        let powers = others.map(|s| (s, medium.power_w(from, s, now) * share(s) * medium.faded(from, s, now)));
         powers.filter(|(_, power_w)| *power_w >= floor_w).collect()
     }
 
