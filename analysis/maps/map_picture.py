@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis.drawing import style
+from analysis.maps.map_text import UNKNOWN
 from analysis.maps.snapshot import FlowPath, Snapshot
 from record.errors import RunFileError
 from record.files import atomic_file
@@ -238,7 +239,7 @@ def _legend(snapshot: Snapshot) -> list[Line2D]:
         handles.append(Line2D([], [], linestyle="", label=f"and {len(snapshot.paths) - LEGEND_ROWS} flows more"))
     links = f"{len(snapshot.bidirectional)} links"
     links += f", {len(snapshot.unidirectional)} one way (dotted)" if snapshot.unidirectional else ""
-    handles.append(Line2D([], [], color=LINK, linewidth=0.8, label=links))
+    handles.append(Line2D([], [], color=LINK, linewidth=0.8, label=links if snapshot.links_known else UNKNOWN))
     if snapshot.ranges:
         all_circled = len(_circled(snapshot)) == len(snapshot.places) - len(snapshot.off)
         ranges = snapshot.ranges + (", dotted" if snapshot.sense_m else "")

@@ -4,12 +4,14 @@ from analysis.maps.snapshot import FlowPath, Snapshot
 
 COLUMNS, MAX_ROWS = 64, 20
 CELL = 2.0  # a character is twice as high as wide
+UNKNOWN = "links unknown"
 
 
 def lines(snapshot: Snapshot) -> list[str]:
     """The title, the map, and a line for each flow."""
     both, single = len(snapshot.bidirectional), len(snapshot.unidirectional)
     links = f"{both} link{'' if both == 1 else 's'}" + (f", {single} one way" if single else "")
+    links = links if snapshot.links_known else UNKNOWN
     walls = f"{len(snapshot.walls)} wall{'' if len(snapshot.walls) == 1 else 's'}" if snapshot.walls else ""
     counts = ", ".join(part for part in (f"{len(snapshot.places)} stations", links, snapshot.ranges, walls) if part)
     off = [f"switched off: {', '.join(sorted(snapshot.off))}"] if snapshot.off else []

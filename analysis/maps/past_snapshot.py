@@ -48,6 +48,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
         run.scenario.area, note, jammers_of(run.medium, places), azimuths_of(run.medium), walls_of(run),
+        links_known=range_m is not None,
     )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ class Snapshot:
     jammers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     azimuths: Mapping[str, float] = field(default_factory=dict)
     walls: tuple[tuple[tuple[float, float], tuple[float, float]], ...] = ()
+    links_known: bool = True  # False: an ended run whose stations have no single range
 
     @property
     def bidirectional(self) -> list[tuple[str, str]]:

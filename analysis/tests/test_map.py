@@ -111,6 +111,12 @@ def test_jammers_and_azimuths_are_those_of_the_medium():
     assert jammers_of(medium, {"sta2": (7.0, 8.0)}) == {"jam1": (1, 2), "jam2": (7.0, 8.0)}
 
 
+def test_links_that_no_range_tells_are_unknown(tmp_path):
+    unknown = replace(chain(), links=frozenset(), links_known=False)
+    assert "links unknown" in map_text.lines(unknown)[1] and "0 links" not in map_text.lines(unknown)[1]
+    assert "links unknown" in page(draw, unknown, tmp_path / "map.png").legend
+
+
 def test_walls_are_drawn_counted_and_within_the_picture(tmp_path):
     walls = (((100.0, -50.0), (100.0, 60.0)), ((-300.0, 0.0), (-200.0, 0.0)))
     drawn = page(draw, chain(walls=walls), tmp_path / "map.png")

@@ -26,7 +26,7 @@ def under_way(directory: Path | None) -> RunState | None:
         return runs[0]
     which = ", ".join(state.directory for state in runs)
     if runs:
-        raise UsageError(f"{len(runs)} runs are under way; name one: {which}")
+        raise UsageError(f"{len(runs)} runs are under way; name one first: {which}")
     raise UsageError("no run is under way; name the directory of one that has ended, results/NAME/CELL/seed-N")
 
 

@@ -192,7 +192,7 @@ def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
 def test_of_several_runs_under_way_one_must_be_named(monkeypatch):
     both = [SimpleNamespace(directory=f"/r/{n}", owner_alive=lambda: True) for n in (1, 2)]
     monkeypatch.setattr(under_way, "recorded_runs", lambda: both)
-    with pytest.raises(UsageError, match="2 runs are under way; name one: /r/1, /r/2"):
+    with pytest.raises(UsageError, match="2 runs are under way; name one first: /r/1, /r/2"):
         routes.known_routes()
 
 
