@@ -16,8 +16,8 @@ from analysis.captures.rundir import RunDirectory
 from analysis.drawing import style
 from analysis.drawing.shared import draw_dots, in_order
 from analysis.metrics.routing_cost import RoutingCost, routing_cost
-from analysis.tables.results import collect_runs, counts, mean_and_interval, write_csv
-from record.errors import RecordError, RunFileError
+from analysis.tables.results import mean_and_interval, rows_to_draw, write_csv
+from record.errors import RecordError
 from record.files import write_atomic
 
 RUN_FILES = True  # it draws from them
@@ -39,9 +39,7 @@ Costs = dict[str, list[RoutingCost]]
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files of the figure."""
-    runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
-    if not runs:
-        raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`manet run daemons-chain`)")
+    runs = rows_to_draw(out_dir, "manet run daemons-chain")
     costs: Costs = {variant: [] for variant in in_order(out_dir, (run["variant"] for run in runs))}
     for run in runs:
         try:

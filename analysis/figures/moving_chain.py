@@ -12,8 +12,7 @@ from statistics import fmean
 
 from analysis.drawing import style
 from analysis.drawing.shared import draw_dots, in_order
-from analysis.tables.results import collect_runs, counts
-from record.errors import RunFileError
+from analysis.tables.results import rows_to_draw
 
 RUN_FILES = True  # it draws from them
 PANELS = (("acked_kbps", "acknowledged (kbit/s)", "{:.0f} kbit/s"), ("silence_s", "without deliveries (s)", "{:.1f} s"))
@@ -21,9 +20,7 @@ PANELS = (("acked_kbps", "acknowledged (kbit/s)", "{:.0f} kbit/s"), ("silence_s"
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files of the figure."""
-    runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
-    if not runs:
-        raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`manet run moving-chain --clock virtual`)")
+    runs = rows_to_draw(out_dir, "manet run moving-chain --clock virtual")
     variants = in_order(out_dir, (run["variant"] for run in runs))
     with style.page(out_dir, "moving_chain", 1.4 + 0.5 * len(variants), nrows=2) as (axes, written):
         for panel, (metric, label, words) in zip(axes, PANELS, strict=True):

@@ -15,8 +15,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.drawing import style
 from analysis.drawing.shared import in_order
 from analysis.figures.rate_walk import of_first_flow, write_rows
-from analysis.tables.results import counted_runs
-from record.errors import RunFileError
+from analysis.tables.results import rows_to_draw
 
 RUN_FILES = True  # it draws from them
 COLUMNS = ("spacing", "variant", "seed", "rate", "rate_mbps", "frames", "share", "arrived", "delivered_mbps")
@@ -26,10 +25,8 @@ Row = dict[str, Any]
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`, and write rate_links.csv there; returns the files written."""
-    runs = counted_runs(out_dir)
-    if not runs:
-        raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`manet vm --cpus 1 -- run rate-links`)")
-    rows = [row for run in runs for row in shares_of(run)]
+    runs = rows_to_draw(out_dir, "manet vm --cpus 1 -- run rate-links")
+    rows = [row for run in runs for row in shares_of(RunDirectory(out_dir / run["run_dir"]))]
     write_rows(out_dir / "rate_links.csv", COLUMNS, rows)
     variants = in_order(out_dir, {row["variant"] for row in rows})
     cells = [(spacing, variant) for spacing in sorted({row["spacing"] for row in rows}) for variant in variants]

@@ -15,8 +15,7 @@ from matplotlib.axes import Axes
 from analysis.captures.rundir import RunDirectory
 from analysis.drawing import style
 from analysis.drawing.shared import in_order
-from analysis.tables.results import counted_runs
-from record.errors import RunFileError
+from analysis.tables.results import rows_to_draw
 from record.files import atomic_file
 
 RUN_FILES = True  # it draws from them
@@ -27,10 +26,8 @@ Row = dict[str, Any]
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`, and write rate_walk.csv there; returns the files written."""
-    runs = counted_runs(out_dir)
-    if not runs:
-        raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`manet vm --cpus 1 -- run rate-walk`)")
-    rows = [row for run in runs for row in seconds_of(run)]
+    runs = rows_to_draw(out_dir, "manet vm --cpus 1 -- run rate-walk")
+    rows = [row for run in runs for row in seconds_of(RunDirectory(out_dir / run["run_dir"]))]
     write_rows(out_dir / "rate_walk.csv", COLUMNS, rows)
     variants = in_order(out_dir, {row["variant"] for row in rows})
     with style.page(out_dir, "rate_walk", 4.4, 7.2, nrows=2, sharex=True) as (axes, written):

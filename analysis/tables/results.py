@@ -162,6 +162,15 @@ def counted_runs(out_dir: Path) -> list[RunDirectory]:
     return [RunDirectory(out_dir / row["run_dir"]) for row in collect_runs(out_dir, ()) if counts(row)]
 
 
+def rows_to_draw(out_dir: Path, command: str) -> list[dict[str, Any]]:
+    """The rows of table.csv of the runs below `out_dir` that may stand in a figure. RunFileError names `command`, which makes
+    them, if there is none."""
+    rows = [row for row in collect_runs(out_dir, ()) if counts(row)]
+    if not rows:
+        raise RunFileError(f"{out_dir}: no runs that count; run the experiment first (`{command}`)")
+    return rows
+
+
 def standing(run: Mapping[str, Any]) -> str:
     """The class of a row of table.csv: valid, suspect or void; from the verdict, and void for a run that has none or did not
     complete."""
