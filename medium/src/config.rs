@@ -285,7 +285,7 @@ impl StationConfig {
     pub fn antenna(&self) -> Change {
         Change {
             tx_power_w: self.tx_power_w,
-            antenna_gain_db: self.antenna.as_ref().map(Directional::gain_db).or(self.antenna_gain_db),
+            antenna_gain_db: main_lobe_db(&self.antenna, self.antenna_gain_db),
             antenna_height_m: self.antenna_height_m,
         }
     }
@@ -359,10 +359,15 @@ impl JammerConfig {
     pub fn antenna(&self) -> Change {
         Change {
             tx_power_w: Some(self.tx_power_w),
-            antenna_gain_db: self.antenna.as_ref().map(Directional::gain_db).or(self.antenna_gain_db),
+            antenna_gain_db: main_lobe_db(&self.antenna, self.antenna_gain_db),
             antenna_height_m: self.antenna_height_m,
         }
     }
+}
+
+/// Gain of an antenna with a pattern in its main lobe, else the one given, dB.
+fn main_lobe_db(antenna: &Option<Directional>, given_db: Option<f64>) -> Option<f64> {
+    antenna.as_ref().map(Directional::gain_db).or(given_db)
 }
 
 fn active() -> bool {

@@ -187,14 +187,12 @@ impl Medium {
         };
         let jammers = config.jammers.len();
         let mut propagation = Propagation::with_jammers(&config.propagation, &radio, n, jammers, config.seed, number);
-        for (i, j) in config.jammers.iter().enumerate() {
-            propagation.set_antenna(n + i, propagation.antenna(n + i).with(&j.antenna()));
-            j.antenna.iter().for_each(|antenna| propagation.set_pattern(n + i, antenna));
-        }
         propagation.set_walls(config.walls.iter().map(|wall| wall.wall()).collect());
-        for (i, s) in config.stations.iter().enumerate() {
-            propagation.set_antenna(i, propagation.antenna(i).with(&s.antenna()));
-            s.antenna.iter().for_each(|antenna| propagation.set_pattern(i, antenna));
+        let of_stations = config.stations.iter().map(|s| (s.antenna(), &s.antenna));
+        let of_jammers = config.jammers.iter().map(|j| (j.antenna(), &j.antenna));
+        for (i, (change, pattern)) in of_stations.chain(of_jammers).enumerate() {
+            propagation.set_antenna(i, propagation.antenna(i).with(&change));
+            pattern.iter().for_each(|pattern| propagation.set_pattern(i, pattern));
         }
         let station = |i: usize, trajectory| {
             let perturbation = Stream::new(config.seed, i as u64, Purpose::FlowHash).next_u64();

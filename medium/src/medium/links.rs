@@ -77,3 +77,19 @@ pub(super) fn delivers(
 ) -> bool {
     links.as_ref().is_none_or(|links| draws.chance(links.delivery(frame.from, at, frame.mode.rate_bps(), now)))
 }
+
+/// Those of these MPDUs of an A-MPDU, a bit each, that are delivered so.
+pub(super) fn delivered(
+    links: &Option<Arc<Measured>>,
+    frame: &Frame,
+    mpdus: u64,
+    at: u16,
+    now: Instant,
+    draws: &mut Stream,
+) -> u64 {
+    if links.is_none() {
+        return mpdus;
+    }
+    let each = (0..frame.aggregate().len()).map(|n| 1 << n).filter(|mpdu| mpdus & mpdu != 0);
+    each.filter(|_| delivers(links, frame, at, now, draws)).sum()
+}

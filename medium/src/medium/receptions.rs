@@ -1,6 +1,6 @@
 //! Receptions: the end of a frame at the stations that sense it, and the frame's fate at the station that it is for.
 
-use super::links::delivers;
+use super::links::{delivered, delivers};
 use super::{jammers, Airborne, Medium};
 use crate::air::{Demands, FrameId, Heard, Rule};
 use crate::air_log::AirRow;
@@ -138,8 +138,7 @@ impl Medium {
         let station = &mut self.stations[s as usize];
         let received = station.receiver.survivors();
         let spared = self.error_rates.spared(frame, received, s, &mut station.errors);
-        let each = (0..frame.aggregate().len()).map(|n| 1 << n).filter(|mpdu| spared & mpdu != 0);
-        let left = each.filter(|_| delivers(&self.measured, frame, s, now, &mut station.errors)).sum::<u64>();
+        let left = delivered(&self.measured, frame, spared, s, now, &mut station.errors);
         if frame.dest == Dest::Station(s) && self.is_undecided(id, s) {
             let lost = self.fate_unheard(id, s, power_w, now);
             let fate = |n: usize| match (left >> n & 1, received >> n & 1) {

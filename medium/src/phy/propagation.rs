@@ -261,13 +261,11 @@ impl Propagation {
         index: impl Fn(&str) -> usize,
     ) -> Self {
         let all = stations + jammers;
-        let mut propagation = Self::new(model, radio, stations, seed, &index);
-        // a field over positions has no draws of pairs
-        let Model::Shadowing { sigma_db, .. } = model else { return Self::new(model, radio, all, seed, index) };
-        if propagation.field.is_some() {
-            propagation.stations = all;
-            return propagation;
-        }
+        // no other model draws for pairs
+        let Model::Shadowing { sigma_db, correlation_m: None, .. } = model else {
+            return Self::new(model, radio, all, seed, index);
+        };
+        let mut propagation = Self::new(model, radio, stations, seed, index);
         let among_stations = std::mem::replace(&mut propagation.pair_gain, vec![1.0; all * all]);
         for a in 0..stations {
             propagation.pair_gain[a * all..a * all + stations]
