@@ -219,7 +219,7 @@ fn counters_have_internal_collisions_only_if_there_were_any() {
     assert!(printed.get("internal_collision").is_none(), "{printed}");
 }
 
-/// With one category EDCA is the DCF of its parameters, but for the slot that counts at its beginning, which a single sender does not see.
+/// With one category EDCA is the DCF of its parameters, except for the slot that counts at its beginning, which a single sender does not see.
 #[test]
 fn a_single_sender_of_best_effort_has_the_throughput_of_the_dcf() {
     let throughput = |access: &str| {

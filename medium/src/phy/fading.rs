@@ -1,7 +1,7 @@
 //! Small-scale fading of each link: the factor on its power, a pure function of seed, link and time, or of both stations' positions.
 //!
 //! **Doppler** (`coherence = "doppler"`). The scattered part is a sum of [`WAVES`] plane waves of equal amplitude, whose phases
-//! and whose directions, evenly spaced but for a rotation, are drawn for each link (Clarke 1968; as a sum of sinusoids
+//! and whose directions, evenly spaced from a first one, are drawn for each link (Clarke 1968; as a sum of sinusoids
 //! with random phases Zheng and Xiao, IEEE Transactions on Communications 51(6), 2003). With `speed_mps` a wave from direction
 //! alpha has the Doppler shift f cos(alpha), f = speed / wavelength, and the correlation over a time t is J0(2 pi f t). Without, each
 //! wave has a direction at both stations and its phase is a function of their positions (Akki and Haber, IEEE Transactions on
