@@ -9,6 +9,7 @@
 
 pub mod event_log;
 pub mod formula;
+pub mod hex;
 pub mod keys;
 pub mod lateness;
 pub mod line_client;

@@ -3,21 +3,13 @@
 //! The medium reads headers only, and the capture of the air keeps the first 128 bytes of a packet. A replay fills the rest of a
 //! frame with zeros, and log and capture come out the same.
 
+use manet_engine::hex;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 use std::io::Write;
 
 /// Bytes kept: more than the longest headers (a frame of mac80211 with mesh control: 58) and the captured part of a packet (128).
 pub const KEPT: usize = 192;
-/// The two digits of each byte.
-const DIGITS: [[u8; 2]; 256] = {
-    let (digits, mut pairs, mut byte) = (*b"0123456789abcdef", [[0; 2]; 256], 0);
-    while byte < 256 {
-        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
-        byte += 1;
-    }
-    pairs
-};
 /// `+` and a number.
 const MAX_MORE: usize = 21;
 /// No interface has longer frames.
@@ -28,7 +20,7 @@ pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
     let mut text = [0; 2 * KEPT + MAX_MORE];
     let kept = frame.len().min(KEPT);
     for (pair, byte) in text.chunks_exact_mut(2).zip(&frame[..kept]) {
-        pair.copy_from_slice(&DIGITS[usize::from(*byte)]);
+        pair.copy_from_slice(&hex::digits(*byte));
     }
     let mut len = 2 * kept;
     if frame.len() > kept {
@@ -53,14 +45,9 @@ fn parse(text: &str) -> Option<Vec<u8>> {
         Some((digits, more)) => (digits, more.parse().ok().filter(|more| *more <= MAX_LEN)?),
         None => (text, 0),
     };
-    let value = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
-    let mut frame: Vec<u8> = digits.as_bytes().chunks(2).map(value).collect::<Option<_>>()?;
+    let mut frame = hex::decode(digits)?;
     frame.resize(frame.len() + more, 0);
     Some(frame)
-}
-
-fn digit(character: u8) -> Option<u8> {
-    (character as char).to_digit(16).map(|value| value as u8)
 }
 
 #[cfg(test)]

@@ -147,9 +147,7 @@ impl Kernel {
     /// Sets a route in the kernel and in `routes`. True: `routes` changed. Fails if the kernel refuses it.
     pub fn set_route(&mut self, route: Route) -> Result<bool, Errno> {
         self.netlink.set_route(&self.as_kernel_has_it(&route))?;
-        let same = self.routes.iter().any(|r| *r == route);
-        self.routes.set(route);
-        Ok(!same)
+        Ok(self.routes.set(route))
     }
 
     /// Removes a route from the kernel and from `routes`. True: it existed. Fails if the kernel refuses that.

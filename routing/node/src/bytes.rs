@@ -1,5 +1,6 @@
 //! A packet's bytes, written as hexadecimal digits in event logs.
 
+use manet_engine::hex;
 use serde::{de::Error, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -10,14 +11,12 @@ pub struct Bytes(pub Vec<u8>);
 impl Bytes {
     /// Two lower-case digits per octet, without prefix.
     pub fn to_hex(&self) -> String {
-        self.0.iter().map(|b| format!("{b:02x}")).collect()
+        hex::encode(&self.0)
     }
 
     /// Reads digits of either case. `None`: the text is not an even number of hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
-        let digits: Option<Vec<u32>> = text.chars().map(|c| c.to_digit(16)).collect();
-        let digits = digits.filter(|d| d.len() % 2 == 0)?;
-        Some(Self(digits.chunks_exact(2).map(|d| (d[0] * 16 + d[1]) as u8).collect()))
+        hex::decode(text).map(Self)
     }
 }
 

@@ -43,10 +43,10 @@ impl Route {
 pub struct Routes(BTreeMap<(u8, Ipv4Addr), Route>);
 
 impl Routes {
-    /// Adds or replaces a route. Host bits of the destination are cleared, as in the kernel's table.
-    pub fn set(&mut self, mut route: Route) {
+    /// Adds or replaces a route. Host bits of the destination are cleared, as in the kernel's table. True: the table changed.
+    pub fn set(&mut self, mut route: Route) -> bool {
         route.destination = network(route.destination, route.prefix);
-        self.0.insert((route.prefix, route.destination), route);
+        self.0.insert((route.prefix, route.destination), route) != Some(route)
     }
 
     /// Removes a route and returns it; `None` if it did not exist. Host bits are ignored.
