@@ -66,7 +66,8 @@ def write_routes(network: Network, protocol: RunningProtocol, when: str) -> None
     for name, status in protocol.status().items():
         path = network.site.folder("routing") / f"{name}.status.json"
         before = read_json(path) if path.exists() else {"format": STATUS_FORMAT}
-        write_atomic(path, json.dumps({**before, when: status}, indent=1) + "\n")
+        # in one line: with indents the table of one of 300 stations takes 64 ms of CPU, nine times as much
+        write_atomic(path, json.dumps({**before, when: status}) + "\n")
     for name, text in protocol.status_texts().items():
         with (network.site.folder("routing") / f"{name}.status.txt").open("a") as file:
             file.write(f"# at the {when} of the traffic\n{text}")
