@@ -108,8 +108,9 @@ fn aggregates_are_filled_from_the_flows_of_one_peer() {
     assert!((fair[0] / fair[1] - 1.0).abs() < 0.03, "{fair:?}");
 }
 
-// net/mac80211/tx.c, ieee80211_next_txq: every second frame to sta3 is lost and sent again. Drop-tail serves packets as they come,
-// so sta3 takes up to twice the time of sta2; with airtime fairness both take the same
+// net/mac80211/tx.c, ieee80211_next_txq: every second frame to sta3 is lost and sent again. Drop-tail serves packets as they come, and a
+// frame after RTS is tried 4 times at most (long retry limit): 1 + 1/2 + 1/4 + 1/8 = 1.875 tries a packet in place of one. With airtime
+// fairness both take the same
 #[test]
 fn a_lossy_neighbour_takes_no_more_than_its_share_of_the_air() {
     let share = |queue| {
@@ -120,7 +121,7 @@ fn a_lossy_neighbour_takes_no_more_than_its_share_of_the_air() {
             let flow =
                 |to| json!({"from": "sta1", "to": to, "kind": "cbr", "bytes": 1500, "rate_bps": 8e6, "jitter": true});
             j["traffic"] = json!([flow("sta2"), flow("sta3")]);
-            j["duration_s"] = 4.0.into();
+            j["duration_s"] = 20.0.into();
         }));
         let mut airtime_s = [0.0; 2];
         for row in &rows {
@@ -133,7 +134,7 @@ fn a_lossy_neighbour_takes_no_more_than_its_share_of_the_air() {
         airtime_s[1] / airtime_s[0]
     };
     let (plain, fair) = (share(json!({"packets": 50})), share(fq_codel()));
-    assert!((1.4..2.2).contains(&plain) && (0.97..1.03).contains(&fair), "{plain} {fair}");
+    assert!((1.7..2.05).contains(&plain) && (0.97..1.03).contains(&fair), "{plain} {fair}");
 }
 
 #[test]
