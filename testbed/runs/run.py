@@ -323,8 +323,8 @@ def _stages(site: Site, report: ReportPipe) -> None:
             with actions_served(Actions(live, added.start)), added.kept(), live.host_blamed():
                 traffic.run_flows(site, network.net, children, under_way, begin, ready)
         live.end()
+        say("stop")  # tables of many stations take a while
         write_routes(network, protocol, "end")
-        say("stop")
 
 
 def _os_error(problem: OSError, directory: Path) -> str:

@@ -15,6 +15,7 @@ import itertools
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -43,7 +44,16 @@ SEED_OF_ROUND = 1  # the first round has this seed, the next one the next
 LIMIT_S = 900.0
 FLOWS = 5
 START = ("", "starts", "stations", "medium", "routing", "kernel-tcp", "captures")
-FIGURES = ("start_s", "stop_s", "start_cpu_s", "stop_cpu_s", "traffic_cpu_s", "pss_mb", "processes", "descriptors")
+FIGURES = {  # each with its title
+    "start_s": "start, s",
+    "stop_s": "stop, s",
+    "start_cpu_s": "CPU of the start, s",
+    "stop_cpu_s": "CPU of the stop, s",
+    "traffic_cpu_s": "CPU of the traffic, s",
+    "pss_mb": "memory (PSS), MB",
+    "processes": "processes",
+    "descriptors": "open files",
+}
 
 
 @dataclass
@@ -209,7 +219,7 @@ def table_of(sizes: list[Size]) -> Table:
     """A row for each checkout, protocol and number of stations, the mean of its runs, and the slopes below."""
     table = Table(
         "Moving stations, five CBR flows",
-        ["", "routing", "stations", *FIGURES, "p99 late ms", "verdicts"],
+        ["", "routing", "stations", *FIGURES.values(), "p99 late, ms", "verdicts"],
         "1,000 start in less than 30 s and end valid; nothing grows faster than the stations do (slope 1)",
     )
     for (checkout, routing), of_one in _grouped(sizes, lambda size: (size.checkout, size.routing)):
@@ -230,12 +240,15 @@ def draw_figure(sizes: list[Size], file: Path) -> None:
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(11, 5.5), layout="constrained")
-    for axes, name in zip(drawing.subplots(2, 4).flat, FIGURES, strict=True):
+    several = len({size.checkout for size in sizes}) > 1
+    for axes, (name, title) in zip(drawing.subplots(2, 4).flat, FIGURES.items(), strict=True):
         for (checkout, routing), of_one in _grouped(sizes, lambda size: (size.checkout, size.routing)):
             points = [(n, mean(runs, name)) for n, runs in _grouped(of_one, lambda s: s.stations)]
             style = {"linestyle": "--", "marker": "x"} if checkout == "before" else {"linestyle": "-", "marker": "o"}
-            axes.loglog(*zip(*points, strict=True), label=f"{routing} {checkout}: {slope(of_one, name):.2f}", **style)
-        axes.set(title=name, xlabel="stations")
+            axes.loglog(
+                *zip(*points, strict=True), label=f"{routing}{f' {checkout}' * several}: {slope(of_one, name):.2f}", **style
+            )
+        axes.set(title=title, xlabel="stations")
         axes.legend(fontsize=7)
     drawing.savefig(file, dpi=120)
 
@@ -251,6 +264,7 @@ def main() -> int:
     parser.add_argument("--csv", type=Path, metavar="FILE", help="rows of earlier runs; new ones are appended")
     parser.add_argument("--figure", type=Path, metavar="FILE", help="draw the rows, too")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends the run under way, too
     checkouts = {"before": options.against.resolve(), "now": ROOT} if options.against else {"now": ROOT}
     sizes = _read(options.csv)
     done = {(size.checkout, size.routing, size.stations, size.seed) for size in sizes}
