@@ -14,6 +14,7 @@
 #   make figures   regenerate tables and figure of the results in RESULTS
 #   make site      the documentation site, .build/site; a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
+#   make deb       a Debian package for this machine's release, .build/deb (debian/rules; dpkg-dev, debhelper)
 #   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove build outputs (not results/)
@@ -24,12 +25,12 @@ FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
-SCRIPTS = manet setup.sh .ci/run $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
+SCRIPTS = manet setup.sh .ci/run debian/manet.postinst debian/manet.prerm $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm faults fuzz soak
 
 .PHONY: build develop quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures site image schema lock clean
+	bench soak fuzz figures site image deb schema lock clean
 
 build:
 	./setup.sh
@@ -121,6 +122,13 @@ site:
 
 image: build
 	image/build.sh
+
+# dpkg-buildpackage writes beside the tree.
+deb: build
+	@command -v dpkg-buildpackage dh >/dev/null || { echo "make deb: apt-get install dpkg-dev debhelper" >&2; exit 2; }
+	dpkg-buildpackage --build=binary --no-sign
+	mkdir -p .build/deb
+	mv ../manet_*.deb ../manet_*.buildinfo ../manet_*.changes .build/deb/
 
 # The output goes to a temporary file first: if a program fails, the old file remains.
 schema: build

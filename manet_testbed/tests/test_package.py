@@ -20,6 +20,7 @@ def test_the_version_is_that_of_the_project_its_changelog_and_its_citation() -> 
     version = PROJECT["project"]["version"]
     assert version == manet_testbed.__version__ == testbed.__version__
     assert f"## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert (ROOT / "debian" / "changelog").read_text(encoding="utf-8").startswith(f"manet ({version}) ")
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
