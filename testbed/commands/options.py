@@ -147,9 +147,12 @@ def add_internet(parser: argparse.ArgumentParser) -> None:
 
 
 def add_listen(parser: argparse.ArgumentParser) -> None:
-    """Add --listen."""
+    """Add --listen and --public-url."""
     text = "where it listens (default: a free port of 127.0.0.1, which only this machine reaches)"
     parser.add_argument("--listen", metavar="[ADDRESS:]PORT", help=text)
+    parser.add_argument(
+        "--public-url", metavar="URL", help="its address in browsers, if a proxy gives it another name than localhost"
+    )
 
 
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
