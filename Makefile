@@ -14,6 +14,8 @@
 #   make figures   regenerate tables and figure of the results in RESULTS
 #   make site      the documentation site, .build/site; a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
+#   make wheel     the client for other projects' tests, .build/wheel (docs/testing-with-pytest.md)
+#   make sbom      the list of components, .build/sbom.cdx.json (image/sbom.py)
 #   make deb       a Debian package for this machine's release, .build/deb (debian/rules; dpkg-dev, debhelper)
 #   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
@@ -30,7 +32,7 @@ SCRIPTS = manet setup.sh .ci/run debian/manet.postinst debian/manet.prerm $(wild
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm faults fuzz soak
 
 .PHONY: build develop quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures site image deb schema lock clean
+	bench soak fuzz figures site image wheel sbom deb schema lock clean
 
 build:
 	./setup.sh
@@ -122,6 +124,12 @@ site:
 
 image: build
 	image/build.sh
+
+wheel: build
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir .build/wheel .
+
+sbom: build
+	$(PYTHON) -P -m image.sbom >.build/sbom.cdx.json
 
 # dpkg-buildpackage writes beside the tree.
 deb: build

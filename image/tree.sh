@@ -3,12 +3,13 @@
 #
 #   git archive HEAD | image/tree.sh FOLDER PLACE    FOLDER will be PLACE of the machine on which it runs
 #
-# The files of the archive without tests, the programs that ./setup.sh has built, and the packages of requirements.lock. No file has
-# the path of the checkout: programs are stripped of it and of their build ID, which follows from it.
+# The files of the archive without tests, the programs that ./setup.sh has built, and the packages of requirements.lock. No file
+# has the path of the checkout: programs are stripped of it and of their build ID, which follows from it.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-readonly NOT_INCLUDED=(fuzz .ci .github .devcontainer .editorconfig .gitignore .shellcheckrc conftest.py debian)
+readonly NOT_INCLUDED=(fuzz debian conftest.py .ci .github .devcontainer .containerignore .dockerignore .editorconfig .gitignore
+    .shellcheckrc)
 
 fail() {
     echo "tree.sh: $*" >&2
