@@ -47,7 +47,6 @@ command make make
 command cc gcc
 file /usr/include/stdio.h libc6-dev
 command clang clang
-command llvm-strip llvm
 command bpftool bpftool|linux-tools-generic
 file /usr/include/bpf/libbpf.h libbpf-dev
 file /usr/include/jansson.h libjansson-dev
@@ -115,7 +114,7 @@ step() {
         # Polling is short so that short steps end at once; a line follows each quarter of a minute.
         local elapsed=$((SECONDS - began))
         if ((elapsed >= next_word_s)); then
-            say "  ${elapsed} s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]' | cut -c 1-90)"
+            say "  ${elapsed} s: $(last_word "$log")"
             next_word_s=$((elapsed + 15))
         fi
         sleep 0.2
@@ -132,6 +131,12 @@ guests= # yes: with the requirements of `manet vm`
 extras=() # the EXTRAS to install
 ebpf_may_fail= # yes: the caller needs no eBPF programs
 ebpf_failed=
+
+# The last line of a log. apt's status lines (README.progress-reporting of apt) become its percentage and what it does.
+last_word() { # LOG
+    tail -n 1 "$1" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]' |
+        sed -E 's/^(dl|pm)status:[^:]*:([0-9]+)[.0-9]*:/\2 %: /' | cut -c 1-90
+}
 
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
@@ -390,7 +395,7 @@ nginx_kept_off= # yes: the service is masked while its package is installed
 apt() {
     local title=$1 verb=$2 began=$SECONDS said=''
     shift
-    local options=(-qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 -o Acquire::http::Timeout=60)
+    local options=(-qq -o Dpkg::Use-Pty=0 -o APT::Status-Fd=1 -o Acquire::Retries=3 -o Acquire::http::Timeout=60)
     if [[ $verb == install ]]; then
         shift
         set -- -y --no-install-recommends --no-remove install "$@"
@@ -444,9 +449,9 @@ build_rust() {
     # fetch also downloads the test-only crates, so that the tests need no network.
     step "fetching Rust crates" cargo-fetch env RUSTC="$rustc" "$cargo" fetch --locked ||
         fail "cargo fetch failed: $(cause_of cargo-fetch)"
-    # cargo's count of crates (`45/78`), which it shows only on terminals by default.
+    # cargo's count of crates (`45/78`), which it shows only on terminals by default. The program of tests/mesh is for tests alone.
     step "building the Rust programs" cargo-build env RUSTC="$rustc" CARGO_TERM_PROGRESS_WHEN=always \
-        CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --target-dir "$root/target" ||
+        CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --workspace --exclude manet-mesh --target-dir "$root/target" ||
         fail "cargo build failed: $(cause_of cargo-build)"
     rust_programs_exist || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
     finished rust "$key"
@@ -567,6 +572,21 @@ write_ready() {
     rm .build/ready.list
 }
 
+# What this call will do, with the time on two idle cores beside a fast mirror (docs/install.md has it by step).
+announce() {
+    local parts=() packages extra
+    packages=$(missing_packages)
+    [[ -z $packages ]] || parts+=("packages ($(wc -l <<<"$packages") missing; 1 minute for all)")
+    rust_is_ready || parts+=('Rust programs (1 minute)')
+    bpf_is_ready || parts+=('eBPF programs (5 s)')
+    python_is_ready || parts+=('Python environment (half a minute)')
+    guests_are_ready || parts+=('virtme-ng')
+    for extra in "${extras[@]}"; do extra_is_ready "$extra" || parts+=("Python packages ($extra)"); done
+    if ((${#parts[@]})); then
+        say "to do: $(printf '%s, ' "${parts[@]}" | sed 's/, $//')"
+    fi
+}
+
 # If two instances run at once, the second waits and then has nothing left to do.
 take_lock() {
     mkdir -p .build/log 2>/dev/null && [[ -w .build ]] || fail "cannot write to $root/.build; run as the owner of the checkout or as root"
@@ -600,6 +620,7 @@ main() {
         if [[ $1 == --guests ]]; then guests=yes; else extras+=("${1#--}"); fi
         shift
     done
+    [[ -z $guests || $(uname -m) == x86_64 ]] || fail "--guests: guests are amd64 machines, and this is $(uname -m); leave it out"
     case ${1-} in
     '') ;;
     --ebpf-may-fail) ebpf_may_fail=yes ;;
@@ -622,6 +643,7 @@ main() {
     [[ -z $(old_python) ]] || fail "$(python_is_too_old)"
     # Refuse before anything is written if a user without root cannot finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
+    announce
     trap stop_child INT TERM
     take_lock
     touch .build/began

@@ -479,6 +479,16 @@ def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
     assert re.search(r"^setup:   1\d s: +Building \[=> \] 45/78: nix$", done.stdout, re.MULTILINE), done.stdout
 
 
+@pytest.mark.root
+@without_root
+def test_a_long_installation_shows_apts_percentage(checkout: Checkout) -> None:
+    checkout.need(f"file {checkout.stub}/brought no-such-package")
+    checkout.apt('case $* in *APT::Status-Fd=1*) echo "pmstatus:libx:45.1234:Unpacking libx" ;; esac; sleep 17; exit 1')
+    done = checkout.run("setup.sh")
+    assert re.search(r"^setup:   1\d s: 45 %: Unpacking libx$", done.stdout, re.MULTILINE), done.stdout
+    assert done.stdout.startswith("setup: to do: packages (1 missing; 1 minute for all)")
+
+
 def wheel_of(folder: Path, name: str) -> str:
     """The line of a lock file for a package without content, whose wheel is in the folder."""
     wheel, info = folder / f"{name}-99-py3-none-any.whl", f"{name}-99.dist-info"
