@@ -643,10 +643,10 @@ main() {
     [[ -z $(old_python) ]] || fail "$(python_is_too_old)"
     # Refuse before anything is written if a user without root cannot finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
-    announce
     trap stop_child INT TERM
     take_lock
     touch .build/began
+    announce
     install_packages
     build_rust
     build_bpf
