@@ -14,6 +14,10 @@
 #   make figures   regenerate tables and figure of the results in RESULTS
 #   make site      the documentation site, .build/site; a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
+#   make wheel     the client for other projects' tests, .build/wheel (docs/testing-with-pytest.md)
+#   make sbom      the list of components, .build/sbom.cdx.json (image/sbom.py)
+#   make deb       a Debian package for this machine's release, .build/deb (debian/rules; dpkg-dev, debhelper)
+#   make arm64     cross-compile Rust and eBPF programs for arm64; Rust's unit tests under QEMU's user emulation (minutes)
 #   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove build outputs (not results/)
@@ -24,12 +28,12 @@ FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
-SCRIPTS = manet setup.sh .ci/run $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
+SCRIPTS = manet setup.sh .ci/run debian/manet.postinst debian/manet.prerm $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
-NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop slurm faults fuzz soak
+NIGHTLY = fresh-12 fresh-13 deb-12 deb-13 arm64 guests vagrant provision interop slurm faults fuzz soak
 
 .PHONY: build develop quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures site image schema lock clean
+	bench soak fuzz figures site image wheel sbom arm64 deb schema lock clean
 
 build:
 	./setup.sh
@@ -71,6 +75,16 @@ nightly: $(NIGHTLY:%=nightly-%)
 # Setup and all tests in a fresh Debian root file system that has only git.
 nightly-fresh-12 nightly-fresh-13: nightly-fresh-%:
 	tests/fresh/fresh.sh $* ./manet test
+
+# The package is built in one fresh system, and installed, used and purged in another.
+nightly-deb-12 nightly-deb-13: nightly-deb-%:
+	tests/fresh/deb.sh $*
+
+nightly-arm64: build
+	command -v qemu-aarch64 >/dev/null || apt-get -qq -y --no-install-recommends install \
+		gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user </dev/null
+	rustup target add aarch64-unknown-linux-gnu
+	$(MAKE) arm64
 
 nightly-guests: build
 	./setup.sh --guests
@@ -121,6 +135,35 @@ site:
 
 image: build
 	image/build.sh
+
+wheel: build
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir .build/wheel .
+
+sbom: build
+	$(PYTHON) -P -m image.sbom >.build/sbom.cdx.json
+
+# QEMU loads the libraries of libc6-arm64-cross. The unit tests are those in the crates' own sources; the last line counts them.
+# manet-tcp needs an arm64 libbpf and is not linked; the eBPF programs are compiled with the arm64 headers of the kernel.
+ARM64 = aarch64-unknown-linux-gnu
+arm64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER = aarch64-linux-gnu-gcc
+arm64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER = qemu-aarch64 -L /usr/aarch64-linux-gnu
+arm64:
+	@command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null || \
+		{ echo "make arm64: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" >&2; exit 2; }
+	$(MAKE) -C kernel-tcp BUILD=$(CURDIR)/.build/arm64 MULTIARCH=../aarch64-linux-gnu/include bpf
+	$(CARGO) build --release --locked --workspace --target $(ARM64)
+	$(CARGO) test --release --locked --workspace --lib --bins --target $(ARM64) --no-fail-fast >.build/arm64/tests.log 2>&1 || \
+		{ grep -E '^(test .* FAILED|error)' .build/arm64/tests.log; exit 1; }
+	@awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
+		END { printf "arm64: %d unit tests passed, %d failed, %d ignored\n", passed, failed, ignored; exit !passed || failed }' \
+		.build/arm64/tests.log
+
+# dpkg-buildpackage writes beside the tree.
+deb: build
+	@command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || { echo "make deb: apt-get install dpkg-dev debhelper" >&2; exit 2; }
+	dpkg-buildpackage --build=binary --no-sign
+	mkdir -p .build/deb
+	mv ../manet_*.deb ../manet_*.buildinfo ../manet_*.changes .build/deb/
 
 # The output goes to a temporary file first: if a program fails, the old file remains.
 schema: build

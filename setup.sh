@@ -1,6 +1,6 @@
 #!/bin/bash
-# setup.sh: prepares a fresh Debian 12 or 13 for ./manet, and keeps it up to date. It is safe to run it twice, or
-# after an interrupted run.
+# setup.sh: prepares a fresh Debian 12 or 13, or a system like it, for ./manet, and keeps it up to date. It is safe to run it
+# twice, or after an interrupted run.
 #
 #   ./setup.sh           installs and builds missing or outdated parts
 #   ./setup.sh --check   changes nothing; lists missing parts (exit 1 if there are any)
@@ -15,25 +15,31 @@
 #                        (each of the three with --check: checks it)
 #   ./setup.sh --ebpf-may-fail  continues, with one line, if the eBPF programs cannot be built; ./manet uses it
 #                        for verbs that do not need them
-#   ./setup.sh --packages  lists the Debian packages that it installs if missing (--guests and --pages add their own)
+#   ./setup.sh --packages  lists the packages that it installs here if they are missing (--guests and --pages add their own)
 #
 # It has four steps; each runs only if its result is missing: Debian packages (the only step that needs root), the
 # Rust programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). The
-# hashes of a step's inputs are in .build/stamps, the logs of the steps in .build/log. On another distribution
-# it works if the commands below are installed.
+# hashes of a step's inputs are in .build/stamps, the logs of the steps in .build/log. Whether a system has a package is
+# asked of its apt, not read from its name (docs/install.md lists the systems tried). Where there is no apt it works if the
+# commands below are installed.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 cd "$root"
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:${HOME:-/root}/.cargo/bin
+# Ubuntu's bpftool is only here; the one in /usr/sbin looks for that of the running kernel, and WSL's has none.
+for tools in /usr/lib/linux-tools/*/bpftool; do if [[ -x $tools ]]; then PATH=${tools%/bpftool}:$PATH; fi; done
 unset MAKEFLAGS MAKELEVEL PYTHONHOME PYTHONPATH VIRTUAL_ENV GIT_DIR GIT_WORK_TREE
 
 readonly RUST_MINOR_NEEDED=85 # 1.85: edition and resolver of Cargo.toml; the version in Debian 13
+readonly PYTHON_MINOR_NEEDED=11 # 3.11: pyproject.toml; the version in Debian 12
+readonly BY_HAND='docs/install.md has more, and a container that needs none of them'
 readonly SYSTEM_MB_NEEDED=2000 # measured on fresh root file systems, see docs/validation.md
 readonly CHECKOUT_MB_NEEDED=2200
 readonly LOCK_PATIENCE_S=900
 
-# The requirements, each with its Debian package: `command NAME PACKAGE` or `file GLOB PACKAGE`.
+# The requirements, each with its Debian package: `command NAME PACKAGE` or `file GLOB PACKAGE`. PACKAGE|OTHER: the first of them
+# that this system has.
 readonly REQUIREMENTS='
 command git git
 file /etc/ssl/certs/ca-certificates.crt ca-certificates
@@ -41,8 +47,7 @@ command make make
 command cc gcc
 file /usr/include/stdio.h libc6-dev
 command clang clang
-command llvm-strip llvm
-command bpftool bpftool
+command bpftool bpftool|linux-tools-generic
 file /usr/include/bpf/libbpf.h libbpf-dev
 file /usr/include/jansson.h libjansson-dev
 command python3 python3
@@ -109,7 +114,7 @@ step() {
         # Polling is short so that short steps end at once; a line follows each quarter of a minute.
         local elapsed=$((SECONDS - began))
         if ((elapsed >= next_word_s)); then
-            say "  ${elapsed} s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]' | cut -c 1-90)"
+            say "  ${elapsed} s: $(last_word "$log")"
             next_word_s=$((elapsed + 15))
         fi
         sleep 0.2
@@ -126,6 +131,12 @@ guests= # yes: with the requirements of `manet vm`
 extras=() # the EXTRAS to install
 ebpf_may_fail= # yes: the caller needs no eBPF programs
 ebpf_failed=
+
+# The last line of a log. apt's status lines (README.progress-reporting of apt) become its percentage and what it does.
+last_word() { # LOG
+    tail -n 1 "$1" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]' |
+        sed -E 's/^(dl|pm)status:[^:]*:([0-9]+)[.0-9]*:/\2 %: /' | cut -c 1-90
+}
 
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
@@ -166,14 +177,84 @@ missing_packages() {
         [[ -n $kind ]] || continue
         is_there "$kind" "$what" || echo "$package ($kind $what)"
     done <<<"$(requirements)"
-    rust_program cargo >/dev/null && rust_program rustc >/dev/null || echo "$(rust_packages) (Rust >= 1.$RUST_MINOR_NEEDED)"
+    rust_program cargo >/dev/null && rust_program rustc >/dev/null || echo "cargo rustc (Rust >= 1.$RUST_MINOR_NEEDED)"
+}
+
+# ----- what this system's apt has ------------------------------------------------------------------------------------
+
+has_apt() { [[ -x $(type -P apt-get) && -x $(type -P apt-cache) ]]; }
+
+has_lists() { compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; }
+
+# The version that apt would install; empty if it has none. A package that others only provide has none.
+candidate_of() { apt-cache policy "$1" 2>/dev/null | sed -nE 's/^ *Candidate: *([^( ]+).*/\1/p'; }
+
+# Prints what to install for the lines of missing_packages, one package per line; fails with a message if apt lacks one. Without
+# apt's lists the first choice is assumed.
+available() { # LINES
+    local line choice package found
+    while read -r line; do
+        choice=${line%% (*}
+        if [[ $line == *'(Rust >='* ]]; then
+            rust_packages || return
+            continue
+        fi
+        found=
+        for package in ${choice//|/ }; do
+            if ! has_lists || [[ -n $(candidate_of "$package") ]]; then
+                found=$package
+                break
+            fi
+        done
+        [[ -n $found ]] ||
+            { echo "setup.sh: $(system_name) has no package ${choice//|/ or }; add the repository that has it (Ubuntu: universe), or install its program by hand; $BY_HAND" >&2; return 1; }
+        echo "$found"
+    done <<<"$1" | sort -u
+}
+
+# The packages with a Rust that is new enough: Debian 13's cargo and rustc; cargo-web, which Debian 12 keeps current for its browsers;
+# Ubuntu's, which have the version in their names.
+rust_packages() {
+    local version minor least=
+    for version in '' -web; do
+        minor=$(candidate_of "rustc$version" | sed -nE 's/^([0-9]+:)?1\.([0-9]+)\..*/\2/p')
+        if ((${minor:-0} >= RUST_MINOR_NEEDED)); then
+            printf '%s\n' "cargo$version" "rustc$version"
+            return
+        fi
+    done
+    while read -r minor; do
+        if ((minor >= RUST_MINOR_NEEDED && minor < ${least:-10000})) && [[ -n $(candidate_of "cargo-1.$minor") ]]; then least=$minor; fi
+    done < <(apt-cache pkgnames rustc-1. 2>/dev/null | sed -nE 's/^rustc-1\.([0-9]+)$/\1/p')
+    if [[ -z $least ]] && ! has_lists; then printf '%s\n' cargo rustc && return; fi
+    [[ -n $least ]] || {
+        echo "setup.sh: $(system_name) has no package with Rust >= 1.$RUST_MINOR_NEEDED; install it for your user with rustup (https://rustup.rs) and run ./setup.sh again; $BY_HAND" >&2
+        return 1
+    }
+    printf '%s\n' "cargo-1.$least" "rustc-1.$least"
+}
+
+python_is_too_old() { echo "$(system_name) has Python $(old_python), and 3.$PYTHON_MINOR_NEEDED is needed: use a newer release, or the container; $BY_HAND"; }
+
+system_name() { echo "${PRETTY_NAME:-this system}"; }
+
+# The missing packages in words, for a person: those with a condition keep it.
+in_words() { # LINES
+    sed -E '/\(Rust >=/! s/ \(.*//; s/\|/ or /' <<<"$1" | sort -u | paste -sd , | sed 's/,/, /g'
+}
+
+# The version of a Python that is too old; empty if it is new enough, or absent.
+old_python() {
+    [[ ! -x /usr/bin/python3 ]] ||
+        /usr/bin/python3 -c "import sys; v = sys.version_info; print('' if v >= (3, $PYTHON_MINOR_NEEDED) else f'{v.major}.{v.minor}')"
 }
 
 # The cargo or rustc to use: the first that is new enough.
 rust_program() {
     local candidate minor
-    for candidate in $(type -ap "$1") "/usr/bin/$1"; do
+    for candidate in $(type -ap "$1") "/usr/bin/$1" "/usr/bin/$1"-1.*; do
         [[ -x $candidate ]] || continue
+        # rustup's stand-in ends with an error if no toolchain is installed
         minor=$("$candidate" --version 2>/dev/null | sed -nE 's/^[a-z]+ 1\.([0-9]+)\..*/\1/p') || continue
         if ((${minor:-0} >= RUST_MINOR_NEEDED)); then
             echo "$candidate"
@@ -181,11 +262,6 @@ rust_program() {
         fi
     done
     return 1
-}
-
-rust_packages() {
-    # Debian 12's own rustc is 1.63; rustc-web is the one that it keeps current for its browsers.
-    if [[ $system == 'debian 12' ]]; then echo 'cargo-web rustc-web'; else echo 'cargo rustc'; fi
 }
 
 hash_of() { # SOURCES...: one hash over names and contents of the relevant files
@@ -239,9 +315,9 @@ extra_key() { echo "$(hash_of "requirements-$1.lock") $(python_key)"; }
 extra_is_ready() { stamped "$1" "$(extra_key "$1")"; }
 
 check() {
-    local lines extra
-    lines=$(
-        missing_packages | sed 's/^/package  /'
+    local packages builds extra
+    packages=$(missing_packages)
+    builds=$(
         rust_is_ready || echo "build    Rust programs (cargo build --release): missing or older than their sources"
         bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
         python_is_ready || echo "python   .venv: missing or different from requirements.lock"
@@ -250,12 +326,21 @@ check() {
             extra_is_ready "$extra" || echo "python   .venv: missing parts, or different from requirements-$extra.lock"
         done
     )
-    if [[ -z $lines ]]; then
+    if [[ -z $packages$builds ]]; then
         say "nothing is missing"
         return 0
     fi
-    echo "$lines"
-    say "missing; ./setup.sh installs it$( ((EUID == 0)) || echo ' (packages: as root)')"
+    [[ -z $packages ]] || sed 's/^/package  /' <<<"$packages"
+    [[ -z $builds ]] || echo "$builds"
+    if [[ -n $(old_python) ]]; then
+        say "missing; $(python_is_too_old)"
+    elif [[ -z $packages ]]; then
+        say "missing; ./setup.sh builds it"
+    elif ! has_apt; then
+        say "missing; ./setup.sh installs no packages on $(system_name), which has no apt: install the equivalents by hand, then ./setup.sh builds the rest; $BY_HAND"
+    elif available "$packages" >/dev/null; then
+        say "missing; ./setup.sh installs it$( ((EUID == 0)) || echo ' (packages: as root)')"
+    fi
     return 1
 }
 
@@ -271,21 +356,21 @@ install_packages() {
     fi
     lines=$(missing_packages)
     [[ -n $lines ]] || return 0
-    mapfile -t list < <(sed 's/ (.*//' <<<"$lines" | tr ' ' '\n' | sort -u)
+    has_apt || fail "$(system_name) has no apt, from which ./setup.sh installs packages; install the equivalents of these Debian packages by hand: $(in_words "$lines"); then run ./setup.sh again; $BY_HAND"
+    if ((EUID == 0)) && ! has_lists; then apt 'reading package lists' update; fi
+    packages=$(available "$lines") || exit
+    mapfile -t list <<<"$packages"
     packages=${list[*]}
-    [[ $system == 'debian 12' || $system == 'debian 13' ]] ||
-        fail "this is ${PRETTY_NAME:-an unknown system}, and only Debian 12 and 13 are supported; install the equivalents of these Debian packages by hand: $packages; then run ./setup.sh again"
     ((EUID == 0)) || fail "installing packages needs root: run 'sudo ./setup.sh', or 'apt-get install --no-install-recommends $packages' (nothing was changed)"
-    enough_disk / $((SYSTEM_MB_NEEDED * $(wc -w <<<"$packages") / $(wc -l <<<"$REQUIREMENTS") + 100))
+    enough_disk / $((SYSTEM_MB_NEEDED * ${#list[@]} / $(wc -l <<<"$REQUIREMENTS") + 100))
     if [[ $packages == *cargo-web* ]] && dpkg-query -W -f '${Status}' cargo rustc 2>/dev/null | grep -q 'install ok installed'; then
         fail "Debian 12's cargo 0.66/rustc 1.63 are installed, too old, and in the way of cargo-web: run 'apt-get remove cargo rustc' or put Rust >= 1.$RUST_MINOR_NEEDED (rustup) on PATH; then run ./setup.sh again"
     fi
-    compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || apt 'reading package lists' update
     touch .build/installing
     [[ " $packages " != *" nginx "* ]] || keep_nginx_off
     # An outdated list names files that the mirror no longer has. Only then update it.
-    apt "installing $(wc -w <<<"$packages") Debian packages" install "${list[@]}" ||
-        { apt 'reading package lists' update && apt 'installing Debian packages, second try' install "${list[@]}"; } ||
+    apt "installing ${#list[@]} packages" install "${list[@]}" ||
+        { apt 'reading package lists' update && apt 'installing packages, second try' install "${list[@]}"; } ||
         fail "apt-get install failed: $(cause_of apt-install)"
     rm .build/installing
     [[ -z $nginx_kept_off ]] || leave_nginx_off
@@ -310,7 +395,7 @@ nginx_kept_off= # yes: the service is masked while its package is installed
 apt() {
     local title=$1 verb=$2 began=$SECONDS said=''
     shift
-    local options=(-qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 -o Acquire::http::Timeout=60)
+    local options=(-qq -o Dpkg::Use-Pty=0 -o APT::Status-Fd=1 -o Acquire::Retries=3 -o Acquire::http::Timeout=60)
     if [[ $verb == install ]]; then
         shift
         set -- -y --no-install-recommends --no-remove install "$@"
@@ -364,9 +449,9 @@ build_rust() {
     # fetch also downloads the test-only crates, so that the tests need no network.
     step "fetching Rust crates" cargo-fetch env RUSTC="$rustc" "$cargo" fetch --locked ||
         fail "cargo fetch failed: $(cause_of cargo-fetch)"
-    # cargo's count of crates (`45/78`), which it shows only on terminals by default.
+    # cargo's count of crates (`45/78`), which it shows only on terminals by default. The program of tests/mesh is for tests alone.
     step "building the Rust programs" cargo-build env RUSTC="$rustc" CARGO_TERM_PROGRESS_WHEN=always \
-        CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --target-dir "$root/target" ||
+        CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --workspace --exclude manet-mesh --target-dir "$root/target" ||
         fail "cargo build failed: $(cause_of cargo-build)"
     rust_programs_exist || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
     finished rust "$key"
@@ -487,6 +572,21 @@ write_ready() {
     rm .build/ready.list
 }
 
+# What this call will do, with the time on two idle cores beside a fast mirror (docs/install.md has it by step).
+announce() {
+    local parts=() packages extra
+    packages=$(missing_packages)
+    [[ -z $packages ]] || parts+=("packages ($(wc -l <<<"$packages") missing; 1 minute for all)")
+    rust_is_ready || parts+=('Rust programs (1 minute)')
+    bpf_is_ready || parts+=('eBPF programs (5 s)')
+    python_is_ready || parts+=('Python environment (half a minute)')
+    guests_are_ready || parts+=('virtme-ng')
+    for extra in "${extras[@]}"; do extra_is_ready "$extra" || parts+=("Python packages ($extra)"); done
+    if ((${#parts[@]})); then
+        say "to do: $(printf '%s, ' "${parts[@]}" | sed 's/, $//')"
+    fi
+}
+
 # If two instances run at once, the second waits and then has nothing left to do.
 take_lock() {
     mkdir -p .build/log 2>/dev/null && [[ -w .build ]] || fail "cannot write to $root/.build; run as the owner of the checkout or as root"
@@ -514,12 +614,13 @@ stop_child() {
 main() {
     ID='' VERSION_ID='' PRETTY_NAME=''
     # shellcheck disable=SC1091
-    . /etc/os-release
-    system="$ID $VERSION_ID"
+    if [[ -r /etc/os-release ]]; then . /etc/os-release; fi
+    system=${ID:-unknown}${VERSION_ID:+ $VERSION_ID}
     while [[ ${1-} =~ ^--(guests|develop|pages|cluster)$ ]]; do
         if [[ $1 == --guests ]]; then guests=yes; else extras+=("${1#--}"); fi
         shift
     done
+    [[ -z $guests || $(uname -m) == x86_64 ]] || fail "--guests: guests are amd64 machines, and this is $(uname -m); leave it out"
     case ${1-} in
     '') ;;
     --ebpf-may-fail) ebpf_may_fail=yes ;;
@@ -528,7 +629,9 @@ main() {
         return
         ;;
     --packages)
-        { awk 'NF { print $3 }' <<<"$(requirements)" && rust_packages | tr ' ' '\n'; } | sort -u
+        available "$(awk 'NF { print $3 }' <<<"$(requirements)")"
+        # No package has it where it is rustup's.
+        if rust_packages &>/dev/null || ! rust_program cargo >/dev/null; then rust_packages; fi
         return
         ;;
     -h | --help)
@@ -537,11 +640,13 @@ main() {
         ;;
     *) fail "unknown argument '$1'; it takes --guests, --develop, --pages, --cluster, --check, --ebpf-may-fail, --packages or nothing" ;;
     esac
+    [[ -z $(old_python) ]] || fail "$(python_is_too_old)"
     # Refuse before anything is written if a user without root cannot finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
     trap stop_child INT TERM
     take_lock
     touch .build/began
+    announce
     install_packages
     build_rust
     build_bpf

@@ -4,20 +4,20 @@
 #   make image                       .build/manet-image.tar, an OCI archive (as root)
 #   image/build.sh FILE              another file
 #
-# Two layers, both FROM scratch: the Debian packages that runs need (no compilers), and /opt/manet: the committed files, the
-# programs that ./setup.sh has built, its Python packages. The release is this machine's, for which they were built.
+# Two layers, both FROM scratch: the Debian packages that runs need (runtime.list), and /opt/manet: the committed files without
+# tests, the programs that ./setup.sh has built, its Python packages (tree.sh). The release is this machine's, for which they
+# were built.
 # The network is used for the packages alone: from $DEBIAN_MIRROR (default http://deb.debian.org/debian).
 #
 # The same commit, packages and compilers give the same digest, wherever the checkout is: all times are the commit's, Python's
-# compiled files name their source by its hash, and no file has the path of the checkout (packages.py; programs are without
-# their build ID, which follows from it).
+# compiled files name their source by its hash, and no file has the path of the checkout (tree.sh, packages.py).
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 target=$(realpath -m "${1:-$here/.build/manet-image.tar}")
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-readonly PACKAGES='python3 mininet net-tools iproute2 iputils-ping procps psmisc util-linux ethtool iperf3 tcpdump nginx libbpf1 libjansson4'
 readonly PLACE=opt/manet
+packages=$(grep -v '^#' "$here/image/runtime.list" | paste -sd ,)
 
 fail() {
     echo "image: $*" >&2
@@ -42,8 +42,8 @@ export SOURCE_DATE_EPOCH
 work=$(mktemp -d /var/tmp/manet-image.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
-echo "image: Debian $VERSION_CODENAME with ${PACKAGES// /, }"
-mmdebstrap --quiet --mode=root --variant=minbase --include="${PACKAGES// /,}" \
+echo "image: Debian $VERSION_CODENAME with ${packages//,/, }"
+mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     "$VERSION_CODENAME" "$work/debian.tar" \
@@ -53,19 +53,7 @@ mmdebstrap --quiet --mode=root --variant=minbase --include="${PACKAGES// /,}" \
 
 echo "image: the checkout at ${commit:0:12}"
 app=$work/app/$PLACE
-mkdir -p "$app/target/release" "$app/.build/kernel-tcp"
-git_here archive HEAD | tar -x -C "$app"
-find "$here/target/release" -maxdepth 1 -type f -perm /111 -exec cp -t "$app/target/release" {} +
-cp "$here/.build/kernel-tcp/manet-tcp" "$app/.build/kernel-tcp/"
-strip --strip-unneeded --remove-section=.note.gnu.build-id "$app"/target/release/* "$app/.build/kernel-tcp/manet-tcp" ||
-    fail "the programs cannot be stripped of the path of the checkout; apt-get install binutils"
-# without the compiled files of this machine; packages.py leaves out what tests, pages and clusters alone use
-tar -C "$here" --exclude=__pycache__ -c .venv | tar -x -C "$app"
-grep -lI '^#!.*python' "$app"/.venv/bin/* | xargs sed -i "1s|^#!.*|#!/$PLACE/.venv/bin/python|"
-sed -i "s|$here/.venv|/$PLACE/.venv|" "$app"/.venv/bin/activate*
-sed -i '/^command = /d' "$app/.venv/pyvenv.cfg"
-"$here/.venv/bin/python" "$here/image/packages.py" "$app"/.venv/lib/python3*/site-packages "$here/requirements.lock" ||
-    fail "see above"
+git_here archive HEAD | "$here/image/tree.sh" "$app" "/$PLACE" || fail "see above"
 PYTHONHASHSEED=0 "$here/.venv/bin/python" -m compileall -q -f --invalidation-mode unchecked-hash \
     -s "$work/app" -p / "$app" >"$work/compile.log" || true # some packages have files for other versions of Python
 

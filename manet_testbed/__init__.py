@@ -5,6 +5,8 @@
 `Progress` run experiments and hold their tables and figures (docs/python.md); they need the checkout's own Python,
 .venv/bin/python, and are imported when they are used. These names are the interface, which stays; everything else of the checkout
 may change.
+
+Installed from a wheel, the package is the client of a testbed that is elsewhere on the machine (location.py).
 """
 
 from typing import TYPE_CHECKING
@@ -22,8 +24,9 @@ from manet_testbed.errors import (
 )
 from manet_testbed.mesh import Mesh
 from manet_testbed.process import Process
-from manet_testbed.requirements import CHECKOUT, PYTHON, missing_requirement
+from manet_testbed.requirements import missing_requirement
 from manet_testbed.station import Station
+from manet_testbed.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from manet_testbed.lab import Experiment as Experiment
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from manet_testbed.lab import Scenario as Scenario
     from manet_testbed.lab import mean_and_interval as mean_and_interval
 
-__version__ = "0.3.0"
 # `from manet_testbed import *` takes these alone: LAB needs the libraries of the testbed.
 __all__ = [
     "CommandFailed",
@@ -64,8 +66,11 @@ def __getattr__(name: str) -> object:
     try:
         lab = importlib.import_module("manet_testbed.lab")
     except ModuleNotFoundError as problem:
-        text = f"{name} needs the testbed and its libraries, and this Python has no {problem.name}"
-        raise MissingLibraries(f"{text}; run {CHECKOUT}/setup.sh, then use {PYTHON}") from None
+        from manet_testbed.location import find, missing_testbed
+
+        found, text = find(), f"{name} needs the testbed and its libraries, and this Python has no {problem.name}"
+        remedy = missing_testbed(__version__) if found is None or not found.python.exists() else f"use {found.python}"
+        raise MissingLibraries(f"{text}; {remedy}") from None
     return getattr(lab, name)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from manet_testbed import messages
 from manet_testbed.errors import KINDS, MeshError, MissingRequirement, WrongRequest, quoted
-from manet_testbed.requirements import CHECKOUT, PYTHON, missing_requirement
+from manet_testbed.location import Testbed, find
+from manet_testbed.requirements import missing_requirement
 
 ANSWER_DEADLINE_S = 60.0
 SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"  # of programs that only root needs; a test's PATH may lack it
@@ -26,15 +27,17 @@ class Connection:
         """Start the run that `request` describes; `wait_until_ready` waits for it. Raises MissingRequirement."""
         if (missing := missing_requirement()) is not None:
             raise MissingRequirement(missing)
+        testbed = find()
+        assert testbed is not None, "missing_requirement has found it"
         self._lock, self._number = threading.Lock(), 0
         self._end: dict[str, Any] | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [PYTHON, "-P", "-m", "manet_testbed.service.outside"],
+                [testbed.python, "-P", "-m", "manet_testbed.service.outside"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-                pass_fds=[theirs.fileno()], start_new_session=True, env=_environment(),
+                pass_fds=[theirs.fileno()], start_new_session=True, env=_environment(testbed),
             )  # fmt: skip
             assert self._process.stdin is not None
             line = json.dumps({**request, "owner": os.getpid(), "requests": theirs.fileno()})
@@ -135,6 +138,6 @@ def _about(op: str, arguments: dict[str, Any]) -> str:
     return f"{arguments['station']}: {command}" if "station" in arguments else command
 
 
-def _environment() -> dict[str, str]:
+def _environment(testbed: Testbed) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
-    return {**kept, "PYTHONPATH": str(CHECKOUT), "PATH": f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}"}
+    return {**kept, "PYTHONPATH": str(testbed.home), "PATH": f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}"}

@@ -4,7 +4,7 @@
         chain = mesh.chain(3, routing="babeld")
         chain["sta1"].wait_until_succeeds(["ping", "-c1", "-W1", chain["sta3"]], timeout=60)
 
-Installed with `pip install -e CHECKOUT`, or named: `pytest -p manet_testbed.pytest_plugin` with the checkout in PYTHONPATH.
+Installed with `pip install CHECKOUT`, or named: `pytest -p manet_testbed.pytest_plugin` with the checkout in PYTHONPATH.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from manet_testbed.errors import MeshError, MissingRequirement
+from manet_testbed.location import find
 from manet_testbed.mesh import Mesh
-from manet_testbed.requirements import CHECKOUT
 from manet_testbed.station import Station
 
 MAX_NODES = 10  # whose routes are printed
@@ -160,7 +160,8 @@ def _evidence(mesh: Mesh) -> str:
     lines += [f"capture of {name}: {path}" for name, path in mesh.captures.items()]
     with contextlib.suppress(MeshError):  # it has ended
         lines += [f"routes of {station}: {_routes(station)}" for station in list(mesh)[:MAX_NODES]]
-    return "\n".join([*lines, f"places and links: {CHECKOUT / 'manet'} map {mesh.directory}"])
+    testbed = find()
+    return "\n".join([*lines, f"places and links: {testbed.manet if testbed else 'manet'} map {mesh.directory}"])
 
 
 def _routes(station: Station) -> str:

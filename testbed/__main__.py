@@ -15,6 +15,7 @@ from testbed import __version__, output
 from testbed.commands import GROUPS, VERBS
 from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
+from testbed.programs import INSTALLATION
 
 EXAMPLES = """examples:
   ./manet demo                           the main experiment at its quick size
@@ -138,7 +139,7 @@ def _status_of(problem: Exception) -> int | None:
 
 def _one_line(problem: Exception) -> str:
     text = f"{problem.filename}: {problem.strerror}; {REMEDY}" if isinstance(problem, OSError) else str(problem)
-    return shortened(text, MAX_ERROR_LENGTH)
+    return shortened(INSTALLATION.reworded(text), MAX_ERROR_LENGTH)
 
 
 def _take_signals() -> None:

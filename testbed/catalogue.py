@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError
-from testbed.programs import ROOT
+from testbed.programs import INSTALLATION, ROOT
 
 EXPERIMENTS = ROOT / "experiments"
 RADIOS = ROOT / "medium" / "radios"
@@ -137,15 +137,15 @@ def tcps() -> list[Entry]:
 
 
 SECTIONS = (
-    Section("experiments", "./manet run NAME", experiments),
-    Section("scenarios", "./manet run NAME, ./manet cli NAME", scenarios),
+    Section("experiments", INSTALLATION.reworded("./manet run NAME"), experiments),
+    Section("scenarios", INSTALLATION.reworded("./manet run NAME, ./manet cli NAME"), scenarios),
     Section("radios", 'radio = "NAME"', radios),
     Section("topologies", 'topology = "NAME"', topologies),
     Section("mobility", 'mobility = "NAME"', mobility),
     Section("propagation", 'propagation = "NAME"', propagation),
     Section("traffic", 'traffic = "NAME" of a flow', traffic),
     Section("routing", 'routing = "NAME"', routing),
-    Section("tcp", 'tcp = "NAME"; ./manet tcp show NAME', tcps),
+    Section("tcp", INSTALLATION.reworded('tcp = "NAME"; ./manet tcp show NAME'), tcps),
 )
 
 

@@ -24,13 +24,20 @@ DEADLINE_S = 60.0
 # Says it is new enough; `build` does what $STUB/build says.
 CARGO = """#!/bin/sh
 case $1 in
---version) echo "${0##*/} 1.99.0 (stand-in)" ;;
+--version) name=${0##*/}; echo "${name%%-*} 1.99.0 (stand-in)" ;;
 build) echo build >>"$STUB/calls"; . "$STUB/build" ;;
 esac
 """
 APT_GET = """#!/bin/sh
 echo "apt-get $*" >>"$STUB/calls"
 . "$STUB/apt"
+"""
+# Has each package, in a version like cargo's, but those that $STUB/absent lists.
+APT_CACHE = """#!/bin/sh
+case $1 in
+pkgnames) cat "$STUB/names" 2>/dev/null || true ;;
+policy) grep -qxF -e "$2" "$STUB/absent" 2>/dev/null || printf '%s:\\n  Installed: (none)\\n  Candidate: 1.99.0-1\\n' "$2" ;;
+esac
 """
 MANIFEST = '[package]\nname = "manet-medium-daemon"\n[[bin]]\nname = "manet-medium"\npath = "src/main.rs"\n'
 BUILD_WORKS = "mkdir -p target/release && touch target/release/manet-medium"
@@ -53,7 +60,7 @@ class Checkout:
         self.write("requirements.lock", "")
         self.write("testbed/__init__.py", "")
         self.write("testbed/__main__.py", "import sys\nprint('testbed', *sys.argv[1:])\n")
-        for name, text in (("cargo", CARGO), ("rustc", CARGO), ("apt-get", APT_GET)):
+        for name, text in (("cargo", CARGO), ("rustc", CARGO), ("apt-get", APT_GET), ("apt-cache", APT_CACHE)):
             (self.stub / name).write_text(text)
             (self.stub / name).chmod(0o755)
         self.cargo_build(BUILD_WORKS)
@@ -67,6 +74,22 @@ class Checkout:
 
     def apt(self, script: str) -> None:
         (self.stub / "apt").write_text(script + "\n")
+
+    def lacks(self, *packages: str) -> None:
+        """Packages that no repository of this system has."""
+        (self.stub / "absent").write_text("".join(f"{name}\n" for name in packages))
+
+    def has_old_rust(self) -> None:
+        """All of cargo and rustc that setup.sh finds are 1.63, Debian 12's."""
+        for name in ("cargo", "rustc"):
+            (self.stub / name).write_text(CARGO.replace("1.99.0", "1.63.0"))
+        text = (self.root / "setup.sh").read_text()
+        self.write(
+            "setup.sh",
+            text.replace('for candidate in $(type -ap "$1")', f'for candidate in "{self.stub}/$1"')
+            .replace('"/usr/bin/$1" "/usr/bin/$1"-1.*;', f'"{self.stub}/$1"-1.*;')
+            .replace("${HOME:-/root}/.cargo/bin", str(self.stub)),
+        )
 
     def need(self, requirement: str) -> None:
         """One more line in setup.sh's table of what must be there."""
@@ -261,17 +284,151 @@ def test_without_root_missing_packages_are_named_and_nothing_is_written(checkout
     assert checkout.files() == before
 
 
+def on_another_system(release: Path | None, *, apt: bool = True) -> tuple[str, ...]:
+    """A prefix of a command, which then sees, in mounts of its own, this os-release (None: no such file) and, without `apt`, no
+    apt-get."""
+    steps = [] if release is None else [f'mount --bind {release} "$(readlink -f /etc/os-release)"']
+    if release is None:  # a dangling link
+        steps += ["mkdir -p /tmp/.etc && mount -t tmpfs none /tmp/.etc", "cp -a /etc/. /tmp/.etc/", "rm /tmp/.etc/os-release",
+                  "mount --bind /tmp/.etc /etc"]  # fmt: skip
+    steps += [] if apt else ["mount --bind /dev/null /usr/bin/apt-get"]
+    return ("unshare", "--mount", "sh", "-ec", "\n".join([*steps, 'exec "$@"']), "sh")
+
+
+@pytest.fixture
+def ubuntu(tmp_path: Path) -> Path:
+    release = tmp_path / "ubuntu"
+    release.write_text('ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04.3 LTS"\n')
+    return release
+
+
+@pytest.fixture
+def arch(tmp_path: Path) -> Path:
+    release = tmp_path / "arch"
+    release.write_text('ID=arch\nPRETTY_NAME="Arch Linux"\n')
+    return release
+
+
+STOPS = 'echo "error: the packages are there"; exit 101'  # a build: what follows needs no further test, and takes seconds
+AT_THE_BUILD = "error: the packages are there (log: .build/log/cargo-build.log)"
+
+
+def without_apt(checkout: Checkout) -> None:
+    for name in ("apt-get", "apt-cache"):
+        (checkout.stub / name).unlink()
+
+
 @pytest.mark.root
 @without_root
-def test_another_distribution_is_named_with_the_packages_to_install(checkout: Checkout, tmp_path: Path) -> None:
-    release = tmp_path / "os-release"
-    release.write_text('ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04"\n')
-    checkout.need("command no-such-tool no-such-package")
-    script = f'mount --bind {release} "$(readlink -f /etc/os-release)" && exec "$@"'
-    done = checkout.run("setup.sh", before=("unshare", "--mount", "sh", "-c", script, "sh"))
+def test_another_system_with_apt_is_set_up_as_debian(checkout: Checkout, ubuntu: Path) -> None:
+    checkout.need(f"file {checkout.stub}/brought absent-here|present-here")
+    checkout.lacks("absent-here")
+    checkout.apt('case $* in *"install present-here"*) touch "$STUB/brought" ;; esac')
+    checkout.cargo_build(STOPS)
+    missing = checkout.run("setup.sh", "--check", before=on_another_system(ubuntu))
+    assert "package  absent-here|present-here" in missing.stdout and missing.stdout.endswith("missing; ./setup.sh installs it\n")
+    assert one_line(checkout.run("setup.sh", before=on_another_system(ubuntu))).endswith(AT_THE_BUILD)
+    assert "install present-here\n" in checkout.calls and "absent-here" not in checkout.calls
+
+
+@pytest.mark.root
+@without_root
+@pytest.mark.parametrize("words", [[], ["--check"]])
+def test_a_package_that_no_repository_has_is_named(checkout: Checkout, ubuntu: Path, words: list[str]) -> None:
+    checkout.need("command no-such-tool no-such-package|nor-this")
+    checkout.lacks("no-such-package", "nor-this")
+    done = checkout.run("setup.sh", *words, before=on_another_system(ubuntu))
     assert done.returncode == 1
-    assert "this is Ubuntu 24.04" in one_line(done) and "no-such-package" in done.stderr
-    assert checkout.calls == ""
+    assert one_line(done).startswith(
+        "setup.sh: Ubuntu 24.04.3 LTS has no package no-such-package or nor-this; add the repository"
+    )
+    assert checkout.calls == "" and "installs it" not in done.stdout
+
+
+@pytest.mark.root
+@without_root
+@pytest.mark.parametrize(
+    ("names", "absent", "installed"),
+    [
+        ("", (), "cargo rustc"),
+        ("", ("rustc",), "cargo-web rustc-web"),
+        ("rustc-1.74\nrustc-1.91\nrustc-1.89\nrustc-1.89-doc\n", ("rustc", "rustc-web"), "cargo-1.89 rustc-1.89"),
+    ],
+)
+def test_the_packages_of_rust_are_those_that_this_system_has(
+    checkout: Checkout, ubuntu: Path, names: str, absent: tuple[str, ...], installed: str
+) -> None:
+    checkout.has_old_rust()
+    (checkout.stub / "names").write_text(names)
+    checkout.lacks(*absent)
+    first, second = installed.split()
+    new = 'sed s/1.63.0/1.99.0/ "$STUB/cargo" >"$STUB/{0}.new"; mv "$STUB/{0}.new" "$STUB/{0}"; chmod +x "$STUB/{0}"'
+    checkout.apt(f'case $* in *"install {installed}"*) {new.format(first)}; {new.format(second)} ;; esac')
+    if not first.startswith("cargo-1"):  # cargo-web installs /usr/bin/cargo
+        checkout.apt(f'case $* in *"install {installed}"*) {new.format("cargo")}; {new.format("rustc")} ;; esac')
+    checkout.cargo_build(STOPS)
+    assert one_line(checkout.run("setup.sh", before=on_another_system(ubuntu))).endswith(AT_THE_BUILD)
+    assert f"install {installed}\n" in checkout.calls
+
+
+@pytest.mark.root
+@without_root
+def test_without_a_package_of_a_new_rust_rustup_is_named(checkout: Checkout, ubuntu: Path) -> None:
+    checkout.has_old_rust()
+    checkout.lacks("rustc", "rustc-web")
+    done = checkout.run("setup.sh", before=on_another_system(ubuntu))
+    assert done.returncode == 1
+    assert "Ubuntu 24.04.3 LTS has no package with Rust >= 1.85; install it for your user with rustup" in one_line(done)
+
+
+@pytest.mark.root
+@without_root
+def test_a_system_without_apt_is_named_with_the_packages_to_install(checkout: Checkout, arch: Path) -> None:
+    checkout.has_old_rust()
+    checkout.need("command no-such-tool no-such-package|nor-this")
+    without_apt(checkout)
+    done = checkout.run("setup.sh", before=on_another_system(arch, apt=False))
+    assert done.returncode == 1
+    assert one_line(done).startswith(
+        "setup.sh: Arch Linux has no apt, from which ./setup.sh installs packages; install the equivalents"
+    )
+    assert ": cargo rustc (Rust >= 1.85), no-such-package or nor-this; then run ./setup.sh again; docs/install.md" in done.stderr
+    checked = checkout.run("setup.sh", "--check", before=on_another_system(arch, apt=False))
+    assert checked.returncode == 1 and "./setup.sh installs it" not in checked.stdout
+    assert "setup: missing; ./setup.sh installs no packages on Arch Linux" in checked.stdout
+
+
+@pytest.mark.root
+@without_root
+def test_a_system_without_apt_that_has_all_commands_is_set_up(checkout: Checkout, arch: Path) -> None:
+    without_apt(checkout)
+    checked = checkout.run("setup.sh", "--check", before=on_another_system(arch, apt=False))
+    assert checked.stdout.endswith("setup: missing; ./setup.sh builds it\n")
+    checkout.cargo_build(STOPS)
+    assert one_line(checkout.run("setup.sh", before=on_another_system(arch, apt=False))).endswith(AT_THE_BUILD)
+
+
+@pytest.mark.root
+@without_root
+def test_a_system_without_os_release_is_set_up_without_an_error_of_the_shell(checkout: Checkout) -> None:
+    done = checkout.run("manet", "run", "x", before=on_another_system(None))
+    assert done.returncode == 0 and done.stdout == "testbed run x\n"
+    again = checkout.run("manet", "run", "x", before=on_another_system(None))
+    assert (again.stdout, again.stderr) == ("testbed run x\n", "")
+    without_apt(checkout)
+    checkout.need("command no-such-tool no-such-package")
+    refused = checkout.run("setup.sh", before=on_another_system(None, apt=False))
+    assert one_line(refused).startswith("setup.sh: this system has no apt")
+
+
+@pytest.mark.parametrize("words", [[], ["--check"]])
+def test_a_python_that_is_too_old_is_named(checkout: Checkout, words: list[str]) -> None:
+    text = (checkout.root / "setup.sh").read_text()
+    checkout.write("setup.sh", text.replace("PYTHON_MINOR_NEEDED=11", "PYTHON_MINOR_NEEDED=99"))
+    done = checkout.run("setup.sh", *words)
+    assert done.returncode == 1
+    assert re.search(r"has Python 3\.\d+, and 3\.99 is needed: use a newer release, or the container", done.stdout + done.stderr)
+    assert not (checkout.root / ".venv").exists()
 
 
 @pytest.mark.root
@@ -320,6 +477,16 @@ def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
     checkout.cargo_build(f'[ "$CARGO_TERM_PROGRESS_WHEN" = always ] && {progress}; sleep 17; exit 101')
     done = checkout.run("setup.sh")
     assert re.search(r"^setup:   1\d s: +Building \[=> \] 45/78: nix$", done.stdout, re.MULTILINE), done.stdout
+
+
+@pytest.mark.root
+@without_root
+def test_a_long_installation_shows_apts_percentage(checkout: Checkout) -> None:
+    checkout.need(f"file {checkout.stub}/brought no-such-package")
+    checkout.apt('case $* in *APT::Status-Fd=1*) echo "pmstatus:libx:45.1234:Unpacking libx" ;; esac; sleep 17; exit 1')
+    done = checkout.run("setup.sh")
+    assert re.search(r"^setup:   1\d s: 45 %: Unpacking libx$", done.stdout, re.MULTILINE), done.stdout
+    assert done.stdout.startswith("setup: to do: packages (1 missing; 1 minute for all)")
 
 
 def wheel_of(folder: Path, name: str) -> str:

@@ -141,6 +141,13 @@ def test_it_is_provisioned_by_setup_alone_and_ends_with_the_doctor() -> None:
     assert shared is not None and {folder for folder, _command in provisioners} == {shared.group(1)}
 
 
+def test_the_view_is_reached_by_the_host_alone_at_the_port_that_the_head_names() -> None:
+    (forwarded,) = [line for line in TEXT.splitlines() if '"forwarded_port"' in line]
+    guest, host = re.findall(r"\b(?:guest|host): (\d+)", forwarded)
+    assert f"--listen 0.0.0.0:{guest}" in TEXT and f"http://localhost:{host} " in TEXT
+    assert 'host_ip: "127.0.0.1"' in forwarded
+
+
 def test_build_outputs_of_the_host_are_not_copied_in() -> None:
     excluded = re.search(r"rsync__exclude: \[(.*)\]", TEXT)
     assert excluded is not None

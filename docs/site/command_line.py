@@ -18,8 +18,8 @@ def page() -> str:
     """The page, in Markdown: each verb with its options and examples."""
     top = parser()
     verbs = subcommands(top)
-    summaries = _summaries(top)
-    index = [row("verb", "use"), row("---", "---"), *(row(f"[`{name}`](#{name})", cell(summaries[name])) for name in verbs)]
+    about = summaries(top)
+    index = [row("verb", "use"), row("---", "---"), *(row(f"[`{name}`](#{name})", cell(about[name])) for name in verbs)]
     return "\n".join([HEAD, *index, "", *(line for name in verbs for line in _verb(name, verbs[name]))])
 
 
@@ -35,7 +35,8 @@ def options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     return (action for action in parser._actions if not isinstance(action, skipped) and action.help != argparse.SUPPRESS)
 
 
-def _summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
+def summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """The line about each of the parsers below a parser, by name."""
     found = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return {choice.dest: choice.help or "" for choice in found._choices_actions}
 
@@ -53,17 +54,21 @@ def _usage(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _table(parser: argparse.ArgumentParser) -> list[str]:
-    rows = [row(_spelled(action), cell(_help(parser, action))) for action in options(parser)]
+    rows = [row(_code(action), cell(_help(parser, action))) for action in options(parser)]
     return [row("argument", "meaning"), row("---", "---"), *rows, ""] if rows else []
 
 
-def _spelled(action: argparse.Action) -> str:
-    """`--jobs N`, or the name of a positional argument."""
+def spelled(action: argparse.Action) -> str:
+    """`--jobs N`, or the name of a positional argument; several spellings of an option are separated by commas."""
     formatter = argparse.HelpFormatter("")
     value = formatter._format_args(action, formatter._get_default_metavar_for_optional(action)) if action.nargs != 0 else ""
     if not action.option_strings:
-        return f"`{action.metavar or action.dest}`".replace("|", "\\|")
-    return ", ".join(f"`{name} {value}`" if value else f"`{name}`" for name in action.option_strings).replace("|", "\\|")
+        return str(action.metavar or action.dest)
+    return ", ".join(f"{name} {value}".rstrip() for name in action.option_strings)
+
+
+def _code(action: argparse.Action) -> str:
+    return ", ".join(f"`{word}`" for word in spelled(action).split(", ")).replace("|", "\\|")
 
 
 def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:

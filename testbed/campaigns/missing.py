@@ -7,6 +7,7 @@ from typing import Any
 
 from record.files import read_object
 from record.found_runs import FoundRuns
+from testbed.programs import INSTALLATION
 
 INTERRUPTED = "interrupted"
 NAMED_GROUPS = 8  # cells that the line names
@@ -69,7 +70,7 @@ def words_of(command: object) -> list[str]:
 
 def _generic(directory: Path, description: dict[str, Any]) -> list[str]:
     size = ["--quick"] if description.get("quick") else []
-    return ["./manet", "run", description["name"], *size, "--out", str(directory), "--resume"]
+    return [INSTALLATION.command, "run", description["name"], *size, "--out", str(directory), "--resume"]
 
 
 def _seeds(seeds: list[int]) -> str:

@@ -20,12 +20,13 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(options: argparse.Namespace) -> int:
     """Print all checks. The exit status: 1 if something needed is missing."""
     import json
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from testbed.columns import hanging
     from testbed.host.doctor import doctor
+    from testbed.programs import INSTALLATION
 
-    checks = doctor()
+    checks = [replace(check, remedy=INSTALLATION.reworded(check.remedy)) for check in doctor()]
     missing = [check for check in checks if check.needed and not check.ok]
     if options.json:
         print(json.dumps([asdict(check) for check in checks], indent=1))

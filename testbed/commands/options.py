@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mobility.trace import plain_number
+from testbed.programs import INSTALLATION
 
 NO_STORE = "no result store (runs.parquet); `./manet report DIR` writes that of a folder of results"
 DURATIONS = {"m": 60.0, "h": 3600.0}  # s
@@ -18,6 +19,10 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=24, width=min(HELP_COLUMNS, shutil.get_terminal_size().columns))
+
+    def format_help(self) -> str:
+        """The help with the commands of this installation."""
+        return INSTALLATION.reworded(super().format_help())
 
 
 def add_verb(
@@ -109,9 +114,8 @@ def written(paths: Sequence[Path]) -> str:
 
 
 def results_folder() -> Path:
-    """The folder `results` of the checkout, as a relative path if that is the current folder."""
-    root = Path(__file__).resolve().parents[2]
-    return Path("results") if Path.cwd() == root else root / "results"
+    """The folder of results of this installation (testbed/programs.py)."""
+    return INSTALLATION.results()
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
@@ -143,9 +147,12 @@ def add_internet(parser: argparse.ArgumentParser) -> None:
 
 
 def add_listen(parser: argparse.ArgumentParser) -> None:
-    """Add --listen."""
+    """Add --listen and --public-url."""
     text = "where it listens (default: a free port of 127.0.0.1, which only this machine reaches)"
     parser.add_argument("--listen", metavar="[ADDRESS:]PORT", help=text)
+    parser.add_argument(
+        "--public-url", metavar="URL", help="its address in browsers, if a proxy gives it another name than localhost"
+    )
 
 
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:

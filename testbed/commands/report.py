@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.commands.options import add_verb
+from testbed.programs import INSTALLATION
 
 if TYPE_CHECKING:
     from testbed.campaigns.report import Report
@@ -43,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     from record.errors import DiskFullError
     from testbed.errors import UsageError
 
+    if (options.claims or options.rows) and INSTALLATION.package is not None:
+        raise UsageError("--rows, --claims: are kept in docs/ of a checkout, and this is a package; leave them out")
     if options.claims:
         return _claims(options)
     if options.directory is None:

@@ -29,5 +29,5 @@ def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from testbed.serve.service import serve_folder
 
-    serve_folder(options.folder or results_folder() / "serve", options.listen)
+    serve_folder(options.folder or results_folder() / "serve", options.listen, public=options.public_url)
     return 0

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.commands.options import add_verb
+from testbed.errors import UsageError
+from testbed.programs import INSTALLATION
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = """
@@ -119,6 +121,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the tests and print the counts. The exit status: 1 if a test failed or none passed."""
+    if INSTALLATION.package is not None:
+        raise UsageError("this is a package, which has no tests; run `manet test` in a checkout")
     # A script's background job inherits an ignored Ctrl-C, and so would every test of Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Counts()

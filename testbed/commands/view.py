@@ -46,14 +46,14 @@ def run(options: argparse.Namespace) -> int:
     from testbed.web.server import listen, serve
 
     site = _runs_of(options)
-    listener = listen(options.listen)
+    listener = listen(options.listen, options.public_url)
+    may = "controls runs, as root here" if site.control else "sees the run"
 
     def ready() -> None:
         site.read_ahead()
         print(f"manet view: {site.title}: {listener.url}/?token={listener.token}", flush=True)
-        if not listener.is_local:
-            may = "controls runs, as root here" if site.control else "sees the run"
-            print(f"manet view: other machines can reach this address; who has the token {may}", flush=True)
+        if (line := listener.who_reaches_it(may)) is not None:
+            print(f"manet view: {line}", flush=True)
 
     try:
         serve(listener, app_of(site, listener), ready)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from testbed.commands.options import add_verb, positive
 from testbed.errors import UsageError
-from testbed.programs import ROOT
+from testbed.programs import INSTALLATION
 
 EXAMPLES = """
   ./manet vm list                  the kernels, and which of them are here
@@ -123,7 +123,7 @@ def in_guest(options: argparse.Namespace, command: list[str]) -> int:
 
 def shares(extra: list[Path]) -> list[Path]:
     """The folders that a guest may write to: results/ of the checkout and `extra`; missing ones are created."""
-    folders = [ROOT / "results", *extra]
+    folders = [INSTALLATION.results(), *extra]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     return [folder.resolve() for folder in folders]

@@ -16,6 +16,7 @@ import compileall
 import contextlib
 import io
 import os
+import platform
 import re
 import selectors
 import shlex
@@ -230,9 +231,12 @@ class KvmFailed(Exception):
 
 
 def require(
-    machine: Machine, *, path: str | None = None, virtme_run: Path = VIRTME_RUN, meminfo: Path = Path("/proc/meminfo")
-) -> None:
-    """Raise UsageError for the first thing that this machine lacks. The paths replace its own in tests."""
+    machine: Machine, *, path: str | None = None, virtme_run: Path = VIRTME_RUN, meminfo: Path = Path("/proc/meminfo"),
+    architecture: str = platform.machine(),
+) -> None:  # fmt: skip
+    """Raise UsageError for the first thing that this machine lacks. The paths and the architecture replace its own in tests."""
+    if architecture != "x86_64":  # a guest runs this machine's programs
+        raise UsageError(f"guests (manet vm, virtual time): are amd64 machines, and this is {architecture}; use an amd64 machine")
     if shutil.which("qemu-system-x86_64", path=path) is None:
         raise UsageError("qemu-system-x86_64: not found; ./setup.sh --guests installs QEMU")
     if not virtme_run.exists():

@@ -20,7 +20,7 @@ from scenarios.daemon_file import own_descriptions
 from testbed.errors import UsageError
 from testbed.host import cgroup, mininet_wifi, modules, protocols
 from testbed.host.requirements import BTF, HWSIM, IPV6, IPV6_REMEDY, TOOLS, TUN
-from testbed.programs import BUILT, Programs
+from testbed.programs import BUILT, INSTALLATION, Programs
 from traffic import kinds
 
 # programs for analysis and development, in addition to those that a run needs
@@ -82,7 +82,9 @@ def parts(
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
     of_kinds = {tool: package for kind in kinds().values() for tool, package in kind.programs.items()}
-    checks += [_tool(tool, package, path, needed=True) for tool, package in of_kinds.items()]
+    # A package only suggests nginx, whose package starts a server; runs without such traffic need none of them.
+    is_checkout = INSTALLATION.package is None
+    checks += [_tool(tool, package, path, needed=is_checkout) for tool, package in of_kinds.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
     checks += [_ipv6(), _wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
     checks += [_routing(protocol, None, programs, path) for protocol in protocols.protocols()]

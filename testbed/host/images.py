@@ -1,6 +1,7 @@
 """Root file systems of containers: a folder, or an OCI image that skopeo(1) and umoci(1) unpack.
 
-An image is unpacked once, into `.build/images/<digest>`, and used by all runs; no run changes it (testbed/host/mounts.py).
+An image is unpacked once, into `.build/images/<digest>` (by a package into ~/.cache/manet/images/<digest>), and used by all runs;
+no run changes it (testbed/host/mounts.py).
 """
 
 import fcntl
@@ -14,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.programs import ROOT
+from testbed.programs import INSTALLATION
 
-STORE = ROOT / ".build" / "images"
+STORE = INSTALLATION.cache("images")
 TOOLS = ("skopeo", "umoci")
 
 

@@ -22,7 +22,7 @@ from testbed import mn_wifi
 from testbed.errors import ManetError, UsageError
 from testbed.host.requirements import require_for_runs
 from testbed.mn_wifi.session import NeedsGuest, Session, begin, outcome_of
-from testbed.programs import ROOT, Programs
+from testbed.programs import INSTALLATION, ROOT, Programs
 from testbed.runs.init import ReportPipe
 from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
 from testbed.runs.verdict import VOID_REMEDY
@@ -54,7 +54,7 @@ def run_script(
         )
     require_for_runs()
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
+    directory = (directory or INSTALLATION.results() / "script" / f"{script.stem}-{stamp}").resolve()
     with claimed(directory):
         end = isolated_run(
             f"{__package__}.launch", seed, directory, _say, terminal=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scenarios.daemon_description import Description
 from testbed.host.protocols import version_command
-from testbed.programs import BUILT, ROOT
+from testbed.programs import BUILT, INSTALLATION, ROOT
 
 COMMIT = "MANET_COMMIT"  # set by `manet vm`
 
@@ -76,6 +76,8 @@ def commit() -> str | None:
     (MANET_COMMIT), because git would read every file of the checkout again there."""
     if COMMIT in os.environ:
         return os.environ[COMMIT] or None
+    if INSTALLATION.package is not None:
+        return INSTALLATION.commit
     head = _first_line("git", "-C", str(ROOT), "rev-parse", "HEAD")
     if head is None:
         return None

@@ -37,7 +37,7 @@ from record.events_file import PROMPT
 from scenarios.scenario import Scenario
 from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
-from testbed.programs import ROOT
+from testbed.programs import INSTALLATION
 from testbed.runs.completion import Completion
 from testbed.runs.event_verbs import EventVerbs
 from testbed.runs.init import ReportPipe
@@ -89,7 +89,7 @@ def open_prompt(
 
 def default_directory() -> Path:
     """A folder of results for a prompt that begins now."""
-    return ROOT / "results" / "cli" / datetime.now().strftime("%Y%m%d-%H%M%S")
+    return INSTALLATION.results().absolute() / "cli" / datetime.now().strftime("%Y%m%d-%H%M%S")
 
 
 @contextmanager

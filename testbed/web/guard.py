@@ -3,13 +3,17 @@
 A browser sends requests to loopback for any page that it shows. So each request must name this server in its Host header (against
 DNS rebinding), must come from one of its own pages if it has an Origin, and must carry the token. Answers carry a policy by which
 a page loads nothing from elsewhere and runs no script of its text (Content Security Policy Level 3, W3C).
+
+By DNS rebinding, a name that another site chose leads here. DNS leads neither addresses nor `localhost` (RFC 6761, 6.3) anywhere
+else, so they are safe with any port: a port that is forwarded from another machine has another number. The own Origin of a page
+is that of its Host, so a page of another server on the same machine is another site.
 """
 
 import hmac
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -18,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_BODY_BYTES = 1 << 20
 MAX_QUERY_FIELDS = 50
 MAX_PORT_DIGITS = 5
+PORTS = {"http": 80, "https": 443}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -34,19 +39,54 @@ CLOSED = 1008  # RFC 6455, 7.4.1: the message violates a policy
 
 
 @dataclass(frozen=True)
+class PublicUrl:
+    """The address by which browsers reach the server through a proxy (`--public-url`): an origin, RFC 6454."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "PublicUrl":
+        """`http://HOST[:PORT]` or `https://HOST[:PORT]`. Raises ValueError."""
+        parts = urlsplit(text)
+        if parts.scheme not in PORTS or not parts.hostname or parts.path not in ("", "/"):
+            raise ValueError(text)
+        if parts.query or parts.fragment or parts.username is not None:
+            raise ValueError(text)
+        return cls(parts.scheme, parts.hostname, parts.port or PORTS[parts.scheme])
+
+    @property
+    def origin(self) -> str:
+        """As a browser sends it: the scheme's own port is left out."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
+
+
+@dataclass(frozen=True)
 class Address:
-    """The server's address: `host` as it listens, and the names by which it may be addressed."""
+    """The server's address: `host` as it listens, the names by which it may be addressed besides loopback's, and the address
+    of the user's proxy, if there is one."""
 
     host: str
     port: int
     names: frozenset[str] = field(default_factory=frozenset)
+    public: PublicUrl | None = None
 
     def is_ours(self, host_header: str) -> bool:
-        """Whether a Host header names this server. One that listens on all addresses is named by any address."""
+        """Whether a Host header names this server, with any port. One that listens on all addresses is named by any address."""
         name, port = _split(host_header)
-        if port != self.port:
+        if port is None:
             return False
-        return name in self.names or (self.is_any and _is_address(name))
+        known = name in self.names or (self.public is not None and name == self.public.host)
+        return known or _is_loopback(name) or (self.is_any and _is_address(name))
+
+    def is_own_page(self, origin: str, host_header: str) -> bool:
+        """Whether an Origin is the page's that this Host has, or the public address."""
+        if self.public is not None and origin == self.public.origin:
+            return True
+        scheme, _, rest = origin.partition("://")
+        return scheme == "http" and self.is_ours(rest) and _split(rest) == _split(host_header)
 
     @property
     def is_any(self) -> bool:
@@ -68,11 +108,14 @@ class Rules:
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Status and one line for a request that must not pass; None: it may."""
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-        if not self.address.is_ours(headers.get("host", "")):
-            return 421, f"Host {headers.get('host', '')[:100]!r} is not this server; use the address that it printed"
+        host = headers.get("host", "")
+        if not self.address.is_ours(host):
+            remedy = "open it as localhost, or start it with --public-url and the address in the browser's line"
+            return 421, f"Host {host[:100]!r} is not this server, or another name of it; {remedy}"
         origin = headers.get("origin")
-        if origin is not None and not self._is_own(origin):
-            return 403, f"Origin {origin[:100]!r} is another site; open the page at the address that the server printed"
+        if origin is not None and not self.address.is_own_page(origin, host):
+            remedy = "open the page at the address that the server printed; behind a proxy, start the server with --public-url"
+            return 403, f"Origin {origin[:100]!r} is another site; {remedy}"
         if self.methods is not None and scope["type"] == "http" and scope["method"] not in self.methods:
             return 405, f"method {scope['method'][:20]} is not available here; use {', '.join(sorted(self.methods))}"
         if not self.is_open(scope["path"]) and not hmac.compare_digest(_token_of(scope, headers), self.token.encode()):
@@ -81,10 +124,6 @@ class Rules:
         if not length.isdecimal() or len(length) > 15 or int(length) > self.max_body_bytes:
             return 413, f"the body is larger than {self.max_body_bytes} bytes"
         return None
-
-    def _is_own(self, origin: str) -> bool:
-        scheme, _, rest = origin.partition("://")
-        return scheme == "http" and self.address.is_ours(rest)
 
 
 class Guard:
@@ -178,6 +217,10 @@ def _split(host_header: str) -> tuple[str, int | None]:
         name, _, rest = host_header.partition(":")
     port = int(rest) if rest.isdecimal() and len(rest) <= MAX_PORT_DIGITS else None if rest else 80
     return name.lower(), port
+
+
+def _is_loopback(name: str) -> bool:
+    return name == "localhost" or (_is_address(name) and ipaddress.ip_address(name).is_loopback)
 
 
 def _is_address(name: str) -> bool:

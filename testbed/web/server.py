@@ -11,9 +11,9 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.web.connection import PatientWebSocket, PromptConnection
-from testbed.web.guard import Address
+from testbed.web.guard import Address, PublicUrl
 
 LOOPBACK = "127.0.0.1"
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -33,7 +33,10 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """The address without the token, `http://127.0.0.1:8000`; with this machine's name if it listens on all addresses."""
+        """The address without the token, `http://127.0.0.1:8000`; with this machine's name if it listens on all addresses; the
+        public address if the user has given one."""
+        if self.address.public is not None:
+            return self.address.public.origin
         host = socket.gethostname().lower() if self.address.is_any else self.address.host
         host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.address.port}"
@@ -41,11 +44,22 @@ class Listener:
     @property
     def is_local(self) -> bool:
         """Whether only this machine reaches it."""
-        return self.address.host in LOOPBACK_NAMES
+        return self.address.host in LOOPBACK_NAMES and self.address.public is None
+
+    def who_reaches_it(self, may: str) -> str | None:
+        """A line for a server that others reach, None for one that only this machine reaches. `may`: what the token allows."""
+        if self.is_local:
+            return None
+        forwarded = (
+            "" if self.address.public else f", a forwarded port of this machine also as http://localhost:{self.address.port}"
+        )
+        return f"other machines can reach this address{forwarded}; who has the token {may}"
 
 
-def listen(text: str | None = None) -> Listener:
-    """Bind to `ADDRESS:PORT`, `PORT` or, for None, a free port of loopback. Raises UsageError."""
+def listen(text: str | None = None, public: str | None = None) -> Listener:
+    """Bind to `ADDRESS:PORT`, `PORT` or, for None, a free port of loopback. `public`: the address in browsers if it is another
+    one. Raises UsageError."""
+    url = _public(public)
     host, port = _parsed(text or "0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -54,7 +68,7 @@ def listen(text: str | None = None) -> Listener:
         remedy = "give an address of this machine and a free port, or leave --listen out"
         raise UsageError(f"--listen {text or LOOPBACK}: {problem.strerror}; {remedy}") from None
     names = LOOPBACK_NAMES if host in LOOPBACK_NAMES else (host, socket.gethostname().lower())
-    return Listener(bound, Address(host, bound.getsockname()[1], frozenset(names)), secrets.token_urlsafe(24))
+    return Listener(bound, Address(host, bound.getsockname()[1], frozenset(names), url), secrets.token_urlsafe(24))
 
 
 def serve(
@@ -103,6 +117,14 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+
+def _public(text: str | None) -> PublicUrl | None:
+    try:
+        return None if text is None else PublicUrl.parse(text)
+    except ValueError:
+        remedy = "write http://localhost:8080 or https://name.example, without a path"
+        raise UsageError(f"--public-url {shortened(text or '')}: is no such address; {remedy}") from None
 
 
 def _parsed(text: str) -> tuple[str, int]:

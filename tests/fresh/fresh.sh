@@ -10,7 +10,7 @@
 # as its root (pivot_root: programs that enter the mount namespace of a station must find the same root), in its own mount and pid
 # namespaces, on this machine's kernel and network. The script copies in this machine's access to
 # the package registries (resolver, extra CA certificates, apt proxy, the environment variables named
-# below); nothing else of this machine is visible. The clone is of HEAD: commit first.
+# below); nothing else of this machine is visible. The clone is of HEAD: commit first. FRESH_COPY: a file to copy into /root.
 #
 # Differences from a real fresh machine: the kernel is this machine's, and there is no init system.
 set -euo pipefail
@@ -79,6 +79,7 @@ if [[ -z $again ]]; then
     tar -C "$rootfs" -xf "$store/$release.tar"
     let_it_reach_the_registries
     git clone -q --no-hardlinks "$here" "$rootfs/root/manet"
+    if [[ -n ${FRESH_COPY-} ]]; then cp "$FRESH_COPY" "$rootfs/root/"; fi
 fi
 [[ -d $rootfs/root/manet ]] || fail "there is no $rootfs/root/manet from a last time; leave out --again"
 

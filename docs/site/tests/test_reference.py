@@ -2,16 +2,18 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
-from docs.site import claims, command_line, scenario_keys
+from docs.site import claims, command_line, man_page, scenario_keys
 from docs.site.repository import ROOT
 from docs.site.table import cell, prose
 from scenarios.json_schema import of_scenario
 from testbed.__main__ import parser
 from testbed.campaigns.experiment_schema import of_experiment
-from testbed.commands import VERBS
+from testbed.commands import HIDDEN, VERBS
 
 
 def rows_of(page, heading):
@@ -117,3 +119,16 @@ def test_each_field_of_a_radio_is_on_its_page():
     rules = schema["properties"]["rules"]["properties"]
     named = set(re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "formats" / "radio.md").read_text(), re.MULTILINE))
     assert {*schema["properties"], *rules} - {"rules"} <= named
+
+
+def test_each_verb_and_option_is_on_the_man_page_which_groff_formats_without_a_warning():
+    page = man_page.page()
+    for name, verb in command_line.subcommands(parser()).items():
+        assert (f".SH MANET {name.upper()}\n" in page) == (name not in HIDDEN)
+        for action in command_line.options(verb) if name not in HIDDEN else ():
+            assert f"\\fB{man_page.roff(command_line.spelled(action))}\\fR\n" in page
+    assert "./manet" not in page and "\nmanet run hv\\-fig1" in page.replace("\n  ", "\n")
+    if (groff := shutil.which("groff")) is None:
+        pytest.skip("groff: not found; apt-get install groff-base")
+    formatted = subprocess.run([groff, "-man", "-Tascii", "-ww"], input=page, capture_output=True, text=True, check=True)
+    assert formatted.stderr == "" and "`./setup.sh --guests` in a checkout" in formatted.stdout

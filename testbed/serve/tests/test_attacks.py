@@ -79,7 +79,7 @@ def test_only_the_description_needs_no_token(server: Served) -> None:
 def test_other_origins_and_hosts_are_refused(server: Served) -> None:
     for origin in ("http://evil.example", "null", f"https://127.0.0.1:{server.port}", "http://127.0.0.1:1"):
         refused(server.send("POST", "/api/runs", b"{}", {"Origin": origin}), 403, "is another site")
-    for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1", "127.0.0.1:1"):
+    for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1.evil.example", "10.0.0.1:1"):
         refused(server.send("GET", "/api/runs", headers={"Host": host}), 421, "is not this server")
     assert server.send("GET", "/api/runs", headers={"Origin": f"http://127.0.0.1:{server.port}"}).status == 200
 

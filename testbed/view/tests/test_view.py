@@ -205,6 +205,14 @@ def test_a_thousand_connections_leave_the_server_answering(served: Served):
     assert served.ask("/api/run")["kind"] == "recorded"
 
 
+def test_the_page_of_a_forwarded_port_is_answered_and_that_of_another_name_is_not(served: Served):
+    """A laptop's `localhost:8080` that leads to this port, as `ssh -L`, Vagrant and containers forward it."""
+    for host in ("localhost:8080", "127.0.0.1:1"):
+        assert served.answer("/api/run", Host=host, Origin=f"http://{host}")[0] == 200
+    status, body = served.answer("/api/run", Host="rebound.example:8080", Origin="http://rebound.example:8080")
+    assert status == 421 and b"--public-url" in body
+
+
 def test_a_huge_head_is_refused(served: Served):
     try:
         status = served.answer("/api/run", Cookie="x" * 300_000)[0]
