@@ -20,6 +20,14 @@ class Place:
     line: int
 
 
+class RefusedKey(UsageError):
+    """The refusal of a key of a file: its path in the file, and the line of it or of the nearest key around it (None: none)."""
+
+    def __init__(self, text: str, path: KeyPath, line: int | None) -> None:
+        super().__init__(text)
+        self.path, self.line = path, line
+
+
 @dataclass(frozen=True)
 class Document:
     """The tables of a file (and of its bases), or of a script, which has no lines. `texts`: of each of these files, its text.
@@ -47,7 +55,7 @@ class Document:
         key = shortened(dotted(path[1:] if path[:1] == ("scenario",) else path))
         place = self.place(path)
         begin = f"{place.name}: line {place.line}: " if place else f"{self.name}: "
-        return UsageError(begin + (f'key "{key}": ' if key else "") + text)
+        return RefusedKey(begin + (f'key "{key}": ' if key else "") + text, path, place.line if place else None)
 
 
 def dotted(path: KeyPath) -> str:

@@ -65,7 +65,7 @@ def scenario_keys() -> tuple[Json, Json]:
     disciplines = {"enum": owned.node("medium", "queue.discipline")["enum"]}
     properties["queue"] = _short(properties["queue"], disciplines, [properties["queue"]])
     properties["sysctls"]["additionalProperties"]["anyOf"].append({"type": "object"})  # nested tables of the parts of a name
-    _describe(definitions)
+    _describe({**definitions, "scenario": {"properties": properties}})
     return {"type": "object", "additionalProperties": False, "properties": properties}, definitions
 
 

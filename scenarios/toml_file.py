@@ -23,9 +23,10 @@ _PLACE = re.compile(r"line (\d+), column (\d+)\)")
 _TWICE = ("Cannot ", "Duplicate ")  # tomllib's messages for a key or table that is there already begin so
 
 
-def read(path: Path, name: str = "") -> Document:
-    """Read a file and merge it over its bases; messages call it `name` (default: the path). UsageError names file and line."""
-    chain = [_read(path, name or str(path))]
+def read(path: Path, name: str = "", text: str | None = None) -> Document:
+    """Read a file and merge it over its bases; messages call it `name` (default: the path). `text`: that of a file that is not
+    written yet. UsageError names file and line."""
+    chain = [_read(path, name or str(path), text)]
     while BASE in chain[-1].tables:
         chain.append(_base_of(chain))
     return reduce(_over, reversed(chain))
@@ -82,9 +83,9 @@ def _over(base: Document, own: Document) -> Document:
     return Document(own.path, own.name, tables, places | dict(own.places), {**own.texts, **base.texts})
 
 
-def _read(path: Path, name: str) -> Document:
+def _read(path: Path, name: str, unwritten: str | None = None) -> Document:
     try:
-        text = _text_of(path)
+        text = _text_of(path) if unwritten is None else unwritten
         tables, lines = parse(text)
     except TooMuch as problem:
         raise UsageError(f"{path}: line {problem.line}: {problem}") from None

@@ -18,6 +18,10 @@ EXAMPLES = """
   ./manet view --control            also move stations, switch them, break
                                     links, start flows
   ./manet view chain5 --control     a scenario, which the page may start
+  ./manet view --new walk.toml      draw a scenario; without a name
+                                    scenario.toml in the current folder
+  ./manet view --edit FILE.toml --control
+                                    edit a scenario, and run it from the page
   ./manet view RUN --listen 8000    at this port of 127.0.0.1
 
 The page is at the address that it prints; Ctrl-C ends it. docs/view.md explains
@@ -31,6 +35,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "what", metavar="RUN|NAME|FILE", nargs="?",
         help="a run's directory, a folder of runs, an experiment or a scenario (default: the run under way)",
     )  # fmt: skip
+    drawn = parser.add_mutually_exclusive_group()
+    drawn.add_argument("--new", action="store_true", help="draw a new scenario: FILE.toml, which saving writes (docs/editor.md)")
+    drawn.add_argument("--edit", action="store_true", help="edit a scenario: FILE.toml")
     parser.add_argument("--control", action="store_true", help="let the page start runs and act on them; actions are recorded")
     parser.add_argument("--quick", action="store_true", help="an experiment in its quick size")
     parser.add_argument(
@@ -45,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
     from testbed.view.site import app_of
     from testbed.web.server import listen, serve
 
+    if options.new or options.edit:
+        return _edit(options)
     site = _runs_of(options)
     listener = listen(options.listen, options.public_url)
     may = "controls runs, as root here" if site.control else "sees the run"
@@ -59,6 +68,48 @@ def run(options: argparse.Namespace) -> int:
         serve(listener, app_of(site, listener), ready)
     finally:
         site.close()
+    return 0
+
+
+def _edit(options: argparse.Namespace) -> int:
+    """Serve the editor until Ctrl-C; unsaved work is named at the end."""
+    import sys
+
+    from testbed.campaigns.library import find
+    from testbed.errors import UsageError
+    from testbed.view.site import editor_app, editor_of
+    from testbed.web.server import listen, serve
+
+    option = "--new" if options.new else "--edit"
+    stray = next(
+        (
+            name
+            for name, value in (("--set", options.overrides), ("--profile", options.profile), ("--quick", options.quick))
+            if value
+        ),
+        None,
+    )
+    if stray is not None:
+        raise UsageError(f"{stray}: is for a run, and {option} writes a file; set the key there")
+    if options.edit and options.what is None:
+        raise UsageError("--edit: name the file of a scenario, or draw one with --new")
+    file = None if options.what is None else Path(options.what) if options.new else find(options.what)
+    results = (options.out or results_folder()).resolve()
+    session, starts = editor_of(file, results, new=options.new, control=options.control)
+    listener = listen(options.listen)
+
+    def ready() -> None:
+        print(f"manet view: edit {session.name}: {listener.url}/edit?token={listener.token}", flush=True)
+        if not listener.is_local:
+            may = "edits the scenarios of this folder" + (" and runs them, as root here" if options.control else "")
+            print(f"manet view: other machines can reach this address; who has the token {may}", flush=True)
+
+    try:
+        serve(listener, editor_app(session, starts, listener), ready)
+    finally:
+        starts.close()
+        if (words := session.last_words()) is not None:
+            print(f"manet view: {words}", file=sys.stderr, flush=True)
     return 0
 
 

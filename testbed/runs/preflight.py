@@ -141,6 +141,17 @@ def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], program
         _check_paths(name, scenario, links[config])
 
 
+def links_at_start(scenario: Scenario, seed: int, programs: Programs) -> list[tuple[str, str]]:
+    """The directed links between the places at the start, as `check_paths` has them; none of measured links, which change over
+    time. Raises UsageError."""
+    return [] if scenario.propagation.model == "trace" else _start_links(_broadcasts_config(scenario, seed), programs)
+
+
+def links_key(scenario: Scenario, seed: int) -> str:
+    """A text that is equal for scenarios and seeds with the same links at the start."""
+    return _broadcasts_config(scenario, seed)
+
+
 def _by_seed(scenario: Scenario) -> bool:
     """Whether the links at the start depend on the seed."""
     return scenario.topology == "random" or scenario.propagation.model == "shadowing"

@@ -179,7 +179,9 @@ def test_the_command_prints_the_schema_for_editors(capsys):
     assert printed == of_scenario()
     jsonschema.Draft202012Validator.check_schema(printed)
     spacing = printed["properties"]["spacing"]
-    assert spacing["description"] == "Distance in m, more than 0, at most 1e+07; as text with a unit: m, km, cm."
+    sentence, _, limits = spacing["description"].partition(" m. ")
+    assert sentence == "Distance between neighbours of `chain`, `grid` and `cross`; default: 200"
+    assert limits == "Distance in m, more than 0, at most 1e+07; as text with a unit: m, km, cm."
     hello = printed["$defs"]["olsr"]["properties"]["hello_interval"]
     assert (hello["default"], hello["anyOf"][0]) == (2.0, {"type": "number", "minimum": 0.01, "maximum": 86400})
     assert main(["schema", "experiment"]) == 0

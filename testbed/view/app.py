@@ -4,7 +4,7 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,10 @@ Ask = Callable[[Viewed, Query], Answer | None]  # None: unknown in the run's sta
 
 
 class View:
-    """`site`: the runs by their names in the address (`run=`)."""
+    """`site`: the runs by their names in the address (`run=`); `more`: addresses beside those of the view."""
 
-    def __init__(self, site: Runs) -> None:
-        self._site = site
+    def __init__(self, site: Runs, more: Sequence[Route] = ()) -> None:
+        self._site, self._more = site, more
 
     def app(self, rules: Rules) -> Guard:
         """The application behind its guard."""
@@ -48,7 +48,7 @@ class View:
             Route("/", self._page), Route("/static/{name:path}", self._page), Route("/api/live", _no_http),
             WebSocketRoute("/api/live", self._live), Route("/api/control", self._control, methods=["POST"]),
             *(Route(f"/api/{path}", self._answer(ask)) for path, ask in ANSWERS.items()),
-            Route("/api/campaign", self._campaign), Route("/api/frames", self._frames),
+            Route("/api/campaign", self._campaign), Route("/api/frames", self._frames), *self._more,
         ]  # fmt: skip
         application = Starlette(
             routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: failed, BodyTooLong: too_long}

@@ -1,0 +1,294 @@
+"""The editor as a process: a scenario is drawn over HTTP and taken by the check of `manet run`; attacks are refused beside it."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.definition import load_scenario
+from testbed.programs import ROOT
+from testbed.view.app import PAGE
+
+PLACED = [[0, 0], [200, 0], [400, 0]]
+
+
+@dataclass
+class Edited:
+    """A running `manet view --new` or `--edit`. `version`: of the document, as the last answer had it."""
+
+    url: str
+    process: subprocess.Popen[str]
+    version: int = 1
+
+    @property
+    def base(self) -> str:
+        return self.url.partition("/edit?")[0]
+
+    @property
+    def token(self) -> str:
+        return self.url.partition("token=")[2]
+
+    def send(self, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data, {"Authorization": f"Bearer {self.token}", **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as found:
+                return found.status, json.loads(found.read())
+        except urllib.error.HTTPError as problem:
+            return problem.code, json.loads(problem.read())
+
+    def ask(self, path: str) -> Any:
+        status, answer = self.send(f"/api/edit/{path}")
+        assert status == 200, answer
+        return answer
+
+    def change(self, **operation: object) -> Any:
+        status, answer = self.send("/api/edit/change", {"operation": operation, "version": self.version})
+        assert status == 200, answer
+        self.version = answer["version"]
+        return answer
+
+    def save(self, name: str | None = None, *, overwrite: bool = False) -> tuple[int, Any]:
+        status, answer = self.send("/api/edit/save", {"name": name, "version": self.version, "overwrite": overwrite})
+        self.version = answer.get("version", self.version)
+        return status, answer
+
+
+@contextmanager
+def editor(folder: Path, *words: str, complaint: str = "") -> Iterator[Edited]:
+    """`manet view WORDS` in a folder, ended by Ctrl-C; what it then says of unsaved work begins with `complaint`."""
+    argv = [sys.executable, "-P", "-m", "testbed", "view", *words]
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "/edit?token=" in line, process.stderr.read() if process.stderr else line
+        yield Edited(line.rsplit(": ", 1)[1].strip(), process)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert (said.startswith(complaint) and said.count("\n") == 1) if complaint else said == "", said
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Iterator[Edited]:
+    with editor(tmp_path, "--new", "walk.toml") as running:
+        yield running
+        running.send("/api/edit/save", {"name": None, "version": running.ask("state")["version"], "overwrite": True})
+
+
+def test_three_clicks_and_a_flow_are_a_scenario_that_manet_run_takes(edited, tmp_path):
+    edited.change(op="add_stations", at=PLACED)
+    edited.change(op="append", path=["flows"], value={"from": "sta1", "to": "sta3"})
+    state = edited.change(op="text", text=edited.ask("state")["text"] + "# typed in\n", joins=False)
+    found = edited.ask("check")
+    assert found["version"] == state["version"] and found["problem"] is None
+    picture = found["picture"]
+    assert [[one["x"], one["y"]] for one in picture["stations"]] == PLACED
+    assert picture["links"] == [["sta1", "sta2"], ["sta2", "sta3"]] and picture["flows"][0]["hops"] == 2
+    assert picture["range_m"] == pytest.approx(250, abs=1)
+    edited.change(op="move_stations", places={"sta3": [1000, 0]})
+    found = edited.ask("check")
+    assert found["problem"] == {
+        "text": "there is no path from sta1 to sta3 at the start positions; place the stations within range of each other "
+        '(key "positions"), or remove the flow', "path": ["flows", 0], "line": None,
+    } and found["picture"]["flows"][0]["hops"] is None  # fmt: skip
+    edited.change(op="undo")
+    assert edited.save()[0] == 200
+    scenario = load_scenario(tmp_path / "walk.toml")
+    assert [placed[1:3] for placed in scenario.positions()] == [(0, 0), (200, 0), (400, 0)]
+    assert (tmp_path / "walk.toml").read_text().endswith("# typed in\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["walk.toml"]
+
+
+def test_the_check_names_key_and_line(edited):
+    edited.change(op="text", text='topology = "positions"\npositions = [[0, 0], [9, 0]]\nqueue = 0\n', joins=False)
+    problem = edited.ask("check")["problem"]
+    assert problem == {"text": "0 is out of range; give at least 1", "path": ["queue"], "line": 3}
+    edited.change(op="text", text="hops = 2\nhops = 3\n", joins=False)
+    found = edited.ask("check")
+    assert (found["problem"]["line"], found["picture"]) == (2, None)
+    edited.change(op="text", text="hops = 2\nradio_overrides = { slot_us = 0 }\n", joins=False)
+    found = edited.ask("check")
+    assert found["problem"]["path"][0] == "radio_overrides" and len(found["picture"]["stations"]) == 3
+    edited.change(op="text", text="hops = 2\n", joins=False)
+
+
+def test_an_experiment_and_a_file_with_a_base_are_edited_in_their_scenario(tmp_path):
+    (tmp_path / "base.toml").write_text("hops = 2\nspacing = 150\n")
+    (tmp_path / "x.toml").write_text('base = "base.toml"\n# own\nhops = 3\n')
+    with editor(tmp_path, "--edit", "x.toml") as running:
+        picture = running.ask("check")["picture"]
+        assert [one["x"] for one in picture["stations"]] == [0, 150, 300, 450]
+        assert running.change(op="set", path=["hops"], value=1)["text"] == 'base = "base.toml"\n# own\nhops = 1\n'
+        assert running.save()[0] == 200
+    (tmp_path / "e.toml").write_text('question = "?"\n[scenario]\nhops = 2 # h\n[axes]\nhops = [1, 2]\n')
+    with editor(tmp_path, "--edit", "e.toml") as running:
+        assert running.ask("check")["problem"] is None
+        assert "hops = 4 # h" in running.change(op="set", path=["hops"], value=4)["text"]
+        assert running.save()[0] == 200
+
+
+def test_two_tabs_never_overwrite_each_other(edited):
+    mine = edited.change(op="text", text="hops = 2\n", joins=False)
+    status, answer = edited.send("/api/edit/change", {"operation": {"op": "set", "path": ["hops"], "value": 9}, "version": 1})
+    assert status == 409 and "another tab" in answer["error"] and answer["state"]["text"] == mine["text"]
+    assert edited.ask(f"state?after={mine['version']}") == {"version": mine["version"]}
+
+
+def test_ctrl_c_with_unsaved_work_names_the_draft_and_the_next_editor_asks(tmp_path):
+    with editor(tmp_path, "--new", "walk.toml", complaint="manet view: walk.toml is not saved; its draft is ") as running:
+        text = running.change(op="add_stations", at=PLACED)["text"]
+    with editor(tmp_path, "--new", "walk.toml") as running:
+        assert running.ask("state")["draft"] == text
+        status, answer = running.send("/api/edit/draft", {"take": True})
+        assert status == 200 and answer["text"] == text
+        running.version = answer["version"]
+        assert running.save()[0] == 200
+
+
+def test_a_killed_server_loses_nothing(tmp_path):
+    running = editor(tmp_path, "--new", "walk.toml")
+    held = running.__enter__()
+    text = held.change(op="add_stations", at=PLACED)["text"]
+    held.process.kill()
+    held.process.wait(30)
+    for stream in (held.process.stdout, held.process.stderr):
+        assert stream is not None
+        stream.close()
+    assert (tmp_path / ".walk.toml.draft").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--new", "x.toml"), "x.toml: exists"), (("--edit",), "--edit: name the file"),
+        (("--edit", "no.toml"), "no.toml: there is no"),
+        (("--new", "a b.toml"), "is not a file name"), (("--new", "no/x.toml"), "there is no folder"),
+        (("--new", "x.txt"), "is not a file"),
+        (("--edit", "x.toml", "--set", "hops=2"), "--set: is for a run"), (("--new", "--edit", "x.toml"), "not allowed with"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_is_refused_in_one_line(tmp_path, words, line):
+    (tmp_path / "x.toml").write_text("hops = 2\n")
+    argv = [sys.executable, "-P", "-m", "testbed", "view", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 2 and line in done.stderr and "Traceback" not in done.stderr
+
+
+# --- attacks --------------------------------------------------------------------------------------------------------------------
+
+READ = ("/api/edit/state", "/api/edit/check", "/api/edit/form", "/api/edit/files", "/api/edit/runs", "/api/edit/background")
+WRITE = ("change", "draft", "save", "start", "stop")
+
+
+def test_without_the_token_or_from_another_site_nothing_is_answered(edited):
+    for path in READ:
+        assert edited.send(path, Authorization="Bearer x")[0] == 401
+        assert edited.send(path, Origin="http://evil.example")[0] == 403
+        assert edited.send(path, Host="evil.example")[0] == 421
+    for name in WRITE:
+        body = {"operation": {"op": "text", "text": "x = 1", "joins": False}, "version": 1}
+        assert edited.send(f"/api/edit/{name}", body, Authorization="Bearer x")[0] == 401
+        assert edited.send(f"/api/edit/{name}", body, Origin="http://evil.example")[0] == 403
+    assert edited.ask("state")["version"] == 1
+
+
+@pytest.mark.parametrize("name", ["../x.toml", "/tmp/x.toml", "<b>.toml", "out/x.toml", "link.toml", ".x.toml", 3, "x.py"])
+def test_saving_outside_of_the_folder_is_refused(edited, tmp_path, name):
+    (tmp_path / "out").symlink_to(tmp_path.parent)
+    (tmp_path / "link.toml").symlink_to(tmp_path.parent / "x.toml")
+    edited.change(op="text", text="hops = 2\n", joins=False)
+    status, answer = edited.send("/api/edit/save", {"name": name, "version": edited.version, "overwrite": True})
+    assert status == 400 and "\n" not in answer["error"] and not (tmp_path.parent / "x.toml").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'base = "../secret.toml"\n', 'base = "/etc/passwd"\n', 'hops = 2\nmobility = "/etc/shadow"\n',
+        'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "vbr", interval = 1, sizes = "/etc/passwd" }]\n',
+        'hops = 2\npropagation = { model = "trace", file = "../secret.toml" }\n', 'hops = 2\nrouting = "../secret.toml"\n',
+    ],
+)  # fmt: skip
+def test_a_check_reads_no_file_outside_of_the_folder(edited, tmp_path, text):
+    (tmp_path.parent / "secret.toml").write_text("swordfish = [\n")
+    edited.change(op="text", text=text, joins=False)
+    found = edited.ask("check")
+    assert "outside of" in found["problem"]["text"] and "swordfish" not in json.dumps(found) and "root:" not in json.dumps(found)
+
+
+def test_names_that_are_markup_are_text(edited):
+    evil = "<img src=x onerror=alert(1)>"
+    edited.change(op="text", text=f"hops = 2\ntcp = {json.dumps(evil)}\n", joins=False)
+    with urllib.request.urlopen(f"{edited.base}/edit", timeout=30) as page:
+        policy = page.headers["content-security-policy"]
+        assert "script-src 'self'" in policy and "unsafe" not in policy and evil.encode() not in page.read()
+    assert edited.ask("check")["problem"]["path"] == ["tcp"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"[]", b"{", b"3", b'"x"', b"[" * 100_000, {"operation": {}}, {"version": 1},
+        {"operation": {"op": "undo"}, "version": 1, "x": 2},
+    ],
+)  # fmt: skip
+def test_a_wrong_body_is_refused_in_one_line(edited, body):
+    status, answer = edited.send("/api/edit/change", body)
+    assert status == 400 and "\n" not in answer["error"]
+
+
+def test_a_body_of_ten_megabytes_and_a_strange_address_are_refused(edited):
+    with pytest.raises((urllib.error.URLError, ConnectionError, http.client.HTTPException, AssertionError)):
+        status, _ = edited.send("/api/edit/change", b"x" * (10 << 20))
+        assert status != 413
+        raise AssertionError
+    for path in (
+        "/api/edit/figure/..%2f..%2fetc%2fpasswd",
+        "/api/edit/nothing",
+        "/edit/../etc/passwd",
+        "/static/editor/../../app.py",
+    ):
+        assert edited.send(path)[0] == 404
+    assert edited.ask("state")["version"] == 1
+
+
+def test_without_control_no_run_starts(edited):
+    edited.change(op="text", text="hops = 1\n", joins=False)
+    assert edited.save()[0] == 200
+    status, answer = edited.send("/api/edit/start", {"seeds": 1})
+    assert status == 400 and "--control" in answer["error"] and not edited.ask("runs")["control"]
+    assert edited.send("/api/control", {"op": "start"})[0] == 403
+    assert edited.send("/api/run")[1]["kind"] == "planned", "the view of the server shows the saved scenario"
+
+
+def test_the_background_is_a_picture_of_the_folder_alone(edited, tmp_path):
+    (tmp_path / "plan.png").write_bytes((PAGE.parents[2] / "docs/pictures/view-live.png").read_bytes()[:1000])
+    (tmp_path / "evil.png").symlink_to("/etc/passwd")
+    assert edited.ask("files")["pictures"] == ["plan.png"]
+    edited.change(op="background", file="plan.png", width=100, x=0, y=0)
+    request = urllib.request.Request(f"{edited.base}/api/edit/background", headers={"Authorization": f"Bearer {edited.token}"})
+    with urllib.request.urlopen(request, timeout=30) as found:
+        assert found.headers["content-type"] == "image/png" and len(found.read()) == 1000
+    for name in ("evil.png", "../x.png", "/etc/passwd", "walk.toml"):
+        status, _ = edited.send("/api/edit/change", {
+            "operation": {"op": "background", "file": name, "width": 1, "x": 0, "y": 0}, "version": edited.version,
+        })  # fmt: skip
+        edited.version += status == 200
+        assert edited.send("/api/edit/background")[0] == 404

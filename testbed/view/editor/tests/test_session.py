@@ -1,0 +1,103 @@
+"""The document of an editor: versions between tabs, the draft, saving."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.view.editor.session import NEW, Question, Session, Stale
+from testbed.view.editor.workspace import Workspace
+
+HOPS = {"op": "text", "text": "hops = 2 # mine\n", "joins": False}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def opened(folder: Path, name: str = "a.toml") -> Session:
+    return Session(Workspace(folder), name)
+
+
+def test_a_change_is_in_the_draft_at_once_and_saving_removes_it(folder):
+    session = opened(folder)
+    assert session.text == NEW and session.is_saved and session.last_words() is None
+    state = session.apply(HOPS, 1)
+    assert (folder / ".a.toml.draft").read_text() == "hops = 2 # mine\n" and not state["saved"]
+    assert "a.toml is not saved; its draft is" in session.last_words()
+    state = session.save(None, state["version"], overwrite=False)
+    assert (folder / "a.toml").read_text() == "hops = 2 # mine\n" and state["saved"]
+    assert not (folder / ".a.toml.draft").exists() and session.last_words() is None
+
+
+def test_undo_back_to_the_saved_text_removes_the_draft(folder):
+    (folder / "a.toml").write_text("hops = 1\n")
+    session = opened(folder)
+    session.apply(HOPS, 1)
+    assert (folder / ".a.toml.draft").exists()
+    assert session.apply({"op": "undo"}, 2)["saved"] and not (folder / ".a.toml.draft").exists()
+
+
+def test_after_a_killed_server_the_draft_is_asked_about_and_nothing_else_happens_before(folder):
+    (folder / "a.toml").write_text("hops = 1\n")
+    opened(folder).apply(HOPS, 1)  # and nobody ends it
+    session = opened(folder)
+    assert session.state()["draft"] == HOPS["text"] and session.text == "hops = 1\n"
+    for act in (lambda: session.apply(HOPS, 1), lambda: session.save(None, 1, overwrite=True)):
+        with pytest.raises(UsageError, match="take or discard"):
+            act()
+    state = session.answer_draft(take=True)
+    assert state["text"] == HOPS["text"] and state["draft"] is None and state["can_undo"]
+    assert (folder / ".a.toml.draft").read_text() == HOPS["text"]
+    again = opened(folder)
+    assert not again.answer_draft(take=False)["can_undo"] and not (folder / ".a.toml.draft").exists()
+
+
+def test_a_tab_that_shows_an_older_version_changes_nothing(folder):
+    session = opened(folder)
+    session.apply(HOPS, 1)
+    for act in (
+        lambda: session.apply({"op": "set", "path": ["hops"], "value": 9}, 1),
+        lambda: session.save(None, 1, overwrite=True),
+    ):
+        with pytest.raises(Stale):
+            act()
+    assert session.text == HOPS["text"] and not (folder / "a.toml").exists()
+    assert session.since(2) == {"version": 2} and session.since(1)["text"] == HOPS["text"]
+    for wrong in (None, "2", True, 2.0):
+        with pytest.raises(UsageError):
+            session.apply(HOPS, wrong)
+
+
+def test_saving_asks_before_it_replaces_what_it_has_not_seen(folder):
+    (folder / "a.toml").write_text("hops = 1\n")
+    (folder / "b.toml").write_text("hops = 8\n")
+    session = opened(folder)
+    version = session.apply(HOPS, 1)["version"]
+    (folder / "a.toml").write_text("hops = 7 # by hand\n")
+    with pytest.raises(Question, match="changed by another program"):
+        session.save(None, version, overwrite=False)
+    with pytest.raises(Question, match="exists"):
+        session.save("b.toml", version, overwrite=False)
+    assert (folder / "a.toml").read_text() == "hops = 7 # by hand\n" and (folder / "b.toml").read_text() == "hops = 8\n"
+    state = session.save("c.toml", version, overwrite=False)
+    assert state["name"] == "c.toml" and (folder / "c.toml").read_text() == HOPS["text"]
+    session.save("b.toml", state["version"], overwrite=True)
+    assert (folder / "b.toml").read_text() == HOPS["text"]
+
+
+def test_a_draft_that_cannot_be_written_is_said_and_tried_again(folder):
+    session = opened(folder)
+    (folder / ".a.toml.draft").mkdir()
+    state = session.apply(HOPS, 1)
+    assert "no plain file" in state["draft_error"] and state["text"] == HOPS["text"]
+    assert "could not be written" in session.last_words()
+    (folder / ".a.toml.draft").rmdir()
+    assert session.apply({"op": "text", "text": "hops = 3\n", "joins": False}, state["version"])["draft_error"] is None
+    assert (folder / ".a.toml.draft").read_text() == "hops = 3\n"
+
+
+def test_the_state_of_a_text_that_is_no_toml_names_the_error(folder):
+    state = opened(folder).apply({"op": "text", "text": "hops = = 2", "joins": False}, 1)
+    assert state["values"] == {} and "not TOML" in state["error"] and state["text"] == "hops = = 2"

@@ -1,0 +1,320 @@
+// The editor of scenarios: the map, the forms and the text show one document, which the server has; each change goes there first.
+
+import * as settings from "../settings.js";
+import { element } from "../words.js";
+import * as events from "./events.js";
+import * as forms from "./forms.js";
+import * as map from "./map.js";
+import { ask, fileUrl, post, Refused, token } from "./server.js";
+import * as text from "./text.js";
+import * as tools from "./tools.js";
+
+const by = (id) => document.getElementById(id);
+const POLL_MS = 1500;
+const state = { version: 0, values: {}, picture: null, problem: null, pictures: [], background: null };
+let queue = Promise.resolve(), checked = 0, lost = false, waiting = 0;
+
+function notice(line, good = false) {
+  by("notice").textContent = line;
+  by("notice").hidden = !line;
+  by("notice").classList.toggle("good", good);
+}
+
+function speak(line) {
+  by("speech").textContent = line;
+}
+
+// --- the document ---------------------------------------------------------------------------------------------------------------
+
+// One change after the other, each on the version that the one before has left.
+function change(operation) {
+  waiting += 1;
+  queue = queue.then(async () => {
+    if (operation.op !== "text") await flushInside();
+    await carryOut(operation);
+  }).finally(() => ((waiting -= 1), showSaved()));
+  return queue;
+}
+
+let typing = null;
+async function flushInside() {
+  typing = null;
+  await text.flush(true);
+  if (typing) await carryOut(typing);
+}
+
+async function carryOut(operation) {
+  try {
+    adopt(await post("change", { operation, version: state.version }));
+    if (!lost) notice("");
+  } catch (problem) {
+    refused(problem, operation);
+  }
+}
+
+function refused(problem, operation) {
+  if (!(problem instanceof Refused)) throw problem;
+  if (operation?.op === "text") text.markPending();
+  lost = problem.status === 0 || problem.status === 401;
+  if (problem.body.state) {
+    if (operation?.op === "text") return conflict(problem, operation);
+    adopt(problem.body.state);
+  }
+  notice(problem.message);
+  if (!problem.body.state && !lost && operation) check(); // the map may show what was refused
+}
+
+// Another tab was faster, and something was typed here: neither is dropped without a question.
+async function conflict(problem, operation) {
+  const mine = operation.text;
+  const keep = await question("Another tab has changed the scenario while you typed here. Keep the text of this tab? “No” shows the other tab's; Undo leads to it as well.");
+  text.forget();
+  adopt(problem.body.state);
+  if (keep) await carryOut({ op: "text", text: mine, joins: false });
+}
+
+function adopt(now) {
+  const fresh = now.version !== state.version;
+  Object.assign(state, now);
+  text.show(now.text);
+  forms.show(now.values);
+  events.show(now.values, state.picture);
+  by("title").textContent = `Edit ${now.name}`;
+  document.title = `${now.saved ? "" : "* "}${now.name} - manet view`;
+  by("file").textContent = `${now.folder}/${now.name}${now.base ? `, based on ${now.base}` : ""}`;
+  by("undo").disabled = !now.can_undo;
+  by("redo").disabled = !now.can_redo;
+  if (document.activeElement !== by("save-name")) by("save-name").value = now.name;
+  if (now.draft_error) notice(`Not safe yet: ${now.draft_error}`);
+  showSaved();
+  if (now.draft !== null) return void askAboutDraft(now);
+  if (fresh) check();
+  loadBackground(now.background);
+}
+
+function showSaved() {
+  const clean = state.saved && !text.isPending() && !waiting;
+  by("saved").textContent = clean ? (state.exists ? "saved" : "new") : state.draft_error ? "not saved, no draft" : "not saved";
+  by("saved").className = `badge ${clean ? "valid" : "suspect"}`;
+}
+
+let answered = Promise.resolve();
+function question(line) {
+  answered = answered.then(() => new Promise((resolve) => {
+    by("question-text").textContent = line;
+    by("question").hidden = false;
+    const end = (yes) => () => {
+      by("question").hidden = true;
+      by("yes").onclick = by("no").onclick = null;
+      resolve(yes);
+    };
+    [by("yes").onclick, by("no").onclick] = [end(true), end(false)];
+    by("yes").focus();
+  }));
+  return answered;
+}
+
+let asking = false;
+async function askAboutDraft(now) {
+  if (asking) return;
+  asking = true;
+  const take = await question(`A draft of ${now.name} holds work that was never saved (${now.draft.split("\n").length} lines). Take it? “No” removes it.`);
+  asking = false;
+  try {
+    adopt(await post("draft", { take }));
+  } catch (problem) {
+    refused(problem);
+    adopt(await ask("state"));
+  }
+}
+
+// --- what the check says --------------------------------------------------------------------------------------------------------
+
+async function check() {
+  const mine = (checked += 1);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  if (mine !== checked) return;
+  try {
+    const found = await ask("check");
+    if (mine !== checked) return;
+    if (found.version !== state.version) return void poll();
+    Object.assign(state, { picture: found.picture ?? state.picture, problem: found.problem });
+    redraw();
+  } catch (problem) {
+    refused(problem);
+  }
+}
+
+function redraw() {
+  map.show(state.picture, state.background && pictureOf(state.background));
+  tools.renew();
+  events.show(state.values, state.picture);
+  by("nodes").replaceChildren(...[...(state.picture?.stations ?? []).map((one) => one.name), ...(state.picture?.hosts ?? [])].map((name) => element("option", { value: name })));
+  const { problem, picture } = state, line = by("verdict-line");
+  line.className = problem ? "bad" : "good";
+  if (problem) {
+    const key = problem.path.length ? problem.path.join(".") : "", where = [problem.line ? `line ${problem.line}` : "", key].filter(Boolean).join(", ");
+    line.replaceChildren(`${where ? `${where}: ` : ""}${problem.text}`, ...(key ? [element("button", { type: "button", onclick: () => forms.reveal(problem.path) }, "show the key")] : []), ...(problem.line ? [element("button", { type: "button", onclick: () => text.goTo(problem.line) }, "show the line")] : []));
+  } else line.textContent = "The check of manet run takes this scenario.";
+  forms.mark(problem);
+  text.mark(problem);
+  const links = picture?.links, parts = [`${picture?.stations?.length ?? 0} stations`];
+  if (links) parts.push(`${links.length} links`);
+  if (picture?.range_m) parts.push(`range ${Math.round(picture.range_m)} m (solid)`);
+  if (picture?.sense_m) parts.push(`carrier sense ${Math.round(picture.sense_m)} m (dashed)`);
+  for (const flow of picture?.flows?.slice(0, 6) ?? []) parts.push(`${flow.name} ${flow.source} → ${flow.target}: ${flow.hops === null ? "no path" : `${flow.hops} hop${flow.hops === 1 ? "" : "s"}`}`);
+  if (picture?.note) parts.push(picture.note);
+  by("legend-line").textContent = parts.join(" · ");
+}
+
+const pictures = new Map();
+async function loadBackground(background) {
+  if (!background || pictures.has(background.file)) return;
+  pictures.set(background.file, null);
+  try {
+    const image = new Image(), url = await fileUrl("background");
+    image.src = url;
+    await image.decode();
+    pictures.set(background.file, { url, ratio: image.naturalHeight / image.naturalWidth });
+    redraw();
+  } catch (problem) {
+    pictures.delete(background.file);
+    notice(problem.message);
+  }
+}
+
+function pictureOf(background) {
+  const loaded = pictures.get(background.file);
+  return loaded ? { ...background, url: loaded.url, height: background.width * loaded.ratio } : null;
+}
+
+// --- files and runs -------------------------------------------------------------------------------------------------------------
+
+async function save(name = null, overwrite = false) {
+  await text.flush();
+  await queue;
+  try {
+    adopt(await post("save", { name, version: state.version, overwrite }));
+    notice("");
+    speak(`${state.name} is saved`);
+    return true;
+  } catch (problem) {
+    if (problem.body?.question && (await question(problem.message))) return save(name, true);
+    if (!problem.body?.question) refused(problem);
+    return false;
+  }
+}
+
+async function start(event) {
+  event.preventDefault();
+  if ((!state.saved || !state.exists || text.isPending()) && !(await save())) return;
+  try {
+    showRuns(await post("start", { seeds: Number(by("seeds").value) }));
+  } catch (problem) {
+    refused(problem);
+  }
+}
+
+let wasRunning = false;
+function showRuns(now) {
+  by("start").disabled = !now.control || now.running;
+  by("start-why").textContent = now.control ? "" : "read-only: start with --control";
+  by("stop").hidden = !now.running;
+  by("runs-section").hidden = !now.folder;
+  if (!now.folder) return;
+  by("runs-folder").textContent = now.folder;
+  by("runs").replaceChildren(...now.runs.map((run) => element("li", {}, element("a", { href: `./#run=${encodeURIComponent(run.path)}`, "data-view": "" }, run.path), ` ${run.status ?? ""}${run.verdict ? `, ${run.verdict}` : ""}${run.error ? `, ${run.error}` : ""}`)));
+  by("figures").replaceChildren(...now.figures.flatMap((name) => [element("button", { type: "button", onclick: () => openFigure(name) }, name), " "]));
+  if (now.failure) notice(now.failure);
+  if (wasRunning && !now.running) speak(now.failure ? "the runs have failed" : "the runs have ended");
+  wasRunning = now.running;
+}
+
+async function openFigure(name) {
+  try {
+    const url = await fileUrl(`figure/${encodeURIComponent(name)}`);
+    if (name.endsWith(".png")) by("figure").replaceChildren(element("img", { src: url, alt: `figure ${name} of the runs` }));
+    else window.open(url, "_blank", "noopener");
+  } catch (problem) {
+    refused(problem);
+  }
+}
+
+// The view of the same server needs the token, which a new tab does not have.
+function openView(event) {
+  const link = event.target.closest("a[data-view], #open-view");
+  if (!link) return;
+  event.preventDefault();
+  const hash = link.getAttribute("href").split("#")[1];
+  window.open(`./?token=${encodeURIComponent(token)}${hash ? `#${hash}` : ""}`, "_blank");
+}
+
+async function poll() {
+  try {
+    const now = await ask(`state?after=${state.version}`);
+    if (lost) lost = false, notice("");
+    if (now.text !== undefined && !waiting) {
+      if (text.isPending()) await text.flush();
+      else adopt(now), speak("another tab has changed the scenario");
+    }
+    showRuns(await ask("runs"));
+  } catch (problem) {
+    refused(problem);
+  }
+}
+
+// --- start ----------------------------------------------------------------------------------------------------------------------
+
+function setUpPage() {
+  const theme = () => (document.documentElement.dataset.theme = settings.theme());
+  theme();
+  settings.onSystemTheme(theme);
+  by("theme").addEventListener("click", () => settings.switchTheme());
+  by("undo").addEventListener("click", () => change({ op: "undo" }));
+  by("redo").addEventListener("click", () => change({ op: "redo" }));
+  by("save").addEventListener("click", () => save());
+  by("save-as").addEventListener("submit", (event) => (event.preventDefault(), save(by("save-name").value.trim())));
+  by("start-form").addEventListener("submit", start);
+  by("stop").addEventListener("click", () => post("stop", {}).then(showRuns, refused));
+  by("runs-section").addEventListener("click", openView);
+  by("find").addEventListener("input", () => forms.filter(by("find").value, by("only-set").checked));
+  by("only-set").addEventListener("change", () => forms.filter(by("find").value, by("only-set").checked));
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const key = event.key.toLowerCase(), inField = event.target.matches?.("input[type=text], input[type=search], input:not([type])") && event.target.value !== event.target.defaultValue;
+    if (key === "s") event.preventDefault(), save();
+    else if (inField) return;
+    else if (key === "z") event.preventDefault(), change({ op: event.shiftKey ? "redo" : "undo" });
+    else if (key === "y") event.preventDefault(), change({ op: "redo" });
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (state.saved && !text.isPending() && !waiting) return;
+    event.preventDefault();
+  });
+}
+
+async function begin() {
+  setUpPage();
+  try {
+    const [{ groups }, files, now] = await Promise.all([ask("form"), ask("files"), ask("state")]);
+    state.pictures = files.pictures;
+    const fields = groups.flatMap((group) => group.fields), flow = fields.find((field) => field.key === "flows");
+    const kinds = flow?.item.fields.find((field) => field.key === "traffic")?.choices ?? ["bulk"];
+    text.setUp(by("text"), (content, joins, inside) => {
+      const operation = { op: "text", text: content, joins };
+      if (inside) return void (typing = operation);
+      return change(operation);
+    });
+    forms.setUp(by("forms"), groups, change, () => (state.picture?.stations ?? []).map((one) => one.name));
+    tools.setUp(change, () => state, speak, kinds);
+    events.setUp(change, forms.reveal);
+    adopt(now);
+    setInterval(poll, POLL_MS);
+    poll();
+    window.manetEditor = { state, map, change, text };
+  } catch (problem) {
+    notice(problem.message);
+  }
+}
+
+begin();
