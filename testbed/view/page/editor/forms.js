@@ -121,7 +121,7 @@ function aboutOf(field) {
   const unit = field.unit ? `in ${field.unit}` : "", units = field.units ? `or text with ${field.units.join(", ")}` : "";
   const words = field.words ? `or ${field.words.join(", ")}` : "";
   const fallback = field.default !== undefined && typeof field.default !== "object" ? `default ${field.default}` : field.required ? "required" : "";
-  const facts = [[unit, range].filter(Boolean).join(" "), units, words, fallback].filter(Boolean).join("; ");
+  const facts = [[unit, range].filter(Boolean).join(", "), units, words, fallback].filter(Boolean).join("; ");
   return [field.text, facts && `${facts[0].toUpperCase()}${facts.slice(1)}.`].filter(Boolean).join(" ");
 }
 

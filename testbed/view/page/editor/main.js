@@ -130,11 +130,13 @@ async function askAboutDraft(now) {
 
 // --- what the check says --------------------------------------------------------------------------------------------------------
 
+let checking = 0;
 async function check() {
   const mine = (checked += 1);
+  checking += 1;
   await new Promise((resolve) => setTimeout(resolve, 60));
-  if (mine !== checked) return;
   try {
+    if (mine !== checked) return;
     const found = await ask("check");
     if (mine !== checked) return;
     if (found.version !== state.version) return void poll();
@@ -142,6 +144,8 @@ async function check() {
     redraw();
   } catch (problem) {
     refused(problem);
+  } finally {
+    checking -= 1;
   }
 }
 
@@ -311,7 +315,7 @@ async function begin() {
     adopt(now);
     setInterval(poll, POLL_MS);
     poll();
-    window.manetEditor = { state, map, change, text };
+    window.manetEditor = { state, map, change, text, busy: () => waiting > 0 || text.isPending() || checking > 0 };
   } catch (problem) {
     notice(problem.message);
   }

@@ -170,7 +170,7 @@ function drawFlows(nodes, at) {
     const angle = Math.atan2(b[1] - middle[1], b[0] - middle[0]), tip = [b[0] - Math.cos(angle) * 9, b[1] - Math.sin(angle) * 9];
     const head = make("path", { d: `M${tip} l${-9 * Math.cos(angle - 0.45)} ${-9 * Math.sin(angle - 0.45)} L${tip[0] - 9 * Math.cos(angle + 0.45)} ${tip[1] - 9 * Math.sin(angle + 0.45)} Z` });
     head.style.fill = tone;
-    nodes.push(node, head, make("text", { x: (a[0] + b[0]) / 4 + middle[0] / 2, y: (a[1] + b[1]) / 4 + middle[1] / 2 + 4, "text-anchor": "middle" }, `${name}: ${hops === null ? "no path" : `${hops} hop${hops === 1 ? "" : "s"}`}`));
+    nodes.push(node, head, make("text", { x: (a[0] + b[0]) / 4 + middle[0] / 2 - (dy / length) * 13, y: (a[1] + b[1]) / 4 + middle[1] / 2 + (dx / length) * 13 + 4, "text-anchor": "middle" }, `${name}: ${hops === null ? "no path" : `${hops} hop${hops === 1 ? "" : "s"}`}`));
   });
 }
 
@@ -196,19 +196,21 @@ function down(event) {
   if (event.button !== 0) return;
   const name = event.target.closest?.(".station")?.dataset.name ?? null, point = pointOf(event), tool = act.tool();
   svg.setPointerCapture(event.pointerId);
+  view.fits = null; // from now on nothing moves below the pointer
   if (name && tool === "select") {
     const names = chosen.includes(name) ? chosen : event.shiftKey ? [...chosen, name] : [name];
     act.choose(names);
-    drag = { kind: "stations", name, begin: point, starts: new Map(names.map((one) => [one, places().get(one)])), places: null };
-  } else if (name) drag = { kind: "station", name, begin: point };
-  else if (["chain", "grid", "random", "wall"].includes(tool)) drag = { kind: "draw", begin: point, from: toMetres(...point), to: null };
-  else drag = { kind: "pan", begin: point, view: { ...view }, moved: false };
+    drag = { kind: "stations", name, starts: new Map(names.map((one) => [one, places().get(one)])), places: null };
+  } else if (name) drag = { kind: "station", name };
+  else if (["chain", "grid", "random", "wall"].includes(tool)) drag = { kind: "draw", from: toMetres(...point), to: null };
+  else drag = { kind: "pan", view: { ...view }, moved: false };
+  drag.client = [event.clientX, event.clientY]; // the form above may change its height meanwhile
   focused = name ?? focused;
 }
 
 function moved(event) {
   if (!drag) return;
-  const point = pointOf(event), dx = point[0] - drag.begin[0], dy = point[1] - drag.begin[1];
+  const point = pointOf(event), dx = event.clientX - drag.client[0], dy = event.clientY - drag.client[1];
   if (!drag.moved && Math.hypot(dx, dy) < 4) return;
   drag.moved = true;
   if (drag.kind === "pan") view = { ...drag.view, x: drag.view.x - dx / view.perMetre, y: drag.view.y + dy / view.perMetre, fits: null };

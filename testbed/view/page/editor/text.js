@@ -29,8 +29,9 @@ let view = null, timer = null, typed = 0, pending = false, send = () => {};
 export function setUp(host, onText) {
   send = onText;
   const root = host.attachShadow({ mode: "open" }), box = document.createElement("div");
+  box.className = "box";
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(":host { display: flex; } div:first-child { flex: 1; min-width: 0; height: 100%; }");
+  sheet.replaceSync(".box { flex: 1; min-width: 0; height: 100%; }");
   root.append(box);
   const state = EditorState.create({
     extensions: [
