@@ -59,6 +59,7 @@ class Editor:
             *(Route(f"/api/edit/{name}", _answering(ask)) for name, ask in asked.items()),
             *(Route(f"/api/edit/{name}", _posting(name, do, session), methods=["POST"]) for name, do in posted.items()),
             Route("/api/edit/background", _file(lambda _request: session.picture())),
+            Route("/api/edit/plot", _file(lambda request: _plot(starts, Query(request)))),
             Route("/api/edit/figure/{name}", _file(lambda request: starts.figure(request.path_params["name"]))),
         ]
 
@@ -66,6 +67,10 @@ class Editor:
         if not self._session.is_saved or not self._session.state()["exists"]:
             raise UsageError(f"{self._session.name} is not saved; save it, and start it then")
         return self._starts.start(body["seeds"])
+
+
+def _plot(starts: Starts, query: Query) -> tuple[bytes, str]:
+    return starts.plot(query.text("run", ""), query.whole("flow", 1, 1, 10_000))
 
 
 def _flag(body: Body, key: str) -> bool:

@@ -16,7 +16,7 @@ from scenarios.scenario import Scenario
 from scenarios.toml_file import MAX_FILE_BYTES
 from testbed.view.editor import stations
 from testbed.view.editor.stations import Append, Edit, Remove, Set, Values
-from testbed.view.editor.toml_edits import at, values_of, with_element, with_value, without
+from testbed.view.editor.toml_edits import at, values_of, with_elements, with_value, without
 
 MAX_STEPS = 500  # that can be undone
 MAX_PLACES = 1000  # of an operation; a scenario has as many stations at most
@@ -132,8 +132,8 @@ def _edited(text: str, edit: Edit, prefix: Path) -> str:
     match edit:
         case Set(value=value):
             return with_value(text, path, value, ORDER)
-        case Append(value=value):
-            return with_element(text, path, value, ORDER)
+        case Append(values=values):
+            return with_elements(text, path, values, ORDER)
         case Remove():
             return without(text, path)
 
@@ -226,7 +226,7 @@ def _number(operation: Operation, key: str) -> float:
 OPERATIONS: dict[str, Callable[[Values, Operation], Iterable[Edit]]] = {
     "set": _set,
     "remove": _remove,
-    "append": lambda values, operation: [Append(_path(operation), operation["value"])],
+    "append": lambda values, operation: [Append(_path(operation), [operation["value"]])],
     "add_stations": lambda values, operation: stations.add(values, _points(operation["at"])),
     "move_stations": _moved,
     "remove_stations": lambda values, operation: stations.remove(values, _names(operation, "stations")),

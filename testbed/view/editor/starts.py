@@ -3,25 +3,30 @@
 The view of the same server shows them, live and recorded; before the first start it shows the scenario as planned.
 """
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.captures.rundir import RunDirectory
+from analysis.story.story import flow_named, read_story
 from record import records
 from record.errors import RecordError
 from record.files import plain_file
 from testbed.campaigns.experiment import load
 from testbed.campaigns.request import Request
 from testbed.errors import UsageError, shortened
+from testbed.runs.under_way import ended
 from testbed.runs.verdict import verdict_of
 from testbed.view.plan import MAX_SEED, Plan
 from testbed.view.viewed import Folder, Viewed
 
 MAX_FOLDERS = 1000
-FIGURES = {".png": "image/png", ".html": "text/html"}
+FIGURES = {".png": "image/png"}
 LAST_LINES = 3
+MAX_PRINTED = 4000  # characters
 
 
 @dataclass
@@ -33,7 +38,7 @@ class SeedsPlan(Plan):
     def begin(self) -> None:
         """Start `manet run`. Raises UsageError."""
         cells = [cell.name for cell in self.experiment.cells]
-        words = [*self.command, "--seeds", str(self.seeds), "--out", str(self.folder)]
+        words = [*self.command, "--seeds", str(self.seeds), "--out", str(self.folder), "--resume"]  # its log is there
         self._child, self._started, self._begun = self._child_of(words), f"{cells[0]}/seed-1", True
 
     def listing(self) -> list[dict[str, Any]] | None:
@@ -53,6 +58,10 @@ class SeedsPlan(Plan):
             "running": self._child is not None and ended is None,
             "failure": " ".join(self._child.last_lines(LAST_LINES)) if failed and self._child is not None else None,
         }
+
+    def printed(self) -> str:
+        """The end of what `manet run` printed: its table, files and verdict."""
+        return self._child.output.read_text(errors="replace")[-MAX_PRINTED:] if self._child is not None else ""
 
     def stop_all(self) -> None:
         """Ask `manet run` to end in order."""
@@ -86,6 +95,7 @@ class Starts:
         self._starter = ThreadPoolExecutor(1, "start")
         self._starter.submit(lambda: None).result()
         self._plan: SeedsPlan | None = None
+        self._drawing = threading.Lock()  # pyplot draws one figure at a time
 
     @property
     def title(self) -> str:
@@ -115,13 +125,14 @@ class Starts:
         return self.progress()
 
     def progress(self) -> dict[str, Any]:
-        """`folder`, `runs`, `running`, `failure`, `figures` (files of the folder) of the last start; all empty before it."""
+        """`folder`, `runs`, `running`, `failure`, `figures` (PNG files), `printed` of the last start; empty before it."""
         if self._plan is None:
-            return {"folder": None, "runs": [], "running": False, "failure": None, "figures": [], "control": self.control}
+            nothing: dict[str, Any] = {"folder": None, "runs": [], "figures": [], "printed": ""}
+            return {**nothing, "running": False, "failure": None, "control": self.control}
         folder = self._plan.folder
         figures = sorted(path.name for path in folder.glob("*") if path.suffix in FIGURES and path.is_file())
         begun = {"folder": str(folder), "runs": self._plan.runs(), "figures": figures, "control": self.control}
-        return {**begun, **self._plan.progress()}
+        return {**begun, "printed": self._plan.printed(), **self._plan.progress()}
 
     def figure(self, name: str) -> tuple[bytes, str]:
         """A figure of the last start, and its media type. Raises UsageError."""
@@ -133,6 +144,20 @@ class Starts:
                 return file.read(), FIGURES[path.suffix]
         except (OSError, RecordError) as problem:
             raise UsageError(f"{name}: cannot be read ({problem})") from None
+
+    def plot(self, name: str, flow: int) -> tuple[bytes, str]:
+        """The figure of a flow that `manet plot` draws of an ended run, and its media type. Raises UsageError, RecordError."""
+        from analysis.drawing.flow_plots import draw  # matplotlib, which no other page of the server needs
+
+        if self._plan is None or name not in [run["path"] for run in self._plan.runs()]:
+            raise UsageError(f"run={shortened(name)}: is no run of the last start")
+        directory = RunDirectory(ended(self._plan.folder / name), keeps_captures=False)
+        with self._drawing:
+            story = read_story(directory, flow_named(directory, flow))
+            file = directory.path / f"plot-flow{flow}-story.png"
+            draw(story, "story", file, None, None)
+            with plain_file(file, beneath=self._plan.folder) as drawn:
+                return drawn.read(), "image/png"
 
     def viewed(self, name: str | None) -> Viewed:
         """A run of the last start; before it, the saved scenario as planned. Raises UsageError."""

@@ -50,10 +50,10 @@ class Remove:
 
 @dataclass(frozen=True)
 class Append:
-    """A list and its new last element."""
+    """A list and its new last elements."""
 
     path: Path
-    value: Any
+    values: list[Any]
 
 
 Edit = Set | Remove | Append
@@ -75,8 +75,7 @@ def layout_of(values: Values) -> list[Placed]:
 def add(values: Values, places: Sequence[Sequence[float]]) -> Iterator[Edit]:
     """Add stations at these places (m)."""
     yield from fixed(values, keep_random=True)
-    for place in places:
-        yield Append((PLACES,), rounded(place))
+    yield Append((PLACES,), [rounded(place) for place in places])
 
 
 def move(values: Values, places: dict[str, Sequence[float]]) -> Iterator[Edit]:
@@ -163,7 +162,7 @@ def waypoint(values: Values, name: str, to: Sequence[float], speed: float) -> It
         at_s, (x, y) = max(at_s, begin_s + took_s), target[:2]
     new = {"at": _short(math.ceil(at_s * 10) / 10), "station": name, "to": rounded(to), "speed": _short(speed)}
     if model == "schedule" and isinstance(mobility, dict):
-        yield Append(("mobility", "moves"), new)
+        yield Append(("mobility", "moves"), [new])
     else:
         yield Set(("mobility",), {"model": "schedule", "moves": [new]})
 

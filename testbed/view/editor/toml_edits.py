@@ -24,6 +24,7 @@ from scenarios.toml_text import MAX_DEPTH, value_text
 
 MAX_LINE = 100  # characters; a longer list has several lines
 INDENT = "    "
+MANY = 5  # elements
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 BY_HAND = "the editor cannot change this form of it; change it in the text"
 Values = dict[str, Any]
@@ -68,20 +69,26 @@ def without(text: str, path: Path) -> str:
     return _proved(_without(text, path), wanted, path)
 
 
-def with_element(text: str, path: Path, value: Any, order: Sequence[str] = ()) -> str:
-    """The text with a further element at the end of the list, which is made if there is none."""
+def with_elements(text: str, path: Path, values: Sequence[Any], order: Sequence[str] = ()) -> str:
+    """The text with further elements at the end of the list, which is made if there is none. A list without comments to which
+    many come is written anew."""
     wanted = values_of(text)
     elements = at(wanted, path)
     if elements is None:
-        return with_value(text, path, [value], order)
+        return with_value(text, path, list(values), order)
     if not isinstance(elements, list):
         raise UsageError(f'key "{dotted(path)}": is no list; remove it first')
-    elements.append(copy.deepcopy(value))
+    before = len(elements)
+    elements += copy.deepcopy(list(values))
     if _Lines(text).is_tables(path):
-        done = _with_table(text, path, len(elements) - 2, value)
+        for place, value in enumerate(values, start=before):
+            text = _with_table(text, path, place - 1, value)
+    elif (not before or len(values) >= MANY) and "#" not in _held(tomlkit.parse(text), path).as_string():
+        text = _in_place(text, path, elements)
     else:
-        done = _in_place(text, (*path, len(elements) - 1), value)
-    return _proved(done, wanted, path)
+        for place, value in enumerate(values, start=before):
+            text = _in_place(text, (*path, place), value)
+    return _proved(text, wanted, path)
 
 
 def pretty(value: Any, key: str, indent: str = "", width: int = MAX_LINE, depth: int = 0) -> str:

@@ -127,8 +127,9 @@ def test_two_clicks_a_flow_and_save_are_a_scenario_that_manet_takes(browser, edi
         until(page, "document.querySelector('#saved').textContent === 'saved'")
     text = (tmp_path / "walk.toml").read_text()
     assert tomllib.loads(text)["flows"] == [{"from": "sta1", "to": "sta2"}] and text.endswith("# by hand\n")
-    assert tomllib.loads(text)["positions"] == pytest.approx([[100, 100], [300, 100]], abs=2)
-    argv = [sys.executable, "-P", "-m", "testbed", "run", "walk.toml", "--quick", "--set", "duration=3", "--set", "warmup=0"]
+    places = [value for place in tomllib.loads(text)["positions"] for value in place]
+    assert places == pytest.approx([100, 100, 300, 100], abs=2)
+    argv = [sys.executable, "-P", "-m", "testbed", "run", "walk.toml", "--set", "duration=3", "--set", "warmup=0"]
     done = subprocess.run(
         [*argv, "--out", "out"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
@@ -307,6 +308,40 @@ def test_a_second_tab_sees_the_change_and_typing_in_it_is_not_lost(browser, eigh
         assert text_of(one) == text_of(other)
 
 
+def test_text_typed_while_another_tab_changes_the_scenario_is_kept_after_a_question(browser, eight):  # noqa: F811
+    with shown(browser, eight) as page:
+        until(page, "window.manetEditor.map.places().size === 8")
+
+        def late(route: Any) -> None:  # the change of the other tab arrives first
+            page.unroute("**/api/edit/change")
+            eight.version = eight.ask("state")["version"]
+            eight.change(op="set", path=["seeds"], value=7)
+            route.continue_()
+
+        page.route("**/api/edit/change", late)
+        page.locator(".cm-content").click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type("# of this tab")
+        page.wait_for_selector("#question:has-text('Another tab')")
+        page.click("#yes")
+        until(page, "window.manetEditor.state.text.endsWith('# of this tab')")
+        quiet(page)
+        assert "seeds" not in values_of(page)
+        page.locator("#undo").click()
+        until(page, "window.manetEditor.state.values.seeds === 7")
+
+
+def test_a_tab_with_unsaved_work_does_not_close_without_a_question(browser, edited):  # noqa: F811
+    with shown(browser, edited) as page:
+        asked: list[str] = []
+        page.on("dialog", lambda dialog: asked.append(dialog.type))
+        page.click("[data-tool=station]")
+        click(page, (100, 100))
+        page.evaluate("location.reload()")
+        wait_until(lambda: page.wait_for_timeout(50) is None and asked, "the browser's question")
+        assert asked == ["beforeunload"]
+
+
 def test_a_draft_is_asked_about_and_taken(browser, tmp_path):  # noqa: F811
     (tmp_path / "a.toml").write_text("hops = 1\n")
     (tmp_path / ".a.toml.draft").write_text("hops = 2 # never saved\n")
@@ -342,9 +377,10 @@ def test_seeds_run_and_their_results_open(browser, tmp_path):  # noqa: F811
         answer = running.ask("runs")
         assert answer["failure"] is None and [run["status"] for run in answer["runs"]] == ["complete", "complete"]
         page.wait_for_selector("#runs li:has-text('complete')")
-        page.wait_for_selector("#figures button")
-        page.click("#figures button:has-text('.png')")
+        page.click("#runs button:has-text('figure')")
         page.wait_for_selector("#figure img")
+        assert page.evaluate("document.querySelector('#figure img').decode().then(() => true)")
+        assert "kbit/s" in page.inner_text("#printed")
         with page.context.expect_page() as opened:
             page.click("#runs a")
         until(opened.value, "window.manetView?.state.about?.kind === 'recorded'")

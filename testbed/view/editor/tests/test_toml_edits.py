@@ -8,7 +8,7 @@ import pytest
 from keys.errors import UsageError
 from testbed.programs import ROOT
 from testbed.view.editor.drawing import ORDER
-from testbed.view.editor.toml_edits import pretty, with_element, with_value, without
+from testbed.view.editor.toml_edits import pretty, with_elements, with_value, without
 
 TEXT = """# head
 topology = "positions"   # why
@@ -84,11 +84,19 @@ def test_a_removed_key_takes_its_own_lines(path, lines):
 
 def test_a_new_element_has_the_form_of_the_others():
     flow = {"from": "sta2", "to": "gw"}
-    assert difference(TEXT, with_element(TEXT, ("flows",), flow)) == ['+    { from = "sta2", to = "gw" },']
-    wire = with_element(TEXT, ("wires",), {"station": "sta1", "host": "h"})
+    assert difference(TEXT, with_elements(TEXT, ("flows",), [flow])) == ['+    { from = "sta2", to = "gw" },']
+    wire = with_elements(TEXT, ("wires",), [{"station": "sta1", "host": "h"}])
     assert wire.endswith('host = "host1"\n\n[[wires]]\nstation = "sta1"\nhost = "h"\n')
-    fresh = with_element("hops = 2\n\n# end\n[energy]\nidle_w = 1\n", ("flows",), flow, ORDER)
+    fresh = with_elements("hops = 2\n\n# end\n[energy]\nidle_w = 1\n", ("flows",), [flow], ORDER)
     assert fresh.startswith('hops = 2\nflows = [\n    { from = "sta2", to = "gw" },\n]\n\n# end\n[energy]')
+
+
+def test_many_elements_wrap_and_keep_the_comments_of_the_list():
+    places = [[number, 0] for number in range(40)]
+    text = with_elements("positions = [[9, 9]] # all\n", ("positions",), places)
+    assert max(map(len, text.splitlines())) <= 100 and text.endswith("] # all\n")
+    kept = with_elements("positions = [\n    [9, 9], # one\n]\n", ("positions",), places)
+    assert "    [9, 9], # one\n" in kept and tomllib.loads(kept)["positions"] == [[9, 9], *places]
 
 
 def test_a_new_key_stands_where_the_reference_has_it():

@@ -7,7 +7,7 @@ const MAX_ITEMS = 60; // of a list that are shown
 const STATIONS = new Set(["from", "to", "station", "host", "power", "move", "follows"]);
 const controls = new Map(); // by path as JSON: { node, show, input }
 const TAGS = {}; // of keys with a short form: the key of the name
-let number = 0, change = () => {}, groups = [], stations = () => [];
+let marked = null, number = 0, change = () => {}, groups = [], stations = () => [];
 
 export function setUp(host, form, onChange, stationNames) {
   [change, stations] = [onChange, stationNames];
@@ -34,6 +34,7 @@ function build(group) {
     return { ...made, key: field.key };
   });
   for (const field of group.made) field.show(values[field.key]);
+  if (marked?.path[0] && group.fields.some((field) => field.key === marked.path[0])) mark(marked);
 }
 
 // Open the group of a path, and show only fields that match; for the search.
@@ -64,6 +65,7 @@ export function reveal(path) {
     for (let node = control?.node; node && node !== group.body; node = node.parentElement) if (node.tagName === "DETAILS" && !node.open) (node.open = true), node.make?.();
     if (control?.node) control.node.hidden = false;
   }
+  if (marked) mark(marked);
   const control = nearest(path);
   const input = control?.node.querySelector("input, select, summary, button");
   input?.focus();
@@ -79,8 +81,9 @@ function nearest(path) {
   return null;
 }
 
-// Say at the field why the scenario is refused.
+// Say at the field why the scenario is refused, and again when its form is opened.
 export function mark(problem) {
+  marked = problem;
   for (const old of document.querySelectorAll("#forms .wrong.check")) old.remove();
   for (const old of document.querySelectorAll("#forms [aria-invalid]")) old.removeAttribute("aria-invalid"), old.removeAttribute("aria-errormessage");
   const control = problem?.path.length ? nearest(problem.path) : null;

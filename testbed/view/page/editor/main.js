@@ -219,7 +219,7 @@ async function start(event) {
   }
 }
 
-let wasRunning = false;
+let wasRunning = false, shownRuns = "";
 function showRuns(now) {
   by("start").disabled = !now.control || now.running;
   by("start-why").textContent = now.control ? "" : "read-only: start with --control";
@@ -227,18 +227,19 @@ function showRuns(now) {
   by("runs-section").hidden = !now.folder;
   if (!now.folder) return;
   by("runs-folder").textContent = now.folder;
-  by("runs").replaceChildren(...now.runs.map((run) => element("li", {}, element("a", { href: `./#run=${encodeURIComponent(run.path)}`, "data-view": "" }, run.path), ` ${run.status ?? ""}${run.verdict ? `, ${run.verdict}` : ""}${run.error ? `, ${run.error}` : ""}`)));
-  by("figures").replaceChildren(...now.figures.flatMap((name) => [element("button", { type: "button", onclick: () => openFigure(name) }, name), " "]));
+  const rows = JSON.stringify([now.runs, now.figures]);
+  if (rows !== shownRuns) shownRuns = rows, by("runs").replaceChildren(...now.runs.map((run) => element("li", {}, element("a", { href: `./#run=${encodeURIComponent(run.path)}`, "data-view": "" }, run.path), ` ${run.status ?? ""}${run.verdict ? `, ${run.verdict}` : ""}${run.error ? `, ${run.error}` : ""} `, run.status === "complete" ? element("button", { type: "button", onclick: () => openFigure(`plot?run=${encodeURIComponent(run.path)}`, `flow 1 of ${run.path}`) }, "figure") : "")));
+  if (by("printed").textContent !== now.printed) by("printed").textContent = now.printed;
+  by("figures").replaceChildren(...now.figures.flatMap((name) => [element("button", { type: "button", onclick: () => openFigure(`figure/${encodeURIComponent(name)}`, name) }, name), " "]));
   if (now.failure) notice(now.failure);
   if (wasRunning && !now.running) speak(now.failure ? "the runs have failed" : "the runs have ended");
   wasRunning = now.running;
 }
 
-async function openFigure(name) {
+async function openFigure(path, name) {
   try {
-    const url = await fileUrl(`figure/${encodeURIComponent(name)}`);
-    if (name.endsWith(".png")) by("figure").replaceChildren(element("img", { src: url, alt: `figure ${name} of the runs` }));
-    else window.open(url, "_blank", "noopener");
+    by("figure").replaceChildren(element("img", { src: await fileUrl(path), alt: `figure of ${name}` }));
+    by("figure").firstChild.scrollIntoView?.({ block: "nearest" });
   } catch (problem) {
     refused(problem);
   }
