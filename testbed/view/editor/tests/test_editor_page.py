@@ -49,10 +49,15 @@ class shown:
         self.page = browser.new_page(viewport={"width": width, "height": height}, **options)
         self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
-        self.page.on("dialog", lambda dialog: dialog.accept())
+        self.dialogs: list[str] = []
+        self.page.on("dialog", self._dismiss)
         self.page.goto(edited.url)
         until(self.page, "window.manetEditor?.state.version")
         until(self.page, "!document.querySelector('#verdict-line').textContent.startsWith('…')")
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.type)
+        dialog.dismiss()
 
     def __enter__(self) -> Any:
         return self.page
@@ -309,13 +314,16 @@ def test_a_second_tab_sees_the_change_and_typing_in_it_is_not_lost(browser, eigh
 
 
 def test_text_typed_while_another_tab_changes_the_scenario_is_kept_after_a_question(browser, eight):  # noqa: F811
-    with shown(browser, eight) as page:
+    with (held := shown(browser, eight)) as page:
         until(page, "window.manetEditor.map.places().size === 8")
 
-        def late(route: Any) -> None:  # the change of the other tab arrives first
-            page.unroute("**/api/edit/change")
-            eight.version = eight.ask("state")["version"]
-            eight.change(op="set", path=["seeds"], value=7)
+        late_ones: list[str] = []
+
+        def late(route: Any) -> None:  # the change of another tab arrives before the first one of this tab
+            if not late_ones:
+                late_ones.append(route.request.url)
+                eight.version = eight.ask("state")["version"]
+                eight.change(op="set", path=["seeds"], value=7)
             route.continue_()
 
         page.route("**/api/edit/change", late)
@@ -329,17 +337,17 @@ def test_text_typed_while_another_tab_changes_the_scenario_is_kept_after_a_quest
         assert "seeds" not in values_of(page)
         page.locator("#undo").click()
         until(page, "window.manetEditor.state.values.seeds === 7")
+        assert len(held.complaints) == 1 and "409" in held.complaints.pop(), "the browser's own line about the refusal"
 
 
 def test_a_tab_with_unsaved_work_does_not_close_without_a_question(browser, edited):  # noqa: F811
-    with shown(browser, edited) as page:
-        asked: list[str] = []
-        page.on("dialog", lambda dialog: asked.append(dialog.type))
+    with (held := shown(browser, edited)) as page:
         page.click("[data-tool=station]")
         click(page, (100, 100))
-        page.evaluate("location.reload()")
-        wait_until(lambda: page.wait_for_timeout(50) is None and asked, "the browser's question")
-        assert asked == ["beforeunload"]
+        page.evaluate("setTimeout(() => location.reload(), 10)")
+        wait_until(lambda: page.wait_for_timeout(100) is None and held.dialogs, "the browser's question")
+        assert held.dialogs == ["beforeunload"]
+        assert page.evaluate("window.manetEditor.state.values.positions.length") == 1, "the page is gone"
 
 
 def test_a_draft_is_asked_about_and_taken(browser, tmp_path):  # noqa: F811

@@ -295,6 +295,7 @@ function setUpPage() {
   window.addEventListener("beforeunload", (event) => {
     if (state.saved && !text.isPending() && !waiting) return;
     event.preventDefault();
+    event.returnValue = true; // for browsers before 2024
   });
 }
 
