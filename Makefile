@@ -16,7 +16,7 @@
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
 #   make wheel     the client for other projects' tests, .build/wheel (docs/testing-with-pytest.md)
 #   make sbom      the list of components, .build/sbom.cdx.json (image/sbom.py)
-#   make deb       a Debian package for this machine's release, .build/deb (debian/rules; dpkg-dev, debhelper)
+#   make deb       a Debian package for this machine's release, .build/deb (debian/rules; build-essential, debhelper)
 #   make arm64     cross-compile Rust and eBPF programs for arm64; Rust's unit tests under QEMU's user emulation (minutes)
 #   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
@@ -160,7 +160,7 @@ arm64:
 
 # dpkg-buildpackage writes beside the tree.
 deb: build
-	@command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || { echo "make deb: apt-get install dpkg-dev debhelper" >&2; exit 2; }
+	@command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || { echo "make deb: apt-get install build-essential debhelper" >&2; exit 2; }
 	dpkg-buildpackage --build=binary --no-sign
 	mkdir -p .build/deb
 	mv ../manet_*.deb ../manet_*.buildinfo ../manet_*.changes .build/deb/

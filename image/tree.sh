@@ -23,7 +23,7 @@ folder=$1 place=$2
 mkdir -p "$folder/target/release" "$folder/.build/kernel-tcp"
 tar -x --no-same-owner -C "$folder" --exclude=tests --anchored "${NOT_INCLUDED[@]/#/--exclude=}"
 
-find "$here/target/release" -maxdepth 1 -type f -perm /111 -exec cp -t "$folder/target/release" {} +
+find "$here/target/release" -maxdepth 1 -type f -name 'manet-*' -perm /111 -exec cp -t "$folder/target/release" {} +
 cp "$here/.build/kernel-tcp/manet-tcp" "$folder/.build/kernel-tcp/"
 strip --strip-unneeded --remove-section=.note.gnu.build-id "$folder"/target/release/* "$folder/.build/kernel-tcp/manet-tcp" ||
     fail "the programs cannot be stripped of the path of the checkout; apt-get install binutils"

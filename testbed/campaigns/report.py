@@ -22,6 +22,7 @@ from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
 from testbed.output import console, plain
+from testbed.programs import INSTALLATION
 
 if TYPE_CHECKING:  # importing these imports Polars, which most verbs do not need
     from analysis.decisions.answers import Answered
@@ -38,7 +39,8 @@ def answer_lines(answers: Sequence["Answered"], name: str) -> list[str]:
     lines = [answer.line() for answer in answers if answer.answer.pairs]
     if without:
         subject = "question has" if without == 1 else "questions have"
-        lines.append(f"{without} {subject} too few seeds; `./manet campaign {name}` runs as many as an answer needs")
+        command = INSTALLATION.reworded(f"./manet campaign {name}")
+        lines.append(f"{without} {subject} too few seeds; `{command}` runs as many as an answer needs")
     return lines
 
 

@@ -32,7 +32,7 @@ build() {
     local began=$SECONDS
     ./setup.sh
     echo "deb: set up in $((SECONDS - began)) s, $(du -smx --exclude=/root / | cut -f 1) MB outside the checkout, $(du -smx . | cut -f 1) MB in it"
-    install_packages dpkg-dev debhelper lintian
+    install_packages build-essential debhelper lintian
     began=$SECONDS
     quietly .build/log/deb.log make deb
     echo "deb: built in $((SECONDS - began)) s: $(ls -sh .build/deb/*.deb)"
