@@ -117,7 +117,7 @@ class RadioKeys(LayoutKeys):
         Literal["tap", "hwsim"] | Annotated[tuple[Container, ...], Field(max_length=MAX_STATIONS)], BeforeValidator(as_tuple)
     ] = "tap"
     hwsim: Hwsim = Hwsim()
-    radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    radio: str = Field("ns2-dsss-2m", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*|[^\n]*/[^\n]*)$", max_length=4096)
     radio_overrides: Annotated[dict[str, Override], AfterValidator(_within_limits)] = Field(default_factory=dict)
     radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"

@@ -27,6 +27,7 @@ from record.files import plain_file
 from record.found_runs import title_of
 from record.scenario import RunFlow
 from scenarios.flows import FIRST_PORT
+from scenarios.profiles import name_of
 from testbed.errors import UsageError
 from testbed.view.frames import TX, Frames, read_frames
 from testbed.view.lives import Lives
@@ -124,8 +125,8 @@ class RecordedRun:
             "walls": [[*wall["from"], *wall["to"]] for wall in run.medium.get("walls", ())],
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
             "queue_packets": run.medium.get("queue", {}).get("packets"),
-            "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
-            "radio": run.scenario.radio, "routing": run.scenario.protocol, "events": run.events,
+            "slot_us": (radio_of(run.medium, run.path) or {}).get("slot_us"),
+            "radio": name_of(run.scenario.radio), "routing": run.scenario.protocol, "events": run.events,
             "stations": [
                 {"name": entry["name"], "address": run.address(entry["name"])}
                 | ({"azimuth_deg": azimuths[entry["name"]]} if entry["name"] in azimuths else {})
