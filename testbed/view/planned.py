@@ -96,7 +96,7 @@ class PlannedRun:
 
     def queues(self, at_ns: int) -> dict[str, Any]:
         """`/api/queues`: nothing waits."""
-        return {"t_ns": str(at_ns), "queues": {}}
+        return {"t_ns": str(at_ns), "queues": {}, "jamming": []}
 
     def lateness(self) -> dict[str, Any]:
         """`/api/lateness`: nothing was late yet."""
