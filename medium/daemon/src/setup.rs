@@ -227,8 +227,7 @@ mod tests {
         );
         let refused = refusal("override", |j| j["radio_overrides"] = serde_json::json!({"cw_min": 30}));
         assert_eq!(
-            refused,
-            "DIR/medium.json: key \"radio_overrides.cw_min\": 30 is not 2^k - 1; give 15 or 31",
+            refused, "DIR/medium.json: key \"radio_overrides.cw_min\": 30 is not 2^k - 1; give 15 or 31",
             "the profile alone is right"
         );
         let refused =

@@ -23,7 +23,11 @@ impl Radio {
         {
             let of_mcs = key == "data_rate_bps" && self.family().is_some();
             if self.modulation == Modulation::S1g && !of_mcs && !self.has_rate(rate) {
-                return Err(format!("key \"{key}\": {rate} is the rate of no MCS of {} MHz; give one, as the profiles of 802.11ah have", self.width_mhz).into());
+                return Err(format!(
+                    "key \"{key}\": {rate} is the rate of no MCS of {} MHz; give one, as the profiles of 802.11ah have",
+                    self.width_mhz
+                )
+                .into());
             }
             let ofdm = !matches!(self.modulation, Modulation::Dsss | Modulation::S1g);
             let of_erp = key == "eifs_ack_rate_bps" && self.plcp_bits > 0 && DSSS_RATES_BPS.contains(&rate);
@@ -33,9 +37,10 @@ impl Radio {
                 ));
             }
             if ofdm && !of_mcs && !of_erp && !self.has_rate(rate) {
-                return Err(
-                    format!("key \"{key}\": {rate} is no OFDM rate; give 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s").into()
-                );
+                return Err(format!(
+                    "key \"{key}\": {rate} is no OFDM rate; give 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s"
+                )
+                .into());
             }
         }
         self.check_aggregation()?;
@@ -56,7 +61,9 @@ impl Radio {
         self.check_slot()?;
         self.check_access()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
-            return Err(RadioError::Value("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS; add them, as in ns2-dsss-2m".into()));
+            return Err(RadioError::Value(
+                "keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS; add them, as in ns2-dsss-2m".into(),
+            ));
         }
         for (key, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
             if !(cw + 1).is_power_of_two() {
