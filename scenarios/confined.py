@@ -2,15 +2,16 @@
 machine.
 
 `Document.foreign` lists the keys at the top of a scenario that such a request gave. A file's own keys are not limited. Refused is
-what reads a file, starts a program as root, or reaches a network: a movement file, measured links, a daemon's description, a
-file of a flow, the programs of a flow or an event, a station's root file system, NAT.
+what reads a file, starts a program as root, or reaches a network: a movement file, measured links, a radio profile's file, the
+description of a daemon or traffic kind, a file of a flow, the programs of a flow or an event, a station's root file system, NAT.
 """
 
 from collections.abc import Iterator
 
 from keys.errors import did_you_mean
 from keys.toml_lines import Path as KeyPath
-from scenarios.keys import Keys
+from scenarios import profiles
+from scenarios.keys import Keys, is_path
 from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
 
@@ -47,6 +48,8 @@ def _reaching_out(scenario: Scenario) -> Iterator[tuple[KeyPath, str, str]]:
         yield ("mobility",), "names a file", "use a model"
     if scenario.propagation.model == "trace":
         yield ("propagation",), "names a file", "use another model"
+    if is_path(scenario.radio, profiles.ENDING):
+        yield ("radio",), "names a file", "use a profile of medium/radios"
     if scenario.containers:
         yield ("stations",), "names a root file system", "leave it out"
     for index, flow in enumerate(scenario.flows):

@@ -83,6 +83,7 @@ Command = Annotated[tuple[Element, ...], BeforeValidator(as_tuple), Field(min_le
 PlainCommand = Annotated[tuple[Word, ...], BeforeValidator(as_tuple), Field(min_length=1, max_length=256)]
 Port = Annotated[Whole, Field(ge=1, le=65_535)]
 Value = bool | int | float | str
+OptionName = Annotated[str, _pattern(_NAME, f"use {NAME_RULE}")]
 
 
 class Option(Strict):
@@ -231,7 +232,7 @@ class Description(Strict):
     command: Command
     helpers: Annotated[tuple[Helper, ...], BeforeValidator(as_tuple)] = Field((), max_length=8)
     files: Annotated[tuple[ConfigFile, ...], BeforeValidator(as_tuple)] = Field((), max_length=16)
-    options: dict[Annotated[str, _pattern(_NAME, f"use {NAME_RULE}")], Option] = Field(default_factory=dict, max_length=64)
+    options: dict[OptionName, Option] = Field(default_factory=dict, max_length=64)
     radio: Radio = Radio()
     udp_port: Port | None = None
     ready: Ready | None = None

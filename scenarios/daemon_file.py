@@ -14,7 +14,7 @@ from typing import Any
 from keys.errors import UsageError, shortened
 from scenarios import toml_file
 from scenarios.daemon_description import Description, in_folder
-from scenarios.keys import Keys
+from scenarios.keys import Keys, is_path
 from scenarios.refusal import validated
 from scenarios.routing import NAME, PRESETS, PROTOCOLS
 
@@ -69,16 +69,13 @@ def _is_name(stem: str) -> bool:
 
 def _found(keys: Keys, name: str) -> Path | None:
     """The file of a path or name; UsageError for the path of no file."""
-    is_path = "/" in name or name.endswith(ENDING)
-    if not is_path and NAME.fullmatch(name) is None:
+    if is_path(name, ENDING):
+        return keys.file_of(("routing",), name, "a daemon's description (TOML)", "protocol")
+    if NAME.fullmatch(name) is None:
         return None
-    written = name if is_path else f"{name}{ENDING}"
-    paths, remedy = keys.paths_of(("routing",), written, "protocol")
-    path = _first(paths if is_path else [*paths, *(folder / written for folder in _search_folders())])
-    if path is None and is_path:
-        text = f'there is no file "{shortened(str(paths[-1]))}"; give the path of a daemon\'s description (TOML), {remedy}'
-        raise keys.refusal(("routing",), text)
-    return path
+    written = f"{name}{ENDING}"
+    paths, _remedy = keys.paths_of(("routing",), written, "protocol")
+    return _first([*paths, *(folder / written for folder in _search_folders())])
 
 
 def _search_folders() -> list[Path]:

@@ -4,20 +4,19 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from keys.errors import UsageError, did_you_mean
+from keys.errors import UsageError, did_you_mean, shortened
 from mobility import measured
 from mobility.measured import LinksError
-from scenarios import confined, owned, toml_file
+from scenarios import confined, owned, profiles, toml_file
 from scenarios.containers import Container
 from scenarios.daemon_file import with_description
 from scenarios.flows import Flow
-from scenarios.keys import Keys
+from scenarios.keys import Keys, is_path
 from scenarios.movement import MODEL_NAMES, Replay
 from scenarios.movement_files import checked
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
-
-RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
+from scenarios.traffic_file import with_commands
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -31,9 +30,11 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 def scenario_of(keys: Keys) -> Scenario:
     """The checked scenario of these keys, with all defaults."""
     confined.check_routing(keys)
-    keys = with_description(keys)
+    keys = with_commands(with_description(keys))
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     confined.check(scenario, keys)
+    if is_path(scenario.radio, profiles.ENDING):
+        scenario = scenario.model_copy(update={"radio": str(_own_profile(scenario.radio, keys))})
     _check_radio(scenario, keys)
     if scenario.containers:
         stations = tuple(_with_root(index, container, keys) for index, container in enumerate(scenario.containers))
@@ -46,10 +47,26 @@ def scenario_of(keys: Keys) -> Scenario:
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario
 
 
+def _own_profile(written: str, keys: Keys) -> Path:
+    """The full path of a radio profile of the user's own. Of its keys it is checked here that they are there; the medium checks
+    the values."""
+    path = keys.file_of(("radio",), written, "a radio profile (TOML)")
+    name = toml_file.short_name(path)
+    there, wanted = toml_file.read(path, name).tables, owned.schema("radio")
+    for key in there:
+        if key not in wanted["properties"]:
+            text = did_you_mean(key, wanted["properties"]) or "the keys are those of formats/radio.md"
+            raise UsageError(f'{name}: key "{shortened(key)}": unknown key; {text}')
+    missing = [key for key in wanted["required"] if key not in there]
+    if missing:
+        raise UsageError(f'{name}: key "{missing[0]}": is missing; add it, or copy a profile of medium/radios and change that')
+    return path
+
+
 def _check_radio(scenario: Scenario, keys: Keys) -> None:
-    known = sorted(path.stem for path in RADIOS.glob("*.toml"))
-    if scenario.radio not in known:
-        text = f'"{scenario.radio}" is no radio profile of medium/radios; use one of {", ".join(known)}'
+    if not profiles.is_own(scenario.radio) and scenario.radio not in profiles.names():
+        known = ", ".join(profiles.names())
+        text = f'"{scenario.radio}" is no radio profile of medium/radios; use one of {known}, or the path of a file of your own'
         raise keys.refusal(("radio",), text)
     keys_of_profiles = owned.schema("radio")["properties"]
     for key in scenario.radio_overrides:
@@ -58,7 +75,7 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
     if scenario.stations != "hwsim":
         return
-    modulation = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())["modulation"]
+    modulation = tomllib.loads(profiles.path_of(scenario.radio).read_text())["modulation"]
     if modulation not in ("dsss", "ofdm", "ht"):
         text = f'"{scenario.radio}" is for TAP stations; hwsim stations have 802.11b, g, a and n (docs/hwsim.md)'
         raise keys.refusal(("radio",), text)
@@ -85,10 +102,7 @@ def _with_root(index: int, container: Container, keys: Keys) -> Container:
 def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
     """The flow with the full paths of the files that it names, each of which is checked."""
     for key, written in flow.named_files().items():
-        paths, remedy = keys.paths_of(("flows", index, key), written)
-        file = next((path.resolve() for path in paths if path.is_file()), None)
-        if file is None:
-            raise keys.refusal(("flows", index, key), f"there is no file {paths[-1].resolve()}; give its path, {remedy}")
+        file = keys.file_of(("flows", index, key), written, f"the file of {key}")
         try:
             flow.kind.check_file(key, file, scenario.mtu, scenario.ip_of(flow))
         except UsageError as problem:
@@ -99,10 +113,7 @@ def _with_files(flow: Flow, index: int, scenario: Scenario, keys: Keys) -> Flow:
 
 def _with_links(scenario: Scenario, written: str, keys: Keys) -> Scenario:
     """The scenario with the full path of its measured links, which are checked."""
-    paths, remedy = keys.paths_of(("propagation", "file"), written, "file")
-    file = next((path.resolve() for path in paths if path.is_file()), None)
-    if file is None:
-        raise keys.refusal(("propagation", "file"), f"there is no file {paths[-1].resolve()}; give its path, {remedy}")
+    file = keys.file_of(("propagation", "file"), written, "measured links", "file")
     try:
         measured.read(file, list(scenario.radio_numbers()))
     except LinksError as problem:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from keys.errors import UsageError
+from scenarios import profiles
 from scenarios.movement import Replay
 from scenarios.movement_files import matching
 from scenarios.scenario import Scenario
@@ -27,6 +28,8 @@ def identity(scenario: Scenario) -> str:
     content |= {"generation": GENERATION, "files": [_sum_of(path) for path in input_files(scenario)]}
     if isinstance(scenario.mobility, Replay):
         del content["mobility"]["file"]
+    if profiles.is_own(scenario.radio):
+        del content["radio"]
     if scenario.propagation.file is not None:
         del content["propagation"]["file"]
     for flow, keys in zip(scenario.flows, content.get("flows", []), strict=False):
@@ -36,10 +39,12 @@ def identity(scenario: Scenario) -> str:
 
 
 def input_files(scenario: Scenario) -> list[Path]:
-    """The files that the scenario names, of all seeds: sizes of packets, distributions of sessions, movements, links."""
+    """The files that the scenario names, of all seeds: sizes of packets, distributions of sessions, movements, links, a radio
+    profile."""
     movements = matching(scenario.mobility) if isinstance(scenario.mobility, Replay) else []
     links = [Path(scenario.propagation.file)] if scenario.propagation.file is not None else []
-    return [*(Path(file) for flow in scenario.flows for file in flow.named_files().values()), *movements, *links]
+    radio = [profiles.path_of(scenario.radio)] if profiles.is_own(scenario.radio) else []
+    return [*(Path(file) for flow in scenario.flows for file in flow.named_files().values()), *movements, *links, *radio]
 
 
 def _sum_of(path: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from keys.quantities import NAMES, UNITS, text_pattern
-from scenarios import energy, owned, propagation
+from scenarios import energy, owned, profiles, propagation
 from scenarios.movement import MOVEMENTS
 from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
@@ -18,7 +18,6 @@ from scenarios.sending import WHOLE_MOVEMENT
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
-RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
 OF_PYDANTIC = {word: key for key, word in owned.LIMITS.items()}  # its names of limits behind a validator function
 Json = dict[str, Any]
 OF_MEDIUM = ("propagation-", "fading-")  # names of tables that the medium describes
@@ -59,7 +58,8 @@ def scenario_keys() -> tuple[Json, Json]:
     place = properties["positions"]
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}
     properties["duration"]["anyOf"].append({"const": WHOLE_MOVEMENT})
-    properties["radio"]["enum"] = sorted(path.stem for path in RADIOS.glob("*.toml"))
+    own_radio = {"type": "string", "pattern": "/|\\.toml$", "description": "A profile of your own: the path of its file."}
+    properties["radio"] = {"default": properties["radio"]["default"], "anyOf": [{"enum": profiles.names()}, own_radio]}
     properties["radio_overrides"] = _overrides()
     properties["energy"] = _short(properties["energy"], {"enum": list(energy.CARDS)}, [properties["energy"]])
     disciplines = {"enum": owned.node("medium", "queue.discipline")["enum"]}

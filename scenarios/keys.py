@@ -1,16 +1,23 @@
 """The unchecked keys of a scenario, each with its place in the file or command."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from keys.errors import UsageError, did_you_mean, shortened
+from keys.errors import MAX_VALUE_LENGTH, UsageError, did_you_mean, shortened
 from keys.toml_lines import Path as KeyPath
 from scenarios.document import EXPERIMENT_KEYS, Document, dotted
 from scenarios.overrides import SHORT_FOR, Change
 from scenarios.routing import PRESETS
 from scenarios.toml_file import BASE
+
+
+def is_path(written: str, ending: str) -> bool:
+    """Whether the value of a key that takes names, too, is a path: it has a slash, or ends with `ending`."""
+    return "/" in written or written.endswith(ending)
+
 
 # lists with an implicit default: its description, and how to set a list
 ABSENT_LISTS = {
@@ -89,6 +96,18 @@ class Keys:
         else:
             remedy = "relative to where you are, or to the scenario's file" if by_set else "relative to this file"
         return [folder / written for folder in ([Path(), base] if by_set else [base])], remedy
+
+    def file_of(self, path: KeyPath, written: str, what: str, part: str | None = None) -> Path:
+        """The full path of the file that `written` names, as `paths_of` finds it; UsageError for none. `what`: words after "give
+        the path of"."""
+        paths, remedy = self.paths_of(path, written, part)
+        for candidate in paths:
+            with suppress(OSError, ValueError):  # too long for a file, or a NUL in it
+                if candidate.is_file():
+                    return candidate.resolve()
+        told = str(paths[-1].resolve()) if len(written) <= MAX_VALUE_LENGTH else shortened(written)
+        text = f'there is no file "{told}"; give the path of {what}, {remedy}'
+        raise self.refusal(path, text)
 
     def _in_document(self, path: KeyPath) -> KeyPath:
         for length in range(len(path), 0, -1):

@@ -28,6 +28,7 @@ MAX_RADIOS = 10_000  # entries of `radios`
 MAX_WALLS = 1000  # each is looked at for each pair of stations
 Override = bool | int | float | str | dict[str, bool | int | str | dict[str, int]]  # `rules`, `aggregation`, `access_categories`
 WITHOUT_PLACES = ("trace", "matrix")  # models that need no positions
+OWN_OF_RADIO = ("reception", "aggregation", "rate_control", "access")  # keys of the profile that a scenario sets at its top
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
 WITH_PATTERN = (*OF_A_STATION, "antenna")  # and its antenna with a pattern, which does not change during a run
 
@@ -117,7 +118,7 @@ class RadioKeys(LayoutKeys):
         Literal["tap", "hwsim"] | Annotated[tuple[Container, ...], Field(max_length=MAX_STATIONS)], BeforeValidator(as_tuple)
     ] = "tap"
     hwsim: Hwsim = Hwsim()
-    radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    radio: str = Field("ns2-dsss-2m", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*|[^\n]*/[^\n]*)$", max_length=4096)
     radio_overrides: Annotated[dict[str, Override], AfterValidator(_within_limits)] = Field(default_factory=dict)
     radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
@@ -165,13 +166,7 @@ class RadioKeys(LayoutKeys):
         return {**self.radio_overrides, **self._own_of_radio()}
 
     def _own_of_radio(self) -> dict[str, Any]:
-        own = {
-            "reception": self.reception,
-            "aggregation": self.aggregation,
-            "rate_control": self.rate_control,
-            "access": self.access,
-        }
-        return {key: value for key, value in own.items() if value is not None}
+        return {key: value for key in OWN_OF_RADIO if (value := getattr(self, key)) is not None}
 
     @model_validator(mode="before")
     @classmethod

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scenarios import profiles
 from testbed.errors import UsageError
 from testbed.programs import INSTALLATION, ROOT
 
 EXPERIMENTS = ROOT / "experiments"
-RADIOS = ROOT / "medium" / "radios"
 STAGES = ROOT / "testbed" / "stages"
 # A full stop after a small letter, a digit or a closing bracket; "B.A.T.M.A.N. III" does not end at its dots.
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9)])\.(\s|$)")
@@ -76,7 +76,7 @@ def scenarios() -> list[Entry]:
 
 def radios() -> list[Entry]:
     """The radio profiles of medium/radios."""
-    return _commented(RADIOS)
+    return _commented(profiles.RADIOS)
 
 
 def topologies() -> list[Entry]:

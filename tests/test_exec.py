@@ -79,7 +79,9 @@ def test_a_caller_that_is_gone_hangs_up(under_way, tmp_path):
 
 def test_a_program_that_is_missing_is_the_commands_own_error(under_way):
     done = manet("exec", under_way, "sta1", "--", "no-such-program")
-    assert done.returncode == 127 and "no-such-program" in done.stderr
+    text = "manet exec: no-such-program: no such program at sta1; install it, or write its path\n"
+    assert (done.returncode, done.stdout, done.stderr) == (127, "", text)
+    assert manet("exec", under_way, "sta1", "--", "/etc/passwd").returncode == 126, "as of a shell: nobody may execute it"
 
 
 def test_a_station_that_is_missing_is_one_line(under_way):

@@ -18,6 +18,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.metrics.checks import air_counters
 from medium.examples import link_feedback_client as client
 from scenarios.definition import load_scenario
+from scenarios.profiles import RADIOS
 from testbed.errors import RunError
 from testbed.host.run_queue import WaitTime
 from testbed.runs.station_changes import ChangeSummary
@@ -25,7 +26,7 @@ from testbed.runs.stopped import StopSummary
 from testbed.runs.verdict import CaptureDrops, TrafficStart, add_judgements, reasons_of, verdict_of
 from testbed.runs.waits import WaitSummary
 from testbed.stages.control import MediumControl
-from testbed.stages.medium import RADIOS, medium_config, write_trace
+from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site
 
 ROOT = Path(__file__).resolve().parents[1]

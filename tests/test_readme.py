@@ -19,8 +19,8 @@ MAKES = ("--out", "--convert", "--profile")  # options whose value is made by th
 QUICK = ("trace", "tcp")  # verbs that need no root and no long time
 OF_A_RUN = ("map", "plot", "routes", "story")  # verbs that look at a run
 MADE_AT_HOME = ("/tmp", "results")
-# files that the reader makes: `cat > FILE <<'END'`, `python3 FILE > FILE`; the folder of an unpacked archive
-WRITTEN = re.compile(r"^(?:cat|sed|python3) .*> (\S+)(?: <<.*)?$|-m zipfile -e \S+ (\S+);", re.MULTILINE)
+# files that the reader makes: `cat > FILE <<'END'`, `python3 FILE > FILE`; the folder of an unpacked archive; a compiled file
+WRITTEN = re.compile(r"^ *(?:cat|sed|python3) .*> (\S+)(?: <<.*)?$|-m zipfile -e \S+ (\S+);|^clang .* -o (\S+) ", re.MULTILINE)
 LINK = re.compile(r"""(?:\]\(|\bsrc=")([^)"\s]+)""")
 
 
@@ -53,7 +53,7 @@ def files_written(page: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     if page.startswith("docs/teaching/"):  # the page for teachers says how to unpack the recorded runs
         text += (ROOT / "docs" / "teaching" / "README.md").read_text(encoding="utf-8")
-    return [file or folder for file, folder in WRITTEN.findall(text)]
+    return [file for found in WRITTEN.findall(text) for file in found if file]
 
 
 def headings(page: Path) -> set[str]:

@@ -1,10 +1,13 @@
 """The experiment's first metric against its first axis (the default figure).
 
 A line for each combination of the other axes and variants, with 95 % intervals if a point has several runs, ringed in black if
-one of them is suspect. If the axis has words as values, or if there are only variants, the values are placed side by side.
+one of them is suspect. If the axis has words as values, or if there are only variants, the values are placed side by side. The
+table [plot] of the experiment selects the metric, the words and the size.
 """
 
 import itertools
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from matplotlib.axes import Axes
 
 from analysis.drawing import shared, style
 from analysis.tables.results import collect, read_summary
-from analysis.tables.shown import kinds_in, shown_of
+from analysis.tables.shown import kinds_in, plain, shown_of
 from record.errors import RunFileError
 
 MARKS = list(zip(
@@ -20,6 +23,8 @@ MARKS = list(zip(
 ))  # fmt: skip
 LINES = ("-", "--", ":", "-.")
 MAX_ONE_COLUMN = 6  # with more entries than this, the legend has two columns
+HEIGHT_IN = 3.6
+NOTE_CHARACTERS_PER_IN = 20  # of the lowest line
 VARIANT = "variant"
 
 
@@ -28,7 +33,10 @@ def draw(out_dir: Path) -> list[Path]:
     summary = read_summary(out_dir)
     described = shared.description(out_dir)
     results = collect(out_dir, described)
-    shown = shown_of(results, kinds_in(results)[0])[0]
+    plot = described.get("plot") or {}
+    printed = shown_of(results, kinds_in(results)[0])
+    metric = plot.get("metric", printed[0].metric)
+    shown = next((one for one in printed if one.metric == metric), None) or plain(metric)
     cells = [
         row | shown.scaled({key: row[key] for key in ("mean", "ci95")})
         for row in summary
@@ -40,8 +48,9 @@ def draw(out_dir: Path) -> list[Path]:
     units = described.get("units", {})
     cells.sort(key=lambda row: [_rank(described, key, row[key]) for key in keys])
     places = _places(keys[0], cells)
-    with style.page(out_dir, "general", 3.6) as (axes, written):
-        lines = _lines(cells, keys, units)
+    words, width_in = Words(units, plot.get("legend") or {}), plot.get("width", style.WIDTH_IN)
+    with style.page(out_dir, "general", plot.get("height", HEIGHT_IN), width_in) as (axes, written):
+        lines = _lines(cells, keys, words)
         line_styles = ((mark, line) for line in itertools.cycle(LINES) for mark in MARKS)
         for (name, rows), ((colour, marker), line) in zip(lines.items(), line_styles, strict=False):
             points = sorted(((places[_plain(row[keys[0]])], row) for row in rows), key=lambda point: point[0])
@@ -51,13 +60,35 @@ def draw(out_dir: Path) -> list[Path]:
         suspects = [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]]
         if (rings := shared.ring_suspects(axes[0], suspects)) is not None:
             rings.set_label("with a suspect run")
-        _label(axes[0], keys[0], places, units)
-        axes[0].set_ylabel(shown.label + (f" ({shown.unit})" if shown.unit else ""))
+        _label(axes[0], keys[0], places, words)
+        if "x_label" in plot:
+            axes[0].set_xlabel(plot["x_label"])
+        axes[0].set_ylabel(plot.get("y_label", shown.label + (f" ({shown.unit})" if shown.unit else "")))
         axes[0].set_ylim(bottom=0)
         if len(lines) > 1 or any(row["suspect"] for row in cells):
             axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
-        shared.write_origin(axes[0], out_dir, summary, shown.metric)
+        if plot.get("origin", True):
+            note = shared.origin(out_dir, summary, shown.metric)
+            shared.write_note(axes[0], textwrap.fill(note, int(NOTE_CHARACTERS_PER_IN * width_in)))
     return written
+
+
+class Words:
+    """What the figure calls values of axes and variants: `legend` of the experiment, else their own names with `units`."""
+
+    def __init__(self, units: Mapping[str, str], legend: Mapping[str, str]) -> None:
+        self.units, self._legend = units, legend
+
+    def line(self, key: str, value: Any) -> str:
+        """`window 8 segments`; a variant by its display name."""
+        unit = f" {self.units[key]}" if key in self.units else ""
+        return self._legend.get(_text(value)) or (
+            style.of_variant(value).name if key == VARIANT else f"{_words(key)} {_text(value)}{unit}"
+        )
+
+    def tick(self, key: str, value: Any) -> str:
+        """The value alone."""
+        return self._legend.get(_text(value)) or (style.of_variant(value).name if key == VARIANT else _text(value))
 
 
 def _keys(cells: list[dict[str, Any]]) -> list[str]:
@@ -82,28 +113,19 @@ def _places(key: str, cells: list[dict[str, Any]]) -> dict[Any, float]:
     return {value: float(number) for number, value in enumerate(values)}
 
 
-def _lines(cells: list[dict[str, Any]], keys: list[str], units: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
+def _lines(cells: list[dict[str, Any]], keys: list[str], words: Words) -> dict[str, list[dict[str, Any]]]:
     lines: dict[str, list[dict[str, Any]]] = {}
     for row in cells:
-        lines.setdefault(", ".join(_named(key, row[key], units) for key in keys[1:]), []).append(row)
+        lines.setdefault(", ".join(words.line(key, row[key]) for key in keys[1:]), []).append(row)
     return lines
 
 
-def _named(key: str, value: Any, units: dict[str, str]) -> str:
-    """`window 8 segments`; a variant by its display name."""
-    if key == VARIANT:
-        return style.of_variant(value).name
-    unit = f" {units[key]}" if key in units else ""
-    return f"{_words(key)} {_text(value)}{unit}"
-
-
-def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]) -> None:
-    axes.set_xlabel("" if key == VARIANT else f"{_words(key)} ({units[key]})" if key in units else _words(key))
+def _label(axes: Axes, key: str, places: dict[Any, float], words: Words) -> None:
+    axes.set_xlabel("" if key == VARIANT else f"{_words(key)} ({words.units[key]})" if key in words.units else _words(key))
     if all(value == place for value, place in places.items()):
         shared.label_ticks(axes.xaxis, sorted(places.values()))
         return
-    labels = [style.of_variant(value).name if key == VARIANT else _text(value) for value in places]
-    shared.label_words(axes, labels, list(places.values()))
+    shared.label_words(axes, [words.tick(key, value) for value in places], list(places.values()))
     axes.set_xlim(-0.5, len(places) - 0.5)
 
 

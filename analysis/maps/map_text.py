@@ -5,6 +5,7 @@ from analysis.maps.snapshot import FlowPath, Snapshot
 COLUMNS, MAX_ROWS = 64, 20
 CELL = 2.0  # a character is twice as high as wide
 UNKNOWN = "links unknown"
+MAX_WALLS = 12  # listed
 
 
 def lines(snapshot: Snapshot) -> list[str]:
@@ -18,7 +19,14 @@ def lines(snapshot: Snapshot) -> list[str]:
     wires = [f"{station} -- {host} (wire)" for station, host in snapshot.wires]
     paths = [f"{flow_path.flow:<6} {path_text(flow_path)}   {flow_path.summary}" for flow_path in snapshot.paths]
     note = [snapshot.note] if snapshot.note else []
-    return [snapshot.title, counts, *_grid(snapshot), *off, *wires, *paths, *note]
+    return [snapshot.title, counts, *_grid(snapshot), *_wall_lines(snapshot), *off, *wires, *paths, *note]
+
+
+def _wall_lines(snapshot: Snapshot) -> list[str]:
+    """The ends of each wall (m), which the grid of characters is too coarse to show."""
+    ends = [f"({x0:g}, {y0:g}) to ({x1:g}, {y1:g})" for (x0, y0), (x1, y1) in snapshot.walls[:MAX_WALLS]]
+    more = len(snapshot.walls) - len(ends)
+    return [f"wall   {each}" for each in ends] + ([f"and {more} more walls; the picture shows all"] if more else [])
 
 
 def path_text(flow_path: FlowPath) -> str:

@@ -51,19 +51,19 @@ def _answer(question: str) -> str:
     return done.stdout
 
 
-def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
-    """The ranges of a medium.json, without fading; None also if its radio's file is missing, if stations differ in power or
-    antenna, or if there are walls."""
+def range_of(medium: dict[str, Any], which: str = RECEIVED, directory: Path = Path()) -> float | None:
+    """The ranges of a medium.json in `directory`, without fading; None also if its radio's file is missing, if stations differ in
+    power or antenna, or if there are walls."""
     if medium.get("walls") or any(key in station for station in medium.get("stations", ()) for key in WITH_PATTERN):
         return None
-    radio = radio_of(medium)
+    radio = radio_of(medium, directory)
     return None if radio is None else range_m(radio, medium.get("propagation", {}), which, kernel_rates_of(medium))
 
 
-def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
-    """The radio profile of a medium.json with its overrides (formats/radio.md); None if its file is missing."""
+def radio_of(medium: dict[str, Any], directory: Path = Path()) -> dict[str, Any] | None:
+    """The radio profile of a medium.json in `directory` with its overrides (formats/radio.md); None if its file is missing."""
     try:
-        with plain_file(Path(medium["radio"]), links=True) as file:
+        with plain_file(directory / medium["radio"], links=True) as file:
             radio = tomllib.load(file)
     except (OSError, ValueError, KeyError):
         return None
@@ -72,4 +72,4 @@ def radio_of(medium: dict[str, Any]) -> dict[str, Any] | None:
 
 def range_of_run(directory: Path, medium: dict[str, Any], which: str = RECEIVED) -> float | None:
     """The ranges of a run; None also if stations changed power or antenna during it."""
-    return None if (directory / RADIO_CHANGES).exists() else range_of(medium, which)
+    return None if (directory / RADIO_CHANGES).exists() else range_of(medium, which, directory)

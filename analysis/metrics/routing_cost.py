@@ -77,7 +77,7 @@ def routing_cost(run: RunDirectory) -> RoutingCost:
 
 def _profile(run: RunDirectory, flow: RunFlow, begin_s: float, end_s: float) -> Profile:
     """The flow's path by the stations' positions."""
-    range_m = range_of(run.medium)
+    range_m = range_of(run.medium, directory=run.path)
     if range_m is None:
         raise RunFileError(f"{run.path / 'medium.json'}: this radio has no single range; the times without a path are unknown")
     return connectivity.links(read_trace(trace_path(run.path)), range_m, begin_s, end_s).hops(flow.source, flow.target)

@@ -1,4 +1,4 @@
-"""Our numbers beside the published ones and ns-2's: a table for each metric that an experiment shows or has references for."""
+"""Measured, published and ns-2's numbers: a table for each metric that an experiment shows or has references for."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from traffic.shared.kind import Shown
 
 REFERENCES = ("published", "ns2")
 LABELS = {"percent": "share of the expected throughput"}  # also shown; most figures of HV are of this
-HEADINGS = ("runs", "ours", "±95 %", "published", "ours / published", "ns-2.35", "ours / ns-2")
+HEADINGS = ("runs", "mean", "±95 %", "published", "mean / published", "ns-2.35", "mean / ns-2")
 
 
 def number_tables(results: Results) -> tuple[NumberTable, ...]:

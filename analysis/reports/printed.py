@@ -18,7 +18,7 @@ from analysis.tables.results import OF_KINDS, Results, cell_of, counts, endings_
 from analysis.tables.shown import flows_of, kinds_in, kinds_of_cells, shown_of
 from traffic.shared.kind import Shown
 
-REFERENCES = ("paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
+REFERENCES = ("paper", "to\npaper", "ns-2.35", "to\nns-2")
 WIDTH = 80  # columns of the terminal
 HEADING_COLUMNS = 14  # at most so wide is the heading of one of several metrics, unless a word is wider
 FLOW_ROWS = 24  # metrics.json has the others
@@ -93,12 +93,12 @@ def _metric(
 def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tuple[str, list[str]]]:
     """Headings and texts of the columns of a metric, without those that are empty in every row."""
     if alone:
-        headings = ["ours", "±95 %"]
-        ours = [[_value(row), rounded(row["ci95"])] for row in rows]
+        headings = ["mean", "±95 %"]
+        measured = [[_value(row), rounded(row["ci95"])] for row in rows]
     else:
         headings = [textwrap.fill(shown.label + _unit(shown), HEADING_COLUMNS, break_long_words=False)]
-        ours = [[_value(row) + (f" ±{rounded(row['ci95'])}" if row["ci95"] is not None else "")] for row in rows]
-    texts = [[*own, *_references(row)] for own, row in zip(ours, rows, strict=True)]
+        measured = [[_value(row) + (f" ±{rounded(row['ci95'])}" if row["ci95"] is not None else "")] for row in rows]
+    texts = [[*own, *_references(row)] for own, row in zip(measured, rows, strict=True)]
     columns = [(heading, [row[number] for row in texts]) for number, heading in enumerate([*headings, *REFERENCES])]
     return [column for number, column in enumerate(columns) if number == 0 or any(column[1])]
 

@@ -45,6 +45,7 @@ class Transmission:
     journey: Journey
     acked_ns: int | None = None  # time at which an ACK of all its bytes first reached the source
     label: str = ""  # SYN or FIN; empty for data
+    outstanding: bool = False  # at the end of the record its bytes are acknowledged by no ACK, not even one for another copy
 
     @property
     def name(self) -> str:
@@ -219,12 +220,14 @@ def _acknowledgements(sent: list[Journey], next_bytes: list[int], transmissions:
 
 
 def _mark_acknowledged(transmissions: list[Transmission], acknowledgements: list[Acknowledgement]) -> None:
-    """Each transmission gets the first ACK of all its bytes that reached the source after it was sent."""
+    """Each transmission gets the first ACK of all its bytes that reached the source after it was sent; those without any are
+    outstanding at the end of the record."""
     arrived = sorted((ack.journey.at_ns, ack.next_byte) for ack in acknowledgements if ack.journey.received)
     times_ns, highest = [at_ns for at_ns, _ in arrived], list(accumulate((next_byte for _, next_byte in arrived), max))
     for sent in transmissions:
         place = max(bisect_left(times_ns, sent.journey.sent_ns), bisect_left(highest, sent.end))
         sent.acked_ns = times_ns[place] if place < len(arrived) else None
+        sent.outstanding = not highest or sent.end > highest[-1]
 
 
 def totals(all_sent: list[Journey]) -> dict[str, Any]:

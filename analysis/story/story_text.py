@@ -65,7 +65,8 @@ def outcome(story: Story, sent: Transmission) -> str:
     lost = ", ".join(f"{count} {fate}" for fate, count in fates.most_common() if fate != "delivered")
     at_s = f"{story.seconds(journey.at_ns):.6f}"
     if journey.received:
-        acked = f"; acked {story.seconds(sent.acked_ns):.6f}" if sent.acked_ns else "; never acked"
+        never = "in flight when the run ended" if sent.outstanding else "never acked"
+        acked = f"; acked {story.seconds(sent.acked_ns):.6f}" if sent.acked_ns else f"; {never}"
         text = f"received by {journey.node} {at_s}, {hops} hop{'' if hops == 1 else 's'}{acked}"
     elif journey.fate == NO_RECORD:
         text = f"no record after {journey.node} {at_s}"

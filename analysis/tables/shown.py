@@ -41,10 +41,10 @@ def shown_of(results: Results, kind_name: str) -> list[Shown]:
 
     measured = {row["metric"] for row in results.summary if row["mean"] is not None}
     wanted = [replace(shown, metric=column(shown.metric), of=shown.of and column(shown.of)) for shown in kind.shown]
-    wanted = wanted or [_plain(shown_metric(results.summary))]
+    wanted = wanted or [plain(shown_metric(results.summary))]
     if kind_name == kinds_in(results)[0]:
         own = results.experiment.shown
-        wanted = [*map(_plain, own), *wanted, *(_plain(metric) for metric in OF_RUN if metric in measured and metric not in own)]
+        wanted = [*map(plain, own), *wanted, *(plain(metric) for metric in OF_RUN if metric in measured and metric not in own)]
     known = [
         shown
         for shown in wanted
@@ -60,7 +60,7 @@ def flows_of(results: Results, kind_name: str) -> int:
     return max((_traffic(run).count(kind_name) for run in results.rows), default=0)
 
 
-def _plain(metric: str) -> Shown:
+def plain(metric: str) -> Shown:
     """A metric that no kind describes, under its own name."""
     return Shown(metric, metric.replace("_", " "), METRICS[metric][0])
 

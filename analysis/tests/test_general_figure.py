@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.drawing import style
 from analysis.figures import general
 from analysis.tables.results import collect, write_tables
 from analysis.tests.drawn import panels
@@ -67,6 +68,43 @@ def test_a_key_of_a_table_is_readable(tmp_path):
     campaign(tmp_path, {"links.0.error_rate": [0, 0.1]})
     (panel,) = panels(general.draw, tmp_path)
     assert panel.xlabel == "links.0 error rate"
+
+
+def test_the_experiment_selects_metric_words_and_size_for_a_papers_column(tmp_path):
+    campaign(tmp_path, {"tcp": ["newreno", "cubic"], "window": [4, 32]}, variants=("aodv", "mine"), units={"window": "segments"})
+    for metrics in tmp_path.glob("*/seed-*/metrics.json"):
+        content = json.loads(metrics.read_text())
+        content["flows"]["flow1"]["rtt_ms_mean"] = 25.0
+        metrics.write_text(json.dumps(content))
+    write_tables(collect(tmp_path))
+    path = tmp_path / "experiment.json"
+    plot = {
+        "metric": "rtt_ms_mean", "x_label": "algorithm", "y_label": "RTT (ms)", "width": 3.5, "height": 2.2, "origin": False,
+        "legend": {"newreno": "NewReno", "32": "W = 32", "mine": "our daemon"},
+    }  # fmt: skip
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"plot": plot}))
+    with style.kept() as pages:
+        general.draw(tmp_path)
+    (page,) = pages
+    assert list(page.get_size_inches()) == [3.5, 2.2]
+    assert page._supxlabel is None, "no line of origin"
+    (panel,) = panels(general.draw, tmp_path)
+    assert (panel.xlabel, panel.ylabel, panel.xticks) == ("algorithm", "RTT (ms)", ["NewReno", "cubic"])
+    assert {y for one in panel.series for y in one.y} == {25}
+    assert set(panel.named) == {
+        "window 4 segments, AODV", "W = 32, AODV", "window 4 segments, our daemon", "W = 32, our daemon",
+    }  # fmt: skip
+
+
+def test_the_line_of_origin_fits_a_narrow_page(tmp_path):
+    campaign(tmp_path, {"window": [4, 32]})
+    path = tmp_path / "experiment.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"plot": {"width": 2.0}}))
+    with style.kept() as pages:
+        general.draw(tmp_path)
+    lines = pages[0]._supxlabel.get_text().splitlines()
+    assert " ".join(lines) == "odd full: 2 runs per point (seeds 1 to 2); 4 valid"
+    assert max(map(len, lines)) <= 40 and len(lines) == 2
 
 
 def test_without_a_mean_there_is_one_line(tmp_path):

@@ -125,7 +125,16 @@ def test_walls_are_drawn_counted_and_within_the_picture(tmp_path):
     assert all(list(wall) in lines for wall in walls)
     assert "wall" in drawn.legend and "wall" not in page(draw, chain(), tmp_path / "map.png").legend
     assert chain(walls=walls).bounds() == (-300.0, 400, -50.0, 60.0)
-    assert "2 walls" in map_text.lines(chain(walls=walls))[1] and "wall" not in map_text.lines(chain())[1]
+    assert "2 walls" in map_text.lines(chain(walls=walls))[1] and "wall" not in "".join(map_text.lines(chain()))
+
+
+def test_a_map_of_text_lists_where_the_walls_are(tmp_path):
+    walls = (((100.0, -50.0), (100.0, 60.5)), ((-300.0, 0.0), (-200.0, 0.0)))
+    assert [line for line in map_text.lines(chain(walls=walls)) if line.startswith("wall ")] == [
+        "wall   (100, -50) to (100, 60.5)", "wall   (-300, 0) to (-200, 0)",
+    ]  # fmt: skip
+    many = map_text.lines(chain(walls=walls * 10))
+    assert sum(line.startswith("wall ") for line in many) == 12 and "and 8 more walls; the picture shows all" in many
 
 
 def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_path):

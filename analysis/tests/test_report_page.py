@@ -169,8 +169,8 @@ def test_numbers_are_beside_the_published_and_ns2s(tmp_path):
         make_run(tmp_path, "ns2", 2, seed, value)
     make_run(tmp_path, "ns2", 2, 3, 9999.0, verdict="void")
     (table,) = number_tables(collect(tmp_path, EXPERIMENT))
-    assert table.headings == ("hops", "variant", "runs", "ours", "±95 %", "published", "ours / published", "ns-2.35",
-                              "ours / ns-2", "verdicts")  # fmt: skip
+    assert table.headings == ("hops", "variant", "runs", "mean", "±95 %", "published", "mean / published",
+                              "ns-2.35", "mean / ns-2", "verdicts")  # fmt: skip
     # t(1) = 12.706 times 28.28 / sqrt(2) = 254.1; 620 / 729 and 620 / 619.19
     assert table.rows == (("2", "ns2", "2", "620", "254", "729", "0.85", "619", "1.00", "2 valid, 1 void"),)
     assert (table.names, table.caption) == (2, "acknowledged throughput, kbit/s")
@@ -179,7 +179,7 @@ def test_numbers_are_beside_the_published_and_ns2s(tmp_path):
 def test_columns_without_any_number_are_left_out(tmp_path):
     make_run(tmp_path, "ns2", 2, 1, 600.0)
     (table,) = number_tables(collect(tmp_path, {"name": "e", "axes": {"hops": [2]}}))
-    assert table.headings == ("hops", "variant", "runs", "ours", "verdicts")
+    assert table.headings == ("hops", "variant", "runs", "mean", "verdicts")
 
 
 def test_the_origin_names_commits_with_their_runs(tmp_path):

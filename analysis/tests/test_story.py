@@ -393,11 +393,22 @@ def test_sent_is_received_and_dropped_and_without_a_record(chain, tmp_path):
     assert "data segments: 5 sent = 2 received + 2 dropped + 1 without a record" in story_text.total_lines(story)
 
 
+def test_a_copy_of_acknowledged_bytes_is_not_in_flight_at_the_end(chain, tmp_path):
+    chain.travel(chain.data(2), 100, FORWARD)
+    chain.travel(chain.ack(2), 120, BACKWARD)
+    chain.travel(chain.data(2), 400, FORWARD)
+    story = story_of(chain, tmp_path)
+    first, copy = of_segment(story, 2)
+    assert "; acked " in story_text.outcome(story, first)
+    assert story_text.outcome(story, copy).endswith("; never acked")
+
+
 def test_a_lost_ack_is_a_story_too(chain, tmp_path):
     chain.travel(chain.data(2), 100, FORWARD)
     chain.lose(chain.ack(2), 120, 3, 2)
     story = story_of(chain, tmp_path)
     assert of_segment(story, 2)[0].acked_ns is None
+    assert "; in flight when the run ended" in story_text.outcome(story, of_segment(story, 2)[0])
     lines = story_text.table_lines(story, of_segment(story, 2))
     assert any(line.startswith("dropped") and "sta3" in line and "ack 2" in line and "retry-short" in line for line in lines)
 

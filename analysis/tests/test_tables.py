@@ -205,7 +205,7 @@ def test_the_printed_table_fits_80_columns_and_no_heading_is_cut(tmp_path):
         make_run(tmp_path, "hv-alt", 1, seed, 1246.0 + seed, verdict=verdict)
     text = _printed(result_table(collect(tmp_path, EXPERIMENT)))
     assert "…" not in text
-    for word in ("hops", "variant", "ours", "±95 %", "paper", "ns-2.35", "2 valid", "1 suspect", "1 void"):
+    for word in ("hops", "variant", "mean", "±95 %", "paper", "ns-2.35", "2 valid", "1 suspect", "1 void"):
         assert word in text
     wide = _printed(result_table(collect(tmp_path, EXPERIMENT)), width=200).splitlines()
     assert max(len(line.strip()) for line in wide) <= 80

@@ -28,6 +28,7 @@ TABLES_OF_EXPERIMENT = {
     "questions": "Question",
     "expect": "Expected",
     "expect.checks": "Expectation",
+    "plot": "Plot",
     "variants": "Variant",
     "": "experiment",
 }
@@ -56,6 +57,7 @@ SECTIONS = {
     "Wall": ("An element of `walls`", KEYS),
     "Move": ("An element of `mobility.moves`", KEYS),
     "Question": ("An element of `questions`", EXPERIMENT),
+    "Plot": ("The table `plot`", EXPERIMENT),
     "Expected": ("The table `expect`", EXPERIMENT),
     "Expectation": ("An element of `expect.checks`", EXPERIMENT),
     "Variant": ("An element of `variants`", EXPERIMENT),

@@ -1,4 +1,4 @@
-"""The four lessons (docs/teaching): each effect has the sign that the lesson states, and each link fits the recorded run."""
+"""The five lessons (docs/teaching): each effect has the sign that the lesson states, and each link fits the recorded run."""
 
 import json
 import re
@@ -93,6 +93,10 @@ def test_a_link_names_an_instant_a_frame_and_a_segment_of_the_recorded_run(recor
         ("chain-capacity/hops4", 1104, "hidden"),
         ("misread-loss/errors", 411, "error"),
         ("elfn-newreno/newreno", 1073, "weak"),
+        ("rates/minstrel-ht", 14, "delivered"),
+        ("rates/minstrel-ht", 449, "weak"),
+        ("rates/minstrel-ht", 712, "retry-short"),
+        ("rates/minstrel-ht", 954, "weak"),
     ],
 )
 def test_a_frame_of_a_link_has_the_fate_that_its_lesson_explains(recorded, run, row, fate):
@@ -146,6 +150,25 @@ def test_tcp_uses_a_part_of_a_link_with_errors_that_datagrams_use(host, tmp_path
     errors = kbps(run(host, tmp_path, "misread-loss", "errors", duration=10), "acked_bps")
     datagrams = kbps(run(host, tmp_path, "misread-loss", "datagrams", duration=10), "delivered_bps")
     assert errors < datagrams < clean
+
+
+def test_frames_of_the_lesson_on_rates_have_the_rate_and_sinr_that_it_names(recorded):
+    view = RecordedRun(recorded / "results" / "rates" / "minstrel-ht" / "seed-1")
+    shown = {row: view.frame(row) for row in (449, 711, 954, 2771)}
+    assert [(one["mode"], one["attempt"], one["sinr_db"]) for one in shown.values()] == [
+        ("ht-mcs7-20", 1, 24.1), ("ht-mcs5-20", 7, 20.4), ("ht-mcs5-20", 1, 17.7), ("ht-mcs5-20", 1, 6.9),
+    ]  # fmt: skip
+    assert {one["mode"] for one in view.station("sta1", view.end_ns)["rates"]} == {f"ht-mcs{mcs}-20" for mcs in range(8)}
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_rate_control_reaches_the_end_of_the_road_and_a_fixed_rate_does_not(host, tmp_path):
+    """3.9 Mbit/s of 4 and 0.87 (docs/teaching/rates.md)."""
+    fixed, arf, minstrel = (
+        kbps(run(host, tmp_path, "rates", variant), "delivered_bps") for variant in ("fixed", "arf", "minstrel-ht")
+    )
+    assert fixed < 0.3 * min(arf, minstrel) and min(arf, minstrel) > 0.95 * 4000
 
 
 @pytest.mark.root

@@ -1,6 +1,5 @@
 """The results of an experiment: its tables, comparisons, figures and runs (formats/results.md)."""
 
-import importlib
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from manet_testbed.lab.refusals import translated
 from manet_testbed.lab.run import Run
 from record.found_runs import known
 from scenarios.key_models import unit_of
-from testbed.campaigns.figures import misfit
+from testbed.campaigns.figures import drawn, is_own, misfit, module_of
 from testbed.campaigns.report import GENERAL, Report
 from testbed.errors import did_you_mean
 
@@ -161,16 +160,16 @@ class Results:
         return len(self._tables.rows)
 
     def figure(self, name: str | None = None) -> Figure:
-        """A figure of analysis/figures as an object (None: the experiment's own, else the general one), as `manet run` writes it
-        into the folder; of several the first. Raises WrongRequest for one that does not fit the axes, UnreadableResults if the
-        runs lack what it shows."""
+        """A figure of analysis/figures, or of a Python file by its path, as an object (None: the experiment's own, else the
+        general one), as `manet run` writes it into the folder; of several the first. Raises WrongRequest for one that does not
+        fit the axes, UnreadableResults if the runs lack what it shows."""
         name = name or self._report.description.get("figure") or GENERAL
+        name = str(Path(name).resolve()) if is_own(name) else name
         wrong = misfit(self.name, name, list(self.axes))
         if wrong is not None:
             raise WrongRequest(f"{self.directory}: {wrong}")
-        module = importlib.import_module(f"analysis.figures.{name}")
         with translated(), style.kept() as pages, known(self.directory, self._report.found):
-            module.draw(self.directory)
+            drawn(name, module_of(name), self.directory)
         if not pages:
             raise UnreadableResults(f"{self.directory}: figure {name} has nothing to draw in these runs")
         return pages[0]

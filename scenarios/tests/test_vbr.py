@@ -177,5 +177,5 @@ def test_a_wrong_file_of_sizes_is_refused(tmp_path: Path, text: str, more: str, 
 def test_a_missing_file_of_sizes_is_refused(tmp_path: Path) -> None:
     path = with_file(tmp_path, "100\n")
     (tmp_path / "video" / "sizes.txt").unlink()
-    with pytest.raises(UsageError, match=r'key "flows.0.sizes": there is no file .*video/sizes.txt; give its path'):
+    with pytest.raises(UsageError, match=r'key "flows.0.sizes": there is no file .*video/sizes.txt"; give the path of'):
         load_scenario(path)

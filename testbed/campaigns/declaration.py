@@ -12,6 +12,7 @@ from keys.toml_lines import Path as KeyPath
 from scenarios.document import Document
 from scenarios.refusal import validated
 from testbed.campaigns.expectations import Expected
+from testbed.campaigns.figures import is_own
 
 # entries of a folder of results other than cells, and of a cell other than seeds
 RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv", "runs.parquet", "flows.parquet", "answers.json"}
@@ -26,12 +27,25 @@ class Variant(Strict):
     set: dict[str, Any] = Field(default_factory=dict)
 
 
+class Plot(Strict):
+    """The general figure: what it shows, and its size and words, for a page or a paper's column."""
+
+    metric: str | None = None  # of summary.csv; None: the first that is printed
+    x_label: str | None = Field(None, max_length=200)
+    y_label: str | None = Field(None, max_length=200)
+    width: float | None = Field(None, ge=1.5, le=20)  # in
+    height: float | None = Field(None, ge=1, le=20)  # in
+    legend: dict[str, str] = Field(default_factory=dict)  # words for values of axes and names of variants
+    origin: bool = True  # whether the line with the runs stands below
+
+
 class Tables(Strict):
     """The tables of the file. `full` and `quick` also take scenario keys, hence are plain tables here."""
 
     question: str
     source: str | None = None
     figure: str | None = None
+    plot: Plot | None = None
     published: str | None = None
     ns2: str | None = None
     shown: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = ()  # printed before the metrics of the traffic kinds
@@ -62,7 +76,26 @@ class Declaration:
         for index, name in enumerate(declaration.tables.shown):
             declaration._check_metric(("shown", index), name)
         declaration._check_questions()
+        declaration._check_plot()
         return declaration
+
+    @property
+    def figure(self) -> str | None:
+        """The figure's name, or the full path of a user's own: relative to the file that names it."""
+        written = self.tables.figure
+        if written is None or not is_own(written):
+            return written
+        place = self.document.place(("figure",))
+        return str(((place.path if place else self.document.path).parent / written).resolve())
+
+    def _check_plot(self) -> None:
+        plot = self.tables.plot
+        if plot is None:
+            return
+        if self.tables.figure is not None:
+            raise self.document.refusal(("plot",), "is of the general figure; remove it, or the key figure")
+        if plot.metric is not None:
+            self._check_metric(("plot", "metric"), plot.metric)
 
     def _check_variants(self) -> None:
         seen: set[str] = set()

@@ -22,7 +22,7 @@ from scenarios.key_models import unit_of
 from scenarios.keys import Keys
 from scenarios.scenario import Scenario
 from testbed.campaigns.cells import ONLY_CELL, Cell, drafts_of
-from testbed.campaigns.declaration import Declaration
+from testbed.campaigns.declaration import Declaration, Plot
 from testbed.campaigns.expectations import Expected
 from testbed.campaigns.request import FULL_SIZE, Request
 from testbed.campaigns.sweep import Sweep
@@ -51,6 +51,7 @@ class Experiment:
     expect: Expected
     expected: bool = False
     shown: tuple[str, ...] = ()
+    plot: Plot | None = None
     questions: tuple[Question, ...] = ()
     looks: tuple[int, int] = (1, MAX_PAIRS)  # seeds of the first look of a campaign, and the limit of seeds
     definition: tuple[tuple[str, str], ...] = ()  # name and text of a user's own file and of its bases
@@ -68,6 +69,7 @@ class Experiment:
         text |= {
             "expected": self.expected,
             "shown": list(self.shown),
+            **({"plot": self.plot.model_dump(exclude_defaults=True)} if self.plot is not None else {}),
             "axes": self.axes,
             "units": {axis: unit for axis in self.axes if (unit := unit_of(axis))},
             "variants": list(self.variants),
@@ -104,11 +106,11 @@ def of_document(document: Document, request: Request = FULL_SIZE) -> Experiment:
 def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Experiment:
     document, tables = sweep.declaration.document, sweep.declaration.tables
     return Experiment(
-        name=document.path.stem, question=tables.question, source=tables.source, figure=tables.figure,
+        name=document.path.stem, question=tables.question, source=tables.source, figure=sweep.declaration.figure,
         published=tables.published, ns2=tables.ns2, quick=request.quick, axes={axis.key: axis.values for axis in sweep.axes},
         variants=tuple(variant.name for variant in sweep.variants if variant is not None),
         seeds=_seeds(document, len(cells), sweep.seeds or cells[0].scenario.seeds), cells=cells,
-        expect=tables.expect, expected=tables.expected, shown=tables.shown, questions=tables.questions,
+        expect=tables.expect, expected=tables.expected, shown=tables.shown, plot=tables.plot, questions=tables.questions,
         looks=(tables.quick.get("seeds", 1), max(tables.full.get("seeds", MAX_PAIRS), SEEDS_FOR_T)),
         definition=_own_files(document),
     )  # fmt: skip

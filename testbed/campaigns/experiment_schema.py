@@ -21,6 +21,7 @@ DESCRIPTIONS = {
     "": {
         "question": "What the experiment asks, in one sentence.",
         "source": "Paper, and its figure or table.",
+        "plot": "What the general figure shows, its size and words.",
         "expected": "Whether throughput is compared with the expected throughput of the movement (chain curves).",
         "scenario": "Keys of all cells.",
         "flow_sets": "Named lists of flows, which `flows` may name.",
@@ -29,6 +30,15 @@ DESCRIPTIONS = {
         "quick": "Keys of the quick size.",
         "expect": "The outcome stated beforehand.",
         "questions": "What a campaign decides.",
+    },
+    "Plot": {
+        "metric": "A metric of summary.csv (default: the first that is printed).",
+        "x_label": "Words below the horizontal axis.",
+        "y_label": "Words beside the vertical axis.",
+        "width": "Inches; a paper's column has some 3.5.",
+        "height": "Inches.",
+        "legend": "Words for values of axes and names of variants.",
+        "origin": "Whether the line with runs, seeds and verdicts stands below.",
     },
     "Expectation": {"within_percent": "Largest distance from the reference, at full size."},
     "Expected": {"checks": "Comparisons with reference numbers."},

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,11 @@ VALUE_OPTIONS = ("--set", "--seeds", "--jobs", "--profile", "--clock", "--kernel
 
 
 class HtmlReport:
-    """The report on a folder: of one experiment, or of a campaign with a folder for each of its experiments."""
+    """The report on a folder: of one experiment, or of a campaign with a folder for each of its experiments. `figures`: those
+    that a command or experiment names, by folder (Report)."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, figures: Mapping[str, str] | None = None) -> None:
+        self.directory, self._figures = directory, figures or {}
         self.reports: list[Report] = []
         self.problems: dict[str, str] = {}  # of experiments whose report could not be made, by folder
         self.path: Path | None = None  # of the page, once it is written
@@ -92,7 +93,7 @@ class HtmlReport:
         from analysis.reports.content import ExperimentPart
 
         try:
-            report = Report(folder)
+            report = Report(folder, self._figures.get(folder.resolve().name))
             report.make(analyse_again)
             part = self._part_of(report)
         except (RecordError, ManetError) as problem:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from testbed.campaigns.measuring import end
 from testbed.campaigns.rounds import DONE, Workflow, batches_in
@@ -87,23 +88,26 @@ def command(directory: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "testbed", "batch", "--driver", str(directory.resolve())]
 
 
-def started(argv: list[str], pipes: bool = False) -> "subprocess.Popen[bytes]":
-    """A process with a session of its own: Ctrl-C is for this program. `pipes`: to and from it."""
+def started(argv: list[str], pipes: bool = False, log: IO[bytes] | None = None) -> "subprocess.Popen[bytes]":
+    """A process with a session of its own: Ctrl-C is for this program. `pipes`: to and from it; `log` gets all that it prints."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a library may have replaced it
     return subprocess.Popen(
         argv, env=os.environ | {"PYTHONPATH": python_path()}, stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
-        stdout=subprocess.PIPE if pipes else None, start_new_session=True,
+        stdout=subprocess.PIPE if pipes else log, stderr=log, start_new_session=True,
     )  # fmt: skip
 
 
 @contextmanager
-def process(argv: list[str], interrupted: Callable[["subprocess.Popen[bytes]"], object]) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process for the length of the block; at Ctrl-C this program calls `interrupted` and waits for its end."""
+def process(
+    argv: list[str], interrupted: Callable[["subprocess.Popen[bytes]"], object], log: IO[bytes]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process for the length of the block, which prints into `log`; at Ctrl-C this program calls `interrupted` and waits for
+    its end."""
     child: subprocess.Popen[bytes] | None = None
     try:
         with interrupts_noted():
-            child = started(argv)
+            child = started(argv, log=log)
         yield child
     except KeyboardInterrupt:
         if child is not None:

@@ -45,6 +45,20 @@ class Progress:
             self.remaining = Remaining(jobs, starts, {work.name: work for work in works})
             self.total = len(self.remaining.waiting)
 
+    def plan(self) -> str:
+        """The work before its first run: `36 runs of 1 min 05 s, 8 side by side: about 5 min 30 s`. A run's length is that of its
+        traffic and the time before it; what else it takes is a default, which the first runs that end replace."""
+        works = list(self.remaining.waiting.values())
+        lengths = sorted({round(work.before_s + work.traffic_s) for work in works})
+        of = (
+            f" of {duration_text(lengths[0])}"
+            if len(lengths) == 1
+            else f" of {duration_text(lengths[0])} to {duration_text(lengths[-1])}"
+        )
+        runs, jobs = "run" if len(works) == 1 else "runs", min(self.remaining.jobs, len(works))
+        side = f", {jobs} side by side" if len(works) > 1 else ""
+        return f"{len(works)} {runs}{of}{side}: about {duration_text(self.seconds_left())}"
+
     def stage(self, name: str, stage: str, fraction: float | None = None) -> None:
         """The run `name` has reached `stage`; `fraction` (0 to 1) of it is done."""
         with self._lock:

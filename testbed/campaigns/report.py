@@ -1,6 +1,5 @@
 """The report of an experiment's runs: metrics, tables, figure, and the printed text (`manet run`, `manet report`)."""
 
-import importlib
 import json
 import sys
 from collections import Counter
@@ -17,7 +16,7 @@ from record.found_runs import FoundRuns, find_runs, known
 from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.experiment import EXPERIMENT_FORMAT
-from testbed.campaigns.figures import misfit
+from testbed.campaigns.figures import drawn, is_own, misfit, module_of
 from testbed.campaigns.measuring import is_measured, measure_runs
 from testbed.columns import hanging
 from testbed.errors import UsageError, shortened
@@ -46,10 +45,11 @@ def answer_lines(answers: Sequence["Answered"], name: str) -> list[str]:
 
 class Report:
     """The results in a folder, recalculated from the runs each time; UsageError for a folder without experiment.json,
-    RunFileError for one with values of another type."""
+    RunFileError for one with values of another type. `figure`: that of a command or experiment (None: the folder's, if that is
+    no program of a user)."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, figure: str | None = None) -> None:
+        self.directory, self._figure = directory, figure
         try:
             self.description: dict[str, Any] = json.loads(read_text(directory / "experiment.json"))
         except OSError:
@@ -126,22 +126,27 @@ class Report:
     def _draw(self, summary: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
         """Draw the figure that the experiment names; without a name the general one, if there are several cells. Without a run
         in this folder only a figure that does not read the files of runs (`RUN_FILES`)."""
-        name = self.description.get("figure") or (GENERAL if len(self.description["cells"]) > 1 else None)
+        recorded = self.description.get("figure") or (GENERAL if len(self.description["cells"]) > 1 else None)
+        name = self._figure or recorded
         if name is None or all(row["mean"] is None for row in summary):
+            return
+        if self._figure is None and is_own(name):
+            text = f"its figure {name} is a program, which is not executed because results name it"
+            self.no_figure = f"{self.directory}: {text}; if you trust it, ./manet report {self.directory} --figure {name}"
             return
         wrong = misfit(self.description["name"], name, self.description["axes"])
         if wrong is not None:
             self.no_figure = f"{self.directory}: {wrong}"
             return
-        figure = importlib.import_module(f"analysis.figures.{name}")
-        if not runs and getattr(figure, "RUN_FILES", False):
-            return
-        self.caption = " ".join((figure.__doc__ or "").split())
         try:
+            figure = module_of(name)
+            if not runs and getattr(figure, "RUN_FILES", False):
+                return
+            self.caption = " ".join((figure.__doc__ or "").split())
             with known(self.directory, self.found):
-                self.figures = [Path(path) for path in figure.draw(self.directory)]
+                self.figures = drawn(name, figure, self.directory)
         except RecordError as problem:
-            self.no_figure = f"figure {name}: {problem}"
+            self.no_figure = str(problem) if is_own(name) else f"figure {name}: {problem}"
 
     def _measure(self, again: bool) -> None:
         """Write metrics.json of every run that counts; with `again` also of runs whose metrics.json alone was changed."""

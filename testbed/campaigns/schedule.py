@@ -110,6 +110,8 @@ class Schedule:
         with _ctrl_c_sets(self.stop):
             todo = [task for task in tasks if not (resume and self._keep(task))]
             self.progress.expect([self._work(task) for task in todo], self.jobs, usable_cores())
+            if todo:
+                self.progress.note(self.progress.plan())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
             most = self.load.jobs if self.load else self.jobs

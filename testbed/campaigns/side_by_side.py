@@ -12,8 +12,8 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable
 
+from scenarios import profiles
 from scenarios.scenario import Scenario
-from testbed.programs import ROOT
 
 SHARE = 0.6
 MAX_JOBS = 64
@@ -22,7 +22,6 @@ STATION_CORES = 0.0007
 FLOW_CORES = 0.006  # programs and packets of each flow after the first
 LISTENING_CORES = 0.0025  # added for a DSR daemon that processes all overheard frames (routing/dsr/src/overheard_filter.rs)
 REFERENCE_BPS = 2e6
-RADIOS = ROOT / "medium" / "radios"
 
 
 def usable_cores() -> int:
@@ -33,8 +32,8 @@ def usable_cores() -> int:
 def cost_cores(scenario: Scenario) -> float:
     """The share of one core that a run of this scenario uses."""
     try:
-        rate_bps = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())["data_rate_bps"]
-    except (OSError, KeyError):  # a user's own radio, or one with an MCS: assumed to be fast
+        rate_bps = tomllib.loads(profiles.path_of(scenario.radio).read_text())["data_rate_bps"]
+    except (OSError, KeyError):  # a radio with an MCS: assumed to be fast
         rate_bps = 54e6
     # Preambles and contention do not scale with the rate: the frame rate grows more slowly than the bit rate.
     run = RUN_CORES * max(1.0, (rate_bps / REFERENCE_BPS) ** 0.75)

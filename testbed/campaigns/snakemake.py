@@ -31,6 +31,7 @@ NODES = 100  # jobs of a cluster at once
 POLL_S = 1.0
 CANCEL_S = 5.0  # between two looks for jobs to cancel: one may be submitted just now
 STUCK_S = 600.0  # more than three status checks of the executor, the longest interval of which is 180 s
+LOG = "snakemake.log"  # in the campaign's folder: all that Snakemake prints
 SLOWER = 6  # a batch may take so many times its planned time: slow nodes, reruns
 
 
@@ -127,14 +128,14 @@ def _run(argv: list[str], directory: Path, release: Callable[[], None], queue: Q
         release()
         queue.drain(process)
 
-    with local.process(["setpriv", "--pdeathsig", "KILL", *argv], interrupted) as process:
+    path = directory / LOG
+    with path.open("ab") as log, local.process(["setpriv", "--pdeathsig", "KILL", *argv], interrupted, log) as process:
         if _outlasts(process, limit):
             queue.drain(process)
             return
         status = process.wait()
     if status:
-        log = f"see the lines above and {directory}/.snakemake/log, then start the campaign again"
-        raise RunError(f"a batch did not end (snakemake: status {status}); {log}")
+        raise RunError(f"a batch did not end (snakemake: status {status}); see {path}, then start the campaign again")
 
 
 def _outlasts(process: subprocess.Popen[bytes], limit: TimeLimit) -> bool:

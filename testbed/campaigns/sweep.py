@@ -97,7 +97,8 @@ class Sweep:
     def _check_analysis(self) -> None:
         """Check before the first run that the figure and the reference tables exist, which are read after the last."""
         document, tables = self.declaration.document, self.declaration.tables
-        wrong = misfit(document.path.stem, tables.figure, [axis.key for axis in self.axes]) if tables.figure else None
+        figure = self.declaration.figure
+        wrong = misfit(document.path.stem, figure, [axis.key for axis in self.axes]) if figure else None
         if wrong is not None:
             raise document.refusal(("figure",), wrong)
         for key, name in (("published", tables.published), ("ns2", tables.ns2)):

@@ -136,7 +136,8 @@ def run(options: argparse.Namespace) -> int:
         head["time_limit"] = rounds.cut.to_json() if rounds.cut else None
         record = write_record(directory, head, ended=True)
         say("writing tables, figures and the page")
-        page = HtmlReport(directory)
+        figures = {member.directory.name: member.experiment.figure for member in members if member.experiment.figure}
+        page = HtmlReport(directory, figures)
         page.make()
     print_answers(page)
     print_summary(directory, record)

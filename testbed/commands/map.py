@@ -27,7 +27,7 @@ RANGE_M = 250.0
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "map", "one moment as a picture: stations, ranges, links, paths of flows", EXAMPLES)
+    parser = add_verb(verbs, "map", "when one moment is enough: stations, ranges, links, paths as a picture", EXAMPLES)
     parser.add_argument(
         "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
     )

@@ -18,7 +18,7 @@ The marks are explained in docs/story.md.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "plot", "one TCP flow over time, a figure: window, packets, drops", EXAMPLES)
+    parser = add_verb(verbs, "plot", "when the question is one TCP flow: window, packets, drops over time", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
     parser.add_argument("--flow", metavar="N", type=positive, default=1, help="number of the flow (default: 1)")
     parser.add_argument("--what", choices=("story", "window", "packets"), default="story",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 EXAMPLES = """
   ./manet report results/hv-fig1
   ./manet report results/hv-fig1 --again --json
+  ./manet report results/own --figure ./my-figure.py
+                                    with a figure of your own
   ./manet report --html results     a page of every experiment in the folder
   ./manet report --claims           docs/claims.md, its numbers computed from
                                     docs/results/NAME/runs.csv, and the
@@ -33,6 +35,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--claims",
         action="store_true",
         help="write docs/claims.md from docs/claims.toml and the kept rows, and the tables of docs/eras.md; without DIR",
+    )
+    parser.add_argument(
+        "--figure", metavar="NAME|FILE", help="a figure of analysis/figures, or a Python file, instead of the experiment's own"
     )
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
@@ -76,7 +81,12 @@ def _report(options: argparse.Namespace) -> int:
     from testbed.campaigns.html_report import HtmlReport
     from testbed.campaigns.report import Report
 
-    made = HtmlReport(options.directory) if options.html else Report(options.directory)
+    figure = options.figure and _figure(options.figure)
+    if options.html:
+        name = options.directory.resolve().name
+        made: HtmlReport | Report = HtmlReport(options.directory, {name: figure} if figure else {})
+    else:
+        made = Report(options.directory, figure)
     made.make(analyse_again=options.again)
     if options.json:
         print(json.dumps(made.as_json(), indent=1))
@@ -85,6 +95,13 @@ def _report(options: argparse.Namespace) -> int:
     if options.rows:
         _keep(made.reports if isinstance(made, HtmlReport) else [made])
     return 0 if made.is_complete else 1
+
+
+def _figure(written: str) -> str:
+    """A figure's name, or the full path of its file."""
+    from testbed.campaigns.figures import is_own
+
+    return str(Path(written).resolve()) if is_own(written) else written
 
 
 def _keep(reports: "list[Report]") -> None:

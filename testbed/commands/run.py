@@ -167,6 +167,7 @@ def repeat(options: argparse.Namespace) -> int:
     )  # fmt: skip
     progress = progress_of(options)
     progress.expect([Work.of(directory.name, scenario)], jobs=1, starts=1)
+    progress.note(progress.plan())
 
     def show_stage(stage: str, fraction: float | None) -> None:
         progress.stage(directory.name, stage, fraction)

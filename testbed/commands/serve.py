@@ -18,7 +18,7 @@ it. docs/serve.md shows how to use it, and who can reach it.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "serve", "start and read runs over HTTP, for other programs", EXAMPLES)
+    parser = add_verb(verbs, "serve", "when a program starts and reads runs: over HTTP", EXAMPLES)
     parser.add_argument(
         "folder", metavar="FOLDER", nargs="?", type=folder, help="folder of runs, which is created (default: results/serve)"
     )

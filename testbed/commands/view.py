@@ -30,7 +30,7 @@ the page, and who can reach it.
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "view", "watch a run in the browser, live or afterwards, frame by frame", EXAMPLES)
+    parser = add_verb(verbs, "view", "when you want to watch: a run in the browser, live or afterwards", EXAMPLES)
     parser.add_argument(
         "what", metavar="RUN|NAME|FILE", nargs="?",
         help="a run's directory, a folder of runs, an experiment or a scenario (default: the run under way)",

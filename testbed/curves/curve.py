@@ -17,6 +17,7 @@ from typing import Any
 
 from analysis.metrics.movement import CURVE
 from record.files import write_atomic
+from scenarios import profiles
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
 from testbed.campaigns.experiment import Experiment
@@ -73,7 +74,8 @@ def curve_of(scenario: Scenario) -> Curve:
     document = json.loads(scenario.to_json())
     shared = {key: document[key] for key in KEYS if document.get(key) is not None}
     shared["tcp"] = Tcp(scenario.tcp.inner).spelled
-    return Curve(shared, platform.release(), _sources())
+    own = [hashlib.sha256(profiles.path_of(scenario.radio).read_bytes()).hexdigest()] if profiles.is_own(scenario.radio) else []
+    return Curve(shared, platform.release(), " ".join([_sources(), *own]))
 
 
 def read(curve: Curve) -> dict[str, Any] | None:

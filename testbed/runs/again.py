@@ -72,9 +72,10 @@ def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict
 
 
 def _inputs(was: Path, now: Path) -> list[str]:
-    """A line if the trace or the measured links differ: a file may have changed since."""
+    """A line for each copy of an input that differs: a file may have changed since."""
     changed = {
         "trace.csv": "the stations stand or move differently than in the record; was a movement file changed?",
+        "radio.toml": "the radio's profile differs from that of the record; was the file of radio changed?",
         "links.csv": "the links differ from those of the record; was the file of propagation changed?",
     }
     return [f"{name}: {text}" for name, text in changed.items() if not _same(was / name, now / name)]

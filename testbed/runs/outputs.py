@@ -37,7 +37,7 @@ PRESENT = ("run.json",)
 CAPTURED = re.compile(r"^(\d+) packets? captured$", re.MULTILINE)
 # By folder, the files that are written once, or only at their end, and whose writers keep no sum; below the first, suffixes.
 GROWING = {
-    "": ("scenario.json", "medium.json", "trace.csv", "links.csv", "events.csv"),
+    "": ("scenario.json", "medium.json", "trace.csv", "links.csv", "radio.toml", "events.csv"),
     "captures": (".pcap", ".pcapng"),
     "routing": (".jsonl",),
     "traffic": (".jsonl",),

@@ -6,6 +6,7 @@
 import csv
 import json
 import math
+import re
 import resource
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from analysis.metrics.radio_range import kernel_rates_of, reach
-from scenarios.radios import overridden
+from mobility import measured
+from scenarios.radios import OWN_OF_RADIO, overridden
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
@@ -51,6 +53,9 @@ LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "walls
 SLOT_S = 1.0  # for the broadcast of each station; the slowest profile takes a hundredth of it
 IP_BYTES = 29  # the smallest packet that the medium takes
 ROUNDED_DB = 0.05  # of a power in the air log
+
+# The medium's refusal of a key that the scenario sets in its profile
+OVERRIDE = re.compile(r'key "radio_overrides\.([\w.]+)": (.*)')
 
 _checked_routing: set[object] = set()  # inputs that daemons have accepted in this process
 # The key that places the stations of a layout.
@@ -133,7 +138,8 @@ def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], program
     for name, scenario in scenarios.items():
         if scenario.routing.protocol != "static" or scenario.mobility.moving or (len(seeds) > 1 and _by_seed(scenario)):
             continue
-        if scenario.propagation.model == "trace":  # its links are those of the moment
+        if scenario.propagation.file is not None:  # its links are those of the moment
+            _check_measured(name, scenario, scenario.propagation.file)
             continue
         config = _broadcasts_config(scenario, seeds[0] if _by_seed(scenario) else 1)
         if config not in links:
@@ -150,6 +156,17 @@ def links_at_start(scenario: Scenario, seed: int, programs: Programs) -> list[tu
 def links_key(scenario: Scenario, seed: int) -> str:
     """A text that is equal for scenarios and seeds with the same links at the start."""
     return _broadcasts_config(scenario, seed)
+
+
+def _check_measured(name: str, scenario: Scenario, file: str) -> None:
+    """Refuse a flow whose ends no measured links ever join; the links of one moment are the run's to check."""
+    content = measured.read(Path(file), list(scenario.radio_numbers()))
+    nothing = (None, 0.0) if content.column == "delivery" else (None,)
+    cut_off = _cut_off(scenario, {(row.source, row.target) for row in content.rows if row.value not in nothing})
+    if cut_off is not None:
+        flow = scenario.flows[cut_off]
+        text = f"no links of {file} lead from {flow.source} to {flow.target} and back, at any time; add them, or change the flow"
+        raise KeyRefused(name, scenario, ("flows", cut_off), text)
 
 
 def _by_seed(scenario: Scenario) -> bool:
@@ -192,19 +209,26 @@ def _start_links(config: str, programs: Programs) -> list[tuple[str, str]]:
 
 
 def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]) -> None:
-    bidirectional = set(links) & {(b, a) for a, b in links}
-    neighbours: dict[str, list[str]] = {station: [] for station in scenario.station_names()}
-    for source, target in bidirectional:
-        neighbours[source].append(target)
-    flows = {flow: (ends.source, ends.target) for flow, ends in zip(scenario.flow_names(), scenario.flows, strict=True)}
-    gateways = {wire.host: wire.station for wire in reversed(scenario.wires)}
-    cut_off = static.without_path(flows, gateways, cache(lambda source: hop_counts(neighbours, source)))
+    cut_off = _cut_off(scenario, set(links))
     if cut_off is not None:
         key = "propagation.matrix" if scenario.propagation.matrix else PLACED_BY[scenario.topology]
         has_own_flows = "flows" in scenario.model_fields_set
-        blamed, remedy = (f"flows.{list(flows).index(cut_off)}", ", or remove the flow") if has_own_flows else (key, "")
-        text = f'key "{blamed}": {static.no_path(*flows[cut_off])}; place the stations within range of each other'
+        blamed, remedy = (f"flows.{cut_off}", ", or remove the flow") if has_own_flows else (key, "")
+        flow = scenario.flows[cut_off]
+        text = f'key "{blamed}": {static.no_path(flow.source, flow.target)}; place the stations within range of each other'
         raise UsageError(f'{name}: {text} (key "{key}"){remedy}')
+
+
+def _cut_off(scenario: Scenario, links: set[tuple[str, str]]) -> int | None:
+    """The number, from 0, of the first flow between whose ends no path of links in both directions leads."""
+    neighbours: dict[str, list[str]] = {station: [] for station in scenario.station_names()}
+    for source, target in links & {(b, a) for a, b in links}:
+        neighbours[source].append(target)
+    names = scenario.flow_names()
+    flows = {flow: (ends.source, ends.target) for flow, ends in zip(names, scenario.flows, strict=True)}
+    gateways = {wire.host: wire.station for wire in reversed(scenario.wires)}
+    cut_off = static.without_path(flows, gateways, cache(lambda source: hop_counts(neighbours, source)))
+    return None if cut_off is None else list(names).index(cut_off)
 
 
 def _of_medium(scenario: Scenario, seed: int) -> object:
@@ -312,7 +336,17 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = 
         path.write_text(json.dumps(config))
         message = refusal(programs.medium, "check", path)
     if message is not None:
-        raise UsageError(f"{name}: {message}")
+        raise _refused(message, scenario, name)
+
+
+def _refused(message: str, scenario: Scenario, name: str) -> UsageError:
+    """The medium's refusal, of a key of the radio as that of the scenario, whose line then is named."""
+    found = OVERRIDE.match(message)
+    if found is None:
+        return UsageError(f"{name}: {message}")
+    path = tuple(found[1].split("."))
+    own = path if path[0] in OWN_OF_RADIO and path[0] not in scenario.radio_overrides else ("radio_overrides", *path)
+    return KeyRefused(name, scenario, own, found[2])
 
 
 def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:

@@ -42,7 +42,7 @@ def replay(directory: Path, programs: Programs = BUILT, *, nav: Path | None = No
     for log in (air, inputs):
         if (why := closing_reason(log)) is not None:
             raise UsageError(f"{log}: is incomplete, it was closed before the run ended: {why}")
-    for name in ("medium.json", INPUT_LOG, AIR_LOG, "trace.csv", "links.csv"):
+    for name in ("medium.json", INPUT_LOG, AIR_LOG, "trace.csv", "links.csv", "radio.toml"):
         if (path := directory / name).exists():
             with plain_file(path):  # the medium itself would follow a link, and wait for a pipe
                 pass

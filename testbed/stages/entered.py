@@ -16,9 +16,21 @@ from typing import Any
 
 from testbed.errors import UsageError
 from testbed.host import descriptors, namespace
-from testbed.stages.station import StationNet, shell_environment
+from testbed.stages.station import NamespaceHost, StationNet, shell_environment
 
 END_WITHIN_S = 2.0  # of a command that is asked to end
+# As a shell does for a program that is missing, which nsenter would report in its own words. $0: the station
+FOUND_OR_127 = (
+    'command -v -- "$1" >/dev/null || { echo "manet exec: $1: no such program at $0; install it, or write its path" >&2; '
+    'exit 127; }; exec "$@"'
+)
+
+
+def _looked_for(host: NamespaceHost, station: str) -> list[str]:
+    """The words before a command that first look for its program; none in a container without a shell."""
+    if host.container is not None and not os.path.lexists(f"/proc/{host.container.init.pid}/root/bin/sh"):
+        return []
+    return ["sh", "-c", FOUND_OR_127, station]
 
 
 @dataclass
@@ -66,7 +78,7 @@ class EnteredCommands:
             raise UsageError("which command? give its words behind --")
         host = self._net[station]
         environment = {} if term is None else {"TERM": term}
-        words = host.words(argv, environment=environment)
+        words = host.words([*_looked_for(host, station), *argv], environment=environment)
         line = words if term is None else ["setsid", "--ctty", *words]
         stdin, stdout, stderr = streams
 

@@ -1,5 +1,5 @@
-"""The stage that runs the medium: writes medium.json, trace.csv and links.csv (formats/medium.md, trace.md, links.md), starts the
-daemon."""
+"""The stage that runs the medium: writes medium.json, trace.csv, links.csv and radio.toml (formats/medium.md, trace.md,
+links.md, radio.md), starts the daemon."""
 
 import json
 import tomllib
@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scenarios import profiles
+from scenarios.profiles import RADIO_FILE
 from scenarios.scenario import Scenario
+from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
-from testbed.programs import ROOT
 from testbed.stages.control import MediumControl
 from testbed.stages.measured import write_links
 from testbed.stages.movement import write_trace
@@ -22,7 +24,6 @@ if TYPE_CHECKING:  # Mininet is imported only in the run's own process
 
 READY_DEADLINE_S = 30.0
 INPUT_LOG = "inputs.jsonl"  # in the run's directory
-RADIOS = ROOT / "medium" / "radios"
 ABOVE_2_4_GHZ_HZ = 3e9
 CHANNEL_36_MHZ = 5180  # where an hwsim radio may begin a network (medium/src/wire/hwsim.rs)
 
@@ -35,7 +36,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
     return {
         "format": "manet-medium/1",
         "seed": site.seed,
-        "radio": str(RADIOS / f"{scenario.radio}.toml"),
+        "radio": str(profiles.path_of(scenario.radio)),
         "radio_overrides": scenario.radio_keys(),
         "propagation": scenario.propagation.for_medium(),
         "interference": scenario.interference,
@@ -96,7 +97,7 @@ def _channel(scenario: Scenario) -> dict[str, int]:
     """The keys of a station whose mac80211 joins a network in the band of the profile, if that is another one than 2.4 GHz."""
     if scenario.stations != "hwsim" or scenario.net != "manet" or scenario.hwsim.mode not in ("ibss", "mesh"):
         return {}
-    profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
+    profile = tomllib.loads(profiles.path_of(scenario.radio).read_text())
     frequency_hz = scenario.radio_keys().get("frequency_hz", profile["frequency_hz"])
     return {"freq_mhz": CHANNEL_36_MHZ} if frequency_hz > ABOVE_2_4_GHZ_HZ else {}
 
@@ -125,6 +126,17 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict[str, An
     ]
 
 
+def _copied_profile(site: Site) -> bool:
+    """Whether the radio's profile is a file of the user's own, which the run's folder then has a copy of."""
+    if not profiles.is_own(site.scenario.radio):
+        return False
+    try:
+        (site.directory / RADIO_FILE).write_bytes(profiles.path_of(site.scenario.radio).read_bytes())
+    except OSError as problem:
+        raise RunError(f"{site.scenario.radio}: {problem.strerror}; the scenario names this radio profile, put it back") from None
+    return True
+
+
 class Medium:
     """The running daemon: its process and its control socket."""
 
@@ -148,7 +160,8 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     site.feedback_folder.mkdir(exist_ok=True)
     netns = {host.name: str(host.netns) for host in net.hosts}
     config = site.directory / "medium.json"
-    config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
+    own = {"radio": RADIO_FILE} if _copied_profile(site) else {}
+    config.write_text(json.dumps(medium_config(site, netns) | own, indent=1) + "\n")
     radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
     inputs: list[str | Path] = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
     child = children.start(

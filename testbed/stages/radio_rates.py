@@ -3,9 +3,9 @@
 import tomllib
 from typing import Any
 
+from scenarios import profiles
 from scenarios.radios import overridden
 from scenarios.scenario import Scenario
-from testbed.stages.medium import RADIOS
 
 # kbit/s; IEEE Std 802.11-2012 clauses 16.2.3.4 and 17.2.3.4 (DSSS, HR/DSSS), 18.2.3.4 (OFDM)
 OF_PHY = {"dsss": (1000, 2000, 5500, 11000), "ofdm": (6000, 9000, 12000, 18000, 24000, 36000, 48000, 54000)}
@@ -13,7 +13,7 @@ OF_PHY = {"dsss": (1000, 2000, 5500, 11000), "ofdm": (6000, 9000, 12000, 18000, 
 
 def profile(scenario: Scenario) -> dict[str, Any]:
     """The radio profile with the scenario's overrides."""
-    return overridden(tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()), scenario.radio_keys())
+    return overridden(tomllib.loads(profiles.path_of(scenario.radio).read_text()), scenario.radio_keys())
 
 
 def rates(scenario: Scenario) -> str:

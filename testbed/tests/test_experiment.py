@@ -164,8 +164,14 @@ def test_an_axis_by_set_is_checked_like_one_of_the_file(experiment):
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ('figure = "nofig"', 'key "figure": no such figure "nofig"; there are {figures}'),
-        ('figure = "__init__"', 'key "figure": no such figure "__init__"; there are {figures}'),
+        (
+            'figure = "nofig"',
+            'key "figure": no such figure "nofig"; there are {figures}; your own is the path of a file, ./my-figure.py',
+        ),
+        (
+            'figure = "__init__"',
+            'key "figure": no such figure "__init__"; there are {figures}; your own is the path of a file, ./my-figure.py',
+        ),
         (
             'figure = "hv_fig3"',
             'key "figure": figure "hv_fig3" is over the axis speed, but experiment e has hops, tcp; '

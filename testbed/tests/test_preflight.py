@@ -57,8 +57,42 @@ def of(**keys):
 def test_a_cell_that_the_medium_refuses_is_refused_before_the_first_run(refused):
     text = 'question = "?"\n[scenario]\nhops = 1\n[axes]\n"radio_overrides.cw_min" = [31, 4095]\n'
     output = refused(text)
-    assert output.startswith("manet run: e, cell radio_overrides.cw_min4095: ")
-    assert output.endswith('key "cw_min": 4095 is above cw_max 1023')
+    assert output == 'manet run: e.toml: line 5: key "axes.radio_overrides.cw_min.1": 4095 is above cw_max 1023; give both'
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ({"radio_overrides": {"cw_min": 30}}, 'key "radio_overrides.cw_min": 30 is not 2^k - 1; give 15 or 31'),
+        (
+            {"radio": "dot11n-ht20", "access": "edca", "radio_overrides": {"access_categories": {"voice": {"cw_min": 4}}}},
+            'key "radio_overrides.access_categories.voice.cw_min": 4 is not 2^k - 1; give 3 or 7',
+        ),
+        ({"access": "edca"}, 'key "access": EDCA has the standard\'s rules, and rules.'),
+        ({"radio": "dot11b-11m", "aggregation": True}, 'key "aggregation": dsss and ofdm have none; leave it out'),
+    ],
+)
+def test_the_scenario_is_blamed_for_what_it_changes_in_a_profile(keys, wanted):
+    with pytest.raises(UsageError) as problem:
+        preflight.check_medium(of(**keys), 1, BUILT)
+    assert str(problem.value).startswith(f"scenario: {wanted}")
+
+
+def test_measured_links_that_never_join_the_ends_of_a_flow_are_refused_before_the_start(tmp_path):
+    file = tmp_path / "links.csv"
+
+    def check(*links: str) -> None:
+        rows = "".join(f"{number},{link}\n" for number, link in enumerate(links))
+        file.write_text(f"# manet-links/1\ntime_s,from,to,delivery\n{rows}")
+        scenario = of(propagation={"model": "trace", "file": str(file)})
+        preflight.check_paths({"s": scenario}, [1], BUILT)
+
+    check("sta1,sta2,1", "sta2,sta1,0.5", "sta2,sta3,1", "sta3,sta2,1")  # at different times: the run decides
+    for missing in ("sta3,sta2,0", "sta3,sta2,", "sta3,sta1,1"):
+        with pytest.raises(
+            UsageError, match=rf'^s: key "flows.0": no links of {file} lead from sta1 to sta3 and back, at any time'
+        ):
+            check("sta1,sta2,1", "sta2,sta1,1", "sta2,sta3,1", missing)
 
 
 def test_a_cell_that_its_daemon_refuses_is_named(question_count):

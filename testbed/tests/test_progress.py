@@ -89,6 +89,25 @@ def test_before_the_first_run_the_time_left_is_that_of_the_scenarios_over_the_jo
         assert made(4, jobs=jobs)[0].seconds_left() == pytest.approx(in_turn * whole_s)
 
 
+@pytest.mark.parametrize(
+    ("count", "jobs", "traffic_s", "text"),
+    [
+        (1, 4, 30.0, "1 run of 30 s: about 35 s"),
+        (36, 8, 65.0, "36 runs of 1 min 05 s, 8 side by side: about 5 min 50 s"),  # five times 70 s
+        (150, 12, 65.0, "150 runs of 1 min 05 s, 12 side by side: about 15 min 10 s"),
+        (2, 8, 5400.0, "2 runs of 1 h 30 min, 2 side by side: about 1 h 30 min"),
+    ],
+)
+def test_the_plan_names_runs_their_length_jobs_and_hours_or_minutes(count, jobs, traffic_s, text):
+    assert made(count, jobs=jobs, traffic_s=traffic_s)[0].plan() == text
+
+
+def test_the_plan_of_runs_of_several_lengths_has_the_shortest_and_the_longest():
+    progress, _ = made(1)
+    progress.expect([Work("a", 10.0, 20.0), Work("b", 0.0, 200.0)], 2, 2)
+    assert progress.plan() == "2 runs of 30 s to 3 min 20 s, 2 side by side: about 3 min 25 s"
+
+
 def test_runs_that_end_together_do_not_distort_the_estimate():
     """Eight parallel runs take 37 s. When the first is reported, seven are about to end, so the pace is not 37 s per run."""
     progress, clock = made(8, jobs=8)

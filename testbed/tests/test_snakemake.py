@@ -14,8 +14,9 @@ import pytest
 from testbed.campaigns import snakemake
 from testbed.campaigns.folder import BATCHES, CampaignFolder
 from testbed.campaigns.snakemake import command
+from testbed.campaigns.time_limit import TimeLimit
 from testbed.commands import campaign as verb
-from testbed.errors import UsageError
+from testbed.errors import RunError, UsageError
 from testbed.programs import ROOT
 
 # in place of the worker: it begins, waits for the end, and ends as one that was interrupted
@@ -113,3 +114,18 @@ def test_a_cluster_without_snakemake_is_refused_before_anything_is_written(tmp_p
     with pytest.raises(UsageError, match=r"^--cluster slurm: snakemake_that_nobody_has is not installed; run ./setup.sh --"):
         verb.run(options)
     assert not (tmp_path / "out").exists()
+
+
+@needs_snakemake
+def test_a_campaign_keeps_what_snakemake_prints_in_a_log_that_its_error_names(tmp_path, capfd):
+    out, worker = tmp_path / "out", tmp_path / "worker"
+    folder = out / BATCHES / "round-1"
+    worker.write_text("exit 3\n")
+    with CampaignFolder.claimed(out):
+        folder.mkdir(parents=True)
+        (folder / "batch-1.json").write_text("{}")
+        argv = [f"python=sh {worker}" if word.startswith("python=") else word for word in command(folder, out, HERE, 1, "jobs")]
+        with pytest.raises(RunError, match=rf"see {out}/{snakemake.LOG}, then start the campaign again"):
+            snakemake._run(argv, out, lambda: None, snakemake.Queue("none"), TimeLimit())
+    assert capfd.readouterr().err == ""
+    assert "CalledProcessError" in (out / snakemake.LOG).read_text()

@@ -1,13 +1,13 @@
 """The air log (formats/air.md) as columns, for windows of time and counts.
 
 A log of some millions of rows is read once, in numbers: names are places in a list. The rows of frames on the air are kept in
-order of their start, so that a window is a slice. Bursts of jammers are left out: rows are counted without them.
+order of their start, so that a window is a slice. Bursts of jammers are kept apart: rows are counted without them.
 """
 
 import io
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ DROPS = ("queue-full", "codel", "overlimit", "retry-short", "retry-long", "purge
 BROADCAST, UNKNOWN = 65535, 65534
 TX, ENQUEUE, DELIVER, DROP = range(4)
 DELIVERED = FATES.index("delivered")
+DATA = FRAMES.index("data")
 COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "t_ns": pl.Int64,
     "station": pl.Categorical,
@@ -57,12 +58,40 @@ CAPTURED = 1  # flag: delivered although another frame was on the air at the rec
 class Frames:
     """`rows`: every row of the log, a column of numbers each (`event`, `frame`, `fate` are places in EVENTS, FRAMES, FATES or, of
     drops, DROPS; stations places in `stations`; `mode`, `aggregate`, `category` places in `words`). `sent`: the rows of frames on
-    the air, in order of their start. `words`: the texts of those columns of FURTHER that the log has, the last one None."""
+    the air, in order of their start. `words`: the texts of those columns of FURTHER that the log has, the last one None. `jams`:
+    start and end (ns) of each jammer's bursts."""
 
     stations: tuple[str, ...]
     rows: dict[str, np.ndarray]
     sent: np.ndarray
     words: dict[str, list[str | None]]
+    jams: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    def jamming(self, at_ns: int) -> list[str]:
+        """The jammers that send at an instant."""
+        last = {name: int(np.searchsorted(begin, at_ns, "right")) - 1 for name, (begin, _) in self.jams.items()}
+        return [name for name, burst in last.items() if burst >= 0 and self.jams[name][1][burst] > at_ns]
+
+    def last_data(self, station: int, until_ns: int) -> int | None:
+        """The row of the last unicast data frame that a station began by an instant; None without one."""
+        rows = self.sent[: np.searchsorted(self.rows["t_ns"][self.sent], until_ns, side="right")]
+        own = np.flatnonzero((self.rows["station"][rows] == station) & (self.rows["frame"][rows] == DATA))
+        return int(rows[own[-1]]) if len(own) else None
+
+    def rates(self, station: int) -> list[dict[str, object]]:
+        """The unicast data frames of a station by receiver and rate, as of `manet rates`: an A-MPDU counts each MPDU."""
+        rows = self.sent[(self.rows["station"][self.sent] == station) & (self.rows["frame"][self.sent] == DATA)]
+        mode = self.rows["mode"][rows] if "mode" in self.rows else np.zeros(len(rows), dtype=np.uint16)
+        keys = np.stack([self.rows["peer"][rows].astype(np.int64), self.rows["rate_bps"][rows].astype(np.int64), mode], axis=1)
+        found, place = np.unique(keys, axis=0, return_inverse=True)
+        delivered = np.bincount(place.ravel(), self.rows["fate"][rows] == DELIVERED, len(found))
+        counts = np.bincount(place.ravel(), minlength=len(found))
+        names = self.words.get("mode")
+        return [
+            {"peer": self.name_of(int(peer)), "rate_bps": int(rate), "mode": names[code] if names else None,
+             "frames": int(counts[at]), "delivered": int(delivered[at])}
+            for at, (peer, rate, code) in enumerate(found)
+        ]  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -208,16 +237,22 @@ def no_frames() -> bytes:
     return struct.pack("<4sIII", MAGIC, VERSION, 0, 0)
 
 
-def parse_rows(text: bytes, stations: Sequence[str]) -> Frames:
-    """The rows of `text`, whole lines of an air log without its head."""
-    head = f"{','.join([*air.SCHEMA, *air.OPTIONAL])}\n".encode()
+def parse_rows(text: bytes, stations: Sequence[str], head: Sequence[str] = (*air.SCHEMA, *air.OPTIONAL)) -> Frames:
+    """The rows of `text`, whole lines of an air log, with the columns of `head`."""
+    columns = [*COLUMNS, *(name for name in FURTHER if name in head)]
     table = pl.read_csv(
-        io.BytesIO(head + text), columns=list(COLUMNS), schema_overrides=COLUMNS, truncate_ragged_lines=True, comment_prefix="#"
-    )
+        io.BytesIO(f"{','.join(head)}\n".encode() + text), columns=columns, schema_overrides=COLUMNS | FURTHER,
+        truncate_ragged_lines=True, comment_prefix="#",
+    )  # fmt: skip
     return _of_table(table, stations)
 
 
 def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
+    bursts = table.filter(pl.col("event") == JAM).sort("t_ns")
+    jams = {
+        str(name): (own["t_ns"].to_numpy(), (own["t_ns"] + own["airtime_ns"].cast(pl.Int64)).to_numpy())
+        for (name,), own in bursts.group_by("station", maintain_order=True)
+    }
     table = table.filter(pl.col("event") != JAM)
     rows = {
         "t_ns": table["t_ns"].to_numpy(),
@@ -245,7 +280,7 @@ def _of_table(table: pl.DataFrame, stations: Sequence[str]) -> Frames:
         rows["sinr_db"] = table["sinr_db"].fill_null(float("nan")).to_numpy()
     sent = np.flatnonzero(rows["event"] == TX).astype(np.uint32)
     sent = sent[np.argsort(rows["t_ns"][sent], kind="stable")]
-    return Frames(tuple(stations), rows, sent, words)
+    return Frames(tuple(stations), rows, sent, words, jams)
 
 
 def _whole(column: pl.Series, kind: type[np.unsignedinteger]) -> np.ndarray:

@@ -107,6 +107,7 @@ class Feed:
         self._run = run
         self._medium: MediumControl | None = None
         self._offset = 0
+        self._head: list[str] = []
         self._rest = b""
         self._skipped = 0
         self._paths: list[dict[str, Any]] = []
@@ -152,6 +153,7 @@ class Feed:
             "type": "state", "t_ns": str(status["model_ns"]), "positions": {name: place[:2] for name, place in places.items()},
             "verdict": status["verdict"], "lateness": status["lateness"], "stalls": status["stalls"], "paths": self._paths,
             "queues": {name: asdict(queue) for name, queue in self._waiting.queues(status["model_ns"]).items()},
+            "jamming": sorted(frames.jams) if frames is not None else [], "data": _last_data(frames),
             "events": self._events.count(), "off": off,
             "nav": {name: str(until) for name, until in nav["nav_until_ns"].items() if until > nav["model_ns"]},
             "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
@@ -184,7 +186,14 @@ class Feed:
             whole = whole.partition(b"\n")[2]
         if whole.startswith(b"t_ns"):
             whole = whole.partition(b"\n")[2]
-        return parse_rows(whole + b"\n", self._run.record.stations) if whole else None
+        return parse_rows(whole + b"\n", self._run.record.stations, self._columns()) if whole else None
+
+    def _columns(self) -> list[str]:
+        """The columns of the log, by its first line, which is whole when there is a second one."""
+        if not self._head:
+            with plain_file(self._air) as file:
+                self._head = file.readline().decode().split()[0].split(",")
+        return self._head
 
 
 class Lines:
@@ -245,6 +254,15 @@ class Tail:
             }  # fmt: skip
         except (KeyError, ValueError):  # a torn first line
             return
+
+
+def _last_data(frames: Frames | None) -> dict[str, dict[str, object]]:
+    """Of each station that sent data the last such frame among the new rows, as a row of the air log."""
+    if frames is None or not len(frames.sent):
+        return {}
+    end_ns = int(frames.rows["t_ns"].max())
+    last = {name: frames.last_data(place, end_ns) for place, name in enumerate(frames.stations)}
+    return {name: frames.as_text(row) for name, row in last.items() if row is not None}
 
 
 def _counts(frames: Frames | None) -> dict[str, dict[str, int]]:

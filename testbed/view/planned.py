@@ -13,6 +13,7 @@ from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of
 from mobility.trace import Leg, Position, Trace
 from scenarios.events import by_time, command_names, worded
 from scenarios.flows import FIRST_PORT
+from scenarios.profiles import name_of
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages.medium import medium_config
@@ -47,7 +48,7 @@ class PlannedRun:
             "traffic_ns": str(round(self.traffic_s * 1e9)), "verdict": None, "status": None, "error": None, "seed": self.seed,
             "area": scenario.area, "walls": [[*wall.start, *wall.end] for wall in scenario.walls],
             "range_m": range_of(medium, RECEIVED), "sense_m": range_of(medium, SENSED),
-            "queue_packets": scenario.queue, "slot_us": (radio_of(medium) or {}).get("slot_us"), "radio": scenario.radio,
+            "queue_packets": scenario.queue, "slot_us": (radio_of(medium) or {}).get("slot_us"), "radio": name_of(scenario.radio),
             "routing": scenario.routing.protocol, "events": list(self._events()),
             "stations": [
                 {"name": name, "address": ip_address(number)} for number, name in enumerate(scenario.station_names(), start=1)
@@ -95,7 +96,7 @@ class PlannedRun:
 
     def queues(self, at_ns: int) -> dict[str, Any]:
         """`/api/queues`: nothing waits."""
-        return {"t_ns": str(at_ns), "queues": {}}
+        return {"t_ns": str(at_ns), "queues": {}, "jamming": []}
 
     def lateness(self) -> dict[str, Any]:
         """`/api/lateness`: nothing was late yet."""

@@ -27,6 +27,7 @@ from record.files import plain_file
 from record.found_runs import title_of
 from record.scenario import RunFlow
 from scenarios.flows import FIRST_PORT
+from scenarios.profiles import name_of
 from testbed.errors import UsageError
 from testbed.view.frames import TX, Frames, read_frames
 from testbed.view.lives import Lives
@@ -124,8 +125,8 @@ class RecordedRun:
             "walls": [[*wall["from"], *wall["to"]] for wall in run.medium.get("walls", ())],
             "range_m": range_of_run(run.path, run.medium, RECEIVED), "sense_m": range_of_run(run.path, run.medium, SENSED),
             "queue_packets": run.medium.get("queue", {}).get("packets"),
-            "slot_us": (radio_of(run.medium) or {}).get("slot_us"),
-            "radio": run.scenario.radio, "routing": run.scenario.protocol, "events": run.events,
+            "slot_us": (radio_of(run.medium, run.path) or {}).get("slot_us"),
+            "radio": name_of(run.scenario.radio), "routing": run.scenario.protocol, "events": run.events,
             "stations": [
                 {"name": entry["name"], "address": run.address(entry["name"])}
                 | ({"azimuth_deg": azimuths[entry["name"]]} if entry["name"] in azimuths else {})
@@ -220,8 +221,8 @@ class RecordedRun:
         return None
 
     def station(self, name: str, at_ns: int) -> dict[str, Any]:
-        """`/api/station/NAME`: its queue at an instant (a packet is in it from `enqueue` to its last frame, delivery or drop) and
-        the frame that it sends."""
+        """`/api/station/NAME`: its queue at an instant (a packet is in it from `enqueue` to its last frame, delivery or drop),
+        the frame that it sends, its last data frame, and of the whole run its data frames by receiver and rate."""
         if name not in self.stations:
             raise UsageError(f"station {name!r}: is not in this run; there are {', '.join(self.stations)}")
         frames, number = self.frames, self.stations.index(name)
@@ -237,12 +238,16 @@ class RecordedRun:
             ],
             "sending": frames.as_text(sending[0]) if sending else None,
             "counts": {kind: table[name] for kind, table in self._counted().items()},
+            "data": None if (last := frames.last_data(number, at_ns)) is None else frames.as_text(last),
+            "rates": frames.rates(number),
         }
 
     def queues(self, at_ns: int) -> dict[str, Any]:
-        """`/api/queues`: packets at each station at an instant, waiting or being sent, and whether it is stalled."""
+        """`/api/queues`: packets at each station at an instant, waiting or being sent, and whether it is stalled; the jammers
+        that send then."""
         queues = self._lives().queues(at_ns, self.stations)
-        return {"t_ns": str(at_ns), "queues": {name: asdict(queue) for name, queue in queues.items()}}
+        waiting = {name: asdict(queue) for name, queue in queues.items()}
+        return {"t_ns": str(at_ns), "queues": waiting, "jamming": self.frames.jamming(at_ns)}
 
     def lateness(self) -> dict[str, Any]:
         """`/api/lateness`: the rows of lateness.csv as columns; times in s of model time."""

@@ -69,7 +69,7 @@ def execute(experiment: Experiment, directory: Path, conditions: Conditions, pro
         outcomes = campaign.run(conditions.resume)
         lay_out(directory)
         progress.note("measuring the captures")
-        report = Report(directory)
+        report = Report(directory, experiment.figure)
         report.make()
     except DiskFullError as problem:
         raise DiskFullError(problem.path, conditions.again) from None

@@ -9,9 +9,9 @@ import math
 import os
 import subprocess
 
+from scenarios.profiles import RADIOS
 from testbed.errors import RunError
 from testbed.programs import BUILT
-from testbed.stages.medium import RADIOS
 from tests.bench import Table
 from tests.bench.runs import bench_folder
 from topologies.addresses import mac_address

@@ -47,6 +47,7 @@ class DatagramKind(Kind[Keys]):
     shown = (
         Shown("reaction_s", "time without deliveries", "s"),
         Shown("delivery", "delivered", "%", 100.0),
+        Shown("delivered_bps", "delivered", "kbit/s", 1e-3),
         Shown("latency_ms", "latency", "ms"),
         Shown("jitter_ms", "jitter", "ms"),
     )

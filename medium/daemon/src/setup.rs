@@ -53,7 +53,13 @@ impl Setup {
 
 fn read_radio(profile: PathBuf, config: &Config) -> Result<Radio, Mistake> {
     match std::fs::read_to_string(&profile) {
-        Ok(text) => Radio::parse(&text, &config.radio_overrides).map_err(|error| Mistake::Radio { profile, error }),
+        Ok(text) => Radio::parse(&text, &config.radio_overrides).map_err(|error| {
+            if Radio::parse(&text, &Default::default()).is_ok() {
+                Mistake::Overrides { error }
+            } else {
+                Mistake::Radio { profile, error }
+            }
+        }),
         Err(error) => Err(Mistake::RadioUnreadable { profile, error }),
     }
 }
@@ -126,6 +132,11 @@ pub enum Mistake {
         /// The error of the read.
         error: io::Error,
     },
+    /// The profile alone has none.
+    Overrides {
+        /// The mistake.
+        error: RadioError,
+    },
     /// The profile has a mistake.
     Radio {
         /// Its path.
@@ -161,6 +172,13 @@ impl fmt::Display for Mistake {
             Self::Config(error) => error.fmt(f),
             Self::RadioUnreadable { profile, error } => {
                 write!(f, "{}: cannot be read: {error}; the profiles are in medium/radios", profile.display())
+            }
+            Self::Overrides { error } => {
+                let text = error.to_string();
+                match text.strip_prefix("key \"") {
+                    Some(key) => write!(f, "key \"radio_overrides.{key}"),
+                    None => write!(f, "key \"radio_overrides\": {text}"),
+                }
             }
             Self::Radio { profile, error } => write!(f, "{}: {error}", profile.display()),
         }
@@ -208,8 +226,10 @@ mod tests {
             "DIR/medium.json: DIR/absent.toml: cannot be read: No such file or directory (os error 2); the profiles are in medium/radios"
         );
         let refused = refusal("override", |j| j["radio_overrides"] = serde_json::json!({"cw_min": 30}));
-        assert!(refused.starts_with("DIR/medium.json: /"), "{refused}");
-        assert!(refused.ends_with("ns2-dsss-2m.toml: key \"cw_min\": 30 is not 2^k - 1"), "{refused}");
+        assert_eq!(
+            refused, "DIR/medium.json: key \"radio_overrides.cw_min\": 30 is not 2^k - 1; give 15 or 31",
+            "the profile alone is right"
+        );
         let refused =
             refusal("links", |j| j["propagation"] = serde_json::json!({"model": "trace", "file": "absent.csv"}));
         assert_eq!(

@@ -585,7 +585,7 @@ pub(crate) mod tests {
             change(&mut r);
             r.check().unwrap_err().to_string()
         };
-        let wanted = "is not a list of one or more rates, the slowest first";
+        let wanted = "is not a list of one or more rates, the slowest first; sort it";
         assert_eq!(refusal(|r| r.basic_rates_bps = vec![]), format!("key \"basic_rates_bps\": [] {wanted}"));
         assert!(refusal(|r| r.basic_rates_bps.reverse()).ends_with(wanted));
         assert!(refusal(|r| r.basic_rates_bps[0] = 7_000_000)
@@ -600,6 +600,6 @@ pub(crate) mod tests {
     fn a_contention_window_that_is_no_power_of_two_minus_one_is_refused() {
         let mut r = profile("ns2-dsss-2m");
         r.cw_min = 30;
-        assert_eq!(r.check().unwrap_err().to_string(), "key \"cw_min\": 30 is not 2^k - 1");
+        assert_eq!(r.check().unwrap_err().to_string(), "key \"cw_min\": 30 is not 2^k - 1; give 15 or 31");
     }
 }

@@ -10,7 +10,7 @@ let again = () => {}, eventsCame = () => {};
 
 export function begin(onEnd, onEvents) {
   eventsCame = onEvents;
-  state.live = { events: null, nav: {}, positions: {}, off: new Set(), switched: new Map(), frames: EMPTY, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: { sent: {}, drops: {} }, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
+  state.live = { events: null, nav: {}, positions: {}, off: new Set(), switched: new Map(), frames: EMPTY, data: {}, verdict: "", lateness: null, stalls: 0, skipped: 0, totals: { sent: {}, drops: {} }, rates: {}, acked: {}, newest: 0, heard: 0, second: 0, held: null, history: new Map(), air: [], late: [] };
   again = () => connect(onEnd);
   again();
 }
@@ -57,7 +57,8 @@ function hear(message) {
   state.about.end_ns = String(t);
   if (message.lateness && t - (live.late.at(-1)?.[0] ?? 0) >= 1e9) live.late.push([t, message.lateness, message.verdict]);
   while (live.late.length && live.late[0][0] < t - HISTORY_NS) live.late.shift();
-  change({ paths: message.paths, queues: message.queues ?? {} });
+  Object.assign(state.live.data, message.data);
+  change({ paths: message.paths, queues: message.queues ?? {}, jamming: message.jamming ?? [] });
 }
 
 // The stations that are off. Who is off is asked every 2 s: an answer may be older than a switch of this page, which holds until one agrees.

@@ -60,7 +60,7 @@ async function open(about, requested = {}) {
   by("folder").hidden = true;
   by("run").hidden = by("keys").hidden = false;
   const begin = Number(about.begin_ns), end = Number(about.end_ns);
-  Object.assign(state, { about, movement, live: null, paths: [], queues: {}, row: null, segment: null, station: null, playing: false });
+  Object.assign(state, { about, movement, live: null, paths: [], queues: {}, jamming: [], row: null, segment: null, station: null, playing: false });
   const names = about.flows.map((flow) => flow.name), flows = requested.flows?.filter((name) => names.includes(name));
   state.flows = new Set(flows ?? names.slice(0, MAX_CHARTED));
   if (SPEEDS.includes(requested.speed)) state.speed = requested.speed;

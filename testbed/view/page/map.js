@@ -306,7 +306,7 @@ function drawLobes(places) {
   }
 }
 
-// Triangles; one that follows a station is above it. When they send is not shown.
+// Triangles, filled while the jammer sends; one that follows a station is above it.
 function drawJammers(places) {
   const r = radius();
   pen.strokeStyle = pen.fillStyle = colour("bad");
@@ -321,6 +321,7 @@ function drawJammers(places) {
     pen.lineTo(x - r, y + r);
     pen.closePath();
     pen.stroke();
+    if (state.jamming.includes(name)) pen.fill();
     pen.fillText(name, x, y - r - 4);
   }
 }

@@ -82,6 +82,19 @@ function pairs(rows) {
   return element("dl", {}, ...rows.filter(([, value]) => value !== null && value !== "").flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]));
 }
 
+// Rate, SINR, attempt and place in its A-MPDU of a data frame, what the record has of them.
+function radioOf(frame) {
+  if (!frame) return [];
+  const words = [`${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s to ${frame.peer ?? "?"}`, frame.sinr_db == null ? "" : `SINR ${frame.sinr_db} dB`, frame.attempt > 1 ? `attempt ${frame.attempt}` : "", frame.aggregate ? `MPDU ${frame.aggregate}` : ""];
+  return [["last data frame", words.filter((word) => word).join(", ")]];
+}
+
+function rateTable(rows) {
+  const lines = rows.map((one) => element("tr", {}, element("td", {}, one.peer ?? "?"), element("td", {}, `${one.mode ? `${one.mode}, ` : ""}${one.rate_bps / 1e6} Mbit/s`), element("td", {}, String(one.frames)), element("td", {}, `${((100 * one.delivered) / one.frames).toFixed(0)} %`)));
+  const head = element("tr", {}, ...["To", "Rate", "Data frames", "Arrived"].map((name) => element("th", { scope: "col" }, name)));
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines));
+}
+
 // --- a station ------------------------------------------------------------------------------------------------------------------
 
 async function showStation() {
@@ -105,7 +118,7 @@ async function showStation() {
   if (state.live) {
     rows.push(["queued or sending", counted(state.queues[name]?.packets ?? 0, "packet")]);
     const nav = reservedUntil(name, null);
-    rows.push(["NAV", nav === null ? "none" : `until ${seconds(nav - zero())}`]);
+    rows.push(["NAV", nav === null ? "none" : `until ${seconds(nav - zero())}`], ...radioOf(state.live.data[name]));
     children.push(pairs(rows), ...(state.about.control ? controls(name, off, x, y) : []));
     by("station").replaceChildren(...children);
     if (focused) by(focused)?.focus();
@@ -116,12 +129,13 @@ async function showStation() {
     if (state.station !== name) return;
     rows.push(["queued or sending", counted(station.queue.length, "packet")], ["sends now", station.sending ? `${station.sending.frame} to ${station.sending.peer}` : "nothing"]);
     const nav = reservedUntil(name, null);
-    rows.push(["NAV", nav !== null ? `until ${seconds(nav - zero())}` : whyUnknown() || "none"]);
+    rows.push(["NAV", nav !== null ? `until ${seconds(nav - zero())}` : whyUnknown() || "none"], ...radioOf(station.data));
     const bar = element("meter", { min: 0, max: state.about.queue_packets ?? 50, value: station.queue.length, "aria-label": "packets queued" });
     children.push(pairs(rows), bar);
     if (station.queue.length) {
       children.push(element("h3", {}, "Queue"), element("ul", {}, ...station.queue.slice(0, 12).map((one) => element("li", {}, `packet ${one.packet}, ${one.bytes} bytes to ${one.peer}, since ${seconds(Number(one.since_ns) - zero(), 4)}`))));
     }
+    if (station.rates.length) children.push(element("h3", {}, "Rates, whole run"), rateTable(station.rates));
     children.push(element("h3", {}, "Whole run"), pairs([...Object.entries(station.counts.sent).filter(([fate]) => fate).map(([fate, count]) => [`frames ${fate}`, count]), ...Object.entries(station.counts.drops).map(([why, count]) => [`drops ${why}`, count])]));
     by("station").replaceChildren(...children);
   } catch (problem) {

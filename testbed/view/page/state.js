@@ -4,7 +4,7 @@ import { ask, frames as fetchFrames } from "./api.js";
 
 export const state = {
   about: null, movement: null, now: 0, span: 1e9, playing: false, speed: 1, station: null, row: null, flow: null, segment: null,
-  flows: new Set(), paths: [], queues: {}, live: null,
+  flows: new Set(), paths: [], queues: {}, jamming: [], live: null,
 };
 const listeners = new Set();
 let announced = false;
@@ -153,9 +153,9 @@ export async function refreshQueues() {
   queuesAsked = performance.now();
   const at = state.now;
   try {
-    const { queues } = await ask("queues", { t: Math.round(at) });
+    const { queues, jamming } = await ask("queues", { t: Math.round(at) });
     queuesAt = at;
-    change({ queues });
+    change({ queues, jamming });
   } catch (problem) {
     queuesAt = at;
     notice(problem.message);

@@ -122,6 +122,39 @@ def test_bursts_of_jammers_are_left_out(log, frames, tmp_path):
     assert parse_rows(burst.encode(), STATIONS).count == 0
 
 
+def test_a_jammer_sends_from_the_start_of_a_burst_to_its_end(log, tmp_path):
+    head, *rows = log.read_text().splitlines(keepends=True)
+    bursts = [
+        f"{begin_ms * 1_000_000},{name},jam,,*,,,,,2000000,,,,\n" for name, begin_ms in (("jam1", 1), ("jam2", 2), ("jam1", 10))
+    ]
+    (tmp_path / "air.csv").write_text("".join([head, *bursts, *rows]))
+    frames = read_frames(tmp_path / "air.csv", STATIONS)
+    at = {ms: frames.jamming(int(ms * 1e6)) for ms in (0.9, 1.0, 2.5, 3.5, 9.9, 11.9, 12.0)}
+    assert at == {0.9: [], 1.0: ["jam1"], 2.5: ["jam1", "jam2"], 3.5: ["jam2"], 9.9: [], 11.9: ["jam1"], 12.0: []}
+
+
+def test_rates_and_the_last_data_frame_of_a_station_are_those_of_its_rows(rows, frames):
+    rows = [row for row in rows if (row["event"], row["frame"]) == ("tx", "data")]
+    for place, name in enumerate(STATIONS):
+        own = [row for row in rows if row["station"] == name]
+        counted = Counter((row["peer"], int(row["rate_bps"]), row["fate"] == "delivered") for row in own)
+        found = frames.rates(place)
+        assert sum(one["frames"] for one in found) == len(own)
+        for one in found:
+            arrived, lost = (counted[one["peer"], one["rate_bps"], fate] for fate in (True, False))
+            assert (one["frames"], one["delivered"], one["mode"]) == (arrived + lost, arrived, None)
+        if own:
+            middle = own[len(own) // 2]
+            last = frames.as_text(frames.last_data(place, int(middle["t_ns"])))
+            assert (last["t_ns"], last["packet"], last["rate_bps"]) == (
+                middle["t_ns"],
+                int(middle["packet"]),
+                int(middle["rate_bps"]),
+            )
+            assert frames.last_data(place, int(own[0]["t_ns"]) - 1) is None
+    assert any(frames.rates(place) for place in range(len(STATIONS)))
+
+
 def test_another_file_is_refused_in_one_line(tmp_path):
     (tmp_path / "air.csv").write_text("a,b\n1,2\n")
     with pytest.raises(RunFileError, match="not an air log"):
@@ -163,5 +196,9 @@ def test_a_log_with_aggregates_has_rates_places_and_sinr(tmp_path):
         assert (text["frame"], text["mode"] or "", text["aggregate"] or "") == (row["frame"], row["mode"], row["aggregate"])
         assert str(text["rate_bps"] or "") == row["rate_bps"]
         assert ("" if text["sinr_db"] is None else f"{text['sinr_db']:.1f}") == row["sinr_db"]
+    lines = (tmp_path / "air.csv").read_bytes().splitlines(keepends=True)
+    live = parse_rows(b"".join(lines[1:]), STATIONS, lines[0].decode().strip().split(","))
+    assert [live.as_text(place) for place in range(live.count)] == [frames.as_text(place) for place in range(frames.count)]
+    assert {(one["peer"], one["mode"]) for one in live.rates(0)} == {("sta2", "ht-mcs7-20")}
     answer = next(place for place, row in enumerate(rows) if row["frame"] == "ba")
     assert frames.packed(frames.sent[:1]) and "sinr_db" in frames.as_text(answer)

@@ -147,7 +147,7 @@ impl Radio {
             let AccessParameters { cw_min, cw_max, .. } = self.access_parameters(category);
             for (key, cw) in [("cw_min", cw_min), ("cw_max", cw_max)] {
                 if !(cw + 1).is_power_of_two() {
-                    return Err(format!("key \"access_categories.{name}.{key}\": {cw} is not 2^k - 1").into());
+                    return Err(no_window(&format!("access_categories.{name}.{key}"), cw));
                 }
             }
             if cw_min > cw_max {
@@ -159,6 +159,12 @@ impl Radio {
         }
         Ok(())
     }
+}
+
+/// The refusal of a contention window, with the next ones that exist.
+pub(super) fn no_window(key: &str, cw: u32) -> RadioError {
+    let above = (cw + 1).next_power_of_two();
+    format!("key \"{key}\": {cw} is not 2^k - 1; give {} or {}", above / 2 - 1, above - 1).into()
 }
 
 #[cfg(test)]
@@ -208,7 +214,7 @@ mod tests {
         let refused = |name, text| edca(name, text).unwrap_err();
         assert!(refused("ns2-dsss-2m", "").starts_with("key \"access\": EDCA has the standard's rules, and rules."));
         let wrong = refused("dot11n-ht20", "access_categories.voice.cw_min = 4");
-        assert_eq!(wrong, "key \"access_categories.voice.cw_min\": 4 is not 2^k - 1");
+        assert_eq!(wrong, "key \"access_categories.voice.cw_min\": 4 is not 2^k - 1; give 3 or 7");
         let wrong = refused("dot11n-ht20", "access_categories.voice.cw_min = 15");
         assert_eq!(wrong, "key \"access_categories.voice.cw_min\": 15 is above cw_max 7; give both");
         let wrong = refused("dot11n-ht20", "access_categories.video.aifsn = 1");

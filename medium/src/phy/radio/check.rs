@@ -1,5 +1,6 @@
 //! Checks of a profile: ranges and combinations of its numbers.
 
+use super::access::no_window;
 use super::modes::DSSS_RATES_BPS;
 use super::{Modulation, Network, Radio, RadioError, RateControl};
 use manet_engine::keys::{self, Declared};
@@ -22,7 +23,11 @@ impl Radio {
         {
             let of_mcs = key == "data_rate_bps" && self.family().is_some();
             if self.modulation == Modulation::S1g && !of_mcs && !self.has_rate(rate) {
-                return Err(format!("key \"{key}\": {rate} is the rate of no MCS of {} MHz", self.width_mhz).into());
+                return Err(format!(
+                    "key \"{key}\": {rate} is the rate of no MCS of {} MHz; give one, as the profiles of 802.11ah have",
+                    self.width_mhz
+                )
+                .into());
             }
             let ofdm = !matches!(self.modulation, Modulation::Dsss | Modulation::S1g);
             let of_erp = key == "eifs_ack_rate_bps" && self.plcp_bits > 0 && DSSS_RATES_BPS.contains(&rate);
@@ -32,9 +37,10 @@ impl Radio {
                 ));
             }
             if ofdm && !of_mcs && !of_erp && !self.has_rate(rate) {
-                return Err(
-                    format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)").into()
-                );
+                return Err(format!(
+                    "key \"{key}\": {rate} is no OFDM rate; give 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s"
+                )
+                .into());
             }
         }
         self.check_aggregation()?;
@@ -55,15 +61,17 @@ impl Radio {
         self.check_slot()?;
         self.check_access()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
-            return Err(RadioError::Value("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into()));
+            return Err(RadioError::Value(
+                "keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS; add them, as in ns2-dsss-2m".into(),
+            ));
         }
         for (key, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
             if !(cw + 1).is_power_of_two() {
-                return Err(format!("key \"{key}\": {cw} is not 2^k - 1").into());
+                return Err(no_window(key, cw));
             }
         }
         if self.cw_min > self.cw_max {
-            return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max).into());
+            return Err(format!("key \"cw_min\": {} is above cw_max {}; give both", self.cw_min, self.cw_max).into());
         }
         Ok(())
     }
@@ -85,7 +93,7 @@ impl Radio {
         let basic = &self.basic_rates_bps;
         if basic.is_empty() || !basic.is_sorted_by(|a, b| a < b) {
             return Err(format!(
-                "key \"basic_rates_bps\": {basic:?} is not a list of one or more rates, the slowest first"
+                "key \"basic_rates_bps\": {basic:?} is not a list of one or more rates, the slowest first; sort it"
             )
             .into());
         }

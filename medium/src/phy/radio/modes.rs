@@ -176,11 +176,14 @@ impl Radio {
     }
 
     pub(super) fn mcs_mode(&self) -> Result<Mcs, RadioError> {
-        let family = self.family().ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none".into()))?;
-        let mcs = self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation".into()))?;
+        let family = self
+            .family()
+            .ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none; leave it out".into()))?;
+        let mcs =
+            self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation; add it".into()))?;
         let short_guard = self.guard_interval == GuardInterval::Short;
         let mode = Mcs::new(family, mcs, self.width_mhz, short_guard, self.streams);
-        mode.map_err(|wrong| format!("key \"mcs\": {wrong}").into())
+        mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
     }
 
     /// MCS 0 of S1G, which all of its stations receive.
