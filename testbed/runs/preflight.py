@@ -123,6 +123,8 @@ def _needing_root(scenario: Scenario) -> tuple[tuple[str | int, ...], str] | Non
         for key in ("sandbox", *container.limits):
             if getattr(container, key):
                 return ("stations", index, key), "a user id of its own" if key == "sandbox" else "a control group"
+    if scenario.capture_program == "tcpdump":
+        return ("capture_program",), "tcpdump, which changes its user,"
     if scenario.rto_initial is not None:
         return ("rto_initial",), "the first timeout, which eBPF sets,"
     if scenario.unres_qlen is not None:
