@@ -127,8 +127,6 @@ def _needing_root(scenario: Scenario) -> tuple[tuple[str | int, ...], str] | Non
         return ("capture_program",), "tcpdump, which changes its user,"
     if scenario.rto_initial is not None:
         return ("rto_initial",), "the first timeout, which eBPF sets,"
-    if scenario.unres_qlen is not None:
-        return ("unres_qlen",), "a queue of the kernel's table of neighbours"
     return None
 
 

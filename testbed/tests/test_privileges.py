@@ -153,7 +153,6 @@ def test_a_station_has_the_tcp_of_its_flows(by_routes: None) -> None:
         ({"stations": "hwsim"}, 'key "stations": a radio of mac80211_hwsim needs root'),
         ({"capture_program": "tcpdump"}, 'key "capture_program": '),
         ({"rto_initial": 3}, 'key "rto_initial": '),
-        ({"unres_qlen": 3}, 'key "unres_qlen": '),
         ({"wires": [{"station": "sta1", "host": "server", "nat": True}]}, 'key "wires.0.nat": '),
     ],
 )

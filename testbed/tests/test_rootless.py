@@ -178,7 +178,7 @@ REFUSED = {
     "tcp=yeah": "sudo modprobe tcp_yeah",
     "stations=hwsim": "a radio of mac80211_hwsim needs root; run it with sudo",
     "rto_initial=3": "needs root; run it with sudo",
-    "unres_qlen=3": "needs root; run it with sudo",
+    "capture_program=tcpdump": "needs root; run it with sudo",
 }
 
 
