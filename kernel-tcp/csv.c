@@ -103,8 +103,9 @@ static size_t add_head(struct csv *csv, const struct sample *row)
 	return ROW_BYTES - bytes;
 }
 
-void csv_add(struct csv *csv, const struct sample *row, const char *event,
-	     const char *detail)
+/* `numbers`: the columns snd_nxt and snd_una. */
+static void add(struct csv *csv, const struct sample *row, const char *numbers,
+		const char *event, const char *detail)
 {
 	size_t left;
 
@@ -114,12 +115,20 @@ void csv_add(struct csv *csv, const struct sample *row, const char *event,
 	}
 	left = add_head(csv, row);
 	csv->used += snprintf(csv->buffer + csv->used, left,
-		"%u,%u,%u,%u,%u,%u,%u,%llu,%u,%u,%s,%s\n",
-		row->data_bytes, row->snd_nxt, row->snd_una, row->snd_cwnd,
-		row->ssthresh, row->snd_wnd, row->srtt_us,
+		"%u,%s,%u,%u,%u,%u,%llu,%u,%u,%s,%s\n",
+		row->data_bytes, numbers, row->snd_cwnd, row->ssthresh, row->snd_wnd, row->srtt_us,
 		(unsigned long long)row->rto_jiffies * csv->us_per_jiffy,
 		row->rcv_wnd, row->ca_state, event, detail);
 	csv->rows += !event[0];
+}
+
+void csv_add(struct csv *csv, const struct sample *row, const char *event,
+	     const char *detail)
+{
+	char numbers[24];
+
+	snprintf(numbers, sizeof(numbers), "%u,%u", row->snd_nxt, row->snd_una);
+	add(csv, row, numbers, event, detail);
 }
 
 void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
@@ -160,32 +169,46 @@ static void spell(const struct csv *csv, const struct sample *row, char *text,
 	layers_spell(&own->layers, algorithm, text, bytes);
 }
 
-/* Events of the eBPF programs; the agent's events have their own text. */
+/* The columns `event` and `detail`; the agent's events have their own text. */
+static const char *words_of(const struct csv *csv, const struct sample *row, char *detail,
+			    size_t bytes)
+{
+	switch (row->event) {
+	case EVENT_ALGORITHM:
+		spell(csv, row, detail, bytes);
+		return "algorithm";
+	case EVENT_TIMEOUT:
+		snprintf(detail, bytes, "%u", row->value);
+		return "timeout";
+	case EVENT_WINDOW:
+		snprintf(detail, bytes, "cwnd=%u ssthresh=%u", row->snd_cwnd,
+			 row->ssthresh);
+		return "window";
+	case EVENT_REPAIR:
+		snprintf(detail, bytes, "ack");
+		return "repair";
+	case EVENT_NONE:
+		return "";
+	}
+	return NULL;
+}
+
 void csv_add_event(struct csv *csv, const struct sample *row)
 {
 	char detail[64] = "";
+	const char *event = words_of(csv, row, detail, sizeof(detail));
 
-	switch (row->event) {
-	case EVENT_NONE:
-		csv_add(csv, row, "", "");
-		break;
-	case EVENT_ALGORITHM:
-		spell(csv, row, detail, sizeof(detail));
-		csv_add(csv, row, "algorithm", detail);
-		break;
-	case EVENT_TIMEOUT:
-		snprintf(detail, sizeof(detail), "%u", row->value);
-		csv_add(csv, row, "timeout", detail);
-		break;
-	case EVENT_WINDOW:
-		snprintf(detail, sizeof(detail), "cwnd=%u ssthresh=%u", row->snd_cwnd,
-			 row->ssthresh);
-		csv_add(csv, row, "window", detail);
-		break;
-	case EVENT_REPAIR:
-		csv_add(csv, row, "repair", "ack");
-		break;
-	}
+	if (event)
+		csv_add(csv, row, event, detail);
+}
+
+void csv_add_unnumbered(struct csv *csv, const struct sample *row)
+{
+	char detail[64] = "";
+	const char *event = words_of(csv, row, detail, sizeof(detail));
+
+	if (event)
+		add(csv, row, ",", event, detail);
 }
 
 /* Removes the incomplete row at the end of the file. */
@@ -245,4 +268,14 @@ void csv_close(struct csv *csv)
 	if (csv->fd >= 0)
 		close(csv->fd);
 	csv->fd = -1;
+}
+
+json_t *csv_written(const struct csv *csv)
+{
+	const char *slash = strrchr(csv->path, '/');
+	char sum[9];
+
+	snprintf(sum, sizeof(sum), "%08x", csv->sum);
+	return json_pack("{s:{s:I, s:s}}", slash ? slash + 1 : csv->path,
+			 "bytes", (json_int_t)csv->bytes, "crc32", sum);
 }

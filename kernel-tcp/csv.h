@@ -29,6 +29,10 @@ void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 		   const char *detail);
 /* A row made by an eBPF program. */
 void csv_add_event(struct csv *csv, const struct sample *row);
+/* A row made without eBPF of a connection whose sequence numbers are unknown. */
+void csv_add_unnumbered(struct csv *csv, const struct sample *row);
+/* What the file holds, by its name (formats/results.md). */
+json_t *csv_written(const struct csv *csv);
 void csv_flush(struct csv *csv);
 void csv_close(struct csv *csv);
 

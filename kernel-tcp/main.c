@@ -2,8 +2,9 @@
 /*
  * manet-tcp - settings and samples of the TCP connections of stations.
  *
- * `run` attaches the programs of manet_tcp.bpf.c; `features` shows what the kernel can
- * do; `load` registers a congestion control. Interfaces: formats/tcp.md.
+ * `run` attaches the programs of manet_tcp.bpf.c; `sample` only samples, without eBPF;
+ * `features` shows what the kernel can do; `load` registers a congestion control.
+ * Interfaces: formats/tcp.md.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 static const char usage[] =
 	"usage: manet-tcp [--debug] run SETTINGS.json\n"
+	"       manet-tcp sample SETTINGS.json\n"
 	"       manet-tcp [--debug] features [--json]\n"
 	"       manet-tcp [--debug] load NAME|FILE.bpf.o [PARAMETER=VALUE ...] [--name KERNELNAME]\n"
 	"                                  [--operations VARIABLE]\n"
@@ -22,6 +24,8 @@ static const char usage[] =
 	"run       applies TCP settings to the programs of a cgroup, station by station,\n"
 	"          and samples their connections; prints \"ready\" when attached and\n"
 	"          detaches on SIGTERM or SIGINT\n"
+	"sample    samples the connections without eBPF, at an interval, and applies\n"
+	"          nothing; for a run without root\n"
 	"features  shows what this kernel can do; exit code 1 if `run` would not work\n"
 	"load      registers a built-in algorithm, or one from a file, for every program\n"
 	"          of this machine, until unload or the next boot; of several in a file,\n"
@@ -54,6 +58,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "run"))
 		return run_command(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "sample"))
+		return sample_command(argv[2]);
 	if (argc > 2 && !strcmp(argv[1], "load"))
 		return load_command(argc - 2, argv + 2);
 	if (argc == 3 && !strcmp(argv[1], "unload"))

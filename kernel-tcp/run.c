@@ -272,17 +272,6 @@ static json_t *refusals(const struct counters *counted)
 	return all;
 }
 
-/* What the file of samples holds, by its name. */
-static json_t *written(const struct csv *csv)
-{
-	const char *slash = strrchr(csv->path, '/');
-	char sum[9];
-
-	snprintf(sum, sizeof(sum), "%08x", csv->sum);
-	return json_pack("{s:{s:I, s:s}}", slash ? slash + 1 : csv->path,
-			 "bytes", (json_int_t)csv->bytes, "crc32", sum);
-}
-
 /* The last line on standard output: the run's counters, for run.json. */
 static void report(const struct run *run)
 {
@@ -302,7 +291,7 @@ static void report(const struct run *run)
 			 "unwritten_samples", (json_int_t)unwritten,
 			 "refused", refusals(counted));
 	if (run->csv && !run->csv->broken)
-		json_object_set_new(line, "wrote", written(run->csv));
+		json_object_set_new(line, "wrote", csv_written(run->csv));
 	if (run->agent)
 		json_object_set_new(line, "layers", agent_report(run->agent));
 	json_dumpf(line, stdout, JSON_COMPACT);
@@ -349,6 +338,10 @@ int run_command(const char *path)
 
 	if (settings_load(path, &run.settings) || watch_signals(&run))
 		goto out;
+	if (!run.settings.cgroup[0]) {
+		complain("%s: top level: \"cgroup\" must be a string that is not empty", path);
+		goto out;
+	}
 	/* Before the network namespaces: a wrong path is the more likely mistake. */
 	cgroup = open_cgroup(run.settings.cgroup);
 	if (cgroup < 0)

@@ -11,6 +11,7 @@ enum {
 };
 
 int run_command(const char *path);
+int sample_command(const char *path);
 /* `arguments`: NAME [p=v ...] [--name KERNELNAME] */
 int load_command(int count, char **arguments);
 int unload_command(const char *name);

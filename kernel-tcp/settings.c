@@ -347,6 +347,7 @@ static int load_top(const char *path, json_t *top, struct run_settings *run)
 {
 	static const char *const known[] = { "format", "cgroup", "samples",
 					     "stations", NULL };
+	json_t *cgroup = json_object_get(top, "cgroup");
 	const char *format;
 	json_t *stations;
 
@@ -356,8 +357,8 @@ static int load_top(const char *path, json_t *top, struct run_settings *run)
 	if (!format || strcmp(format, FORMAT))
 		return complain("%s: \"format\" must be \"%s\"", path, FORMAT);
 	if (check_keys(path, "top level", top, known) ||
-	    copy_string(path, "top level", "cgroup", json_object_get(top, "cgroup"),
-			run->cgroup, sizeof(run->cgroup)) ||
+	    (!is_null(cgroup) && copy_string(path, "top level", "cgroup", cgroup,
+					     run->cgroup, sizeof(run->cgroup))) ||
 	    resolve_samples(path, json_object_get(top, "samples"), run->samples))
 		return -1;
 	stations = json_object_get(top, "stations");

@@ -111,7 +111,7 @@ def _factory(request: pytest.FixtureRequest, folder: Path) -> Iterator[Meshes]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the option."""
     group = parser.getgroup("manet", "a mesh of manet_testbed")
-    text = "fail, instead of skip, the tests that need a mesh on a machine that has no root, TUN or set-up checkout"
+    text = "fail, instead of skip, the tests that need a mesh on a machine that has no namespaces, TUN or set-up checkout"
     group.addoption("--manet-require", action="store_true", help=text)
 
 

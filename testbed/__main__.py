@@ -12,9 +12,10 @@ import sys
 from typing import Any, NoReturn
 
 from testbed import __version__, output
-from testbed.commands import GROUPS, VERBS
+from testbed.commands import GROUPS, VERBS, WITH_NETWORKS
 from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
+from testbed.host.state import enter_user_namespace
 from testbed.programs import INSTALLATION
 
 EXAMPLES = """examples:
@@ -101,6 +102,8 @@ def _run(words: list[str]) -> int:
             if rest and verb != "test":  # `test` passes unknown arguments to pytest
                 Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
             options.rest = rest
+            if verb in WITH_NETWORKS:
+                enter_user_namespace()
             return importlib.import_module(f"testbed.commands.{verb}").run(options)
         finally:
             sys.stdout.flush()

@@ -28,13 +28,14 @@ def timeouts_of(
     timeouts = rows.filter(pl.col("event") == "timeout")
     inside = timeouts["t_ns"].is_between(begin_ns, end_ns, closed="left").to_list()
     sent = connection.forward(at_sender).sort("t_ns")
-    if any(inside) and not sent["identification"].drop_nulls().len():
+    numbered = not timeouts["snd_una"].null_count()  # not so for connections older than `manet-tcp sample`
+    if any(inside) and not (numbered and sent["identification"].drop_nulls().len()):
         return {"timeouts": sum(inside), "spurious_timeouts": None}
     acks = connection.backward(at_sender).drop_nulls("acknowledgement").sort("t_ns")
     arrived_ns = _first_ns(connection.forward(at_receiver), "sequence")
     left_ns = _first_ns(connection.backward(at_receiver), "acknowledgement")
     spurious = []
-    for t_ns, una, again in _sent_again(timeouts, sent):
+    for t_ns, una, again in _sent_again(timeouts.drop_nulls("snd_una"), sent):
         newer = (pl.col("acknowledgement") - una) % MODULUS
         new = acks.filter((pl.col("t_ns") >= t_ns) & newer.is_between(1, MODULUS // 2))
         ack = new.select("identification", "acknowledgement").row(0) if len(new) else None

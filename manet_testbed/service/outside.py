@@ -24,6 +24,7 @@ from scenarios.scenario import Scenario
 from testbed.errors import ManetError, UsageError
 from testbed.host.protocols import require_protocol
 from testbed.host.requirements import require_for_runs
+from testbed.host.state import enter_user_namespace
 from testbed.programs import BUILT
 from testbed.runs import preflight
 from testbed.runs.run import claimed, conclude, isolated_run, prepare
@@ -35,6 +36,7 @@ EXPERIMENT = "mesh"
 
 def main() -> int:
     """Make the run that the request describes, and report its end."""
+    enter_user_namespace()  # while this process has one thread
     request = json.loads(sys.stdin.buffer.readline())
     cancel = threading.Event()
     threading.Thread(target=_follow, args=(request["owner"], cancel), name="owner", daemon=True).start()

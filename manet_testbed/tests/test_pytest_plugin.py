@@ -141,9 +141,8 @@ def test_tests_of_a_module_share_a_mesh(pytester: pytest.Pytester) -> None:
     assert found == {"passed": 1, "failed": 2}
 
 
-@pytest.mark.parametrize(("user", "tun", "words"), [(1000, "", "not root"), (0, "tun", "modprobe tun")])
-def test_the_first_missing_requirement_is_named(tmp_path: Path, user: int, tun: str, words: str) -> None:
-    assert words in (missing_requirement(user=user, tun=tmp_path / tun) or "")
+def test_the_first_missing_requirement_is_named(tmp_path: Path) -> None:
+    assert "modprobe tun" in (missing_requirement(tun=tmp_path / "tun") or "")
 
 
 @pytest.mark.root

@@ -12,4 +12,8 @@ GROUPS = {  # as --help shows them
     "maintain": ("validate", "curve", "schema", "nightly", "clean"),
 }
 HIDDEN = ("batch",)  # for programs
+# those that make networks, or enter them; of an ordinary user in a user namespace (testbed/host/privileges.py)
+WITH_NETWORKS = (
+    "demo", "run", "campaign", "script", "cli", "view", "serve", "exec", "shell", "wireshark", "map", "routes", "curve", "batch",
+)  # fmt: skip
 VERBS = (*(verb for group in GROUPS.values() for verb in group), *HIDDEN)

@@ -18,16 +18,22 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print all checks. The exit status: 1 if something needed is missing."""
+    """Print all checks, for root and for an ordinary user. The exit status: 1 if something is missing that this user's runs
+    need."""
     import json
     from dataclasses import asdict, replace
 
     from testbed.columns import hanging
-    from testbed.host.doctor import doctor
+    from testbed.host.doctor import Check, doctor
+    from testbed.host.privileges import rootless
     from testbed.programs import INSTALLATION
 
+    def word_of(check: Check, *, root: bool) -> str:
+        return "ok" if check.ok_for(root=root) else "MISSING" if check.needed else "-"
+
     checks = [replace(check, remedy=INSTALLATION.reworded(check.remedy)) for check in doctor()]
-    missing = [check for check in checks if check.needed and not check.ok]
+    is_root = not rootless()
+    missing = [check for check in checks if check.needed and not check.ok_for(root=is_root)]
     if options.json:
         print(json.dumps([asdict(check) for check in checks], indent=1))
         return 1 if missing else 0
@@ -37,9 +43,14 @@ def run(options: argparse.Namespace) -> int:
         if heading:
             print(f"\n{heading}")
         width = max(len(check.name) for check in section)
+        print(f"{'root':8}{'user':8}")
         for check in section:
-            word = "ok" if check.ok else "MISSING" if check.needed else "-"
-            remedy = f"; {check.remedy}" if check.remedy and not check.ok else ""
-            print(hanging(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  ", f"{check.detail}{remedy}"))
-    print(f"\n{len(missing)} things needed are missing" if missing else "\nnothing needed is missing")
+            words = [word_of(check, root=root) for root in (True, False)]
+            remedy = f"; {check.remedy}" if check.remedy and words != ["ok", "ok"] else ""
+            columns = "".join(f"{word:8}" for word in words)
+            print(hanging(f"{columns}{check.name.removeprefix(ROUTING):{width}}  ", f"{check.detail}{remedy}"))
+    whom = "root" if is_root else "an ordinary user (docs/rootless.md)"
+    print(f"\n{len(missing)} things needed are missing for {whom}" if missing else "\nnothing needed is missing")
+    if not is_root and not missing:
+        print("runs are made without root: docs/rootless.md says what that refuses")
     return 1 if missing else 0

@@ -3,6 +3,8 @@
 It holds every process of the run, those of stations with a root file system of their own in groups within it
 (testbed/host/limits.py). kernel-tcp attaches its `sockops` program to it, and `manet clean` ends the whole run through it. It
 identifies processes and limits nothing.
+
+A run of an ordinary user has no group (None): its processes are those of its pid namespace (testbed/runs/isolation.py).
 """
 
 import contextlib
@@ -13,6 +15,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from testbed.errors import UsageError
+from testbed.host import privileges
 
 PARENT = "manet"
 MOUNT_COMMAND = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
@@ -55,8 +58,10 @@ def require_mount() -> Path:
     return mount
 
 
-def own() -> Path:
-    """The group (version 2) of this process: the line `0::/path` of cgroups(7)."""
+def own() -> Path | None:
+    """The group (version 2) of this process: the line `0::/path` of cgroups(7). None in a run of an ordinary user."""
+    if privileges.rootless():
+        return None
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     return require_mount() / next(line for line in lines if line.startswith("0::"))[3:].lstrip("/")
 
@@ -95,15 +100,33 @@ def enter(group: Path) -> None:
     (group / "cgroup.procs").write_text("0")
 
 
-def members(group: Path) -> list[int]:
-    """The process ids in the group and the groups within it; empty if the group does not exist."""
+def members(group: Path | None) -> list[int]:
+    """The process ids in the group and the groups within it; empty if the group does not exist. None: those that /proc shows,
+    except its pid 1, which waits for the others; to be called within a run."""
+    if group is None:
+        return processes()
     return [number for each in _within(group) for number in _ids(each / "cgroup.procs")]
 
 
-def threads(group: Path, without: Collection[Path] = ()) -> list[int]:
+def threads(group: Path | None, without: Collection[Path] = ()) -> list[int]:
     """The thread ids of all processes in the group and the groups within it, except those in the groups `without`; empty if
-    the group does not exist."""
+    the group does not exist. None: as of `members`."""
+    if group is None:
+        return [thread for process in processes() for thread in _numbered(Path(f"/proc/{process}/task"))]
     return [number for each in _within(group) if each not in without for number in _ids(each / "cgroup.threads")]
+
+
+def processes(proc: Path = Path("/proc")) -> list[int]:
+    """The process ids that a /proc shows, except pid 1."""
+    return [number for number in _numbered(proc) if number != 1]
+
+
+def _numbered(folder: Path) -> list[int]:
+    """The names in a folder of proc(5) that are numbers; empty if it does not exist."""
+    try:
+        return [int(entry.name) for entry in os.scandir(folder) if entry.name.isdecimal()]
+    except OSError:
+        return []
 
 
 def _within(group: Path) -> list[Path]:

@@ -1,8 +1,9 @@
 """`manet clean`: remove the leftovers of a killed `manet` or of a crash. Safe to run twice, and while experiments run.
 
-The state files in /run/manet (testbed.host.state) identify what belongs to the testbed, never a name: a process is ended only if
-its pid and its start time are those recorded, or if it is in the cgroup recorded for a run whose owner is gone. A run whose owner
-is alive is left alone and reported. Namespaces, TAPs and BPF programs end with the processes that hold them.
+The state files in /run/manet (testbed.host.state; of an ordinary user: in the user's own folder) identify what belongs to the
+testbed, never a name: a process is ended only if its pid and its start time are those recorded, or if it is in the cgroup
+recorded for a run whose owner is gone. A run whose owner is alive is left alone and reported. Namespaces, TAPs and BPF programs
+end with the processes that hold them.
 """
 
 import contextlib
@@ -12,8 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.errors import UsageError
-from testbed.host import cgroup
+from testbed.host import cgroup, privileges
 from testbed.host.processes import limit_s
 from testbed.host.state import STATE_FOLDER, Process, RunState, recorded_runs
 
@@ -31,10 +31,7 @@ class Cleaned:
 
 
 def clean(*, include_running: bool = False) -> Cleaned:
-    """Remove all leftovers; with `include_running` also end the runs of other `manet` commands. Raises UsageError without
-    root."""
-    if os.geteuid() != 0:
-        raise UsageError("not root; run it with sudo")
+    """Remove all leftovers of this user's runs; with `include_running` also end the runs of other `manet` commands."""
     cleaned = Cleaned()
     for state in recorded_runs():
         if state.owner_alive() and not include_running:
@@ -47,18 +44,19 @@ def clean(*, include_running: bool = False) -> Cleaned:
 
 def _end(state: RunState, cleaned: Cleaned) -> None:
     """The run's processes, its cgroup, and last its state file, so that a clean that is itself killed can be repeated."""
-    group = Path(state.cgroup)
+    group = Path(state.cgroup) if state.cgroup else None
     _end_processes(state.keeper, group)
-    if not _is_run_group(group) or not cgroup.remove(group):
+    if group is not None and (not _is_run_group(group) or not cgroup.remove(group)):
         cleaned.could_not.append(f"{group}: processes in it do not end; look at {group}/cgroup.procs")
         return
     state.remove()
     cleaned.removed.append(f"{state.directory}: the run {state.run_id} and all that was left of it")
 
 
-def _end_processes(keeper: Process | None, group: Path) -> None:
-    """A run whose owner died takes itself down in order; its processes are killed after END_DEADLINE_S (`limit_s`)."""
-    pids = cgroup.members(group) if _is_run_group(group) else []
+def _end_processes(keeper: Process | None, group: Path | None) -> None:
+    """A run whose owner died takes itself down in order; its processes are killed after END_DEADLINE_S (`limit_s`). Without a
+    group all of them end with the keeper."""
+    pids = cgroup.members(group) if group is not None and _is_run_group(group) else []
     members = [process for process in map(Process.of, pids) if process is not None]
     if keeper is not None and keeper.alive():
         members.append(keeper)
@@ -105,7 +103,7 @@ def _remove_strays(cleaned: Cleaned) -> None:
     The groups are listed before the records are read: a run's record is there before its group is. A run in a container
     may share the cgroups but not /run, so that one without a record is only touched if it is empty, and not new.
     """
-    mount = cgroup.cgroup2_mount()
+    mount = None if privileges.rootless() else cgroup.cgroup2_mount()
     groups = sorted((mount / cgroup.PARENT).glob("*/")) if mount is not None else []
     recorded = {state.cgroup for state in recorded_runs()}
     for group in groups:

@@ -1,7 +1,8 @@
 """`manet doctor`: what this machine can do, what is missing, how to get it, and how many runs it can take.
 
 Every check has a result and, if it fails, a remedy. `needed` checks decide whether the testbed works at all; the others concern
-optional programs (third-party routing daemons, kernel wireless).
+optional programs (third-party routing daemons, kernel wireless). Each has a second result, for runs of an ordinary user
+(testbed/host/privileges.py), who needs user namespaces and no eBPF.
 """
 
 import errno
@@ -18,7 +19,7 @@ from pathlib import Path
 from scenarios.daemon_description import Description
 from scenarios.daemon_file import own_descriptions
 from testbed.errors import UsageError
-from testbed.host import cgroup, mininet_wifi, modules, protocols
+from testbed.host import cgroup, mininet_wifi, modules, privileges, protocols
 from testbed.host.requirements import BTF, HWSIM, IPV6, IPV6_REMEDY, TOOLS, TUN
 from testbed.programs import BUILT, INSTALLATION, Programs
 from traffic import kinds
@@ -35,22 +36,26 @@ CORE_SHARE_PER_RUN = 0.12
 BUSY_SHARE = 0.7
 LATE_TIMER_US = 5000  # p95 above this: the medium's own rule for `suspect` (docs/verdict.md)
 PROC_SELF = Path("/proc/self")
-CAPABILITIES = {  # number of the capability, use; CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON
-    "CAP_SYS_ADMIN": (21, "namespaces, eBPF"), "CAP_NET_ADMIN": (12, "interfaces, routes"), "CAP_NET_RAW": (13, "captures"),
-}  # fmt: skip
-ALL_IDS = ["0", "0", "4294967295"]  # uid_map of the machine's own user namespace
+OPEN_TO_ALL = 0o006  # of a device's mode: others may read and write
+NOBODY = 65_534  # an ordinary user without groups, as which root tries
 FILTERED = "2"  # Seccomp: of /proc/self/status (proc(5))
 
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check. `detail` is what was found, `remedy` how to get what is missing."""
+    """The result of one check. `detail` is what was found, `remedy` how to get what is missing. `without_root`: the result for an
+    ordinary user; None: the same."""
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
     needed: bool = True
+    without_root: bool | None = None
+
+    def ok_for(self, *, root: bool) -> bool:
+        """The result for root, or for an ordinary user."""
+        return self.ok if root or self.without_root is None else self.without_root
 
 
 def doctor(
@@ -74,6 +79,7 @@ def parts(
         _privileges(proc),
         _tun(tun, proc),
         _namespaces(proc),
+        _user_namespaces(),
         _cgroup2(),
         _btf(btf),
         _bpf(programs, proc),
@@ -92,12 +98,12 @@ def parts(
 
 
 def _root(user: int) -> Check:
-    return Check("root", user == 0, f"user {user}", "" if user == 0 else "run it with sudo")
+    return Check("root", user == 0, f"user {user}", "" if user == 0 else "run it with sudo", without_root=True)
 
 
 def _privileges(proc: Path) -> Check:
     missing = _missing_privilege(proc)
-    return Check("privileges", missing is None, *(missing or ("root of the machine", "")))
+    return Check("privileges", missing is None, *(missing or ("root of the machine", "")), without_root=True)
 
 
 def _missing_privilege(proc: Path) -> tuple[str, str] | None:
@@ -105,13 +111,11 @@ def _missing_privilege(proc: Path) -> tuple[str, str] | None:
 
     User 0 of a user namespace, or of a container without capabilities, has fewer than root of the machine (user_namespaces(7),
     capabilities(7)); to such a user the kernel answers as one that lacks a feature would."""
-    status = dict(line.partition(":")[::2] for line in (proc / "status").read_text().splitlines())
-    effective = int(status["CapEff"], 16)
-    lacking = [f"{name} ({use})" for name, (number, use) in CAPABILITIES.items() if not effective >> number & 1]
-    if lacking:
-        flags = " ".join(f"--cap-add {name.split()[0].removeprefix('CAP_')}" for name in lacking)
-        return f"without {', '.join(lacking)}", f"run it as root; start a container with --privileged, or {flags}"
-    if (proc / "uid_map").read_text().split() != ALL_IDS:
+    if lacking := privileges.missing_capabilities(proc):
+        uses = [f"{name} ({privileges.CAPABILITIES[name][1]})" for name in lacking]
+        flags = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in lacking)
+        return f"without {', '.join(uses)}", f"run it as root; start a container with --privileged, or {flags}"
+    if not privileges.has_all_ids(proc):
         remedy = "run it as root of the machine; start a container as root and with --privileged, not rootless"
         return "root of a user namespace alone, to which the kernel gives no eBPF", remedy
     return None
@@ -136,9 +140,22 @@ def _tun(tun: Path, proc: Path) -> Check:
         os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
     except OSError as problem:
         remedy = "modprobe tun (CONFIG_TUN); in a container, pass the device in"
-        refused = problem.errno in (errno.EPERM, errno.EACCES)
-        return Check("TUN", False, f"{tun}: {problem.strerror}", _remedy(proc, remedy) if refused else remedy)
+        if problem.errno == errno.EACCES and not privileges.is_root(proc=proc):
+            remedy = f"as root: chmod 0666 {tun}, or add the user to its group ({_group_of(tun)})"
+        elif problem.errno in (errno.EPERM, errno.EACCES):
+            remedy = _remedy(proc, remedy)
+        return Check("TUN", False, f"{tun}: {problem.strerror}", remedy)
+    if not os.geteuid() and tun.stat().st_mode & OPEN_TO_ALL != OPEN_TO_ALL:
+        text = f"{tun}, for root and the group {_group_of(tun)}"
+        return Check("TUN", True, text, f"for ordinary users: chmod 0666 {tun}", without_root=False)
     return Check("TUN", True, str(tun))
+
+
+def _group_of(path: Path) -> str:
+    try:
+        return path.group()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 def _namespaces(proc: Path) -> Check:
@@ -146,19 +163,27 @@ def _namespaces(proc: Path) -> Check:
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
-        return Check("namespaces", False, str(problem), "apt-get install util-linux")
+        return Check("namespaces", False, str(problem), "apt-get install util-linux", without_root=True)
     remedy = "" if done.returncode == 0 else _remedy(proc, "run as root, outside of a restricted container")
-    return Check("namespaces", done.returncode == 0, done.stderr.strip() or "mount, network and pid", remedy)
+    return Check("namespaces", done.returncode == 0, done.stderr.strip() or "mount, network and pid", remedy, without_root=True)
+
+
+def _user_namespaces() -> Check:
+    """Whether an ordinary user may be root of a user namespace, with all namespaces of a run."""
+    refused = privileges.refusal(user=None if os.geteuid() else NOBODY)
+    detail, remedy = refused or ("open to ordinary users", "")
+    return Check("user namespaces", True, detail, remedy, without_root=refused is None)
 
 
 def _cgroup2() -> Check:
     mount = cgroup.cgroup2_mount()
-    return Check("cgroup2", mount is not None, str(mount or "not mounted"), "" if mount else cgroup.MOUNT_COMMAND)
+    remedy = "" if mount else cgroup.MOUNT_COMMAND
+    return Check("cgroup2", mount is not None, str(mount or "not mounted"), remedy, without_root=True)
 
 
 def _btf(btf: Path) -> Check:
     remedy = "" if btf.exists() else "use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
-    return Check("BTF", btf.exists(), str(btf) if btf.exists() else f"{btf}: not there", remedy)
+    return Check("BTF", btf.exists(), str(btf) if btf.exists() else f"{btf}: not there", remedy, without_root=True)
 
 
 def _bpf(programs: Programs, proc: Path) -> Check:
@@ -173,7 +198,7 @@ def _bpf(programs: Programs, proc: Path) -> Check:
     features_text = ", ".join(f"{key} {_yes_no(value)}" for key, value in features.items() if not isinstance(value, dict | list))
     words = (done.stderr.strip().splitlines() or ["use a newer kernel"])[-1]
     remedy = "" if done.returncode == 0 else _remedy(proc, words)
-    return Check("kernel-tcp", done.returncode == 0, features_text, remedy)
+    return Check("kernel-tcp", done.returncode == 0, features_text, remedy, without_root=True)
 
 
 def _yes_no(value: object) -> str:

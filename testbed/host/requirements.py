@@ -1,15 +1,17 @@
-"""The requirements of runs, checked before they start; `manet doctor` shows those of every run.
+"""The requirements of runs, checked before they start; `manet doctor` shows those of every run. Those of a run without root are
+user namespaces and a TAP device that the user may open, and neither eBPF nor control groups.
 
 The paths are arguments, so that a test can describe a machine that lacks them.
 """
 
+import errno
 import importlib.util
 import os
 import shutil
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.host import cgroup, modules
+from testbed.host import cgroup, modules, privileges
 from testbed.programs import BUILT, Programs
 
 TUN = Path("/dev/net/tun")
@@ -41,9 +43,11 @@ def require_for_runs(
     user: int | None = None,
     programs: Programs = BUILT,
 ) -> None:
-    """Raise UsageError for the first missing requirement, in the order in which a user would install them."""
-    if (os.geteuid() if user is None else user) != 0:
-        raise UsageError("not root: network namespaces, TAP devices and BPF need it; run it with sudo")
+    """Raise UsageError for the first missing requirement, in the order in which a user would install them. `user`: another user
+    than this process's, in tests."""
+    rootless = privileges.rootless() if user is None else user != 0
+    if rootless and (refused := privileges.refusal()) is not None:
+        raise UsageError(f"not root, and no user namespaces ({refused[0]}); run it with sudo, or {refused[1]}")
     missing = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
     if missing:
         raise UsageError(f"{', '.join(missing)}: not found; apt-get install {' '.join(sorted(set(missing.values())))}")
@@ -54,14 +58,15 @@ def require_for_runs(
     try:
         os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
     except OSError as problem:
-        raise UsageError(
-            f"{tun}: {problem.strerror}, and every radio is a TAP device; in a container, pass the device in"
-        ) from None
-    if not btf.exists():
+        closed = problem.errno == errno.EACCES
+        remedy = f"as root: chmod 0666 {tun}, or run it with sudo" if closed else "in a container, pass the device in"
+        raise UsageError(f"{tun}: {problem.strerror}, and every radio is a TAP device; {remedy}") from None
+    if not rootless and not btf.exists():
         raise UsageError(
             f"{btf}: missing, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
         )
-    cgroup.require_mount()
+    if not rootless:
+        cgroup.require_mount()
     built = ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader"), (programs.capture, "the capture"))
     for binary, what in built:
         if not binary.exists():

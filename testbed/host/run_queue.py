@@ -67,10 +67,10 @@ class Task(NamedTuple):
 
 
 class RunQueue:
-    """The tasks of a control group; `read` gives the wait of each since it started. Their files stay open from one `read` to the
-    next, until `close`: reading an open file of proc(5) takes a tenth of the time of opening it."""
+    """The tasks of a control group (None: as of cgroup.members); `read` gives the wait of each since it started. Their files stay
+    open from one `read` to the next, until `close`: reading an open file of proc(5) takes a tenth of the time of opening it."""
 
-    def __init__(self, group: Path, *, without: Collection[Path] = ()) -> None:
+    def __init__(self, group: Path | None, *, without: Collection[Path] = ()) -> None:
         """`without`: groups within the group that are left out: the processor time of their tasks is limited, so they wait."""
         self.group, self.without = group, without
         self._tasks: dict[int, Task] = {}

@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="testbed.runs.init", description="started by the testbed itself")
     parser.add_argument("--lifeline", type=int, required=True)
     parser.add_argument("--report", type=int, required=True)
-    parser.add_argument("--cgroup", type=Path, required=True)
+    parser.add_argument("--cgroup", type=Path, help="of the run; without it the run has none")
     parser.add_argument("--state", required=True, help="name of the run's file in the folder of state files")
     parser.add_argument("--module", required=True)
     parser.add_argument("--arguments", type=json.loads, required=True)
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.close(options.report)
     code = _reap_until(run)
     _kill_remaining()
-    if cgroup.remove(options.cgroup):
+    if options.cgroup is None or cgroup.remove(options.cgroup):
         with contextlib.suppress(OSError):  # `manet` was faster
             os.unlink(options.state, dir_fd=states)
     return 128 - code if code < 0 else code
@@ -89,7 +89,8 @@ def _kill_remaining() -> None:
 
 
 def _child_main(options: argparse.Namespace) -> int:
-    cgroup.enter(options.cgroup)
+    if options.cgroup is not None:
+        cgroup.enter(options.cgroup)
     descriptors.raise_limit()
     neighbours.count_with(options.arguments["neighbours"])
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go

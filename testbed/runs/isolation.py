@@ -14,6 +14,9 @@ The lifeline is a pipe to which nothing is written: when `manet` closes it, or d
 and takes itself down in order; captured data is kept. Init removes the cgroup and the state file, whether `manet` still runs
 or not; `manet` removes them too, in case init was killed. The run has its own session, so that Ctrl-C on the terminal
 reaches `manet` alone (except for the prompt, which needs the terminal).
+
+A run of an ordinary user has no cgroup: its processes are those of its pid namespace, and its namespaces belong to the user's
+user namespace (testbed/host/privileges.py).
 """
 
 import contextlib
@@ -28,9 +31,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from testbed.errors import UsageError
-from testbed.host import cgroup, neighbours
+from testbed.host import cgroup, neighbours, privileges
 from testbed.host.processes import limit_s
-from testbed.host.state import Process, RunState
+from testbed.host.state import Process, RunState, processes_of
 from testbed.programs import ROOT
 from testbed.runs.template import TEMPLATE, Keeper
 from testbed.signals import interrupts_noted
@@ -63,11 +66,12 @@ class Isolated:
     def __enter__(self) -> Self:
         owner = Process.of(os.getpid())
         assert owner is not None
-        group = cgroup.require_mount() / cgroup.PARENT / self.run_id
-        self.state = RunState(self.run_id, str(self.directory), str(group), owner)
+        self.cgroup = None if privileges.rootless() else cgroup.require_mount() / cgroup.PARENT / self.run_id
+        self.state = RunState(self.run_id, str(self.directory), str(self.cgroup or ""), owner)
         self.state.save()  # first, so that `clean` finds whatever comes next
         try:
-            self.cgroup = cgroup.create(self.run_id)
+            if self.cgroup is not None:
+                cgroup.create(self.run_id)
             self._start()
         except BaseException:
             self._end()
@@ -93,7 +97,7 @@ class Isolated:
         """Wait for the end of the run, which is ended by force if it takes too long after `let_go`."""
         limited = self._lifeline is None
         try:
-            self._keeper.wait(limit_s(TEARDOWN_DEADLINE_S, len(cgroup.members(self.cgroup))) if limited else None)
+            self._keeper.wait(limit_s(TEARDOWN_DEADLINE_S, len(processes_of(self.state))) if limited else None)
         except subprocess.TimeoutExpired:
             self._keeper.kill()
             self._keeper.wait()
@@ -102,7 +106,9 @@ class Isolated:
         lifeline_read, self._lifeline = os.pipe()
         self._report_fd, report_write = os.pipe()
         inner = ["--lifeline", str(lifeline_read), "--report", str(report_write)]
-        inner += ["--cgroup", str(self.cgroup), "--state", self.state.path.name]
+        inner += ["--state", self.state.path.name]
+        if self.cgroup is not None:
+            inner += ["--cgroup", str(self.cgroup)]
         passed = [lifeline_read, report_write]
         arguments = dict(self.arguments)
         if self.reach_outside:
@@ -145,7 +151,7 @@ class Isolated:
         finally:
             if hasattr(self, "_report_fd"):
                 os.close(self._report_fd)
-            if cgroup.remove(Path(self.state.cgroup)):
+            if self.cgroup is None or cgroup.remove(self.cgroup):
                 self.state.remove()
 
     def _end_keeper(self) -> None:

@@ -251,6 +251,7 @@ class LiveNetwork:
         return {
             "programs": self._waits.summary, "traffic_start": self.traffic_start, "neighbours_refused": refused,
             "stopped": self._stopped.summary, "changed": self._changes.summary,
+            "without_root": kernel_tcp.without_root(self.site.scenario),
         }  # fmt: skip
 
     def verdict_so_far(self) -> tuple[str, list[str]]:

@@ -52,6 +52,7 @@ FILES_PER_FLOW = 12  # pidfds of sender and receiver, their files; two files of 
 LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "walls", "stations", "hwsim")
 SLOT_S = 1.0  # for the broadcast of each station; the slowest profile takes a hundredth of it
 IP_BYTES = 29  # the smallest packet that the medium takes
+LOADED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 ROUNDED_DB = 0.05  # of a power in the air log
 
 # The medium's refusal of a key that the scenario sets in its profile
@@ -74,6 +75,9 @@ def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scena
 def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str, *, allow_internet: bool = False) -> None:
     """UsageError for the first thing that a run of one of the scenarios needs and this machine lacks, or the user did not
     allow."""
+    if kernel_tcp.by_routes():
+        for scenario in scenarios:
+            check_without_root(scenario, place)
     for scenario in scenarios:
         check_open_files(scenario)
     for scenario in scenarios:
@@ -82,12 +86,53 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str,
     check_protocols(scenarios, programs)
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
     for scenario in scenarios:
-        kernel_tcp.require_rto_min(scenario)
+        if not kernel_tcp.by_routes():  # a route takes any
+            kernel_tcp.require_rto_min(scenario)
         kernel_tcp.require_sysctls(scenario)
     for radios in sorted({scenario.radio_devices for scenario in scenarios}):
         require_radios(radios)
     for net in sorted({scenario.net for scenario in scenarios}):
         require_net(net)
+
+
+def check_without_root(scenario: Scenario, place: str) -> None:
+    """KeyRefused for the first key that needs root of the machine (docs/rootless.md)."""
+    refused = _needing_root(scenario)
+    if refused is not None:
+        key, text = refused
+        raise KeyRefused(place, scenario, key, f"{text} needs root; run it with sudo")
+    loaded = LOADED.read_text().split()
+    for path, tcp in ((("tcp",), scenario.tcp), *((("flows", i, "tcp"), flow.tcp) for i, flow in enumerate(scenario.flows))):
+        if tcp is None:
+            continue
+        if tcp.wants_struct_ops:
+            what = "its layers are" if tcp.layers else "the algorithm is"
+            text = f'"{tcp.spelled}": {what} eBPF, which needs root; run it with sudo, or take newreno'
+            raise KeyRefused(place, scenario, path, text)
+        if tcp.kernel_algorithm not in loaded:
+            text = f'"{tcp.spelled}": not among the loaded algorithms ({", ".join(loaded)}), and loading one needs root'
+            raise KeyRefused(place, scenario, path, f"{text}: sudo modprobe tcp_{tcp.kernel_algorithm}")
+    kernel_tcp.require_one_tcp(scenario, place)
+
+
+def _needing_root(scenario: Scenario) -> tuple[tuple[str | int, ...], str] | None:
+    """The first key that needs root, and what it asks for; without those of TCP."""
+    if scenario.radio_devices == "hwsim":
+        return ("stations",), "a radio of mac80211_hwsim"
+    if scenario.net == "mininet-wifi":
+        return ("net",), "a network of Mininet-WiFi"
+    for index, wire in enumerate(scenario.wires):
+        if wire.nat:
+            return ("wires", index, "nat"), "a wire to the real network"
+    for index, container in enumerate(scenario.containers):
+        for key in ("sandbox", *container.limits):
+            if getattr(container, key):
+                return ("stations", index, key), "a user id of its own" if key == "sandbox" else "a control group"
+    if scenario.capture_program == "tcpdump":
+        return ("capture_program",), "tcpdump, which changes its user,"
+    if scenario.rto_initial is not None:
+        return ("rto_initial",), "the first timeout, which eBPF sets,"
+    return None
 
 
 def check_protocols(scenarios: Iterable[Scenario], programs: Programs, *, own_kernel: bool = True) -> None:
@@ -242,7 +287,7 @@ def _of_medium(scenario: Scenario, seed: int) -> object:
 
 def _of_routing(scenario: Scenario, programs: Programs) -> object:
     """The input of `check_routing`, without the seed, which no daemon refuses."""
-    routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario)
+    routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario, "sta1")
     notices = (scenario.tcp_wants_notices, scenario.tcp_wants_error_notices, scenario.tcp_hears_unreachable)
     return (programs, routing, scenario.mtu, settings, notices)
 

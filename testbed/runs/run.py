@@ -37,6 +37,7 @@ from testbed.runs.init import ReportPipe
 from testbed.runs.isolation import Isolated
 from testbed.runs.outputs import RESERVE_BYTES, ROOM
 from testbed.runs.verdict import TrafficStart, verdict_of
+from testbed.stages import kernel_tcp
 from testbed.stages.site import Site
 
 Progress = Callable[[str, float | None], None]
@@ -163,6 +164,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: Mapping[str,
     """Write scenario.json and run.json into the run's directory."""
     write_atomic(directory / "scenario.json", scenario.to_json())
     # the id is that of the results, unique on all machines: two directories with the same id are copies
+    judged = kernel_tcp.without_root(scenario) if scenario.clock == "real" else None
     fields = {"id": secrets.token_hex(8), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunFile.create(
         directory / "run.json",
@@ -184,6 +186,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: Mapping[str,
         argv=sys.argv,
         host=metadata.host(),
         clock={"kind": scenario.clock},
+        **({} if judged is None else {"without_root": judged.report()}),
     )
 
 

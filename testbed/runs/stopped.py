@@ -74,7 +74,7 @@ class StoppedPrograms:
 
     def __init__(
         self,
-        group: Path,
+        group: Path | None,
         children: Processes,
         *,
         without: Collection[str] = (),

@@ -31,6 +31,7 @@ from typing import NoReturn
 from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.host.namespace import unshare_run
+from testbed.host.state import enter_user_namespace
 from testbed.programs import ROOT
 from testbed.runs import init
 
@@ -237,6 +238,7 @@ def main() -> NoReturn:
 def _serve() -> int:
     """Returns in the template and in the processes of each run."""
     signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+    enter_user_namespace()  # of a program that is not `manet`, which may have threads
     Path("/proc/self/comm").write_text(NAME)
     _import_all()
     gc.freeze()  # a collection in a run would copy the pages of all modules

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunError, UsageError
-from testbed.host import cgroup
-from testbed.host.state import RunState, recorded_runs
+from testbed.host.state import RunState, processes_of, recorded_runs
 from testbed.stages.actions import SOCKET as ACTIONS
 from testbed.stages.control import MediumControl
 from testbed.stages.site import SOCKETS
@@ -39,8 +38,8 @@ def ended(directory: Path) -> Path:
 
 def sockets_of(state: RunState, needed: str) -> Path | None:
     """The folder of a run's sockets if `needed`, a name in it, exists; else None (not yet, or no longer)."""
-    for pid in cgroup.members(Path(state.cgroup)):
-        sockets = Path(f"/proc/{pid}/root") / SOCKETS.relative_to("/")
+    for process in processes_of(state):
+        sockets = process / "root" / SOCKETS.relative_to("/")
         try:
             if (sockets / needed).exists():
                 return sockets
@@ -85,12 +84,12 @@ def act_on(directory: Path, wanted: object) -> dict[str, Any]:
 def namespaces_of(state: RunState) -> dict[str, Path]:
     """The network namespace of each node, by its name; empty if none has a shell."""
     namespaces: dict[str, Path] = {}
-    for pid in cgroup.members(Path(state.cgroup)):
+    for process in processes_of(state):
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            words = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         name = next((word.removeprefix(SHELL).decode() for word in words if word.startswith(SHELL)), None)
         if name is not None:
-            namespaces.setdefault(name, Path(f"/proc/{pid}/ns/net"))
+            namespaces.setdefault(name, process / "ns" / "net")
     return namespaces

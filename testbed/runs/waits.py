@@ -85,7 +85,7 @@ class Waits:
 
     def __init__(
         self,
-        group: Path,
+        group: Path | None,
         *,
         without: Collection[Path] = (),
         queue: RunQueue | None = None,

@@ -90,19 +90,20 @@ def _on_link(site: Site, station: Station) -> list[str]:
 
 def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[str]]) -> None:
     """Both ends, with the routes to the wire's network and the host's default route."""
-    metric = kernel_tcp.ack_metric(site.scenario)
+    metric, metric_at_gateway = (kernel_tcp.ack_metric(site.scenario, host.name) for host in (wire.host, wire.gateway))
     ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, wire.host_interface, HOST_END, GATEWAY_END))
     for host, interface, here, there in ends:
+        own = kernel_tcp.ack_metric(site.scenario, host.name)
         lines[host] += [
             *_device(site, host, interface),
             f"address add {wire_ip(wire.number, here)}/{WIRE_PREFIX_BITS} dev {interface} noprefixroute",
-            f"route add {wire_network(wire.number)} dev {interface} scope link{metric}",
+            f"route add {wire_network(wire.number)} dev {interface} scope link{own}",
         ]
         if site.scenario.arp == "static":
             lines[host].append(_neighbour(wire_ip(wire.number, there), wire_mac(wire.number, there), interface))
         if site.scenario.ipv6:
             lines[host].append(f"address add {wire_ip6(wire.number, here)}/{PREFIX6_BITS} dev {interface} noprefixroute nodad")
-            lines[host].append(f"route add {wire_network6(wire.number)} dev {interface} metric {OWN_WIRE_METRIC}{metric}")
+            lines[host].append(f"route add {wire_network6(wire.number)} dev {interface} metric {OWN_WIRE_METRIC}{own}")
         if site.scenario.ipv6 and site.scenario.arp == "static":
             lines[host].append(_neighbour(wire_ip6(wire.number, there), wire_mac(wire.number, there), interface))
     place = int(wire.host_interface.removeprefix("eth"))
@@ -117,13 +118,12 @@ def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[st
         return
     # the host's default route leads to the real network (testbed/stages/uplink.py)
     lines[wire.host] += [f"route add {network} {gateway}" for network in (f"{NETWORK}/{PREFIX_BITS}", WIRES_NETWORK)]
-    to_host = f"via {wire_ip(wire.number, HOST_END)} dev {wire.interface} metric {OTHER_WIRE_METRIC}{metric}"
+    to_host = f"via {wire_ip(wire.number, HOST_END)} dev {wire.interface} metric {OTHER_WIRE_METRIC}{metric_at_gateway}"
     lines[wire.gateway].append(f"route append default {to_host}")
 
 
 def _join_wires(site: Site, net: StationNet, lines: dict[NamespaceHost, list[str]]) -> None:
     """Hosts on several wires: a dead wire is detected by its carrier, and each gateway delivers to all addresses of the host."""
-    metric = kernel_tcp.ack_metric(site.scenario)
     for host in dict.fromkeys(wire.host for wire in net.wires):
         wires = [wire for wire in net.wires if wire.host is host]
         if len(wires) > 1:
@@ -132,6 +132,7 @@ def _join_wires(site: Site, net: StationNet, lines: dict[NamespaceHost, list[str
             sysctls = {f"net.{ip}.conf.{name}.ignore_routes_with_linkdown": 1 for ip in versions for name in names}
             namespace.within(host.netns, partial(namespace.write_sysctls, sysctls))
         for wire, other in itertools.permutations(wires, 2):
+            metric = kernel_tcp.ack_metric(site.scenario, wire.gateway.name)
             via = f"via {wire_ip(wire.number, HOST_END)} dev {wire.interface}"
             lines[wire.gateway].append(f"route add {wire_network(other.number)} {via} metric {OTHER_WIRE_METRIC}{metric}")
             if site.scenario.ipv6:

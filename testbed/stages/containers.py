@@ -57,7 +57,7 @@ def containers_up(site: Site, net: StationNet, children: Processes) -> Iterator[
 
 def _start(site: Site, keys: Container, host: NamespaceHost, children: Processes) -> RunningContainer:
     image = Image(Path(keys.rootfs)) if keys.rootfs is not None else unpacked(str(keys.image))
-    group = LimitedGroup.create(site.cgroup, keys.name, keys.limits)
+    group = None if site.cgroup is None else LimitedGroup.create(site.cgroup, keys.name, keys.limits)
     users = None
     if keys.sandbox:
         first = user_namespace.first_id(site.scenario.station_names().index(keys.name) + 1)

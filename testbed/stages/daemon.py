@@ -13,6 +13,8 @@ TUN = "manet0"
 def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: int, epoch_ns: int) -> dict[str, Any]:
     """The configuration of station `number`; `wires` are the networks (address/bits) to which it is a gateway."""
     routing, results = site.scenario.routing, site.directory / "routing"
+    metrics = kernel_tcp.route_metrics(site.scenario, name).set()
+    quickack = bool(metrics.pop("quickack", False))
     options = routing.options()
     if site.of_tcps["error_notices"]:  # some flow's TCP is elfn(notice=route-error); such a scenario has DSR
         options["error_notices"] = True
@@ -37,7 +39,8 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "events": str(results / f"{name}.events.jsonl") if getattr(routing, "events", False) else None,
         # no interface capture has packets that wait in the daemon for a route
         "held": str(site.folder("captures") / f"{name}.held.pcapng"),
-        "quickack": kernel_tcp.ack_metric(site.scenario) != "",
+        "quickack": quickack,
+        **({"metrics": metrics} if metrics else {}),
         # some flow's TCP has the layer tcpf or tcpbus
         "notices": site.of_tcps["notices"],
         # if not, TCPs of the papers' years would follow RFC 6069

@@ -3,6 +3,9 @@
 A profile (kernel-tcp/profiles/<name>.toml) gives sysctls for every station's namespace and defaults for the settings
 that a `sockops` program applies per connection; the scenario's own values override the profile. Connections
 of a flow with its own TCP are identified by the flow's port (testbed/stages/traffic.py).
+
+Without root there is no eBPF: the settings are metrics of routes and sysctls (testbed/stages/route_tcp.py), and `manet-tcp
+sample` reads the connections' state at an interval. `by_routes` decides, once a process.
 """
 
 import json
@@ -20,13 +23,16 @@ from typing import Any
 from scenarios.flows import FIRST_PORT
 from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
+from scenarios.sending import TCP_HEADERS
 from scenarios.tcp import KERNEL, Tcp
 from scenarios.tcp_names import table
-from testbed.errors import UsageError
-from testbed.host import namespace
+from testbed.errors import KeyRefused, UsageError
+from testbed.host import namespace, privileges
 from testbed.host.algorithms import missing_algorithm
 from testbed.host.processes import POLL_S, Child, Processes
 from testbed.programs import ROOT
+from testbed.stages import route_tcp
+from testbed.stages.route_tcp import RTO_MAX, Metrics, WithoutRoot, metrics_of
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station, StationNet, WiredLink
 from testbed.stages.status import status_socket
@@ -35,6 +41,9 @@ from topologies.addresses import INTERFACE
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 SETTINGS = "tcp-settings.json"
 READY_DEADLINE_S = 20.0
+TIMESTAMP_BYTES = 12  # of each segment with the option, padded (RFC 7323, appendix A)
+OWN_CONNECTIONS = 1024  # places in the table of a station
+SUDO = "run it with sudo"
 ANSWERED = re.compile(r"^(taken|refused)$", re.MULTILINE)  # of `manet-tcp` after SIGHUP
 # TCP_RTO_MIN, <net/tcp.h>: TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
 RTO_MIN_BY_SOCKET_US = 200_000
@@ -107,9 +116,76 @@ def require_sysctls(scenario: Scenario) -> None:
             raise UsageError(f"sysctls: this kernel ({platform.release()}) has no {name}; correct it, or use another kernel")
 
 
-def ack_metric(scenario: Scenario) -> str:
-    """The route metric that disables delayed ACKs, for `ip route`; empty if the scenario has delayed ACKs."""
-    return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
+def by_routes() -> bool:
+    """Whether metrics of routes set the TCP of the stations, instead of eBPF."""
+    return privileges.rootless()
+
+
+def route_metrics(scenario: Scenario, station: str) -> Metrics:
+    """The metrics of all routes of a station or host: with eBPF only that which disables delayed ACKs, which eBPF cannot."""
+    if not by_routes():
+        return Metrics(quickack=1 if effective_settings(scenario).get("delayed_ack") is False else None)
+    tcp = tcp_of_station(scenario, station)
+    return metrics_of(_full_settings(scenario, tcp), _segment_bytes(scenario), tcp.kernel_algorithm)
+
+
+def ack_metric(scenario: Scenario, station: str) -> str:
+    """The metrics of all routes of a station or host, for `ip route`, each word after a space."""
+    return route_metrics(scenario, station).words()
+
+
+def tcp_of_station(scenario: Scenario, station: str) -> Tcp:
+    """The TCP of all connections of a station or host without eBPF: that of the flows that end there, else the scenario's."""
+    return next(iter(_tcps_at(scenario, station)), scenario.tcp)
+
+
+def _tcps_at(scenario: Scenario, station: str) -> list[Tcp]:
+    flows = [flow for flow in scenario.flows if flow.has_tcp and station in (flow.source, flow.target)]
+    return list(dict.fromkeys(scenario.tcp_of(flow) for flow in flows))
+
+
+def _full_settings(scenario: Scenario, tcp: Tcp) -> dict[str, Any]:
+    """As `effective_settings`, with a minimum RTO of any size."""
+    return {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings(tcp)}
+
+
+def _segment_bytes(scenario: Scenario) -> int:
+    """The data of a full segment over IPv4."""
+    timestamps = str(sysctls(scenario).get("net.ipv4.tcp_timestamps", 1)) != "0"
+    return (scenario.mss or scenario.mtu - TCP_HEADERS) - (TIMESTAMP_BYTES if timestamps else 0)
+
+
+def require_one_tcp(scenario: Scenario, place: str) -> None:
+    """KeyRefused for the first flow whose TCP needs eBPF, or differs from that of another flow at one of its ends."""
+    for index, flow in enumerate(scenario.flows):
+        tcp = scenario.tcp_of(flow)
+        path: tuple[str | int, ...] = ("flows", index, "tcp") if flow.tcp else ("tcp",)
+        for end in (flow.source, flow.target):
+            if flow.has_tcp and tcp_of_station(scenario, end) != tcp:
+                text = f"{end} has a flow with another TCP, and without root a station has one TCP; {SUDO}, or take other ends"
+                raise KeyRefused(place, scenario, path, text)
+
+
+def without_root(scenario: Scenario) -> WithoutRoot | None:
+    """What a run without root does not have; None for a run of root."""
+    if not by_routes():
+        return None
+    settings, missing = _full_settings(scenario, scenario.tcp), []
+    if settings.get("rto_initial_ms") is not None:
+        missing.append("rto_initial")
+    if settings.get("rto_max_ms") is not None and not (PROC_SYS / RTO_MAX.replace(".", "/")).exists():
+        missing.append("rto_max")
+    return WithoutRoot(missing)
+
+
+def without_root_notes(scenarios: Iterable[Scenario]) -> list[str]:
+    """A line about runs that are made without root in real time; empty if there are none."""
+    judged = [judged for each in scenarios if each.clock == "real" and (judged := without_root(each)) is not None]
+    if not judged:
+        return []
+    missing = " and ".join(sorted({name for each in judged for name in each.not_set}))
+    lacking = f", without the profile's {missing}" if missing else ""
+    return [f"without root: metrics of routes set TCP{lacking}, and the medium has no real-time priority (docs/rootless.md)"]
 
 
 def station_entry(
@@ -119,6 +195,8 @@ def station_entry(
     query the routing daemon (a layer, or one of our own algorithms); `hops`, known for routes that never change, if a TCP needs
     them. `wires`: all of the network."""
     entry: dict[str, Any] = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
+    if by_routes():
+        return entry | {"settings": effective_settings(scenario, tcp_of_station(scenario, host.name))}
     ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name not in scenario.host_names()
@@ -155,14 +233,14 @@ def kernel_tcp_running(
     that never change, by station and destination."""
     settings = {
         "format": "manet-tcp-settings/1",
-        "cgroup": str(site.cgroup),
+        **({} if site.cgroup is None else {"cgroup": str(site.cgroup)}),
         "samples": "tcp.csv",
         "stations": [station_entry(site.scenario, host, hops.get(host.name), net.wires) for host in net.hosts],
     }
     site.write(SETTINGS, json.dumps(settings, indent=1) + "\n")
     child = children.start(
         "kernel-tcp",
-        [site.programs.kernel_tcp, "run", site.directory / SETTINGS],
+        [site.programs.kernel_tcp, "sample" if by_routes() else "run", site.directory / SETTINGS],
         remedy="without it connections have the kernel's own settings; `manet doctor` says what this kernel can do",
     )
     children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S, stations=len(net.hosts))
@@ -177,6 +255,9 @@ def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:
     """Have `manet-tcp` take the TCP of the last flow of `now`, whose scenario is that of `before` and this flow. UsageError if
     that is possible only at the start of a run."""
     flow, was = now.scenario.flows[-1], before.scenario
+    if by_routes():
+        _require_tcp_of_stations(before.scenario, now.scenario)
+        return
     tcp, ends = now.scenario.tcp_of(flow), [net[flow.source], net[flow.target]]
     for name in (host.name for host in net.hosts):
         if sysctls(now.scenario, name) != sysctls(was, name):
@@ -202,9 +283,18 @@ def take_flow(before: Site, now: Site, net: StationNet, child: Child) -> None:
         raise UsageError(f"tcp: {refusal}")
 
 
+def _require_tcp_of_stations(before: Scenario, now: Scenario) -> None:
+    """UsageError if the last flow of `now` has another TCP than a station at its ends has already."""
+    flow = now.flows[-1]
+    for end in (flow.source, flow.target):
+        if flow.has_tcp and (tcp_of_station(before, end) != now.tcp_of(flow)):
+            has = tcp_of_station(before, end).spelled
+            raise UsageError(f"tcp: {now.tcp_of(flow).spelled}: without root {end} has one TCP, {has}; take that one, or {SUDO}")
+
+
 def leave_flow(site: Site, child: Child) -> None:
     """Have `manet-tcp` forget the TCP of the last flow of `site`, which `take_flow` had it take, and which did not start."""
-    if site.scenario.flows[-1].tcp is None:
+    if site.scenario.flows[-1].tcp is None or by_routes():
         return
     port = str(FIRST_PORT + len(site.scenario.flows) - 1)
     settings = json.loads((site.directory / SETTINGS).read_text())
@@ -238,9 +328,28 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     """
     own = _own_sysctls(scenario)
     for host in net.hosts:
-        of_host = {**values, **sysctls(scenario, host.name)}
+        of_host = {**values, **sysctls(scenario, host.name), **(_sysctls_by_routes(scenario, host.name) if by_routes() else {})}
         namespace.within(host.netns, partial(namespace.write_sysctls, of_host, absent_is_error=False))
         namespace.within(host.netns, partial(namespace.write_sysctls, own))
+
+
+def _sysctls_by_routes(scenario: Scenario, station: str) -> dict[str, object]:
+    settings = _full_settings(scenario, tcp_of_station(scenario, station))
+    return route_tcp.sysctls_of(settings, _segment_bytes(scenario)) | _own_sysctls(scenario)
+
+
+def prepare_namespaces() -> None:
+    """Without eBPF, give the network namespaces that this process makes from now on small tables of connections of their own
+    (Linux 6.1), which `manet-tcp sample` walks through."""
+    if by_routes():
+        namespace.write_sysctls({"net.ipv4.tcp_child_ehash_entries": OWN_CONNECTIONS}, absent_is_error=False)
+
+
+def prepare_windows(scenario: Scenario, net: StationNet) -> None:
+    """Without eBPF, let the kernel know the windows of the stations, before any radio exists. Raises RunError."""
+    if by_routes():
+        windows = {host.name: route_metrics(scenario, host.name).cwnd for host in net.hosts}
+        route_tcp.make_windows_known(net, windows, scenario)
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:

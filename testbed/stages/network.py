@@ -32,6 +32,7 @@ def network_up(
         say("stations")
         by_mininet_wifi = site.scenario.net == "mininet-wifi"
         homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if by_mininet_wifi else {}
+        kernel_tcp.prepare_namespaces()
         pids, names = stages.enter_context(station_pids.opened()), site.scenario.station_names()
         net = stages.enter_context(stations_up(names, site.scenario.wires, homes, site.scenario.interface, pids))
         for number, radio in site.scenario.further_radios().items():
@@ -41,6 +42,7 @@ def network_up(
             stages.callback(children.release, shells)
         stages.enter_context(containers_up(site, net, children))
         kernel_tcp.set_sysctls(site.scenario, net, host_sysctls(site.scenario))
+        kernel_tcp.prepare_windows(site.scenario, net)
         say("medium")
         medium = stages.enter_context(medium_running(site, net, children))
         addresses.assign(site, net)

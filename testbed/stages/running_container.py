@@ -10,7 +10,7 @@ from typing import Any
 from scenarios.containers import Container
 from testbed.host import namespace
 from testbed.host.images import Image
-from testbed.host.limits import LimitedGroup
+from testbed.host.limits import Counts, LimitedGroup
 from testbed.host.processes import Child
 
 ENTER_GROUPS = 'while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
@@ -26,12 +26,13 @@ NOTHING: Mapping[str, str] = {}
 @dataclass
 class RunningContainer:
     """The container of one station. `pids` and `users` are descriptors of its pid namespace and of the user namespace of its
-    programs (None without `sandbox`), `netns` is the path of the station's network namespace."""
+    programs (None without `sandbox`), `netns` is the path of the station's network namespace, `group` None in an ordinary user's
+    run."""
 
     keys: Container
     netns: Path
     image: Image
-    group: LimitedGroup
+    group: LimitedGroup | None
     init: Child
     pids: int
     users: int | None
@@ -43,7 +44,7 @@ class RunningContainer:
         enter = [f"--target={self.init.pid}", "--mount", "--uts", "--ipc", "--cgroup", f"--wdns={folder or self.image.folder}"]
         if self.users is not None:
             enter.append(f"--user=/proc/{os.getpid()}/fd/{self.users}")
-        groups = ["sh", "-c", ENTER_GROUPS, "sh", *map(str, self.group.folders), "--"]
+        groups = ["sh", "-c", ENTER_GROUPS, "sh", *map(str, self.group.folders if self.group else ()), "--"]
         values = [f"{name}={value}" for name, value in environment.items()]
         return [*groups, "env", "-i", *values, "nsenter", *enter, "--", *map(str, words)]
 
@@ -62,13 +63,16 @@ class RunningContainer:
             "digest": self.image.digest,
             "sandbox": self.keys.sandbox,
             "limits": self.keys.limits,
-            **asdict(self.group.counts()),
+            **asdict(self._counts()),
             "remarks": self.remarks(),
         }
 
+    def _counts(self) -> Counts:
+        return Counts() if self.group is None else self.group.counts()
+
     def remarks(self) -> list[str]:
         """A line for each limit that its programs hit."""
-        counts, remarks = self.group.counts(), []
+        counts, remarks = self._counts(), []
         if counts.oom_kills:
             what = "one of its processes" if counts.oom_kills == 1 else f"{counts.oom_kills} of its processes"
             remarks.append(f"out of memory: the kernel killed {what} (memory = {self.keys.memory} bytes)")

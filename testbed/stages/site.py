@@ -21,7 +21,7 @@ class Site:
     scenario: Scenario
     seed: int
     directory: Path
-    cgroup: Path
+    cgroup: Path | None  # of the run; None: an ordinary user's (testbed.host.cgroup)
     programs: Programs = BUILT
     outside: Path | None = None  # the network namespace of `manet`, if wired hosts may reach it
     # Bytes and CRC-32 of each file that `write` wrote, which testbed/runs/outputs.py compares; one with all copies by `replace`.
@@ -45,6 +45,8 @@ class Site:
     @property
     def limited_groups(self) -> list[Path]:
         """The control groups whose programs have a limit of processor time, and therefore wait."""
+        if self.cgroup is None:
+            return []
         return [self.cgroup / container.name for container in self.scenario.containers if container.cpu is not None]
 
     @cached_property

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import UsageError
+from testbed.host import privileges
 from testbed.host.requirements import require_for_runs
 from testbed.programs import Programs
 
@@ -50,6 +51,13 @@ def test_a_missing_program_is_named_with_the_command_that_installs_it(
     assert "\n" not in str(caught.value)
 
 
-def test_a_user_other_than_root_gets_a_message(machine: dict) -> None:
-    with pytest.raises(UsageError, match="not root"):
-        require_for_runs(**{**machine, "user": 1000})
+def test_a_user_other_than_root_needs_user_namespaces(machine: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine["user"] = 1000
+    monkeypatch.setattr(privileges, "refusal", lambda: ("user.max_user_namespaces = 0", "as root: sysctl"))
+    with pytest.raises(
+        UsageError, match=r"^not root, and no user namespaces \(user.max_user_namespaces = 0\); run it with sudo, or "
+    ):
+        require_for_runs(**machine)
+    monkeypatch.setattr(privileges, "refusal", lambda: None)
+    machine["btf"].unlink()  # without eBPF nobody needs it
+    require_for_runs(**machine)

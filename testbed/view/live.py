@@ -250,7 +250,7 @@ class Tail:
             self._found[key] = {
                 "station": row["station"], "sport": int(row["sport"]), "dport": int(row["dport"]), "daddr": row["daddr"],
                 "t_ns": row["t_ns"], "cwnd": int(row["snd_cwnd"]), "rtt_ms": int(row["srtt_us"] or 0) / 1e3,
-                "rto_ms": int(row["rto_us"] or 0) / 1e3, "acked": int(row["snd_una"]),
+                "rto_ms": int(row["rto_us"] or 0) / 1e3, "acked": int(row["snd_una"] or 0),
             }  # fmt: skip
         except (KeyError, ValueError):  # a torn first line
             return

@@ -31,6 +31,7 @@ from testbed.campaigns.task import Outcome
 from testbed.campaigns.time_limit import TimeLimit
 from testbed.errors import UsageError
 from testbed.host.doctor import parts, percentile, timer_lateness_us
+from testbed.host.privileges import rootless
 from testbed.runs.template import TEMPLATE
 from testbed.workers.runner import max_guests, runner_for
 
@@ -104,7 +105,7 @@ def found_share(path: Path) -> float:
 
 def require_fit_machine() -> None:
     """`manet doctor`'s needed checks; UsageError with the first remedy."""
-    bad = next((check for check in parts() if check.needed and not check.ok), None)
+    bad = next((check for check in parts() if check.needed and not check.ok_for(root=not rootless())), None)
     if bad is not None:
         raise UsageError(f"{socket.gethostname()}: {bad.name}: {bad.detail}; {bad.remedy} (`manet doctor` shows all)")
 

@@ -56,9 +56,13 @@ pub fn request_priority() -> Scheduling {
     Scheduling::Ordinary
 }
 
-/// Locks touched pages in memory and sets the timer slack to 1 ns. Returns whether memory is locked.
+/// Locks touched pages in memory and sets the timer slack to 1 ns. Returns whether memory is locked: not without the right to any
+/// amount, since the kernel would then refuse allocations above the limit.
 pub fn settle_in_memory() -> bool {
     let _ = nix::sys::prctl::set_timerslack(1);
+    if setrlimit(Resource::RLIMIT_MEMLOCK, libc::RLIM_INFINITY, libc::RLIM_INFINITY).is_err() {
+        return false;
+    }
     // MCL_ONFAULT: unused thread stacks and reserved heap take no memory
     // SAFETY: no pointers
     unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) == 0 }

@@ -1,5 +1,6 @@
 //! CONFIG of formats/routing.md: identity of the node, paths of its sockets and files, options of the protocol.
 
+use crate::rtnetlink::TcpMetrics;
 use manet_routing::{Node, OptionError, Protocol, MIN_MTU};
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,6 +62,9 @@ pub struct Config {
     /// Whether the routes set RTAX_QUICKACK: TCP acknowledges every segment at once.
     #[serde(default)]
     pub quickack: bool,
+    /// Further metrics for TCP of the routes.
+    #[serde(default)]
+    pub metrics: TcpMetrics,
     #[serde(default)]
     notices: bool,
     /// False: TCP gets no ICMP unreachable, as if Linux lacked its built-in reaction (RFC 6069).
@@ -266,6 +270,7 @@ mod tests {
                 && config.events.is_none()
                 && config.held.is_none()
                 && !config.quickack
+                && config.metrics == TcpMetrics::default()
         );
     }
 
@@ -284,6 +289,20 @@ mod tests {
         let mut config = good();
         config["notices"] = json!(true);
         assert!(load(&config).unwrap().config.node.notices);
+    }
+
+    #[test]
+    fn metrics_for_tcp_are_read_and_a_name_that_no_algorithm_has_is_refused() {
+        let mut config = good();
+        config["metrics"] = json!({"window": 11_680, "cwnd": 8, "initcwnd": 2, "rto_min": 200, "congctl": "reno"});
+        let metrics = load(&config).unwrap().config.metrics;
+        assert_eq!((metrics.window, metrics.cwnd, metrics.initcwnd), (Some(11_680), Some(8), Some(2)));
+        assert_eq!((metrics.rto_min, metrics.advmss), (Some(200), None));
+        assert_eq!(metrics.congctl, Some(*b"reno\0\0\0\0\0\0\0\0\0\0\0\0"));
+        config["metrics"] = json!({"congctl": "a-name-of-16-chars"});
+        assert!(load(&config).err().unwrap().contains("is no name of a congestion control"));
+        config["metrics"] = json!({"rtt": 1});
+        assert!(load(&config).err().unwrap().contains("unknown field `rtt`"));
     }
 
     #[test]

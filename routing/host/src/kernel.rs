@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::error::{failed, HostError, Result};
 use crate::leftovers::{Before, Leftovers};
-use crate::rtnetlink::{self, Described, KernelRoute, Rtnetlink, METRIC, MISS_METRIC};
+use crate::rtnetlink::{self, Described, KernelRoute, Rtnetlink, TcpMetrics, METRIC, MISS_METRIC};
 use crate::sysctl;
 use crate::tun::Tun;
 use manet_routing::routes::network;
@@ -26,6 +26,7 @@ pub struct Kernel {
     /// The radio's MTU in bytes.
     mtu: u16,
     quickack: bool,
+    tcp: TcpMetrics,
     /// Held for the life of the daemon.
     _lock: UnixDatagram,
     /// Our routes in the kernel's table.
@@ -61,6 +62,7 @@ impl Kernel {
             source: config.node.address,
             mtu: config.node.mtu,
             quickack: config.quickack,
+            tcp: config.metrics,
             _lock: lock,
             routes: Routes::default(),
             before: before.clone(),
@@ -138,6 +140,7 @@ impl Kernel {
                 metric: MISS_METRIC,
                 mtu: Some(mtu),
                 quickack: self.quickack,
+                tcp: self.tcp,
             };
             self.netlink.set_route(&route).map_err(|e| failed("no route into the TUN", e))?;
         }
@@ -184,6 +187,7 @@ impl Kernel {
             // blackhole device with MTU 68 (net/core/dst.c, dst_dev_put), and would cut its next segments to 48 bytes
             mtu: Some(route.mtu.unwrap_or(self.mtu)),
             quickack: self.quickack,
+            tcp: self.tcp,
         }
     }
 }

@@ -9,6 +9,7 @@ use manet_netlink::{Attributes, Builder, Messages, Socket};
 use manet_routing::Mac;
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, sockopt, SockProtocol};
+use serde::de::{Deserialize, Deserializer, Error};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -35,8 +36,15 @@ const RTA_GATEWAY: u16 = 5;
 const RTA_PRIORITY: u16 = 6;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
+const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
+const RTAX_WINDOW: u16 = 3;
+const RTAX_CWND: u16 = 7;
+const RTAX_ADVMSS: u16 = 8;
+const RTAX_INITCWND: u16 = 11;
+const RTAX_RTO_MIN: u16 = 13;
 const RTAX_QUICKACK: u16 = 15;
+const RTAX_CC_ALGO: u16 = 16;
 const TABLE_MAIN: u8 = 254;
 const PROTOCOL_KERNEL: u8 = 2;
 const SCOPE_UNIVERSE: u8 = 0;
@@ -77,6 +85,56 @@ pub struct KernelRoute {
     pub mtu: Option<u16>,
     /// Whether TCP acknowledges every segment at once (RTAX_QUICKACK).
     pub quickack: bool,
+    /// Further metrics for TCP.
+    pub tcp: TcpMetrics,
+}
+
+/// Length of the longest name of a congestion control, TCP_CA_NAME_MAX - 1 of include/net/tcp.h.
+pub const MAX_ALGORITHM_LEN: usize = 15;
+
+/// Metrics of a route that set the TCP of its connections, as ip-route(8) names them; `None`: the kernel's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TcpMetrics {
+    /// Largest window that is offered, bytes.
+    pub window: Option<u32>,
+    /// Upper limit of the congestion window, segments; locked, since the kernel ignores it otherwise.
+    pub cwnd: Option<u32>,
+    /// Segment size that is announced, bytes.
+    pub advmss: Option<u32>,
+    /// Initial congestion window, segments.
+    pub initcwnd: Option<u32>,
+    /// Minimum retransmission timeout, milliseconds; locked, too.
+    pub rto_min: Option<u32>,
+    /// Name of the congestion control, padded with zeroes.
+    #[serde(deserialize_with = "algorithm")]
+    pub congctl: Option<[u8; MAX_ALGORITHM_LEN + 1]>,
+}
+
+fn algorithm<'de, D: Deserializer<'de>>(from: D) -> Result<Option<[u8; MAX_ALGORITHM_LEN + 1]>, D::Error> {
+    let name = String::deserialize(from)?;
+    if name.is_empty() || name.len() > MAX_ALGORITHM_LEN || name.contains('\0') {
+        return Err(D::Error::custom(format!("\"{}\" is no name of a congestion control", name.escape_debug())));
+    }
+    let mut padded = [0; MAX_ALGORITHM_LEN + 1];
+    padded[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(Some(padded))
+}
+
+impl TcpMetrics {
+    /// The attributes with a number, in the order of their kinds.
+    fn numbers(&self) -> [(u16, Option<u32>); 6] {
+        let lock = |kind: u16, value: Option<u32>| value.map_or(0, |_| 1 << kind);
+        let locked = lock(RTAX_CWND, self.cwnd) | lock(RTAX_RTO_MIN, self.rto_min);
+        [
+            (RTAX_LOCK, (locked != 0).then_some(locked)),
+            (RTAX_WINDOW, self.window),
+            (RTAX_CWND, self.cwnd),
+            (RTAX_ADVMSS, self.advmss),
+            (RTAX_INITCWND, self.initcwnd),
+            (RTAX_RTO_MIN, self.rto_min),
+        ]
+    }
 }
 
 /// A route or address as the kernel described it in a dump.
@@ -271,12 +329,17 @@ fn route_message(route: &KernelRoute) -> Builder {
         m = m.put(RTA_GATEWAY, &via.octets());
     }
     m = m.put(RTA_PREFSRC, &route.source.octets()).put_u32(RTA_PRIORITY, route.metric);
-    let metrics = [(RTAX_MTU, route.mtu.map(u32::from)), (RTAX_QUICKACK, route.quickack.then_some(1))];
-    if metrics.iter().all(|(_, value)| value.is_none()) {
+    let own = [(RTAX_MTU, route.mtu.map(u32::from)), (RTAX_QUICKACK, route.quickack.then_some(1))];
+    let numbers = own.into_iter().chain(route.tcp.numbers()).filter_map(|(kind, value)| Some((kind, value?)));
+    let numbers: Vec<(u16, u32)> = numbers.collect();
+    if numbers.is_empty() && route.tcp.congctl.is_none() {
         return m;
     }
-    let set = metrics.into_iter().filter_map(|(kind, value)| Some((kind, value?)));
-    set.fold(m.open(RTA_METRICS), |m, (kind, value)| m.put_u32(kind, value)).close()
+    m = numbers.into_iter().fold(m.open(RTA_METRICS), |m, (kind, value)| m.put_u32(kind, value));
+    if let Some(name) = &route.tcp.congctl {
+        m = m.put(RTAX_CC_ALGO, name);
+    }
+    m.close()
 }
 
 fn neighbour(n: &Described, interface: u32) -> Option<(Ipv4Addr, Mac)> {
@@ -324,6 +387,7 @@ mod tests {
             metric: 100,
             mtu: Some(1492),
             quickack: true,
+            tcp: TcpMetrics::default(),
         };
         // little-endian as the machines this is tested on; attributes: length, type, value (linux/rtnetlink.h)
         let expected: [&[u8]; 7] = [
@@ -344,6 +408,44 @@ mod tests {
         let on_link = payload(&KernelRoute { via: None, mtu: None, quickack: false, ..route });
         assert_eq!(on_link[..12], [2, 32, 0, 0, 254, 98, 253, 1, 0, 0, 0, 0]);
         assert_eq!(Attributes(&on_link[12..]).map(|(k, _)| k).collect::<Vec<_>>(), [1, 4, 7, 6]);
+    }
+
+    #[test]
+    fn metrics_for_tcp_are_written_with_their_locks() {
+        let mut congctl = [0; MAX_ALGORITHM_LEN + 1];
+        congctl[..4].copy_from_slice(b"reno");
+        let tcp = TcpMetrics {
+            window: Some(11_680),
+            cwnd: Some(8),
+            advmss: None,
+            initcwnd: Some(2),
+            rto_min: Some(200),
+            congctl: Some(congctl),
+        };
+        let route = KernelRoute {
+            destination: Ipv4Addr::new(10, 0, 0, 3),
+            prefix: 32,
+            via: None,
+            interface: 7,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            metric: 100,
+            mtu: None,
+            quickack: false,
+            tcp,
+        };
+        let bytes = route_message(&route).finish(1);
+        let payload = Messages(&bytes).next().unwrap().payload;
+        let metrics: Vec<u8> = Attributes(&payload[12..]).find(|(k, _)| *k == RTA_METRICS).unwrap().1.to_vec();
+        // lock (1): bits 7, cwnd, and 13, rto_min: 0x2080; window (3) 0x2da0; cwnd (7); initcwnd (11); rto_min (13) 0xc8
+        let numbers: [&[u8]; 5] = [
+            &[8, 0, 1, 0, 0x80, 0x20, 0, 0],
+            &[8, 0, 3, 0, 0xa0, 0x2d, 0, 0],
+            &[8, 0, 7, 0, 8, 0, 0, 0],
+            &[8, 0, 11, 0, 2, 0, 0, 0],
+            &[8, 0, 13, 0, 0xc8, 0, 0, 0],
+        ];
+        let name: [&[u8]; 2] = [&[20, 0, 16, 0], &congctl];
+        assert_eq!(metrics, [numbers.concat(), name.concat()].concat());
     }
 
     #[test]

@@ -90,7 +90,7 @@ def mac_address(number: int) -> str:
 
 def _lines(network: Network, station: Station) -> list[str]:
     scenario = network.site.scenario
-    metric, options = kernel_tcp.ack_metric(scenario), _options(network)
+    metric, options = kernel_tcp.ack_metric(scenario, station.name), _options(network)
     mtu = scenario.mtu if options.fragmentation else scenario.mtu + HEADERS_BYTES
     lines = [
         f"link set {station.radio.name} mtu {mtu}",

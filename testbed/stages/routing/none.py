@@ -24,9 +24,9 @@ def running(network: Network) -> Iterator[RunningProtocol]:
     """See `testbed.stages.routing`; one route over the radio to all stations, resolved by ARP, with `ipv6` a second one by
     neighbour discovery. A wired host is reached from its gateway only."""
     scenario = network.site.scenario
-    metric = ack_metric(scenario)
     lines = {}
     for station in network.stations:
+        metric = ack_metric(scenario, station.name)
         radio = station.radio.name
         lines[station] = [f"route add {NETWORK}/{PREFIX_BITS} dev {radio} scope link{metric}"]
         if scenario.ipv6:

@@ -49,14 +49,14 @@ def running(network: Network) -> Iterator[RunningProtocol]:
     hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
     scenario = network.site.scenario
-    metric = ack_metric(scenario)
+    metrics = {station.name: ack_metric(scenario, station.name) for station in network.stations}
     lines = {
-        station: [_route(address, station, target, hop, metric) for target, hop in hops[station.name].items()]
+        station: [_route(address, station, target, hop, metrics[station.name]) for target, hop in hops[station.name].items()]
         + [
-            _wire_route(address, station, destination, wire, hops[station.name], metric)
+            _wire_route(address, station, destination, wire, hops[station.name], metrics[station.name])
             for destination, wire in _wired_destinations(_reached(network, station, hops), network.wires_of(station))
         ]
-        + (_routes6(network, station, hops, metric) if scenario.ipv6 else [])
+        + (_routes6(network, station, hops, metrics[station.name]) if scenario.ipv6 else [])
         for station in network.stations
     }
     iproute.batches(lines, "routes", network.site.log)

@@ -23,7 +23,7 @@ from testbed.host import namespace
 from testbed.stages import iproute
 from testbed.stages.addresses import routes_of_groups
 from testbed.stages.routing import Network, RunningProtocol, Say
-from testbed.stages.routing.shared.quickack import acks_at_once
+from testbed.stages.routing.shared.quickack import metrics_kept
 from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.routing.shared.station_processes import StationDaemons, StationProcesses
 from testbed.stages.routing.shared.third_party import Sign, processes_running
@@ -213,7 +213,7 @@ def running(network: Network) -> Iterator[RunningProtocol]:
         daemons = stages.enter_context(
             processes_running(network, routing.protocol, argv_of_daemon, sign, stop=description.stop_signal(), ready=ready)
         )
-        stages.enter_context(acks_at_once(network))
+        stages.enter_context(metrics_kept(network))
         yield DescribedDaemons(network, rendering, helpers, daemons)
 
 

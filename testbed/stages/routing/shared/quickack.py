@@ -1,8 +1,9 @@
-"""No delayed ACKs over the routes of third-party daemons.
+"""The metrics of TCP on the routes of third-party daemons.
 
-The kernel delays ACKs unless the connection's route has the metric `quickack` (testbed/stages/kernel_tcp.py), which third-party
-daemons do not set. Here it is added to new routes: each namespace reports changed routes on a netlink socket, which is read at
-every check of the run's children (twice a second). Until then a new route has delayed ACKs.
+The kernel delays ACKs unless the connection's route has the metric `quickack` (testbed/stages/kernel_tcp.py), and without root
+all settings of TCP are metrics of routes (testbed/stages/route_tcp.py), which third-party daemons do not set. Here they are added
+to new routes: each namespace reports changed routes on a netlink socket, which is read at every check of the run's children
+(twice a second). Until then a new route has delayed ACKs, and a connection that begins has the kernel's own settings.
 """
 
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from testbed.host import namespace
-from testbed.stages import iproute, kernel_tcp
+from testbed.stages import iproute, kernel_tcp, route_tcp
 from testbed.stages.routing import Network
 from testbed.stages.station import Station
 
@@ -52,13 +53,13 @@ def _route_changes() -> socket.socket:
 
 
 @contextmanager
-def acks_at_once(network: Network) -> Iterator[None]:
-    """Add the metric to all routes until the block ends, if the scenario has no delayed ACKs."""
-    metric = kernel_tcp.ack_metric(network.site.scenario)
-    if not metric:
+def metrics_kept(network: Network) -> Iterator[None]:
+    """Add the metrics to all routes until the block ends, if the scenario has any."""
+    metrics = {station: kernel_tcp.ack_metric(network.site.scenario, station.name) for station in network.stations}
+    watches = [Watch(station) for station in network.stations if metrics[station]]
+    if not watches:
         yield
         return
-    watches = [Watch(station) for station in network.stations]
     versions = ("-4", "-6") if network.site.scenario.ipv6 else ("-4",)
 
     def update_routes() -> None:
@@ -66,7 +67,7 @@ def acks_at_once(network: Network) -> Iterator[None]:
             if watch.changed():
                 for version in versions:
                     routes = iproute.ask(watch.station, version, "route", "show", "table", "all", "type", "unicast")
-                    iproute.try_batch(watch.station, lines_to_change(routes, watch.station.radio.name, metric))
+                    iproute.try_batch(watch.station, lines_to_change(routes, watch.station.radio.name, metrics[watch.station]))
 
     network.children.checks.append(update_routes)
     try:
@@ -77,9 +78,11 @@ def acks_at_once(network: Network) -> Iterator[None]:
             watch.close()
 
 
-def lines_to_change(routes: str, radio: str, metric: str) -> list[str]:
-    """For each route over the radio that lacks the metric, the line of `ip -batch` that adds it. ip(8) accepts its own output
-    without the age of a route. Link-local routes stay as they are: the kernel keeps them itself."""
+def lines_to_change(routes: str, radio: str, metrics: str) -> list[str]:
+    """For each route over the radio that lacks the metrics, the line of `ip -batch` that adds them. ip(8) accepts its own output
+    without the age of a route and without locked metrics. Link-local routes stay as they are: the kernel keeps them itself."""
     shown = [" ".join(line.split()) for line in routes.splitlines()]
     over_radio = [line for line in shown if f" dev {radio} " in f"{line} " and not line.startswith(LINK_LOCAL_NETWORK)]
-    return [f"route change {_EXPIRY.sub('', line)}{metric}" for line in over_radio if "quickack" not in line]
+    names = {word for word in metrics.split() if word in route_tcp.NAMES}
+    lacking = [line for line in over_radio if not names <= set(line.split())]
+    return [f"route change {route_tcp.METRIC.sub('', _EXPIRY.sub('', line))}{metrics}" for line in lacking]
