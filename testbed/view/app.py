@@ -6,6 +6,7 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from testbed.view.live import LiveRun
 from testbed.view.recorded import RecordedRun
 from testbed.view.viewed import Run, Runs, TimedRun, Viewed
 from testbed.web.answers import as_json, failed
+from testbed.web.exposition import CONTENT_TYPE, Samples
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
 from testbed.web.query import Query
+from testbed.web.run_metrics import FAMILIES, RunMetrics
 
 PAGE = Path(__file__).resolve().parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
@@ -42,13 +45,17 @@ class View:
     def __init__(self, site: Runs) -> None:
         self._site = site
 
+    @cached_property
+    def _metrics(self) -> RunMetrics:
+        return RunMetrics(self._site.folder)
+
     def app(self, rules: Rules) -> Guard:
         """The application behind its guard."""
         routes = [
             Route("/", self._page), Route("/static/{name:path}", self._page), Route("/api/live", _no_http),
             WebSocketRoute("/api/live", self._live), Route("/api/control", self._control, methods=["POST"]),
             *(Route(f"/api/{path}", self._answer(ask)) for path, ask in ANSWERS.items()),
-            Route("/api/campaign", self._campaign), Route("/api/frames", self._frames),
+            Route("/api/campaign", self._campaign), Route("/api/frames", self._frames), Route("/metrics", self._scraped),
         ]  # fmt: skip
         application = Starlette(
             routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: failed, BodyTooLong: too_long}
@@ -88,6 +95,11 @@ class View:
     async def _campaign(self, _request: Request) -> Response:
         runs = await run_in_threadpool(self._site.listing)
         return as_json({"runs": runs or []})
+
+    async def _scraped(self, _request: Request) -> Response:
+        samples = Samples(FAMILIES)
+        await run_in_threadpool(self._metrics.add_to, samples)
+        return Response(samples.text(), headers={"content-type": CONTENT_TYPE})
 
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
