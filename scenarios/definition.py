@@ -16,6 +16,7 @@ from scenarios.movement import MODEL_NAMES, Replay
 from scenarios.movement_files import checked
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
+from scenarios.topology_file import with_graph
 
 RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
 
@@ -31,7 +32,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 def scenario_of(keys: Keys) -> Scenario:
     """The checked scenario of these keys, with all defaults."""
     confined.check_routing(keys)
-    keys = with_description(keys)
+    keys = with_graph(with_description(keys))
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     confined.check(scenario, keys)
     _check_radio(scenario, keys)
