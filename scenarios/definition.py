@@ -16,6 +16,7 @@ from scenarios.movement import MODEL_NAMES, Replay
 from scenarios.movement_files import checked
 from scenarios.refusal import validated
 from scenarios.scenario import Scenario
+from scenarios.topology_file import with_graph
 from scenarios.traffic_file import with_commands
 
 
@@ -30,7 +31,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 def scenario_of(keys: Keys) -> Scenario:
     """The checked scenario of these keys, with all defaults."""
     confined.check_routing(keys)
-    keys = with_commands(with_description(keys))
+    keys = with_commands(with_graph(with_description(keys)))
     scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     confined.check(scenario, keys)
     if is_path(scenario.radio, profiles.ENDING):

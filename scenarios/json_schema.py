@@ -20,6 +20,11 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTIONS = Path(__file__).with_name("descriptions.toml")
 OF_PYDANTIC = {word: key for key, word in owned.LIMITS.items()}  # its names of limits behind a validator function
 Json = dict[str, Any]
+# the stations of a file (scenarios/topology_file.py)
+GRAPH: Json = {
+    "type": "object", "additionalProperties": False, "required": ["file"],
+    "properties": {"file": {"type": "string", "description": "The path of a NetJSON NetworkGraph."}},
+}  # fmt: skip
 OF_MEDIUM = ("propagation-", "fading-")  # names of tables that the medium describes
 # a daemon of the user's own, by the path of its description (scenarios/daemon_file.py); a bare name would hide misspelt ones
 OWN_ROUTING: Json = {"type": "string", "pattern": r"/|\.toml$", "description": "The path of a daemon's description (TOML)."}
@@ -55,6 +60,7 @@ def scenario_keys() -> tuple[Json, Json]:
     routing, mobility = properties["routing"], properties["mobility"]
     properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *PRESETS]}, [OWN_ROUTING, *routing["oneOf"], OWN_ROUTING_TABLE])
     properties["mobility"] = _short(mobility, {"type": "string", "examples": list(MOVEMENTS)}, mobility["oneOf"])
+    properties["topology"] = _short(properties["topology"], {"enum": properties["topology"]["enum"]}, [GRAPH])
     place = properties["positions"]
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}
     properties["duration"]["anyOf"].append({"const": WHOLE_MOVEMENT})

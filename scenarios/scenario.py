@@ -17,6 +17,8 @@ from keys.quantities import Seconds, Whole
 from scenarios.containers import check_containers
 from scenarios.energy import Energy, as_energy
 from scenarios.events import Event, check_events
+from scenarios.gps import Gps
+from scenarios.layout import UNPLACED
 from scenarios.routing import OWN_DAEMONS
 from scenarios.sending import TrafficKeys
 
@@ -36,6 +38,7 @@ class Scenario(TrafficKeys):
 
     monitor: bool = False
     energy: Annotated[Energy | None, BeforeValidator(as_energy)] = None
+    gps: Gps | None = None
     capture_program: Literal["manet-capture", "tcpdump"] = "manet-capture"
     snaplen: int = Field(128, ge=128, le=65_535)  # bytes: headers with all options and the CBR stamp need 128
     input_log: bool = True
@@ -60,6 +63,7 @@ class Scenario(TrafficKeys):
             self._check_channel,
             self._check_hwsim,
             self._check_places,
+            self._check_gps,
             self._check_radio_names,
             self._check_radios,
             self._check_jammers,
@@ -109,6 +113,10 @@ class Scenario(TrafficKeys):
 
     def _check_containers(self) -> None:
         check_containers(self.containers, self.station_names(), self.host_names(), self.clock)
+
+    def _check_gps(self) -> None:
+        if self.gps is not None and self.topology == UNPLACED:
+            raise KeyProblem(("gps",), f'tells positions, which topology "{UNPLACED}" has not; remove it')
 
     def _check_events(self) -> None:
         ends = {frozenset((wire.station, wire.host)) for wire in self.wires}

@@ -32,9 +32,7 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
     """The snapshot `at_s` seconds after the start of the traffic, as in `manet story`; after the medium's start if no flow sent.
     None: the middle of the time in which all flows send; if none did, the end of a session, and of a run the medium's start."""
     when, at_s = ("", at_s) if at_s is not None else _unasked(run)
-    clock = "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
-    model_s = at_s - _first_s(run)
-    _check_within(run, at_s, _first_s(run), clock)
+    clock, model_s = _clock(run), at_model_s(run, at_s)
     places = {entry["name"]: (entry["position"][0], entry["position"][1]) for entry in run.medium["stations"]}
     if (moved := run.trace) is not None:
         places |= _places(moved, model_s)
@@ -70,6 +68,16 @@ def of_movement(made: Trace, at_s: float, range_m: float) -> Snapshot:
         raise RunFileError(f"{made.name}: {at_s:g} s is after the movement's end; give a time of 0 to {_inwards(end_s):.1f} s")
     places = _places(made, at_s)
     return Snapshot(f"{Path(made.name).name}: {at_s:g} s", places, _links(places, range_m, frozenset()), range_m=range_m)
+
+
+def at_model_s(run: RunDirectory, at_s: float) -> float:
+    """The model time (s) of `at_s` seconds after the start of the traffic. RunFileError for a time outside of the run."""
+    _check_within(run, at_s, _first_s(run), _clock(run))
+    return at_s - _first_s(run)
+
+
+def _clock(run: RunDirectory) -> str:
+    return "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
 
 
 def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) -> None:

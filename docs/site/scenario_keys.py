@@ -52,6 +52,7 @@ SECTIONS = {
     "Antenna": ("The table `antenna` of an element of `radios` or `jammers`", KEYS),
     "Jammer": ("An element of `jammers`", KEYS),
     "Energy": ("The table `energy`", KEYS),
+    "Gps": ("The table `gps`", KEYS),
     "Place": ("An element of `positions`", KEYS),
     "MatrixEntry": ("An element of `propagation.matrix`", KEYS),
     "Wall": ("An element of `walls`", KEYS),

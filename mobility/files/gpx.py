@@ -1,20 +1,18 @@
 """GPX 1.1 tracks (topografix.com/GPX/1/1): every `trk` is a station, its points are positions with times.
 
-Degrees become metres on a plane that touches the earth in the middle of all points (a sphere of 6371 km: 0.3 % off the
-ellipsoid at most, and good for areas of some tens of kilometres); the lower left corner of all points is (0, 0). Time 0 is
-the earliest point of all tracks: a station stands at its first point until its own first time, goes straight from point to
-point, and stays at its last. Segments of a track are joined. Heights (`ele`) are kept where every point has one, counted from
-the lowest. A point without a time is an error: the speed would be unknown.
+Degrees become metres on a plane that touches the earth in the middle of all points (mobility/plane.py); the lower left corner of
+all points is (0, 0). Time 0 is the earliest point of all tracks: a station stands at its first point until its own first time,
+goes straight from point to point, and stays at its last. Segments of a track are joined. Heights (`ele`) are kept where every
+point has one, counted from the lowest. A point without a time is an error: the speed would be unknown.
 """
 
-import math
 import re
 from datetime import UTC, datetime
 
 from mobility.files.xml_events import XmlReader
+from mobility.plane import Plane
 from mobility.trace import MAX_COORDINATE_M, MAX_STATIONS, MAX_TIME_S, Leg, Trace, TraceError, joined, through
 
-EARTH_M = 6_371_000.0
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
 Point = tuple[float, float, float | None, float]  # latitude, longitude, height, time since 1970
 
@@ -25,17 +23,14 @@ def parse(data: bytes, name: str) -> Trace:
     tracks = _Reader(name).run(data)
     points = [point for track in tracks for point in track]
     begin = min(point[3] for point in points)
-    south, north = (edge(point[0] for point in points) for edge in (min, max))
-    west = min(point[1] for point in points)
     heights = [point[2] for point in points if point[2] is not None]
     lowest = min(heights) if len(heights) == len(points) else None
-    per_degree = math.radians(1) * EARTH_M
-    shrink = math.cos(math.radians((south + north) / 2))
+    plane = Plane.around([point[:2] for point in points])
     legs: list[list[Leg]] = []
     for number, track in enumerate(tracks, start=1):
         station, own = f"sta{number}", []
         for latitude, longitude, height, time in track:
-            x, y = (longitude - west) * per_degree * shrink, (latitude - south) * per_degree
+            x, y = plane.metres(latitude, longitude)
             z = 0.0 if lowest is None or height is None else height - lowest
             if time - begin > MAX_TIME_S or max(map(abs, (x, y, z))) > MAX_COORDINATE_M:
                 text = f"{station} goes further than {MAX_COORDINATE_M:g} m or {MAX_TIME_S:g} s; cut the tracks to one outing"

@@ -18,7 +18,7 @@ from pathlib import Path
 from mobility.measured import eel, netjson, rssi, table
 from mobility.measured.table import COLUMNS, Links, LinksError, Row, write
 
-__all__ = ["COLUMNS", "Links", "LinksError", "Row", "parse", "read", "write"]
+__all__ = ["COLUMNS", "Links", "LinksError", "Row", "parse", "read", "read_nodes", "write"]
 
 MAX_BYTES = 1 << 26  # of a file: a million rows
 KINDS = "a table of links (CSV, Parquet), a log of RSSI samples (CSV), a NetJSON NetworkGraph or EMANE's EEL"
@@ -27,17 +27,29 @@ KINDS = "a table of links (CSV, Parquet), a log of RSSI samples (CSV), a NetJSON
 def read(path: Path, stations: Sequence[str] | None = None, window_s: float = rssi.WINDOW_S, gap_s: float = rssi.GAP_S) -> Links:
     """The links in `path`. `stations`: of a scenario; a table names some of them, and of a graph or EEL the ith node is the ith
     of them. `window_s`, `gap_s`: of a log of RSSI samples."""
+    return parse(content(path, KINDS), str(path), stations, window_s, gap_s)
+
+
+def read_nodes(path: Path) -> list[netjson.Node]:
+    """The nodes of a NetJSON NetworkGraph."""
+    try:
+        return netjson.nodes(content(path, "a NetJSON NetworkGraph").decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError:
+        raise LinksError(f"{path}: is no text; give a NetJSON NetworkGraph") from None
+
+
+def content(path: Path, kinds: str) -> bytes:
+    """The bytes of a file, at most MAX_BYTES. `kinds`: what it may be, for errors."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise LinksError(f"{path}: is no regular file; give the path of {KINDS}")
+            raise LinksError(f"{path}: is no regular file; give the path of {kinds}")
         if status.st_size > MAX_BYTES:
             text = f"has {status.st_size} bytes, of at most {MAX_BYTES} ({MAX_BYTES >> 20} MiB); give a shorter one"
             raise LinksError(f"{path}: {text}")
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as problem:
-        raise LinksError(f"{path}: cannot be read ({problem.strerror}); give the path of {KINDS}") from None
-    return parse(data, str(path), stations, window_s, gap_s)
+        raise LinksError(f"{path}: cannot be read ({problem.strerror}); give the path of {kinds}") from None
 
 
 def parse(

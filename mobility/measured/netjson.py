@@ -17,22 +17,46 @@ A link stands for both directions unless the other one is there too. The nodes b
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mobility.measured.table import Links, LinksError, Row, made
+from mobility.plane import Plane
+from mobility.trace import MAX_COORDINATE_M
 
+# keys of a position in a node's `properties`, for x, y, z (or longitude, latitude, height), and whether they are degrees
+POSITIONS = (
+    (("x", "y", "z"), False), (("lng", "lat", "altitude"), True), (("lon", "lat", "altitude"), True),
+    (("longitude", "latitude", "altitude"), True),
+)  # fmt: skip
 Values = tuple[float | None, float | None]  # from source to target, and back; None: not said
 Reader = Callable[[dict[str, Any]], Values | None]
 
 
+@dataclass(frozen=True)
+class Node:
+    """A node: `position` in metres, x east, y north; None: it has none."""
+
+    identifier: str
+    label: str
+    position: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class _Position:
+    x: float
+    y: float
+    z: float
+    in_degrees: bool
+
+    def on(self, plane: Plane | None) -> tuple[float, float, float]:
+        x, y = (self.x, self.y) if plane is None else plane.metres(self.y, self.x)
+        return round(x, 3), round(y, 3), self.z
+
+
 def parse(text: str, name: str, stations: Sequence[str] | None = None) -> Links:
     """The links of a NetworkGraph at time 0. LinksError names the link."""
-    try:
-        graph = json.loads(text)
-    except (ValueError, RecursionError):
-        raise LinksError(f"{name}: is no valid JSON; write it again") from None
-    if not isinstance(graph, dict) or graph.get("type") != "NetworkGraph":
-        raise LinksError(f'{name}: is no NetworkGraph; give an object with "type": "NetworkGraph"')
+    graph = _graph(text, name)
     nodes, links = (_objects(graph, key, name) for key in ("nodes", "links"))
     names = _names(nodes, stations, name)
     metric = str(graph.get("metric", "")).lower()
@@ -52,6 +76,57 @@ def parse(text: str, name: str, stations: Sequence[str] | None = None) -> Links:
     rows = [Row(0.0, *ends, value) for ends, value in (implied | given).items()]
     notes = [f"{station} is {node}" for node, station in names.items()]
     return made(name, column, rows, stations, [_plain(note) for note in notes])
+
+
+def nodes(text: str, name: str) -> list[Node]:
+    """The nodes of a NetworkGraph. LinksError if some have a position and others none, or for a wrong position."""
+    found = {str(node.get("id")): node for node in _objects(_graph(text, name), "nodes", name)}
+    if not found:
+        raise LinksError(f"{name}: has no nodes; give a graph with at least one")
+    own = {identifier: _position(node, f'{name}: node "{_plain(identifier)}"') for identifier, node in found.items()}
+    placed = {identifier: position for identifier, position in own.items() if position is not None}
+    if not placed:
+        return [Node(identifier, str(node.get("label") or ""), None) for identifier, node in found.items()]
+    if missing := next((identifier for identifier, position in own.items() if position is None), None):
+        text = 'has no position, and other nodes have one; give all of them "x" and "y" (m), or "lat" and "lng", in "properties"'
+        raise LinksError(f'{name}: node "{_plain(missing)}" {text}')
+    if len({position.in_degrees for position in placed.values()}) > 1:
+        raise LinksError(f"{name}: some nodes have metres and others degrees; give all of them the same")
+    degrees = [(position.y, position.x) for position in placed.values() if position.in_degrees]
+    plane = Plane.around(degrees) if degrees else None
+    return [Node(identifier, str(node.get("label") or ""), placed[identifier].on(plane)) for identifier, node in found.items()]
+
+
+def _graph(text: str, name: str) -> dict[str, Any]:
+    try:
+        graph = json.loads(text)
+    except (ValueError, RecursionError):
+        raise LinksError(f"{name}: is no valid JSON; write it again") from None
+    if not isinstance(graph, dict) or graph.get("type") != "NetworkGraph":
+        raise LinksError(f'{name}: is no NetworkGraph; give an object with "type": "NetworkGraph"')
+    return graph
+
+
+def _position(node: dict[str, Any], name: str) -> "_Position | None":
+    """What a node's `properties` say: x, y, z in metres, or degrees, there or in `location`."""
+    properties = node.get("properties")
+    if not isinstance(properties, dict):
+        return None
+    location = properties.get("location")
+    for table in (properties, location if isinstance(location, dict) else {}):
+        for keys, in_degrees in POSITIONS:
+            if keys[0] in table and keys[1] in table:
+                x, y, z = (_coordinate(table.get(key, 0.0), key, name) for key in keys)
+                if in_degrees and not (abs(y) <= 90 and abs(x) <= 180):
+                    raise LinksError(f"{name}: latitude {y:g} and longitude {x:g} are no place on the earth; correct them")
+                return _Position(x, y, z, in_degrees)
+    return None
+
+
+def _coordinate(value: Any, key: str, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_COORDINATE_M:
+        raise LinksError(f"{name}: {key} is no number from {-MAX_COORDINATE_M:g} to {MAX_COORDINATE_M:g}; correct it")
+    return float(value)
 
 
 def _objects(graph: dict[str, Any], key: str, name: str) -> list[dict[str, Any]]:

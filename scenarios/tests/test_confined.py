@@ -70,6 +70,15 @@ def test_a_file_s_own_keys_are_not_limited(name: str) -> None:
         assert "a request may" not in str(problem)
 
 
+def test_the_file_of_a_topology_is_refused() -> None:
+    tables = {"topology": {"file": "/etc/passwd"}}
+    document = Document(Path("x.toml"), "request", tables, foreign=frozenset(tables))
+    with pytest.raises(UsageError, match='key "topology": names a file, which a request may not do'):
+        scenario_of(Keys(tables, document))
+    with pytest.raises(UsageError, match=r"is no valid JSON"):
+        scenario_of(Keys(tables, replace(document, foreign=frozenset({"duration"}))))
+
+
 def test_an_ordinary_request_passes() -> None:
     given = {"mobility": "static", "routing": {"protocol": "aodv", "link": "hello"}, "flows": [{**FLOW, "traffic": "web"}]}
     assert scenario_of(keys_of(given, frozenset({*CHAIN, *given}))).routing.protocol == "aodv"

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import NO_STORE, add_verb, folder, new_file, written
+from testbed.commands.options import NO_STORE, add_verb, folder, new_file, seconds, written
 
 if TYPE_CHECKING:
     from analysis.captures.rundir import RunDirectory
@@ -19,19 +19,32 @@ EXAMPLES = """
   ./manet export results/chain5/all/seed-1 --format pcapng --out /tmp/air.pcapng
                     the frames on the air, for Wireshark
 
-flent, perfetto and pcapng show one run: name its directory, or a folder with
-one run in it. csv of a run: its time series.
+  ./manet export results/chain5/all/seed-1 --format netjson --at 3
+                    a NetworkGraph: stations at 3 s of the traffic, and links
+  ./manet export chain5 --format netjson
+                    chain5.json: a scenario that has not been run
+
+flent, perfetto, pcapng and netjson show one run: name its directory, or a
+folder with one run in it. csv of a run: its time series. A scenario reads a
+NetworkGraph: topology = { file = "chain5.json" }.
 """
-SUFFIXES = {"csv": ".csv", "flent": ".flent.gz", "perfetto": ".pftrace", "pcapng": ".pcapng"}
+SUFFIXES = {"csv": ".csv", "flent": ".flent.gz", "perfetto": ".pftrace", "pcapng": ".pcapng", "netjson": ".json"}
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "export", "write results in a format of another tool", EXAMPLES)
-    parser.add_argument("source", metavar="DIR|RUN", type=folder, help="folder of results, or directory of a run")
-    parser.add_argument("--format", choices=tuple(SUFFIXES), required=True, help="csv, flent, perfetto or pcapng")
+    parser.add_argument(
+        "source", metavar="DIR|RUN|NAME|FILE", type=folder,
+        help="folder of results, or directory of a run; of netjson also a scenario",
+    )  # fmt: skip
+    parser.add_argument("--format", choices=tuple(SUFFIXES), required=True, help="csv, flent, perfetto, pcapng or netjson")
     parser.add_argument(
         "--out", metavar="FILE", type=new_file, help="the file (default: beside DIR or RUN, with the format's suffix)"
     )
+    parser.add_argument(
+        "--at", metavar="SECONDS", type=seconds, dest="at_s",
+        help="netjson of a run: time from the start of its traffic (default: 0)",
+    )  # fmt: skip
     parser.add_argument("--flows", action="store_true", help="csv of a folder: a row per run and flow instead of per run")
 
 
@@ -40,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     from analysis.captures.rundir import RunDirectory
     from record.doubt import doubt
     from record.found_runs import find_run
+    from testbed.campaigns.library import is_folder
     from testbed.errors import UsageError
     from testbed.runs.under_way import ended
 
@@ -47,7 +61,12 @@ def run(options: argparse.Namespace) -> int:
     of_folder = options.format == "csv" and not (source / "run.json").exists()
     if options.flows and not of_folder:
         raise UsageError("--flows: only the CSV of a folder of results has rows per flow; leave it out")
-    if of_folder:
+    if options.at_s is not None and (options.format != "netjson" or not source.is_dir()):
+        raise UsageError("--at: is for netjson of a run; leave it out")
+    if options.format == "netjson" and not is_folder(str(source)):
+        out = _out(options, Path(source.stem))
+        _write_planned(str(source), out)
+    elif of_folder:
         out = _out(options, source.resolve())
         _write_table(source, out, options.flows)
     else:
@@ -56,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         _require_whole(recorded.path)
         if why := doubt(recorded.path):
             print(why)
-        _write_run(recorded, options.format, out)
+        _write_run(recorded, options, out)
     print(written([out]))
     return 0
 
@@ -101,13 +120,38 @@ def _write_table(directory: Path, out: Path, flows: bool) -> None:
     write_table(read(folders, schema.FLOWS if flows else schema.RUNS), out)
 
 
-def _write_run(recorded: "RunDirectory", form: str, out: Path) -> None:
+def _write_planned(name: str, out: Path) -> None:
+    """The network of a scenario, by name or file, with its first seed. Raises UsageError."""
+    from analysis.exports import netjson
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find
+    from testbed.campaigns.request import Request
+    from testbed.errors import UsageError
+    from testbed.stages.medium import medium_config
+    from testbed.stages.site import Site
+    from topologies.addresses import ip_address
+
+    cells = load(find(name), Request()).cells
+    if len(cells) > 1:
+        raise UsageError(f"{name}: is an experiment of {len(cells)} scenarios; give one scenario, or the directory of a run")
+    scenario = cells[0].scenario
+    medium = medium_config(Site(scenario, 1, Path("/"), cgroup=Path("/")), {})
+    addresses = {station: [ip_address(number)] for number, station in enumerate(scenario.station_names(), start=1)}
+    netjson.write(netjson.of_medium(medium, addresses, placed=scenario.topology != "unplaced"), out)
+
+
+def _write_run(recorded: "RunDirectory", options: argparse.Namespace, out: Path) -> None:
     import shutil
 
     from analysis.exports import csv_files, flent
     from record.files import atomic_file
 
-    if form == "csv":
+    form = options.format
+    if form == "netjson":
+        from analysis.exports import netjson
+
+        netjson.write(netjson.of_run(recorded, options.at_s or 0.0), out)
+    elif form == "csv":
         csv_files.write_series(recorded, out)
     elif form == "flent":
         flent.write(recorded, out)

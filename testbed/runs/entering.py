@@ -34,40 +34,48 @@ ENDED = "the run ended before the command"
 def call_in(directory: Path | None, station: str, argv: Sequence[str]) -> int:
     """Run a command at a station or host of the run in `directory` (None: the only one under way); returns its status, negative
     for a signal. Raises UsageError, RunError with the run's message if it refuses."""
-    state = under_way(directory)
-    sockets = None if state is None else sockets_of(state, SOCKET)
-    if sockets is None:
-        raise UsageError(NOT_UP)
     on_terminal = all(os.isatty(stream) for stream in STREAMS[:2])
-    with ExitStack() as stack, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        try:
-            connection.connect(str(sockets / SOCKET))
-        except OSError as problem:
-            raise RunError(f"the run did not answer ({problem.strerror}); did it just end?") from None
+    with connected(directory) as connection, ExitStack() as stack:
         request: dict[str, Any] = {"op": "exec", "station": station, "argv": list(argv)}
         held_back = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # until they can go to the command
         stack.callback(signal.pthread_sigmask, signal.SIG_SETMASK, held_back)
         if not on_terminal:
-            answers = _ask(connection, request, STREAMS)
+            answers = ask(connection, request, STREAMS)
             stack.enter_context(_signals_passed(connection))
             signal.pthread_sigmask(signal.SIG_SETMASK, held_back)
-            return _status(answers)
+            return status(answers)
         master, slave = pty.openpty()
         stack.callback(os.close, master)
         _copy_size(master)
         try:
-            answers = _ask(connection, request | {"term": os.environ.get("TERM", "dumb")}, [slave] * len(STREAMS))
+            answers = ask(connection, request | {"term": os.environ.get("TERM", "dumb")}, [slave] * len(STREAMS))
         finally:
             os.close(slave)
         stack.enter_context(_signals_passed(connection, master))
         signal.pthread_sigmask(signal.SIG_SETMASK, held_back)
         stack.enter_context(_raw_terminal())
         _copy_until_end(connection, master)
-        return _status(answers)
+        return status(answers)
 
 
-def _ask(connection: socket.socket, request: dict[str, Any], streams: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Send the request; the answers behind the first one, which the run has accepted. Raises RunError."""
+def connected(directory: Path | None) -> socket.socket:
+    """A connection to the run in `directory` (None: the only one under way), for one command. Raises UsageError, RunError."""
+    state = under_way(directory)
+    sockets = None if state is None else sockets_of(state, SOCKET)
+    if sockets is None:
+        raise UsageError(NOT_UP)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(str(sockets / SOCKET))
+    except OSError as problem:
+        connection.close()
+        raise RunError(f"the run did not answer ({problem.strerror}); did it just end?") from None
+    return connection
+
+
+def ask(connection: socket.socket, request: dict[str, Any], streams: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Send a request of the action `exec` (formats/sockets.md); the answers behind the first one, by which the run has accepted
+    it. Raises RunError."""
     connection.settimeout(ACTION_WITHIN_S)
     socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], list(streams))
     lines = connection.makefile("rb", buffering=0)
@@ -82,7 +90,8 @@ def _ask(connection: socket.socket, request: dict[str, Any], streams: Sequence[i
     return answers
 
 
-def _status(answers: Iterator[dict[str, Any]]) -> int:
+def status(answers: Iterator[dict[str, Any]]) -> int:
+    """The command's status, once it has ended. Raises RunError if the run ended before it."""
     try:
         last = next(answers, None)
     except (OSError, ValueError):

@@ -37,6 +37,7 @@ from testbed.stages.containers import commands_running
 from testbed.stages.entered import EnteredCommand, EnteredCommands
 from testbed.stages.event_log import EventLog
 from testbed.stages.events import carry_out, lateness_reason, require_before_traffic_at
+from testbed.stages.gps import gps_running
 from testbed.stages.movement import trace_of
 from testbed.stages.network import network_up, write_routes
 from testbed.stages.pause import LiveMovement
@@ -282,6 +283,7 @@ def network_running(site: Site, say: Say, session: str | None = None) -> Iterato
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         stages.enter_context(commands_running(network.net, children))
+        stages.enter_context(gps_running(site.scenario.gps, network.net, network.medium))
         if session is None:
             protocol.before_traffic(say)
             require_before_traffic_at(site, network.medium, others.seconds())

@@ -7,9 +7,11 @@ import asyncio
 import json
 import mimetypes
 import os
+from collections import Counter
 from collections.abc import AsyncIterator
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.routing import APIRoute
@@ -25,12 +27,14 @@ from testbed.serve import interface as words
 from testbed.serve.events import as_sse
 from testbed.serve.gate import Gate
 from testbed.serve.interface import content, errors
-from testbed.serve.job import ID, Job
+from testbed.serve.job import ID, Job, State
 from testbed.serve.queue import NoJob, NoRoom, Queue, QueueFull, WrongState
 from testbed.serve.request import names, plan_of
 from testbed.serve.results import TABLES, NotThere, Results
 from testbed.web.answers import as_json, failed
+from testbed.web.exposition import CONTENT_TYPE, Family, Samples
 from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
+from testbed.web.run_metrics import FAMILIES, RunMetrics
 from testbed.web.server import Listener
 
 OPEN_PATHS = frozenset({"/", "/api/openapi.json"})  # they hold no data
@@ -41,6 +45,8 @@ MAX_STREAMS = 16  # of events, far below the server's connections
 EVENTS = "text/event-stream"
 RETRY_S = "10"
 STATUS: dict[type[Exception], int] = {NoJob: 404, NotThere: 404, WrongState: 409, QueueFull: 429, NoRoom: 507}
+JOBS = Family("manet_jobs", "gauge", "Jobs of the queue by their state.", ("state",))
+MAX_JOBS = 10**9  # all of them
 WORDS = """manet serve: runs of TCP over mobile ad hoc networks, over HTTP
 
 GET  /api/openapi.json   the interface (OpenAPI 3.1); formats/serve.md describes it in words
@@ -69,6 +75,10 @@ class Api:
         self._streams = 0
         self._checks, self._reading = Gate("checks of requests"), Gate("answers about the air log or a story")
 
+    @cached_property
+    def _metrics(self) -> RunMetrics:
+        return RunMetrics(self._queue.folder)
+
     def app(self, listener: Listener) -> Guard:
         """The application behind its guard."""
         rules = Rules(listener.address, listener.token, lambda path: path in OPEN_PATHS, methods=None)
@@ -86,7 +96,7 @@ class Api:
         app.state.queue = self._queue
         app.get("/", name="text", response_class=Response, responses=content({"text/plain": TEXT}) | errors(403, 421))(_text)
         app.get("/api/openapi.json", name="openapi", responses=content({"application/json": {}}) | errors(403, 421))(_openapi)
-        routers = (self._runs(), self._of_run(), self._of_cell())
+        routers = (self._runs(), self._of_run(), self._of_cell(), self._scraped())
         routes = [route for router in (app, *routers) for route in router.routes if isinstance(route, APIRoute)]
         for route in routes:
             methods = route.methods or set()
@@ -116,6 +126,21 @@ class Api:
             except (ValueError, RecursionError):
                 return refuse(400, 'the body is no JSON; send {"scenario": {...}} or {"experiment": "NAME"}')
             return await run_in_threadpool(self._start, body)
+
+        return router
+
+    def _scraped(self) -> APIRouter:
+        router = APIRouter(responses=errors(*ALWAYS), dependencies=[Depends(words.require_known_words)])
+
+        @router.get("/metrics", response_class=Response, responses=content({"text/plain": TEXT}))
+        def metrics() -> Response:
+            """The jobs, and the runs under way, as metrics in Prometheus' text format (formats/metrics.md)."""
+            samples = Samples((JOBS, *FAMILIES))
+            states = Counter(job.state for job in self._queue.jobs(None, MAX_JOBS))
+            for state in get_args(State):
+                samples.add(JOBS.name, states[state], state)
+            self._metrics.add_to(samples)
+            return Response(samples.text(), headers={"content-type": CONTENT_TYPE})
 
         return router
 

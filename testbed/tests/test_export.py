@@ -5,10 +5,12 @@ import errno
 import io
 import json
 import shutil
+from collections import Counter
 
 import pytest
 
 from record import manifest
+from scenarios.definition import load_scenario
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
 from testbed.commands.export import SUFFIXES
@@ -17,15 +19,20 @@ from testbed.tests.test_report import results  # noqa: F401  (a fixture)
 
 @pytest.fixture
 def folder(results):  # noqa: F811
-    """The fixture's results with tables and store."""
+    """The fixture's results with tables and store, and with stations that have positions, 200 m apart."""
+    for path in results.glob("*/seed-*/medium.json"):
+        medium = json.loads(path.read_text())
+        for number, station in enumerate(medium["stations"]):
+            station["position"] = [200.0 * number, 0.0, 0.0]
+        path.write_text(json.dumps(medium))
     Report(results).make()
     return results
 
 
-@pytest.mark.parametrize(("form", "suffix"), [("csv", ".csv"), ("flent", ".flent.gz"), ("perfetto", ".pftrace")])
-def test_a_run_is_exported_beside_it(folder, capsys, form, suffix):
+@pytest.mark.parametrize("form", ["csv", "flent", "perfetto", "netjson"])
+def test_a_run_is_exported_beside_it(folder, capsys, form):
     assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", form]) == 0
-    out = folder / "all" / f"seed-1{suffix}"
+    out = folder / "all" / f"seed-1{SUFFIXES[form]}"
     assert out.stat().st_size > 0
     assert capsys.readouterr().out.splitlines()[-1] == f"written   {out}"
 
@@ -35,6 +42,57 @@ def test_the_air_is_exported_as_the_medium_recorded_it(folder, tmp_path_factory)
     out = tmp_path_factory.mktemp("out") / "air.pcapng"
     assert manet.main(["export", str(folder / "all" / "seed-1"), "--format", "pcapng", "--out", str(out)]) == 0
     assert out.read_bytes() == b"frames"
+
+
+def test_the_network_of_a_run_has_the_links_of_its_air_log(folder, tmp_path):
+    run, out = folder / "all" / "seed-1", tmp_path / "network.json"
+    assert manet.main(["export", str(run), "--format", "netjson", "--out", str(out)]) == 0
+    graph = json.loads(out.read_text())
+    assert {"type", "protocol", "version", "metric", "nodes", "links"} <= graph.keys()  # NetJSON, 4: required
+    names = [node["id"] for node in graph["nodes"]]
+    with (run / "air.csv").open(newline="") as file:
+        sent = [row for row in csv.DictReader(file) if row["event"] == "tx" and row["frame"] == "data" and row["peer"] != "*"]
+    frames = Counter((row["station"], row["peer"]) for row in sent)
+    arrived = Counter((row["station"], row["peer"]) for row in sent if row["fate"] == "delivered")
+    of_links = {(link["source"], link["target"]): link["properties"] for link in graph["links"]}
+    assert frames and {ends: of["frames"] for ends, of in of_links.items() if "frames" in of} == {
+        ends: count for ends, count in frames.items() if arrived[ends]
+    }
+    for ends, of in of_links.items():
+        assert set(ends) <= set(names)
+        assert "frames" not in of or of["delivery"] == pytest.approx(arrived[ends] / frames[ends], abs=1e-6)
+
+
+def test_the_network_of_a_scenario_is_read_as_the_same_scenario(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.toml").write_text('topology = "grid"\nrows = 2\ncolumns = 3\nspacing = 150\n')
+    assert manet.main(["export", "grid.toml", "--format", "netjson"]) == 0
+    assert capsys.readouterr().out == "written   grid.json\n"
+    (tmp_path / "again.toml").write_text('topology = { file = "grid.json" }\n')
+    grid, again = (load_scenario(tmp_path / f"{name}.toml") for name in ("grid", "again"))
+    assert again.positions() == grid.positions()
+    assert manet.main(["export", "again.toml", "--format", "netjson"]) == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "grid.json").read_bytes()
+    links = {(link["source"], link["target"]): link for link in json.loads((tmp_path / "grid.json").read_text())["links"]}
+    # 150 m and, over the diagonal, 212 m are within 250 m; 300 m are not: 3 + 4 + 4 pairs, both directions
+    assert len(links) == 22 and ("sta1", "sta3") not in links
+    # two-ray ground, 150 m being beyond its crossover distance of 86 m: 24.5 dBm + 10 log10(1.5^4 / 150^4) dB
+    assert links["sta1", "sta2"]["properties"]["rssi_dbm"] == -55.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["hv-fig1", "--format", "netjson"], "is an experiment of 30 scenarios"),
+        (["nothing", "--format", "netjson"], "nothing"),
+        (["chain5", "--format", "csv", "--at", "3"], "--at: is for netjson of a run"),
+        (["{}", "--format", "netjson", "--at=-1e6"], "is before the medium's start"),
+    ],
+)
+def test_a_wrong_export_of_a_network_is_one_line(folder, capsys, arguments, text):
+    assert manet.main(["export", *(word.format(folder / "all" / "seed-1") for word in arguments)]) in (1, 2)
+    said = capsys.readouterr().err
+    assert text in said and len(said.splitlines()) == 1
 
 
 def test_an_export_of_the_air_that_fails_leaves_the_old_file(folder, tmp_path, monkeypatch, capsys):

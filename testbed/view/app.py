@@ -6,6 +6,7 @@ Answers are computed in threads, so that a long one (the first story of a run) d
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,23 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from record.errors import RecordError
-from testbed.errors import ManetError, shortened
+from testbed.errors import ManetError, UsageError, shortened
 from testbed.view.live import LiveRun
+from testbed.view.positions import READ_ONLY, Channel, require_live
 from testbed.view.recorded import RecordedRun
+from testbed.view.terminal import Terminal, require_room
 from testbed.view.viewed import Run, Runs, TimedRun, Viewed
 from testbed.web.answers import as_json, failed
-from testbed.web.guard import BodyTooLong, Guard, Rules, refuse, too_long
+from testbed.web.exposition import CONTENT_TYPE, Samples
+from testbed.web.guard import CLOSED, BodyTooLong, Guard, Rules, refuse, too_long
 from testbed.web.query import Query
+from testbed.web.run_metrics import FAMILIES, RunMetrics
 
 PAGE = Path(__file__).resolve().parent / "page"
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 FILES = {str(path.relative_to(PAGE)): path for path in PAGE.rglob("*") if path.suffix in KINDS and path.is_file()}
 DEFAULT_FRAMES = 20_000
+MAX_REASON = 100  # characters of the reason of a WebSocket's end, of at most 123 bytes (RFC 6455, 5.5)
 MAX_TIME_NS = 10**18  # of model time, 31 years: sums with it stay below 2^63
 MAX_NUMBER = (1 << 32) - 1  # of a packet, as in the columns
 Answer = dict[str, Any]
@@ -40,15 +46,22 @@ class View:
     """`site`: the runs by their names in the address (`run=`); `more`: addresses beside those of the view."""
 
     def __init__(self, site: Runs, more: Sequence[Route] = ()) -> None:
-        self._site, self._more = site, more
+        self._site, self._more, self._terminals = site, more, 0
+
+    @cached_property
+    def _metrics(self) -> RunMetrics:
+        return RunMetrics(self._site.folder)
 
     def app(self, rules: Rules) -> Guard:
         """The application behind its guard."""
         routes = [
             Route("/", self._page), Route("/static/{name:path}", self._page), Route("/api/live", _no_http),
-            WebSocketRoute("/api/live", self._live), Route("/api/control", self._control, methods=["POST"]),
+            WebSocketRoute("/api/live", self._live), Route("/api/positions", _no_http),
+            WebSocketRoute("/api/positions", self._positions), Route("/api/terminal", _no_http),
+            WebSocketRoute("/api/terminal", self._terminal), Route("/api/control", self._control, methods=["POST"]),
             *(Route(f"/api/{path}", self._answer(ask)) for path, ask in ANSWERS.items()),
-            Route("/api/campaign", self._campaign), Route("/api/frames", self._frames), *self._more,
+            Route("/api/campaign", self._campaign), Route("/api/frames", self._frames), Route("/metrics", self._scraped),
+            *self._more,
         ]  # fmt: skip
         application = Starlette(
             routes=routes, exception_handlers={404: _unknown, 405: _unknown, 500: failed, BodyTooLong: too_long}
@@ -89,6 +102,11 @@ class View:
         runs = await run_in_threadpool(self._site.listing)
         return as_json({"runs": runs or []})
 
+    async def _scraped(self, _request: Request) -> Response:
+        samples = Samples(FAMILIES)
+        await run_in_threadpool(self._metrics.add_to, samples)
+        return Response(samples.text(), headers={"content-type": CONTENT_TYPE})
+
     async def _page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         file = FILES.get(name)
@@ -108,9 +126,38 @@ class View:
         with suppress(WebSocketDisconnect, RuntimeError):  # the page has gone
             await socket.close(1000, ended)
 
+    async def _positions(self, socket: WebSocket) -> None:
+        name = socket.query_params.get("run")
+        act = partial(self._site.act, name) if self._site.control else None
+        with suppress(WebSocketDisconnect, RuntimeError):  # the client has gone
+            await socket.accept()
+            try:
+                run = require_live(await run_in_threadpool(self._site.viewed, name))
+                await Channel(run, socket, act).serve()
+            except (ManetError, RecordError) as problem:
+                await socket.close(CLOSED, str(problem)[:MAX_REASON])
+
+    async def _terminal(self, socket: WebSocket) -> None:
+        words = socket.query_params
+        with suppress(WebSocketDisconnect, RuntimeError):  # the page has gone
+            await socket.accept()
+            try:
+                if not self._site.control:
+                    raise UsageError(READ_ONLY)
+                run = require_live(await run_in_threadpool(self._site.viewed, words.get("run")))
+                require_room(self._terminals)
+            except (ManetError, RecordError) as problem:
+                await socket.close(CLOSED, str(problem)[:MAX_REASON])
+                return
+            self._terminals += 1
+            try:
+                await Terminal(run.directory, words.get("station", ""), socket).serve()
+            finally:
+                self._terminals -= 1
+
     async def _control(self, request: Request) -> Response:
         if not self._site.control:
-            return refuse(403, "this view is read-only; start it with --control")
+            return refuse(403, READ_ONLY)
         try:
             action = json.loads(await request.body())
             done = await run_in_threadpool(self._site.act, request.query_params.get("run"), action)
@@ -169,8 +216,8 @@ def _too_early(request: Request) -> Response:
     return refuse(404, f"{shortened(request.url.path)}: is not known before the run's end")
 
 
-async def _no_http(_request: Request) -> Response:
-    return refuse(426, "/api/live is a WebSocket")
+async def _no_http(request: Request) -> Response:
+    return refuse(426, f"{request.url.path} is a WebSocket")
 
 
 async def _unknown(request: Request, _problem: Exception) -> Response:

@@ -16,9 +16,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from record.errors import RecordError
-from record.files import plain_file, read_bytes
+from record.files import plain_file
 from testbed.errors import ManetError, UsageError
 from testbed.runs.live_map import live as live_map
+from testbed.runs.tails import Lines, TcpTail
 from testbed.runs.under_way import medium_of, under_way
 from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
@@ -113,7 +114,7 @@ class Feed:
         self._paths: list[dict[str, Any]] = []
         self._paths_at_ns = -math.inf
         self._air = run.directory / "air.csv"
-        self._tcp = Tail(run.directory / "tcp.csv")
+        self._tcp = TcpTail(run.directory / "tcp.csv")
         self._events = Lines(run.directory / "events.csv")
         self._waiting = Waiting(run.record.stations)
 
@@ -124,7 +125,6 @@ class Feed:
         self._offset = max(0, size - (MAX_CHUNK_BYTES >> 3))
         if self._offset:
             self._rest = b"\0"  # the first line is not whole
-        self._tcp.skip()
 
     def close(self) -> None:
         """Leave the medium."""
@@ -194,66 +194,6 @@ class Feed:
             with plain_file(self._air) as file:
                 self._head = file.readline().decode().split()[0].split(",")
         return self._head
-
-
-class Lines:
-    """The number of rows of a file that grows; 0 without it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._size, self._rows = path, 0, 0
-
-    def count(self) -> int:
-        """The rows until now, without the head."""
-        try:
-            if self._path.stat().st_size != self._size:
-                text = read_bytes(self._path)
-                self._size, self._rows = len(text), max(0, text.count(b"\n") - 1)
-        except OSError:
-            return 0
-        return self._rows
-
-
-class Tail:
-    """The newest sample of each sending socket in tcp.csv (formats/tcp.md)."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._offset = path, 0
-        self._found: dict[str, dict[str, Any]] = {}
-        self._columns: list[str] = []
-
-    def skip(self) -> None:
-        """Go to the end of the file."""
-        if self._path.exists():
-            with plain_file(self._path) as file:
-                self._columns = file.readline().decode().strip().split(",")
-            self._offset = max(0, self._path.stat().st_size - 65536)
-
-    def latest(self) -> dict[str, dict[str, Any]]:
-        """By `station:port>port`: cwnd (segments), ssthresh, RTT and RTO (ms), bytes acknowledged (a sequence number)."""
-        try:
-            if not self._columns:
-                self.skip()
-            with plain_file(self._path) as file:
-                file.seek(self._offset)
-                text = file.read(1 << 18)
-        except OSError:
-            return self._found
-        whole, _, rest = text.rpartition(b"\n")
-        self._offset += len(text) - len(rest)
-        for line in whole.decode("utf-8", "replace").splitlines():
-            self._take(dict(zip(self._columns, line.split(","), strict=False)))
-        return self._found
-
-    def _take(self, row: dict[str, str]) -> None:
-        try:
-            key = f"{row['station']}:{row['sport']}>{row['dport']}"
-            self._found[key] = {
-                "station": row["station"], "sport": int(row["sport"]), "dport": int(row["dport"]), "daddr": row["daddr"],
-                "t_ns": row["t_ns"], "cwnd": int(row["snd_cwnd"]), "rtt_ms": int(row["srtt_us"] or 0) / 1e3,
-                "rto_ms": int(row["rto_us"] or 0) / 1e3, "acked": int(row["snd_una"] or 0),
-            }  # fmt: skip
-        except (KeyError, ValueError):  # a torn first line
-            return
 
 
 def _last_data(frames: Frames | None) -> dict[str, dict[str, object]]:

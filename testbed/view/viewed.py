@@ -1,6 +1,7 @@
 """The subject of a page, in one of four states: a folder, or a run that is planned, live or recorded."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from testbed.view.live import LiveRun
@@ -32,6 +33,10 @@ class Runs(Protocol):
     @property
     def title(self) -> str:
         """The name of what is shown."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the runs are."""
 
     @property
     def control(self) -> bool:

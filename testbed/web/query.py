@@ -3,7 +3,7 @@
 import math
 import re
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from testbed.errors import ManetError, shortened
 
@@ -18,7 +18,7 @@ class Wrong(ManetError):
 class Query:
     """The words after `?`. Methods raise Wrong, which names the word."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: HTTPConnection) -> None:
         self._parameters, self.path = request.query_params, request.path_params
 
     def text(self, name: str, otherwise: str) -> str:
@@ -45,6 +45,17 @@ class Query:
         """A whole number within bounds, or None without the word."""
         text = self._parameters.get(name)
         return None if text is None else whole_of(name, text, least, most)
+
+    def number(self, name: str, otherwise: float, least: float, most: float) -> float:
+        """A number within bounds, or `otherwise` without the word."""
+        text = self._parameters.get(name)
+        try:
+            number = otherwise if text is None else float(text)
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most:
+            raise Wrong(f"{name}={shortened(text or '')}: is no number from {least:g} to {most:g}")
+        return number
 
     def seconds(self, name: str, otherwise: float, least: float = 0.0) -> float:
         """A number of seconds, at least `least`, below 10^9."""

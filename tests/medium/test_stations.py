@@ -73,7 +73,8 @@ def test_a_station_without_power_is_silent_and_its_host_sees_no_carrier(hosts, s
     assert pings_answered(inet, "10.9.0.1", 1, "-W", "0.3") == 0
     time.sleep(1.5)  # the kernel looks at carriers once a second
     assert pings_answered(gateway, "10.0.0.1", 3, "-W", "0.3") == 0
-    assert daemon.ask("counters")["stations"]["sta2"]["tx_ack"] == sent_before
+    counters = daemon.ask("counters")
+    assert counters["stations"]["sta2"]["tx_ack"] == sent_before and counters["queues"] == {"sta1": 0, "sta2": 0}
 
     assert daemon.ask("power", station="sta2", on=True) == {"ok": True}
     assert [carrier(*place) for place in places] == [True] * 4

@@ -30,7 +30,7 @@ pub enum Request {
     Status {},
     /// State of every link.
     Links {},
-    /// Counters of stations and wires.
+    /// Counters of stations and wires, and the lengths of queues.
     Counters {},
     /// Drops by reason.
     Drops {},
@@ -267,7 +267,11 @@ impl Responder<'_> {
         Ok(match request {
             Request::Status {} => self.status(driver, outlet),
             Request::Links {} => json!({"links": self.links(driver)}),
-            Request::Counters {} => json!({"stations": self.counters(driver), "wires": self.wires(driver)}),
+            Request::Counters {} => json!({
+                "stations": self.counters(driver),
+                "wires": self.wires(driver),
+                "queues": self.queues(driver),
+            }),
             Request::Drops {} => json!({"drops": self.drops(driver), "hosts": self.host_drops(outlet)}),
             Request::Air { last } => json!({
                 "header": AirRow::CSV_HEADER,
@@ -413,6 +417,12 @@ impl Responder<'_> {
     pub fn counters(&self, driver: &RealTime<World>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
+    }
+
+    /// Packets of each station that wait, the one in service included.
+    fn queues(&self, driver: &RealTime<World>) -> Map<String, Value> {
+        let medium = &world(driver).medium;
+        self.names().map(|(i, name)| (name, json!(medium.backlog(StationId(i))))).collect()
     }
 
     /// What each jammer has sent, by its name, as in `counters.json`.

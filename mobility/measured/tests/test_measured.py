@@ -257,17 +257,20 @@ def test_arbitrary_bytes_are_read_or_refused_in_one_line(data):
             assert links.rows
 
 
+GRAPH_KEYS = ["id", "source", "target", "cost", "properties", "lq", "nlq", "delivery", "x", "y", "lat", "lng", "location"]
+
+
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3)
-                    | st.dictionaries(st.sampled_from(["id", "source", "target", "cost", "properties", "lq", "nlq", "delivery"]),
-                                      inner, max_size=4), max_leaves=12))  # fmt: skip
+                    | st.dictionaries(st.sampled_from(GRAPH_KEYS), inner, max_size=4), max_leaves=12))  # fmt: skip
 def test_any_graph_is_read_or_refused_in_one_line(part):
     for key in ("nodes", "links"):
         document = {"type": "NetworkGraph", "metric": "etx", "nodes": [{"id": "a"}, {"id": "b"}],
                     "links": [{"source": "a", "target": "b", "cost": 1.5}], key: part}  # fmt: skip
-        try:
-            netjson.parse(json.dumps(document), "x")
-        except LinksError as refused:
-            assert "\n" not in str(refused)
+        for read in (netjson.parse, netjson.nodes):
+            try:
+                read(json.dumps(document), "x")
+            except LinksError as refused:
+                assert "\n" not in str(refused)
 
 
 @given(st.text(alphabet="0123456789.-,: nempathlos#\n", max_size=120))

@@ -102,6 +102,11 @@ class Starts:
         """The name of the scenario."""
         return self._file().stem
 
+    @property
+    def folder(self) -> Path:
+        """The folder in which each start gets a folder."""
+        return self._results
+
     def start(self, seeds: object) -> dict[str, Any]:
         """Run the saved scenario with seeds 1 to `seeds`, into results/NAME or the next free NAME-2, ... Raises UsageError."""
         if not self.control:

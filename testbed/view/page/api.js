@@ -55,10 +55,10 @@ async function answer(path, words, options = {}) {
   throw new Error(text.error);
 }
 
-// The address of the messages about a run under way.
-export function liveAddress() {
-  const query = new URLSearchParams({ token, ...(run === null ? {} : { run }) });
-  return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/live?${query}`;
+// The address of a WebSocket about the run under way.
+export function socketAddress(path, words = {}) {
+  const query = new URLSearchParams({ token, ...(run === null ? {} : { run }), ...words });
+  return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/api/${path}?${query}`;
 }
 
 export async function ask(path, words) {

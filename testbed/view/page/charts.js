@@ -1,17 +1,29 @@
-// Flows, the air and the host over one time axis, by uPlot: throughput, cwnd, RTT and RTO, lost frames, drops, lateness.
+// Flows, the air and the host, by uPlot, below the lanes and on their time axis: throughput, cwnd, RTT and RTO, lost frames, drops,
+// lateness. Each chart can be switched off and enlarged; the browser remembers both.
 
 import { ask } from "./api.js";
+import * as lanes from "./lanes.js";
 import { airOf, historyWindow, latenessSoFar, seriesOf } from "./live.js";
 import { goTo, notice, placeOfFlow, state, zero } from "./state.js";
 import { colour, element, lookOf, MAX_CHARTED, scaleOfText } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const place = document.getElementById("charts");
-const HEIGHT = 96, POINTS = 400, BINS = 240;
-const VALUES_EVERY_MS = 200;
+const choices = document.getElementById("chart-choices"), scroller = document.getElementById("lanes-scroll");
+const HEIGHT = 76, LARGE = 240, POINTS = 600, BINS = 360;
+const KINDS = { throughput: "throughput", cwnd: "congestion window", rtt: "round-trip time", lost: "lost frames", drops: "dropped packets", lateness: "lateness" };
+const KEY = "manet-view-charts", OFF_AT_FIRST = ["rtt", "drops"];
+const VALUES_EVERY_MS = 200, FOLLOW_EVERY_MS = 100; // the latter of a run under way, which has the processors first
 const MIN_RATE_S = 0.1; // of frames: in shorter parts their number says more than a rate
-let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0;
-let along = [0, 1]; // the time axis, s of the traffic
+let charts = [], shown = "", busy = false, asked = null, lateness = null, valued = 0, followed = 0;
+let along = [0, 1]; // the time axis, that of the lanes: s of the traffic
+let chosen = { off: new Set(OFF_AT_FIRST), large: new Set() };
+try {
+  const { off, large } = JSON.parse(localStorage.getItem(KEY));
+  chosen = { off: new Set(off), large: new Set(large) };
+} catch {
+  // nothing is remembered, or not in this form
+}
 const BAR_PX = 24; // a scroll bar that comes and goes is no other width
 let kept = { width: 0, height: 0 }; // of the place of the charts
 
@@ -27,6 +39,8 @@ export function forget() {
   place.style.minHeight = "";
   kept = { width: 0, height: 0 };
   lateness = null;
+  choices.replaceChildren();
+  delete choices.dataset.names;
 }
 
 function charted() {
@@ -39,12 +53,7 @@ export async function update() {
   if (state.live) return void updateLive();
   const [begin, end] = extent();
   const key = `${begin}/${end}/${[...state.flows].join()}/${document.documentElement.dataset.theme}/${state.segment}`;
-  const [from, to] = along = [(begin - zero()) / 1e9, (end - zero()) / 1e9];
-  for (const { plot } of charts) {
-    // the axis moves with the window at once, its lines when they are here
-    if (plot.scales.x.min !== from || plot.scales.x.max !== to) plot.setScale("x", { min: from, max: to }); else plot.redraw(false, false);
-  }
-  showValues();
+  follow();
   if (key === shown) return;
   asked = key;
   if (busy) return;
@@ -64,8 +73,20 @@ export async function update() {
   }
 }
 
-// Every two seconds of the run.
+// The axis moves with the lanes at once, the lines when they are here.
+function follow() {
+  if (state.live && performance.now() - followed < FOLLOW_EVERY_MS) return;
+  followed = performance.now();
+  const [from, to] = along = lanes.windowNow().map((t) => (t - zero()) / 1e9);
+  for (const { plot } of charts) {
+    if (plot.scales.x.min !== from || plot.scales.x.max !== to) plot.setScale("x", { min: from, max: to }); else plot.redraw(false, false);
+  }
+  showValues();
+}
+
+// Every two seconds of the run there are other lines.
 function updateLive() {
+  follow();
   const key = `live/${state.live.second >> 1}/${[...state.flows].join()}/${document.documentElement.dataset.theme}`;
   if (key === shown || !state.live.newest) return;
   shown = key;
@@ -80,41 +101,73 @@ function within(table, begin, end) {
   return Object.fromEntries(Object.entries(table).map(([name, list]) => [name, cut(list)]));
 }
 
-// The window, in steps of a quarter of it, so that playing does not ask at every picture; at least a tenth of a second.
+// The times to ask about: the window and, on both sides, a quarter of it, in steps of a quarter, so that playing does not ask at every
+// picture; at least a tenth of a second.
 function extent() {
   const whole = [Number(state.about.begin_ns), Number(state.about.end_ns)];
   const span = Math.max(state.span, 1e8);
   if (span >= whole[1] - whole[0]) return whole;
-  const step = span / 4, middle = Math.round(state.now / step) * step;
-  return [Math.max(whole[0], Math.floor(middle - span / 2)), Math.min(whole[1], Math.ceil(middle + span / 2))];
+  const [from, to] = lanes.windowNow(), step = span / 4, middle = Math.round((from + to) / 2 / step) * step;
+  return [Math.max(whole[0], Math.floor(middle - 0.75 * span)), Math.min(whole[1], Math.ceil(middle + 0.75 * span))];
 }
 
 function draw(flows, series, air, late, begin, end, key) {
   const specs = [];
   const ofFlows = (name) => flows.map((flow, at) => ({ name: flow.name, line: series[at]?.[name], ...lookOf(placeOfFlow(flow.name)) })).filter(({ line }) => line?.t?.length);
-  const add = (title, unit, lines, stepped = false) => lines.length && specs.push({ title, unit, lines, stepped });
+  const add = (kind, title, unit, lines, stepped = false) => lines.length && specs.push({ kind, title, unit, lines, stepped });
   const rates = ofFlows("throughput"), fast = rates.some(({ line }) => line.v.some((value) => value > 2e6));
-  add(fast ? "Throughput, Mbit/s" : "Throughput, kbit/s", fast ? 1e-6 : 1e-3, rates);
-  add("cwnd, segments", 1, ofFlows("cwnd"), true);
-  add("RTT / RTO (thin), ms", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, thin: true }))]);
+  add("throughput", fast ? "Throughput (Mbit/s)" : "Throughput (kbit/s)", fast ? 1e-6 : 1e-3, rates);
+  add("cwnd", "Congestion window (segments)", 1, ofFlows("cwnd"), true);
+  add("rtt", "Round-trip time, and RTO as a thin line (ms)", 1, [...ofFlows("rtt"), ...ofFlows("rto").map((one) => ({ ...one, thin: true }))]);
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
   const part = (end - begin) / 1e9 / air.bins, isShort = part < MIN_RATE_S;
-  const perSecond = isShort ? 1 : 1 / part, of = isShort ? `in ${+(1e3 * part).toPrecision(2)} ms` : "1/s";
+  const perSecond = isShort ? 1 : 1 / part, of = isShort ? `frames in each ${+(1e3 * part).toPrecision(2)} ms` : "frames per second";
   const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
-  add(`Lost frames, ${of}`, perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
-  add(`Drops, ${of}`, perSecond, Object.entries(air.drops).filter(([, v]) => v.some(Boolean)).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
+  add("lost", `Lost frames (${of})`, perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
+  add("drops", `Dropped packets (${of.replace("frames", "packets")})`, perSecond, Object.entries(air.drops).filter(([, v]) => v.some(Boolean)).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
   const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
-  if (late.t.length) add("Lateness, ms", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
+  if (late.t.length) add("lateness", "Lateness of the host (ms)", 1e-3, Object.entries(lines).map(([name, [column, at]]) => ({ name, line: { t: late.t, v: late[column] }, ...lookOf(at) })), true);
   if (late.t.length) Object.assign(specs.at(-1), { verdicts: late, before: !state.live }); // a row of lateness.csv is the second before it
   reset();
   shown = key;
   const marks = { standby: series.flatMap((one) => one.standby ?? []), retransmissions: series.flatMap((one) => one.retransmissions ?? []), routes: series.flatMap((one) => one.routes ?? []) };
-  const figures = specs.map(figureOf); // all of them first: they share the width
-  if (state.live) along = [(begin - zero()) / 1e9, (end - zero()) / 1e9];
-  charts = specs.map((one, at) => chart(one, figures[at], marks));
+  showChoices(specs);
+  const shownOnes = specs.filter(({ kind }) => !chosen.off.has(kind));
+  along = lanes.windowNow().map((t) => (t - zero()) / 1e9);
+  charts = shownOnes.map((one) => chart(one, figureOf(one), marks));
   queueMicrotask(keepHeight); // behind uPlot's own, which gives the charts their size
   valued = 0;
   showValues();
+}
+
+// A box for each chart that this run has.
+function showChoices(specs) {
+  const names = specs.map(({ kind }) => kind).join();
+  if (choices.dataset.names === names) return;
+  choices.dataset.names = names;
+  choices.replaceChildren(...specs.map(({ kind }) => {
+    const box = element("input", { type: "checkbox", checked: chosen.off.has(kind) ? null : "", "data-chart": kind });
+    box.addEventListener("change", () => choose("off", kind));
+    return element("label", {}, box, ` ${KINDS[kind]}`);
+  }));
+}
+
+// Switch a chart, or its size, and remember it.
+function choose(what, kind) {
+  const set = chosen[what];
+  if (!set.delete(kind)) set.add(kind);
+  try {
+    localStorage.setItem(KEY, JSON.stringify({ off: [...chosen.off], large: [...chosen.large] }));
+  } catch {
+    // forbidden: it holds until the page closes
+  }
+  kept = { width: 0, height: 0 };
+  shown = "";
+  update();
+}
+
+function heightOfChart(kind) {
+  return (chosen.large.has(kind) ? LARGE : HEIGHT) * scaleOfText();
 }
 
 // As high as it ever was at this width: a chart that comes and goes must not move the map.
@@ -127,17 +180,18 @@ function keepHeight() {
 
 // For tests: of each chart its title, the numbers on its axis and whether now is within it.
 export function drawn() {
-  return charts.map(({ plot, figure, ticks }) => ({ title: figure.querySelector("strong").textContent, ticks: ticks.length, hasNow: plot.scales.x.min <= (state.now - zero()) / 1e9 && (state.now - zero()) / 1e9 <= plot.scales.x.max }));
+  return charts.map(({ plot, figure, ticks }) => ({ title: figure.querySelector("strong").textContent, ticks: ticks.length, axis: [plot.scales.x.min, plot.scales.x.max], left: plot.bbox.left / devicePixelRatio, right: (plot.bbox.left + plot.bbox.width) / devicePixelRatio, hasNow: plot.scales.x.min <= (state.now - zero()) / 1e9 && (state.now - zero()) / 1e9 <= plot.scales.x.max }));
 }
 
 // A title, and for each line a sample of it with its name and its value now; a flow's RTO stands behind its RTT.
-function figureOf({ title, lines, verdicts }) {
+function figureOf({ kind, title, lines, verdicts }) {
   const keys = new Map(), outputs = lines.map(() => element("output", { "aria-live": "off" }));
   lines.forEach(({ name, tone, dash, thin }, at) => {
     if (thin) keys.get(name)?.append(" / ", outputs[at]); else keys.set(name, element("span", { class: "key" }, sampleOf({ tone, dash }), ` ${name} `, outputs[at]));
   });
   if (verdicts) outputs.push(element("output", { "aria-live": "off" }));
-  const figure = element("figure", {}, element("figcaption", {}, element("strong", {}, title), ...keys.values(), verdicts ? element("span", { class: "key" }, "verdict so far ", outputs.at(-1)) : null));
+  const size = element("button", { type: "button", "aria-pressed": chosen.large.has(kind), "aria-label": `Enlarge: ${KINDS[kind]}`, onclick: () => choose("large", kind) }, chosen.large.has(kind) ? "Smaller" : "Larger");
+  const figure = element("figure", { "data-chart": kind }, element("figcaption", {}, element("strong", {}, title), ...keys.values(), verdicts ? element("span", { class: "key" }, "verdict so far ", outputs.at(-1)) : null, element("span", { class: "spring" }), size));
   place.append(figure);
   return { figure, outputs };
 }
@@ -185,18 +239,18 @@ function valueAt(times, values, t, before = false) {
   return (before ? values[low] : values[low - 1]) ?? null;
 }
 
-function chart({ unit, lines, stepped, verdicts, before }, { figure, outputs }, marks) {
+function chart({ kind, unit, lines, stepped, verdicts, before }, { figure, outputs }, marks) {
   const { data, series } = joined(lines, unit, stepped, before ? -1 : 1);
   const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 0.5 }, ticks: { stroke: colour("line") }, font: `${11 * scaleOfText()}px system-ui, sans-serif` };
   const ticks = []; // a scale needs two; half of the default distance gives them in every range
   const numbers = (_plot, values) => (ticks.splice(0, ticks.length, ...values), values.map(short));
   const plot = new uPlot({
-    width: Math.max(200, figure.clientWidth), height: HEIGHT * scaleOfText(), series: [{}, ...series], scales: { x: { time: false, range: () => along }, y: { range: heightOf(data) } },
-    axes: [{ ...axis, size: 26 * scaleOfText() }, { ...axis, size: 48 * scaleOfText(), space: 16 * scaleOfText(), values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
+    width: Math.max(200, scroller.clientWidth), height: heightOfChart(kind), padding: [6, 0, 0, 0], series: [{}, ...series], scales: { x: { time: false, range: () => along }, y: { range: heightOf(data) } },
+    axes: [{ ...axis, size: 18 * scaleOfText(), gap: 3, ticks: { show: false } }, { ...axis, size: lanes.LEFT, space: 16 * scaleOfText(), values: numbers }], cursor: { drag: { x: false, y: false }, points: { show: false } },
     hooks: { drawClear: [(one) => verdicts && drawVerdicts(one, verdicts)], draw: [(one) => drawMarks(one, marks)] },
   }, data, figure);
   plot.over.addEventListener("click", (event) => goTo(plot.posToVal(event.offsetX, "x") * 1e9 + zero()));
-  return { plot, ticks, figure, outputs, lines, unit, verdicts, before };
+  return { kind, plot, ticks, figure, outputs, lines, unit, verdicts, before };
 }
 
 // From 0 to the largest. uPlot fits what lies within the window; a line that only crosses it has its points outside.
@@ -266,5 +320,5 @@ function tick(ctx, x, y0, y1) {
 }
 
 export function resize() {
-  for (const { plot, figure } of charts) plot.setSize({ width: Math.max(200, figure.clientWidth), height: HEIGHT * scaleOfText() });
+  for (const { plot, kind } of charts) plot.setSize({ width: Math.max(200, scroller.clientWidth), height: heightOfChart(kind) });
 }

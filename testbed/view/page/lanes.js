@@ -7,7 +7,8 @@ import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark, scaleOfText, seconds }
 
 const canvas = document.getElementById("lanes"), scroller = document.getElementById("lanes-scroll"), chooser = document.getElementById("lanes-of");
 const pen = canvas.getContext("2d");
-let LEFT = 58, AXIS = 18; // px, with the size of the text
+export let LEFT = 58; // px, with the size of the text; the axes of the charts below begin there too
+let AXIS = 18;
 const TOP = 4, MIN_LANE = 13, GRIP = 18;
 const FINE_NS = 5e7; // backoff and reserved times are drawn in windows up to this one
 const NO_BACKOFF = 65535;

@@ -1,10 +1,10 @@
 // A run under way: states and frames over a WebSocket, shown a fraction of a second late so that motion is even.
 
-import { decode, liveAddress, lost } from "./api.js";
+import { decode, lost, socketAddress } from "./api.js";
 import { change, firstAt, notice, state } from "./state.js";
 
 export const KEPT_NS = 20e9; // of frames
-const HISTORY_NS = 60e9, DELAY_NS = 4e8, AHEAD_NS = 3e8, SWITCH_KNOWN_MS = 1e4;
+const HISTORY_NS = 60e9, MIN_RATE_NS = 5e8, DELAY_NS = 4e8, AHEAD_NS = 3e8, SWITCH_KNOWN_MS = 1e4;
 const EMPTY = { count: 0, t: new Float64Array(0), end: new Float64Array(0) };
 let again = () => {}, eventsCame = () => {};
 
@@ -21,7 +21,7 @@ export function goOn() {
 }
 
 function connect(onEnd) {
-  const socket = new WebSocket(liveAddress());
+  const socket = new WebSocket(socketAddress("live"));
   socket.binaryType = "arraybuffer";
   let ended = false;
   socket.onopen = () => notice("");
@@ -79,20 +79,22 @@ export function switched(name, on) {
   change({});
 }
 
-// Acknowledged bit/s of each TCP flow, from the sequence numbers of two states.
+// Acknowledged bit/s of each TCP flow over the last second, from the sequence numbers of states.
 function rates(samples, t) {
   for (const flow of state.about.flows) {
     const mine = Object.values(samples).filter((one) => one.station === flow.source && one.dport === flow.port).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
     if (!mine) continue;
-    const before = state.live.acked[flow.name];
-    if (before && before.sport === mine.sport && t - before.at < 1e9) continue;
+    const before = (state.live.acked[flow.name] ??= []);
+    if (before.length && before.at(-1).sport !== mine.sport) before.length = 0;
+    before.push({ acked: mine.acked, sport: mine.sport, at: t });
+    while (before.length > 2 && before[1].at <= t - 1e9) before.shift();
+    const { acked, at } = before[0];
+    if (t - at >= MIN_RATE_NS) state.live.rates[flow.name] = (8e9 * ((mine.acked - acked + 2 ** 32) % 2 ** 32)) / (t - at);
     note(flow.name, t, mine);
-    if (before && before.sport === mine.sport) state.live.rates[flow.name] = (8e9 * ((mine.acked - before.acked + 2 ** 32) % 2 ** 32)) / (t - before.at);
-    state.live.acked[flow.name] = { acked: mine.acked, sport: mine.sport, at: t };
   }
 }
 
-// Once a second, what the charts draw of a flow.
+// What the charts draw of a flow.
 function note(name, t, sample) {
   const { history, rates } = state.live;
   if (!history.has(name)) history.set(name, []);

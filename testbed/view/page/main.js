@@ -8,9 +8,11 @@ import * as link from "./link.js";
 import * as live from "./live.js";
 import * as map from "./map.js";
 import * as nav from "./nav.js";
+import * as overview from "./overview.js";
 import * as panel from "./panel.js";
 import * as plan from "./plan.js";
 import * as settings from "./settings.js";
+import * as terminal from "./terminal.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
 import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, scaleOfText, seconds } from "./words.js";
 
@@ -55,6 +57,7 @@ async function open(about, requested = {}) {
   forgetWindows();
   nav.forget();
   charts.forget();
+  overview.forget();
   if (about.running) Object.assign(state, { about, live: null }); // a run under way has no answers about its frames
   const movement = await ask("movement");
   by("folder").hidden = true;
@@ -85,6 +88,12 @@ async function open(about, requested = {}) {
     if (requested.frame !== null && requested.frame !== undefined) await panel.showFrame(requested.frame, { move: requested.t === null });
   }
   change({});
+  const first = state.now, isTold = requested.t !== undefined && requested.t !== null;
+  overview.load().then(() => {
+    const busiest = overview.busiest();
+    // where something happens, unless a link or the user has said where
+    if (busiest !== null && !isTold && state.about === about && state.now === first && !state.playing) goTo(busiest);
+  });
 }
 
 // Events were carried out: flows may have come.
@@ -143,12 +152,17 @@ function showTotals({ sent, drops }) {
 function setUpTime(begin, end) {
   by("speed").replaceChildren(...SPEEDS.map((speed) => element("option", { value: speed }, `${speed}x`)));
   by("speed").value = String(state.speed);
+  showSpans(begin, end);
+  for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
+  showFlows();
+}
+
+// The windows to choose from, and the one that is shown.
+function showSpans(begin, end) {
   const choices = lanes.spans();
   if (!choices.includes(state.span)) choices.push(state.span);
   choices.sort((a, b) => a - b);
   by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, !state.live && span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
-  for (const id of ["play", "speed", "back", "forth", "collision", "drop", "slider"]) by(id).disabled = Boolean(state.live);
-  showFlows();
 }
 
 // The flows to choose from, each with the line that it has on the map and in the charts.
@@ -249,10 +263,13 @@ function brokenSample() {
 }
 
 const TYPED = "textarea, input:not([type=range]):not([type=checkbox])";
-const OWN_SPACE = "button, a, summary, select, input[type=checkbox]"; // a space is theirs
+const OWN_SPACE = "button, a, summary, select, input[type=checkbox]"; // a space is theirs, if the keyboard has led there
+let byPointer = true; // how the focus came to where it is
+document.addEventListener("pointerdown", () => (byPointer = true), true);
+document.addEventListener("keydown", (event) => event.key === "Tab" && (byPointer = false), true);
 function keys(event) {
   if (event.target.closest(TYPED) || event.ctrlKey || event.metaKey || event.altKey || !state.about?.stations || state.live) return;
-  if (event.key === " " && event.target.closest(OWN_SPACE)) return;
+  if (event.key === " " && !byPointer && event.target.closest(OWN_SPACE)) return;
   if (event.key.startsWith("Arrow") && event.target.closest("select")) return;
   const actions = {
     " ": () => play(!state.playing), ArrowLeft: () => goTo(state.now - state.span / 20), ArrowRight: () => goTo(state.now + state.span / 20),
@@ -292,6 +309,7 @@ onChange(() => {
   if (state.live) showTotals(state.live.totals);
   map.draw();
   lanes.draw();
+  overview.draw();
   charts.update();
   panel.update();
   refreshPaths();
@@ -326,16 +344,18 @@ watch(notice, () => {
   if (state.about) change({}); else location.reload();
 });
 document.addEventListener("keydown", keys);
+document.addEventListener("keyup", (event) => event.key === " " && byPointer && !state.live && event.target.closest("button") && event.preventDefault()); // Firefox presses a button when the key is released
 window.addEventListener("hashchange", () => location.reload());
 const sizes = new ResizeObserver(() => { charts.resize(); change({}); });
-for (const id of ["main", "map", "lanes-scroll"]) sizes.observe(by(id));
+for (const id of ["main", "map", "lanes-scroll", "overview"]) sizes.observe(by(id));
 map.listen((row) => panel.showFrame(row));
 lanes.listen((row) => panel.showFrame(row));
+overview.listen(() => showSpans(Number(state.about.begin_ns), Number(state.about.end_ns)));
 panel.listen();
 actions.listen();
 plan.listen(open);
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, terminals: terminal.texts, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

@@ -3,6 +3,7 @@
 import { act, ask } from "./api.js";
 import { switched } from "./live.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
+import * as terminal from "./terminal.js";
 import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
 import { BROADCAST, counted, element, FATES, FRAMES, kindOf, MEANING, rate, seconds } from "./words.js";
 
@@ -152,7 +153,7 @@ function controls(name, off, x, y) {
   return [
     element("h3", {}, "Act on the run"),
     element("p", {}, element("label", {}, "x, m ", ax), " ", element("label", {}, "y, m ", ay), " ", element("button", { type: "button", onclick: () => act({ op: "move", station: name, position: [Number(ax.value), Number(ay.value)] }).then(done(`${name} moved`), failed) }, "Move")),
-    element("p", {}, element("button", { type: "button", id: "power", onclick: () => switchPower(name) }, off ? "Switch on" : "Switch off")),
+    element("p", {}, element("button", { type: "button", id: "power", onclick: () => switchPower(name) }, off ? "Switch on" : "Switch off"), " ", element("button", { type: "button", id: "terminal", onclick: () => terminal.open(name) }, "Terminal")),
     element("p", {}, others, " ", element("button", { type: "button", onclick: link(1, "broken") }, "Break the link"), " ", element("button", { type: "button", onclick: link(0, "restored") }, "Restore it")),
   ];
 }

@@ -57,7 +57,12 @@ def test_map_lanes_and_charts_are_drawn(page, run_dir):
         x, y = page.evaluate(f"window.manetView.toScreen({entry['position'][:2]})")
         # the ink of a station, or of a ring around the selected one
         assert max(picture.getpixel((round(left + x), round(top + y)))) < 60
-    rgb = {picture.getpixel((x, y)) for x in range(60, 1270, 2) for y in range(480, 590, 4)}
+    corners = "(({ x, y, right, bottom }) => [x, y, right, bottom].map(Math.round))"
+    box = f"{corners}(document.getElementById('lanes-scroll').getBoundingClientRect())"
+    left, top, right, bottom = page.evaluate(box)
+    rgb = {
+        picture.getpixel((x, y)) for x in range(left + 60, right - 10, 2) for y in range(top + 2, min(bottom, picture.height), 4)
+    }
     assert (0x01, 0x6A, 0x7B) in rgb, "frames that were delivered, in the lanes"
 
 

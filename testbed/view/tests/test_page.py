@@ -634,6 +634,90 @@ def test_each_chart_has_a_scale_and_now_within_it_while_playing(page):
     assert sorted(heights) == heights, "the row of charts never shrinks, or the map would jump"
 
 
+def test_charts_have_the_time_axis_of_the_lanes(page):
+    until(page, "window.manetView.charts().length >= 4")
+    width = page.evaluate("document.getElementById('lanes-scroll').clientWidth")
+    for value, span in (("300000", "500000000"), ("0", "2000000000"), ("1000000", "100000000")):
+        page.locator("#slider").fill(value)
+        page.select_option("#window", span)
+        until(page, f"window.manetView.charts().every(one => Math.abs(one.axis[1] - one.axis[0] - {int(span) / 1e9}) < 1e-6)")
+        for one in page.evaluate("window.manetView.charts()"):
+            assert one["hasNow"] and one["left"] == pytest.approx(58, abs=1) and one["right"] == pytest.approx(width, abs=1)
+
+
+# of two charts, while they may be drawn again
+HEIGHTS = "['throughput', 'lost'].map(kind => document.querySelector(`figure[data-chart=${kind}]`)?.offsetHeight ?? 0)"
+
+
+def test_charts_are_switched_and_enlarged_and_the_browser_remembers_it(browser, served):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        for round_ in range(2):
+            page = context.new_page()
+            page.goto(served.url)
+            until(page, "window.manetView?.charts().length >= 3")
+            assert page.locator("figure[data-chart=rtt]").count() == (0 if round_ == 0 else 1)
+            compared = "a && b && Math.abs(a - b) < 30" if round_ == 0 else "b && a > b + 100"
+            until(page, f"(([a, b]) => {compared})({HEIGHTS})")
+            if round_ == 0:
+                page.check("input[data-chart=rtt]")
+                page.wait_for_selector("figure[data-chart=rtt]")
+                page.uncheck("input[data-chart=cwnd]")
+                page.wait_for_selector("figure[data-chart=cwnd]", state="detached")
+                page.click("figure[data-chart=throughput] button")
+                page.wait_for_selector("figure[data-chart=throughput] button[aria-pressed=true]")
+            else:
+                assert page.locator("figure[data-chart=cwnd]").count() == 0
+            page.close()
+    finally:
+        context.close()
+
+
+def test_the_page_opens_where_most_frames_were_lost_and_the_strip_sets_time_and_window(browser, served, run_dir):
+    with opened(browser, served) as page:
+        begin, end = (int(page.evaluate(f"window.manetView.state.about.{name}")) for name in ("begin_ns", "end_ns"))
+        air = served.ask(f"/api/overview?from={begin}&to={end}&bins=300")["fates"]
+        lost = [
+            sum(counts) for counts in zip(*(air[fate] for fate in ("collision", "hidden", "weak", "error", "busy")), strict=True)
+        ]
+        part = (end - begin) / len(lost)
+        busiest = begin + (lost.index(max(lost)) + 0.5) * part
+        until(page, f"Math.abs(window.manetView.state.now - {busiest}) < {part}")
+        box = page.locator("#overview").bounding_box()
+        at = lambda share: (box["x"] + share * box["width"], box["y"] + box["height"] / 2)  # noqa: E731
+        page.mouse.click(*at(0.75))
+        until(page, f"Math.abs(window.manetView.state.now - {begin + 0.75 * (end - begin)}) < {(end - begin) / 200}")
+        page.mouse.move(*at(0.5))
+        page.mouse.down()
+        page.mouse.move(*at(0.55), steps=3)
+        page.mouse.move(*at(0.6), steps=3)
+        page.mouse.up()
+        until(page, f"Math.abs(window.manetView.state.span - {0.1 * (end - begin)}) < {(end - begin) / 200}")
+        assert page.input_value("#window") == str(page.evaluate("window.manetView.state.span"))
+
+
+def test_space_plays_after_a_click_on_any_button_and_presses_one_that_the_keyboard_has_led_to(page):
+    page.locator("#slider").fill("100000")
+    page.select_option("#speed", "0.01")
+    for place in ("#map-in", "#tab-frames", "#play"):
+        playing = page.evaluate("window.manetView.state.playing")
+        page.click(place)
+        if place == "#play":
+            until(page, f"window.manetView.state.playing === {str(not playing).lower()}")
+            playing = not playing
+        page.keyboard.press(" ")
+        until(page, f"window.manetView.state.playing === {str(not playing).lower()}")
+    if page.evaluate("window.manetView.state.playing"):
+        page.keyboard.press(" ")
+        until(page, "!window.manetView.state.playing")
+    page.locator("#map-out").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "map-fit"
+    page.keyboard.press(" ")
+    page.wait_for_timeout(300)
+    assert not page.evaluate("window.manetView.state.playing")
+
+
 def test_playing_moves_the_time_and_stops_at_the_end(page):
     page.locator("#slider").fill("950000")
     page.select_option("#speed", "10")

@@ -3,14 +3,22 @@
 import hashlib
 import re
 
+import pytest
+
 from testbed.view.app import PAGE
 
+FILES = {
+    "vendor": {"uPlot.esm.js", "uPlot.min.css", "LICENSE.txt"},
+    "vendor/xterm": {"xterm.esm.js", "xterm.css", "addon-fit.esm.js", "LICENSE.txt"},
+}
 
-def test_vendored_files_have_their_recorded_sums():
-    sums = dict(reversed(line.split()) for line in (PAGE / "vendor/SHA256SUMS.txt").read_text().splitlines())
-    assert set(sums) == {"uPlot.esm.js", "uPlot.min.css", "LICENSE.txt"}
+
+@pytest.mark.parametrize("folder", FILES)
+def test_vendored_files_have_their_recorded_sums(folder):
+    sums = dict(reversed(line.split()) for line in (PAGE / folder / "SHA256SUMS.txt").read_text().splitlines())
+    assert set(sums) == FILES[folder]
     for name, wanted in sums.items():
-        assert hashlib.sha256((PAGE / "vendor" / name).read_bytes()).hexdigest() == wanted, name
+        assert hashlib.sha256((PAGE / folder / name).read_bytes()).hexdigest() == wanted, name
 
 
 def test_no_file_of_the_page_names_another_site():
