@@ -1,7 +1,8 @@
 """Prometheus' text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): families of metrics as text.
 
 Names and units are by its conventions (prometheus.io/docs/practices/naming): base units, `_total` at the end of counters.
-The client library takes 5.5 ms of processor time for 1,000 samples and this file 0.6 ms; its parser checks the text in the tests.
+The client library takes 5.6 ms of processor time for 1,000 samples and this file 0.8 ms (least of 100 calls each); its parser
+checks the text in the tests.
 """
 
 from collections.abc import Iterator, Sequence
