@@ -184,7 +184,7 @@ def test_a_wrong_rate_ends_the_channel_with_a_reason(served: Served, path: str) 
 def test_a_program_that_moves_too_fast_waits_and_the_run_stays_valid(served: Served) -> None:
     """10,000 messages at once: MAX_MOVES_PER_S are carried out at most, and those of a client that has gone are forgotten."""
     if not is_valid(served):
-        pytest.skip("the host was too loaded before")
+        pytest.skip("this machine was too loaded before; end other programs on it")
     with opened(served, "/api/positions?rate=2&links=0") as channel:
         begun = time.monotonic()
         sent = 0
@@ -293,7 +293,7 @@ def test_wrong_lines_are_refused_in_one_line(served: Served, terminal: Typed) ->
 
 def test_floods_of_output_and_of_messages_leave_the_run_valid(served: Served, terminal: Typed) -> None:
     if not is_valid(served):
-        pytest.skip("the host was too loaded before")
+        pytest.skip("this machine was too loaded before; end other programs on it")
     terminal.start("yes")
     assert terminal.said() == {"started": True}
     begun, received = time.monotonic(), 0
