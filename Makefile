@@ -143,6 +143,7 @@ sbom: build
 	$(PYTHON) -P -m image.sbom >.build/sbom.cdx.json
 
 # QEMU loads the libraries of libc6-arm64-cross. The unit tests are those in the crates' own sources; the last line counts them.
+# User emulation opens no generic netlink socket, which one test needs.
 # manet-tcp needs an arm64 libbpf and is not linked; the eBPF programs are compiled with the arm64 headers of the kernel.
 ARM64 = aarch64-unknown-linux-gnu
 arm64: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER = aarch64-linux-gnu-gcc
@@ -152,7 +153,8 @@ arm64:
 		{ echo "make arm64: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" >&2; exit 2; }
 	$(MAKE) -C kernel-tcp BUILD=$(CURDIR)/.build/arm64 MULTIARCH=../aarch64-linux-gnu/include bpf
 	$(CARGO) build --release --locked --workspace --target $(ARM64)
-	$(CARGO) test --release --locked --workspace --lib --bins --target $(ARM64) --no-fail-fast >.build/arm64/tests.log 2>&1 || \
+	$(CARGO) test --release --locked --workspace --lib --bins --target $(ARM64) --no-fail-fast -- \
+		--skip the_kernel_answers_which_families_it_has >.build/arm64/tests.log 2>&1 || \
 		{ grep -E '^(test .* FAILED|error)' .build/arm64/tests.log; exit 1; }
 	@awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8 } \
 		END { printf "arm64: %d unit tests passed, %d failed, %d ignored\n", passed, failed, ignored; exit !passed || failed }' \
