@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.captures.rundir import RunDirectory
-from analysis.figures import bufferbloat, tcp_chain, tcp_outage, tcpap_chain
+from analysis.figures import bufferbloat, tcp_by_hops, tcp_chain, tcp_outage, tcpap_chain
 from analysis.story.outage import Outage, outage_of, retransmissions_s
 from analysis.story.story import Story, read_story
 from analysis.tables.results import collect, write_tables
@@ -84,6 +84,20 @@ def test_bufferbloat_draws_delay_and_throughput_of_each_queue(tmp_path):
         ["1", "2"],
         "dot11n-ht20: bulk transfer",
     )
+
+
+def test_tcps_by_hops_have_a_column_for_each_variant_and_a_row_for_each_metric(tmp_path):
+    for hops in (1, 2):
+        for tcp, share in (("sack", 1.0), ("vegas", 0.5)):
+            loaded_run(tmp_path, "drop-tail", f"over-{hops}", tcp, "dot11n-ht20", 8000 * share / hops, 20 * share * hops)
+    loaded_run(tmp_path, "fq-codel", "over-2", "vegas", "dot11n-ht20", 1000, 30, verdict="suspect")
+    axes = {"flows": ["over-1", "over-2"], "tcp": ["sack", "vegas"], "radio": ["dot11n-ht20"]}
+    write_tables(collect(tmp_path, {"name": "x", "axes": axes, "variants": ["drop-tail", "fq-codel"]}))
+    rate, other_rate, delay, other_delay = panels(tcp_by_hops.draw, tmp_path)
+    assert (rate.title, other_rate.title, delay.xticks) == ("drop-tail", "fq-codel", ["1", "2"])
+    assert (rate.of("sack").points, rate.of("vegas").points) == ([(1, 8), (2, 4)], [(1, 4), (2, 2)])  # Mbit/s
+    assert (delay.of("sack").points, delay.of("vegas").points) == ([(1, 20), (2, 40)], [(1, 10), (2, 20)])
+    assert (other_rate.of("vegas").points, other_delay.of("vegas").points) == ([(2, 1)], [(2, 30)])
 
 
 def tcpap_run(folder: Path, variant: str, seconds: list[int], seed: int = 1) -> None:
