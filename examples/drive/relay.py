@@ -1,7 +1,7 @@
 """Keep a relay half-way between two stations, whose positions and signal the run tells: docs/drive.md.
 
-./manet run examples/drive/relay.toml &
-./manet view --control                              # prints an address
+./manet run examples/drive/relay.toml
+./manet view --control                              # in another terminal; prints an address
 .venv/bin/python examples/drive/relay.py ADDRESS
 """
 
@@ -14,6 +14,7 @@ FIRST, RELAY, LAST = "sta1", "sta2", "sta3"
 
 
 def drive(address):
+    """Follow the run of the view at `address` to its end; each time the ends have moved, move the relay between them."""
     url = address.replace("http://", "ws://").replace("/?", "/api/positions?") + "&rate=2&links=1"
     with connect(url) as run:
         for line in run:

@@ -204,7 +204,7 @@ def test_without_the_libraries_the_package_works_and_the_rest_names_the_remedy()
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("MissingLibraries Scenario needs the testbed and its libraries, and this Python has no ")
-    assert done.stdout.count("\n") == 1 and f"run {ROOT}/setup.sh, then use {ROOT}/.venv/bin/python" in done.stdout
+    assert done.stdout.count("\n") == 1 and f"use {ROOT}/.venv/bin/python" in done.stdout
 
 
 def test_the_names_are_listed_before_they_are_used() -> None:

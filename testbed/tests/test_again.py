@@ -170,7 +170,8 @@ def test_the_verb_runs_it_again_and_tells_how_it_ended(record, tmp_path: Path, m
     assert main(["run", str(record()), "--out", str(tmp_path / "again")]) == 1
     output, error = capsys.readouterr()
     assert "verdict   failed" in output and f"results   {tmp_path / 'again'}" in output
-    assert error.splitlines() == ["[1/1] again: failed", "manet run: no medium; run ./setup.sh"]
+    assert error.startswith("1 run of 2 s: about ")
+    assert error.splitlines()[1:] == ["[1/1] again: failed", "manet run: no medium; run ./setup.sh"]
 
 
 @pytest.mark.parametrize(

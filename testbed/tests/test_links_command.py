@@ -99,7 +99,9 @@ def test_walls_are_in_the_medium_alone_too(tmp_path):
 def test_static_routes_and_the_medium_s_check_know_the_links(tmp_path):
     text = 'hops = 2\nrouting = "static"\npropagation = { model = "trace", file = "links.csv" }\n'
     (tmp_path / "x.toml").write_text(text)
-    (tmp_path / "links.csv").write_text("time_s,from,to,rssi_dbm\n0,sta1,sta2,-60\n0,sta2,sta3,-60\n")
+    (tmp_path / "links.csv").write_text(
+        "time_s,from,to,rssi_dbm\n0,sta1,sta2,-60\n0,sta2,sta3,-60\n0,sta2,sta1,-60\n0,sta3,sta2,-60\n"
+    )
     scenario = load_scenario(tmp_path / "x.toml")
     preflight.check_medium(scenario, 1, BUILT)
     preflight.check_paths({"x": scenario}, [1], BUILT)

@@ -93,6 +93,7 @@ def test_ctrl_c_while_a_worker_is_being_started_ends_it_in_order(tmp_path, monke
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
     argv = ["sh", "-c", f"touch {tmp_path}/began; while ! test -e {tmp_path}/end; do sleep 0.05; done"]
-    with pytest.raises(KeyboardInterrupt), local.process(argv, lambda _worker: (tmp_path / "end").touch()):
+    end = (tmp_path / "end").touch
+    with (tmp_path / "log").open("wb") as log, pytest.raises(KeyboardInterrupt), local.process(argv, lambda _: end(), log):
         pass
     assert (tmp_path / "began").exists() and (tmp_path / "end").exists()

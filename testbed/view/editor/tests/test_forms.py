@@ -80,7 +80,7 @@ def test_a_field_has_unit_range_default_and_sentence():
         "kind": "number", "minimum": 0, "maximum": 86400, "units": ["s", "ms", "us", "min"],
     }  # fmt: skip
     assert by_key["duration"]["words"] == ["movement"] and by_key["spacing"]["above"] == 0
-    assert by_key["tcp"]["default"] == "newreno" and by_key["radio"]["kind"] == "choice"
+    assert by_key["tcp"]["default"] == "newreno" and by_key["arp"]["kind"] == "choice"
 
 
 def sample(field: dict[str, Any], tag: str | None = None) -> Any:
