@@ -10,8 +10,9 @@ neighbour; by these routes no station is one, so redirects take no air time.
 """
 
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from testbed.errors import RunError
 from testbed.stages import iproute
@@ -88,7 +89,13 @@ def no_path(source: str, target: str) -> str:
 
 
 def _hops(network: Network) -> dict[str, dict[str, str]]:
-    return next_hops([station.name for station in network.stations], network.medium.links())
+    return next_hops([station.name for station in network.stations], usable(network.medium.ask("links")["links"]))
+
+
+def usable(links: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The pairs of the medium's links (formats/sockets.md) that are in range and may carry a frame: `links` of a scenario with an
+    error rate of 1 keep routes off a link that its radios would reach."""
+    return [(link["from"], link["to"]) for link in links if link["range"] and link["error_rate"] < 1]
 
 
 def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
