@@ -6,7 +6,7 @@ from scenarios.routing import PROTOCOLS
 from testbed.errors import RunError
 from testbed.host.protocols import protocols
 from testbed.stages import routing
-from testbed.stages.routing.static import lengths, next_hops, require_paths
+from testbed.stages.routing.static import lengths, next_hops, require_paths, usable
 
 
 def both_ways(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
@@ -52,3 +52,11 @@ def test_the_lengths_of_paths_count_the_wires_of_hosts() -> None:
 def test_every_protocol_of_a_scenario_has_its_file_and_every_file_its_options() -> None:
     assert routing.names() == sorted(PROTOCOLS)
     assert set(protocols()) | {"static", "none"} == set(PROTOCOLS)
+
+
+def test_a_link_on_which_every_frame_is_lost_is_no_link_of_static_routes():
+    def link(source, target, error_rate=0.0, *, in_range=True):
+        return {"from": source, "to": target, "range": in_range, "error_rate": error_rate}
+
+    links = [link("a", "b"), link("a", "c", 1), link("a", "d", 0.99), link("a", "e", in_range=False)]
+    assert usable(links) == [("a", "b"), ("a", "d")]
