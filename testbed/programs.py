@@ -43,11 +43,13 @@ class Installation:
         return re.sub(r"(?<!`)\./setup\.sh", f"apt-get install --reinstall {self.package}", text)
 
     def results(self) -> Path:
-        """The folder of results: `results` of the checkout, as a relative path if that is the current folder. Of a package
-        `results` of the current folder; ~/manet-results if that is one of the system's or cannot be written."""
+        """The folder of results: `results` of the checkout, as a relative path if that is the current folder. Of a package, and
+        of a checkout that this user may not write to, `results` of the current folder; ~/manet-results if that is one of the
+        system's or cannot be written."""
         here = Path.cwd()
-        if self.package is None:
-            return Path("results") if here == self.root else self.root / "results"
+        own = self.root / "results"
+        if self.package is None and os.access(own if own.exists() else self.root, os.W_OK):
+            return Path("results") if here == self.root else own
         of_system = here == Path("/") or any(here.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
         return Path.home() / "manet-results" if of_system or not os.access(here, os.W_OK) else Path("results")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import UsageError, did_you_mean
+from testbed.host import privileges
 from testbed.programs import BUILT, ROOT, Programs
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -68,6 +69,8 @@ def missing_struct_ops(programs: Programs = BUILT) -> str:
     """Reason why this kernel cannot load this testbed's congestion control, with the remedy; empty if it can."""
     if not programs.kernel_tcp.exists():
         return f"{programs.kernel_tcp} is not built; run ./setup.sh"
+    if privileges.rootless():
+        return "an ordinary user loads no eBPF programs; run it as root"
     try:
         features = _features(programs.kernel_tcp)
     except (OSError, ValueError, subprocess.TimeoutExpired) as problem:

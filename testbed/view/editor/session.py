@@ -11,7 +11,7 @@ from typing import Any
 from testbed.errors import UsageError, shortened
 from testbed.view.editor.check import Checker
 from testbed.view.editor.drawing import Drawing, background_of, prefix_of, scenario_values
-from testbed.view.editor.toml_edits import values_of
+from testbed.view.editor.toml_edits import for_json, values_of
 from testbed.view.editor.workspace import MAX_PICTURE_BYTES, PICTURES, Workspace
 
 NEW = "# A scenario (formats/scenario.md).\n"
@@ -59,7 +59,7 @@ class Session:
         """Everything but the check."""
         with self._lock:
             try:
-                values, error = values_of(self.text), None
+                values, error = for_json(values_of(self.text)), None
             except UsageError as problem:
                 values, error = {}, str(problem)
             return {

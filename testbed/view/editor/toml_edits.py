@@ -9,6 +9,7 @@ A path is as in `keys.toml_lines`: ("flows", 0, "from"). Functions raise UsageEr
 """
 
 import copy
+import math
 import re
 import tomllib
 from collections.abc import Sequence
@@ -36,6 +37,17 @@ def values_of(text: str) -> Values:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise UsageError(f"the text is not TOML: {problem}; correct it first") from None
+
+
+def for_json(value: Any) -> Any:
+    """A value of TOML as JSON can carry it (RFC 8259): dates, times and numbers that are infinite or none become their text."""
+    if isinstance(value, dict):
+        return {key: for_json(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [for_json(inner) for inner in value]
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)
 
 
 def at(values: Any, path: Path) -> Any:

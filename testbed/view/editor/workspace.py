@@ -26,9 +26,9 @@ MAX_LISTED = 500
 DRAFT = ".draft"  # of FILE.toml: .FILE.toml.draft beside it
 # keys of a scenario that name files, `*` for each element; the check reads these files
 FILES: tuple[tuple[str, ...], ...] = (
-    ("base",), ("mobility",), ("mobility", "model"), ("mobility", "file"), ("propagation", "file"), ("routing",),
-    ("routing", "protocol"), ("flows", "*", "sizes"), ("flows", "*", "distributions"), ("stations", "*", "rootfs"),
-    ("stations", "*", "image"),
+    ("base",), ("topology", "file"), ("radio",), ("mobility",), ("mobility", "model"), ("mobility", "file"),
+    ("propagation", "file"), ("traffic",), ("flows", "*", "traffic"), ("routing",), ("routing", "protocol"),
+    ("flows", "*", "sizes"), ("flows", "*", "distributions"), ("stations", "*", "rootfs"), ("stations", "*", "image"),
 )  # fmt: skip
 
 

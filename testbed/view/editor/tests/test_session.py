@@ -1,5 +1,6 @@
 """The document of an editor: versions between tabs, the draft, saving."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,11 @@ def test_a_draft_that_cannot_be_written_is_said_and_tried_again(folder):
 def test_the_state_of_a_text_that_is_no_toml_names_the_error(folder):
     state = opened(folder).apply({"op": "text", "text": "hops = = 2", "joins": False}, 1)
     assert state["values"] == {} and "not TOML" in state["error"] and state["text"] == "hops = = 2"
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e400", "2026-11-28", "08:30:00"])
+def test_values_that_json_does_not_know_are_shown_as_text(tmp_path, value):
+    (tmp_path / "x.toml").write_text(f"window = {value}\n")
+    state = Session(Workspace(tmp_path), "x.toml").state()
+    assert isinstance(state["values"]["window"], str) and state["error"] is None
+    json.dumps(state, allow_nan=False)

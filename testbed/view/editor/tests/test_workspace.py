@@ -84,6 +84,8 @@ def test_a_full_disk_leaves_the_old_file_and_is_one_line(workspace):
         {"flows": [{"sizes": "inner/a"}, {"sizes": "/etc/shadow"}]},
         {"flows": [{"distributions": "out/secret.toml"}]},
         {"stations": [{"rootfs": "/"}]}, {"base": "link.toml"},
+        {"topology": {"file": "/etc/passwd"}}, {"radio": "../secret.toml"}, {"traffic": "../secret.toml"},
+        {"flows": [{"traffic": "../secret.toml"}]},
     ],
 )  # fmt: skip
 def test_a_key_that_names_a_file_outside_is_found(workspace, values):
