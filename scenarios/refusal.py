@@ -128,6 +128,8 @@ def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
         return f'routing "{path[1]}" writes no frames, so the kernel resolves its addresses; remove it, or take {able}'
     if path[:1] == ("routing",) and known == ["protocol"]:
         return f'routing "{path[1]}" has no options'
+    if not path and key in owned.schema("radio")["properties"]:
+        return f"unknown key; as one of the radio it is radio_overrides.{key}"
     if close := did_you_mean(key, known if path else [*known, BASE]):
         return f"unknown key; {close}"
     return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key; remove it"

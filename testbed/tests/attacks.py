@@ -155,6 +155,7 @@ KEYS = [
 
 RADIO_AND_TCP = [
     settings("an unknown radio", "radio=ns3", words=('--set: key "radio": "ns3" is no radio profile', "ns2-dsss-2m")),
+    settings("a key of the radio", "mcs=3", words=('key "mcs": unknown key; as one of the radio it is radio_overrides.mcs',)),
     settings("a radio by its path", "radio=../../etc/passwd", words=('--set: key "radio": there is no file ',)),
     settings("a radio that is a number", "radio=7", words=('--set: key "radio": 7 is of the wrong type',)),
     settings("an unknown radio key", "radio_overrides.cw_minn=3", words=('unknown key; did you mean "cw_min"?',)),
