@@ -51,7 +51,9 @@ def test_a_blocking_run_ends_with_its_results_and_reports_each_step(tmp_path: Pa
     assert of_first[-1].ended  # more often, if it was void
     assert all(step.total >= 2 and step.left_s >= 0 for step in of_first)
     assert "measuring the captures" in [step.stage for step in steps.seen if not step.run]
-    assert str(steps.seen[0]) == f"[0/2] {steps.seen[0].run}: starts, about {str(steps.seen[0]).partition('about ')[2]}"
+    assert str(steps.seen[0]).startswith("2 runs of 2 s, ")
+    begun = of_first[0]
+    assert str(begun) == f"[0/2] {begun.run}: starts, about {str(begun).partition('about ')[2]}"
 
 
 def test_a_folder_with_results_is_refused_and_completed_by_resume(tmp_path: Path) -> None:

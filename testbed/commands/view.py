@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         return _edit(options)
     site = _runs_of(options)
     listener = listen(options.listen, options.public_url)
-    may = "controls runs, as root here" if site.control else "sees the run"
+    may = f"controls runs, {_as_whom()}" if site.control else "sees the run"
 
     def ready() -> None:
         site.read_ahead()
@@ -101,7 +101,7 @@ def _edit(options: argparse.Namespace) -> int:
     def ready() -> None:
         print(f"manet view: edit {session.name}: {listener.url}/edit?token={listener.token}", flush=True)
         if not listener.is_local:
-            may = "edits the scenarios of this folder" + (" and runs them, as root here" if options.control else "")
+            may = "edits the scenarios of this folder" + (f" and runs them, {_as_whom()}" if options.control else "")
             print(f"manet view: other machines can reach this address; who has the token {may}", flush=True)
 
     try:
@@ -132,3 +132,9 @@ def _runs_of(options: argparse.Namespace) -> "Site | Plan":
     command += ["--profile", options.profile] if options.profile else []
     results = options.out or results_folder() / (Path(name).stem + ("-quick" if options.quick else ""))
     return plan_of(name, request, command, results.resolve(), control=options.control)
+
+
+def _as_whom() -> str:
+    from testbed.host.privileges import rootless
+
+    return "as this user here" if rootless() else "as root here"

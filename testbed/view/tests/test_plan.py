@@ -146,7 +146,10 @@ def test_a_start_without_a_folder_for_its_results_is_one_line(scenario, out):
 @pytest.mark.parametrize(("options", "may"), [((), "sees the run"), (("--control",), "controls runs, as root here")])
 def test_who_can_reach_it_is_told_what_the_token_allows(scenario, options, may):
     with view(scenario, *options, "--listen", "0.0.0.0:0") as served:
-        assert served.process.stdout.readline() == f"manet view: other machines can reach this address; who has the token {may}\n"
+        line = served.process.stdout.readline()
+    forwarded = "a forwarded port of this machine also as http://localhost:"
+    assert line.startswith(f"manet view: other machines can reach this address, {forwarded}")
+    assert line.endswith(f"; who has the token {may}\n")
 
 
 def test_an_experiment_lists_its_cells_and_is_read_only(tmp_path):
