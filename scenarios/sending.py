@@ -227,7 +227,7 @@ class TrafficKeys(MovementKeys):
 
     def _check_routing(self) -> None:
         """Refuse flows that the protocol can never carry; the run itself searches for paths."""
-        gateways = {wire.host: wire.station for wire in reversed(self.wires)}  # of several the first
+        gateways = self.gateways()
         for index, flow in enumerate(self.flows):
             ends = {gateways.get(flow.source, flow.source), gateways.get(flow.target, flow.target)}
             wired = {flow.source, flow.target} & set(gateways)

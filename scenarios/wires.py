@@ -48,6 +48,10 @@ class WireKeys(RadioKeys):
         """The plain wired hosts, in the order of their first wires."""
         return list(dict.fromkeys(wire.host for wire in self.wires))
 
+    def gateways(self) -> dict[str, str]:
+        """The gateway of each wired host, of several the first."""
+        return {wire.host: wire.station for wire in reversed(self.wires)}
+
     def wire_ends(self) -> list[WireEnds]:
         """The ends of the wires, in the order of their numbers."""
         interfaces = (wire_interfaces([getattr(wire, end) for wire in self.wires]) for end in ("station", "host"))

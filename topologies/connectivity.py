@@ -5,9 +5,19 @@ the list is taken, so routes are the same in every run.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 Neighbours = dict[str, list[str]]
+
+
+def both_ways(names: Sequence[str], links: Iterable[tuple[str, str]]) -> Neighbours:
+    """The neighbours of each station over links that lead in both directions, in the order of `names`."""
+    place = {name: index for index, name in enumerate(names)}
+    directed = set(links)
+    neighbours: Neighbours = {name: [] for name in names}
+    for source, target in sorted(directed & {(b, a) for a, b in directed}, key=lambda link: place[link[1]]):
+        neighbours[source].append(target)
+    return neighbours
 
 
 def hop_counts(neighbours: Mapping[str, Sequence[str]], target: str) -> dict[str, int]:

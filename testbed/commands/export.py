@@ -127,15 +127,14 @@ def _write_planned(name: str, out: Path) -> None:
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
     from testbed.errors import UsageError
-    from testbed.stages.medium import medium_config
-    from testbed.stages.site import Site
+    from testbed.stages.medium import planned_config
     from topologies.addresses import ip_address
 
     cells = load(find(name), Request()).cells
     if len(cells) > 1:
         raise UsageError(f"{name}: is an experiment of {len(cells)} scenarios; give one scenario, or the directory of a run")
     scenario = cells[0].scenario
-    medium = medium_config(Site(scenario, 1, Path("/"), cgroup=Path("/")), {})
+    medium = planned_config(scenario, 1)
     addresses = {station: [ip_address(number)] for number, station in enumerate(scenario.station_names(), start=1)}
     netjson.write(netjson.of_medium(medium, addresses, placed=scenario.topology != "unplaced"), out)
 

@@ -33,11 +33,11 @@ from testbed.programs import BUILT, Programs
 from testbed.stages import kernel_tcp
 from testbed.stages.daemon import daemon_config
 from testbed.stages.measured import write_links
-from testbed.stages.medium import medium_config
+from testbed.stages.medium import medium_config, planned_config
 from testbed.stages.movement import write_trace
 from testbed.stages.routing import static
 from testbed.stages.site import Site
-from topologies.connectivity import hop_counts
+from topologies.connectivity import both_ways, hop_counts
 
 # Open files of a run, as counted in /proc for chains of 20 and 40 stations. The medium is a process with its own limit; it needs
 # three for each station.
@@ -221,7 +221,7 @@ def _by_seed(scenario: Scenario) -> bool:
 
 def _broadcasts_config(scenario: Scenario, seed: int) -> str:
     """The medium.json of a simulation in which each station sends one broadcast; equal for scenarios with the same links."""
-    config = medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
+    config = planned_config(scenario, seed)
     begins = [(station["name"], index * SLOT_S) for index, station in enumerate(config["stations"])]
     traffic = [
         {"from": name, "to": "*", "kind": "cbr", "bytes": IP_BYTES, "rate_bps": 8 * IP_BYTES / SLOT_S, "start_s": begin_s,
@@ -266,19 +266,16 @@ def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]
 
 def _cut_off(scenario: Scenario, links: set[tuple[str, str]]) -> int | None:
     """The number, from 0, of the first flow between whose ends no path of links in both directions leads."""
-    neighbours: dict[str, list[str]] = {station: [] for station in scenario.station_names()}
-    for source, target in links & {(b, a) for a, b in links}:
-        neighbours[source].append(target)
+    neighbours = both_ways(scenario.station_names(), links)
     names = scenario.flow_names()
     flows = {flow: (ends.source, ends.target) for flow, ends in zip(names, scenario.flows, strict=True)}
-    gateways = {wire.host: wire.station for wire in reversed(scenario.wires)}
-    cut_off = static.without_path(flows, gateways, cache(lambda source: hop_counts(neighbours, source)))
+    cut_off = static.without_path(flows, scenario.gateways(), cache(lambda source: hop_counts(neighbours, source)))
     return None if cut_off is None else list(names).index(cut_off)
 
 
 def _of_medium(scenario: Scenario, seed: int) -> object:
     """The input of `check_medium`, without the movement, which follows from these values."""
-    config = medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
+    config = planned_config(scenario, seed)
     movement = scenario.mobility.model_dump_json()
     return json.dumps(
         [config, scenario.propagation.file, movement, scenario.area, scenario.traffic_at, scenario.traffic_seconds()]

@@ -16,9 +16,14 @@ ACTION_WITHIN_S = 60.0  # a flow waits for its receiver and for manet-tcp
 SHELL = b"mininet:"  # the last word of a node's shell's command line (stages/station.py)
 
 
+def runs_under_way() -> list[RunState]:
+    """The records of all runs whose owner lives."""
+    return [state for state in recorded_runs() if state.owner_alive()]
+
+
 def under_way(directory: Path | None) -> RunState | None:
     """The record of the run in `directory` (None if it has ended), or of the only run under way. Raises UsageError."""
-    runs = [state for state in recorded_runs() if state.owner_alive()]
+    runs = runs_under_way()
     if directory is not None:
         return next((state for state in runs if Path(state.directory) == directory.resolve()), None)
     if len(runs) == 1:

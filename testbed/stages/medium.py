@@ -28,6 +28,11 @@ ABOVE_2_4_GHZ_HZ = 3e9
 CHANNEL_36_MHZ = 5180  # where an hwsim radio may begin a network (medium/src/wire/hwsim.rs)
 
 
+def planned_config(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """The content of medium.json of a run that has no folder and no namespaces, for checks, simulations and maps."""
+    return medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
+
+
 def medium_config(site: Site, netns: dict[str, str]) -> dict[str, Any]:
     """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario

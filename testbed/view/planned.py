@@ -16,9 +16,8 @@ from scenarios.flows import FIRST_PORT
 from scenarios.profiles import name_of
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
-from testbed.stages.medium import medium_config
+from testbed.stages.medium import planned_config
 from testbed.stages.movement import trace_of
-from testbed.stages.site import Site
 from testbed.view.frames import DROPS, FATES, no_frames
 from testbed.view.motion import motion
 from topologies.addresses import ip_address
@@ -41,7 +40,7 @@ class PlannedRun:
 
     def about(self) -> dict[str, Any]:
         """`/api/run`."""
-        scenario, medium = self.scenario, medium_config(Site(self.scenario, self.seed, Path("/"), cgroup=Path("/")), {})
+        scenario, medium = self.scenario, planned_config(self.scenario, self.seed)
         return {
             "kind": self.kind, "title": self.title, "directory": str(self.directory), "control": False, "running": False,
             "begin_ns": "0", "end_ns": str(round((self.traffic_s + scenario.traffic_seconds()) * 1e9)),

@@ -15,9 +15,8 @@ from record.run import RunRecord
 from scenarios.flows import FIRST_PORT
 from testbed import __version__
 from testbed.errors import ManetError, RunError
-from testbed.host.state import recorded_runs
 from testbed.runs.tails import Lines, TcpTail
-from testbed.runs.under_way import medium_of
+from testbed.runs.under_way import medium_of, runs_under_way
 from testbed.stages.control import MediumControl
 from testbed.web.exposition import Family, Samples
 
@@ -66,15 +65,13 @@ class RunMetrics:
         """The metrics of this moment. A run that is coming up or going down has `manet_run_up` 0 alone."""
         samples.add("manet_build_info", 1, __version__)
         with self._turn:
-            now = {path for path in self._under_way() if path.is_relative_to(self._folder)}
+            paths = {Path(state.directory) for state in runs_under_way()}
+            now = {path for path in paths if path.is_relative_to(self._folder)}
             for path in self._runs.keys() - now:
                 self._runs.pop(path).close()
             for path in sorted(now):
                 run = self._runs.setdefault(path, _Run(path, _name(path, self._folder)))
                 run.add_to(samples)
-
-    def _under_way(self) -> set[Path]:
-        return {Path(state.directory) for state in recorded_runs() if state.owner_alive()}
 
 
 def _name(path: Path, folder: Path) -> str:

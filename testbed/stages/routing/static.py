@@ -28,6 +28,7 @@ from topologies.addresses import (
     wire_network,
     wire_network6,
 )
+from topologies.connectivity import both_ways
 
 
 class StaticRoutes(RunningProtocol):
@@ -100,8 +101,7 @@ def usable(links: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
     """For each station, the next hop to each station that it can reach. Only bidirectional links count."""
-    directed = set(links)
-    neighbours = {a: [b for b in stations if (a, b) in directed and (b, a) in directed] for a in stations}
+    neighbours = both_ways(stations, links)
     return {source: _first_hops(source, neighbours) for source in stations}
 
 

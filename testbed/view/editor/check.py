@@ -7,6 +7,7 @@ picture is of the scenario without it, as far as that is one.
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from testbed.view.editor.stations import layout_of
 from testbed.view.editor.toml_edits import at, values_of
 from testbed.view.editor.workspace import Workspace
 from testbed.view.planned import PlannedRun
-from topologies.connectivity import hop_counts
+from topologies import Placed
+from topologies.connectivity import both_ways, hop_counts
 
 SEED = 1
 KEPT = 64  # answers about links, which undo and redo ask for again
@@ -88,18 +90,14 @@ class Checker:
         return {"problem": found and found.as_json(), "picture": self._picture(drawn) if drawn else self._rough(values)}
 
     def _picture(self, scenario: Scenario) -> dict[str, Any]:
-        planned = PlannedRun("", scenario, SEED, Path("/"))
+        planned, stations = PlannedRun("", scenario, SEED, Path("/")), _listed(scenario.positions(SEED))
         try:
             about, movement = planned.about(), planned.movement()
             links = self._links_of(scenario)
         except (ManetError, RecordError) as problem:
-            return {**_placed(scenario), "note": str(problem)}
-        stations = _placed(scenario)["stations"]
-        neighbours: dict[str, list[str]] = {station["name"]: [] for station in stations}
-        both = set(links) & {(b, a) for a, b in links}
-        for source, target in sorted(both):
-            neighbours[source].append(target)
-        gateways = {wire.host: wire.station for wire in reversed(scenario.wires)}
+            return {"stations": stations, "note": str(problem)}
+        neighbours, gateways = both_ways(scenario.station_names(), links), scenario.gateways()
+        both = {(a, b) for a, others in neighbours.items() for b in others}
         flows = [{**flow, "hops": _hops(neighbours, gateways, flow["source"], flow["target"])} for flow in about["flows"]]
         known = scenario.propagation.model != "trace"
         return {
@@ -130,13 +128,11 @@ class Checker:
             placed = layout_of(scenario_values(values)) if values is not None else None
         except UsageError:
             placed = None
-        if placed is None:
-            return None
-        return {"stations": [{"name": one.name, "x": one.x_m, "y": one.y_m, "z": one.z_m} for one in placed], "note": None}
+        return None if placed is None else {"stations": _listed(placed), "note": None}
 
 
-def _placed(scenario: Scenario) -> dict[str, Any]:
-    return {"stations": [{"name": one.name, "x": one.x_m, "y": one.y_m, "z": one.z_m} for one in scenario.positions(SEED)]}
+def _listed(placed: Iterable[Placed]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "x": one.x_m, "y": one.y_m, "z": one.z_m} for one in placed]
 
 
 def _hops(neighbours: dict[str, list[str]], gateways: dict[str, str], source: str, target: str) -> int | None:
