@@ -20,7 +20,7 @@ from testbed.view.live import LiveRun
 from testbed.view.open_runs import OpenRuns
 from testbed.view.planned import PlannedRun
 from testbed.view.recorded import RecordedRun
-from testbed.view.viewed import Folder, Viewed
+from testbed.view.viewed import Folder, Viewed, planned_entry
 
 MAX_SEED = 10_000  # of a scenario (seeds)
 NAME = re.compile(r"(?P<cell>.+)/seed-(?P<seed>[1-9][0-9]{0,4})")
@@ -57,11 +57,7 @@ class Plan:
         """The cells, each with its first seed; None for a single one."""
         if len(self.experiment.cells) == 1:
             return None
-        return [
-            {"path": f"{cell.name}/seed-1", "cell": cell.name, "seed": 1, "variant": cell.variant, "status": "planned",
-             "verdict": None}
-            for cell in self.experiment.cells
-        ]  # fmt: skip
+        return [planned_entry(cell, 1) for cell in self.experiment.cells]
 
     def viewed(self, name: str | None) -> Viewed:
         """The run of this name; without one that of the only cell with seed 1, or the cells. Raises UsageError."""

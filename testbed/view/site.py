@@ -18,7 +18,6 @@ from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
 from testbed.errors import UsageError, shortened
 from testbed.runs.under_way import under_way
-from testbed.runs.verdict import verdict_of
 from testbed.view.actions import Actions
 from testbed.view.app import View
 from testbed.view.editor.app import PATH as EDIT
@@ -30,7 +29,7 @@ from testbed.view.live import LiveRun
 from testbed.view.open_runs import OpenRuns
 from testbed.view.plan import Plan
 from testbed.view.recorded import RecordedRun
-from testbed.view.viewed import Folder, Runs, Viewed
+from testbed.view.viewed import Folder, Runs, Viewed, entry_of
 from testbed.web.guard import Rules
 from testbed.web.server import NICE, Listener
 
@@ -88,7 +87,7 @@ class Site:
 
     def listing(self) -> list[dict[str, Any]] | None:
         """The runs of a folder."""
-        return [self._entry(run) for run in self.runs] if len(self.runs) > 1 else None
+        return [entry_of(run, self._name(run)) for run in self.runs] if len(self.runs) > 1 else None
 
     def act(self, name: str | None, action: object) -> dict[str, Any]:
         """Have the run carry out an action. Raises UsageError, also for the name of another run, and RunError."""
@@ -101,17 +100,6 @@ class Site:
 
     def _name(self, run: Path) -> str:
         return str(run.relative_to(self.folder))
-
-    def _entry(self, run: Path) -> dict[str, Any]:
-        try:
-            record = records.read(run / records.RUN)
-            verdict = verdict_of(run)
-        except RecordError as problem:
-            return {"path": self._name(run), "error": str(problem)}
-        return {
-            "path": self._name(run), "cell": record.get("cell"), "seed": record.get("seed"), "variant": record.get("variant"),
-            "status": record.get("status"), "verdict": verdict,
-        }  # fmt: skip
 
 
 def _read(run: RecordedRun) -> None:

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from record import records
+from record.errors import RecordError
+from testbed.campaigns.cells import Cell
+from testbed.runs.verdict import verdict_of
 from testbed.view.live import LiveRun
 from testbed.view.planned import PlannedRun
 from testbed.view.recorded import RecordedRun
@@ -25,6 +29,23 @@ class Folder:
 
 
 Viewed = Run | Folder
+
+
+def entry_of(run: Path, name: str) -> dict[str, Any]:
+    """A run that has begun, in a listing: `path` (its name), `cell`, `seed`, `variant`, `status`, `verdict`; of one that
+    cannot be read `path` and `error`."""
+    try:
+        record = records.read(run / records.RUN)
+        verdict = verdict_of(run)
+    except RecordError as problem:
+        return {"path": name, "error": str(problem)}
+    return {"path": name, **{key: record.get(key) for key in ("cell", "seed", "variant", "status")}, "verdict": verdict}
+
+
+def planned_entry(cell: Cell, seed: int) -> dict[str, Any]:
+    """A run that has not begun, with the same keys."""
+    name = f"{cell.name}/seed-{seed}"
+    return {"path": name, "cell": cell.name, "seed": seed, "variant": cell.variant, "status": "planned", "verdict": None}
 
 
 class Runs(Protocol):

@@ -142,12 +142,10 @@ class Session:
     def last_words(self) -> str | None:
         """For the terminal at the end: where unsaved work is; None if there is none."""
         with self._lock:
-            if self.found_draft or (self.is_saved and self._draft_error is None):
+            if self.found_draft or self.is_saved:
                 return None
-            if self._draft_error is not None and not self.is_saved:
+            if self._draft_error is not None:
                 return f"{self.name} is not saved, and its draft could not be written: {self._draft_error}"
-            if self.is_saved:
-                return None
             draft = self.workspace.folder / self.workspace.draft_of(self.name)
             return f"{self.name} is not saved; its draft is {draft}, and `manet view --edit {self.name}` asks about it"
 

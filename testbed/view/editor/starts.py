@@ -15,13 +15,13 @@ from analysis.story.story import flow_named, read_story
 from record import records
 from record.errors import RecordError
 from record.files import plain_file
+from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import load
 from testbed.campaigns.request import Request
 from testbed.errors import UsageError, shortened
 from testbed.runs.under_way import ended
-from testbed.runs.verdict import verdict_of
 from testbed.view.plan import MAX_SEED, Plan
-from testbed.view.viewed import Folder, Viewed
+from testbed.view.viewed import Folder, Viewed, entry_of, planned_entry
 
 MAX_FOLDERS = 1000
 FIGURES = {".png": "image/png"}
@@ -48,7 +48,7 @@ class SeedsPlan(Plan):
 
     def runs(self) -> list[dict[str, Any]]:
         """Each run's `path`, `cell`, `seed`, `variant`, `status`, `verdict`; one that has not begun is `planned`."""
-        return [self._entry(cell.name, cell.variant, seed) for cell in self.experiment.cells for seed in range(1, self.seeds + 1)]
+        return [self._entry(cell, seed) for cell in self.experiment.cells for seed in range(1, self.seeds + 1)]
 
     def progress(self) -> dict[str, Any]:
         """`running`, and the last lines of `manet run` if it failed."""
@@ -74,16 +74,10 @@ class SeedsPlan(Plan):
             return Folder(self.title)
         return super().viewed(name)
 
-    def _entry(self, cell: str, variant: str | None, seed: int) -> dict[str, Any]:
-        path = f"{cell}/seed-{seed}"
-        entry = {"path": path, "cell": cell, "seed": seed, "variant": variant, "status": "planned", "verdict": None}
-        if not (self.folder / path / records.RUN).exists():
-            return entry
-        try:
-            record = records.read(self.folder / path / records.RUN)
-            return {**entry, "status": record.get("status"), "verdict": verdict_of(self.folder / path)}
-        except RecordError as problem:
-            return {**entry, "error": str(problem)}
+    def _entry(self, cell: Cell, seed: int) -> dict[str, Any]:
+        planned = planned_entry(cell, seed)
+        run = self.folder / planned["path"]
+        return planned | entry_of(run, planned["path"]) if (run / records.RUN).exists() else planned
 
 
 class Starts:

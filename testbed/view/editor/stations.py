@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from keys.errors import UsageError
 from keys.toml_lines import Path
 from scenarios.layout import LAYOUT_KEYS, LayoutKeys
-from testbed.view.editor.toml_edits import at
+from testbed.view.editor.toml_edits import matching
 from topologies import LayoutError, Placed, names_of
 
 DECIMALS = 1  # of metres, as the map places stations
@@ -83,9 +83,8 @@ def move(values: Values, places: dict[str, Sequence[float]]) -> Iterator[Edit]:
     names = [placed.name for placed in layout_of(values)]
     for name in places:
         _place_of(names, name)
-    first = _first_own(values, names, list(places))
+    first, given = _own_places(values, names, list(places))
     yield from fixed(values, keep_random=first > 0)
-    given = values[PLACES] if _is_explicit(values) or first else _positions(values)
     for name, place in places.items():
         index = names.index(name) - first
         old = given[index]
@@ -98,9 +97,8 @@ def remove(values: Values, names: Sequence[str]) -> Iterator[Edit]:
     """Remove stations, and everything that names one of them."""
     known = [placed.name for placed in layout_of(values)]
     gone = [_place_of(known, name) for name in names]
-    first = _first_own(values, known, names)
+    first, given = _own_places(values, known, names)
     yield from fixed(values, keep_random=first > 0)
-    given = values[PLACES] if _is_explicit(values) or first else _positions(values)
     drawn: list[str | None] = [None] * first
     left = [place for index, place in enumerate(given) if index + first not in gone]
     kept = [name for index, name in enumerate(known) if index not in gone]
@@ -116,9 +114,8 @@ def rename(values: Values, name: str, new: str) -> Iterator[Edit]:
     index = _place_of(known, name)
     if new in known:
         raise UsageError(f'there is a station "{new}" already; give another name')
-    first = _first_own(values, known, [name])
+    first, given = _own_places(values, known, [name])
     yield from fixed(values, keep_random=first > 0)
-    given = values[PLACES] if _is_explicit(values) or first else _positions(values)
     old = given[index - first]
     yield Set((PLACES, index - first), {"name": new, "at": old["at"] if isinstance(old, dict) else old})
     yield from _referring(values, {name: new})
@@ -187,11 +184,13 @@ def _is_explicit(values: Values) -> bool:
     return values.get("topology") == "positions" and isinstance(values.get(PLACES), list)
 
 
-def _first_own(values: Values, known: Sequence[str], named: Sequence[str]) -> int:
-    """The number of stations drawn at random before those with a position, if all `named` ones have a position; else 0."""
+def _own_places(values: Values, known: Sequence[str], named: Sequence[str]) -> tuple[int, list[Any]]:
+    """The number of stations drawn at random before those with a position, if all `named` ones have a position, else 0; and the
+    positions of the others."""
     drawn = values.get("nodes") if values.get("topology") == "random" else None
     own = drawn if isinstance(drawn, int) and isinstance(values.get(PLACES), list) else 0
-    return own if own and all(known.index(name) >= own for name in named) else 0
+    first = own if own and all(known.index(name) >= own for name in named) else 0
+    return first, values[PLACES] if _is_explicit(values) or first else _positions(values)
 
 
 def _positions(values: Values) -> list[Any]:
@@ -245,19 +244,4 @@ def _field(match: re.Match[str], renamed: dict[str, str | None]) -> str:
 def _found(
     values: Values, patterns: Sequence[tuple[str | int, ...]], wanted: Callable[[Any], bool]
 ) -> Iterator[tuple[Path, Any]]:
-    for pattern in patterns:
-        for path, value in _matching(values, pattern, ()):
-            if wanted(value):
-                yield path, value
-
-
-def _matching(value: Any, pattern: tuple[str | int, ...], path: Path) -> Iterator[tuple[Path, Any]]:
-    if not pattern:
-        yield path, value
-        return
-    part, rest = pattern[0], pattern[1:]
-    if part == "*" and isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _matching(inner, rest, (*path, index))
-    elif (inner := at(value, (part,))) is not None:
-        yield from _matching(inner, rest, (*path, part))
+    return ((path, value) for pattern in patterns for path, value in matching(values, pattern) if wanted(value))

@@ -12,7 +12,7 @@ import copy
 import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tomlkit
@@ -60,6 +60,19 @@ def at(values: Any, path: Path) -> Any:
         else:
             return None
     return values
+
+
+def matching(value: Any, pattern: Path, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The values that a pattern leads to, each with its path; `*` is each element of a list."""
+    if not pattern:
+        yield path, value
+        return
+    part, rest = pattern[0], pattern[1:]
+    if part == "*" and isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from matching(inner, rest, (*path, index))
+    elif (inner := at(value, (part,))) is not None:
+        yield from matching(inner, rest, (*path, part))
 
 
 def with_value(text: str, path: Path, value: Any, order: Sequence[str] = ()) -> str:

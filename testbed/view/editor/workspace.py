@@ -17,6 +17,7 @@ from record.errors import RecordError
 from record.files import atomic_file, plain_file
 from scenarios.toml_file import MAX_FILE_BYTES
 from testbed.errors import UsageError, shortened
+from testbed.view.editor.toml_edits import matching
 
 PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 ENDING = ".toml"
@@ -134,7 +135,9 @@ class Workspace:
         """The first key of a scenario's values that names a file outside of the folder, with what it names: the check would
         open that file, and say what is wrong in it."""
         for pattern in FILES:
-            for path, written in _texts(values, pattern, ()):
+            for path, written in matching(values, pattern):
+                if not isinstance(written, str):
+                    continue
                 is_path = pattern[-1] in ("base", "file", "sizes", "rootfs", "image") or "/" in written
                 if is_path and "\0" not in written and not self._holds(file.parent / written):
                     return path, written
@@ -153,13 +156,3 @@ class Workspace:
             rule = "below the editor's folder, of letters, digits, '.', '_' and '-'"
             raise UsageError(f"{shortened(str(name), 60)}: is not {wanted} {rule}; give another name")
         return text
-
-
-def _texts(value: Any, pattern: tuple[str, ...], path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], str]]:
-    if not pattern:
-        return [(path, value)] if isinstance(value, str) else []
-    if pattern[0] == "*":
-        listed = value if isinstance(value, list) else []
-        return [found for index, one in enumerate(listed) for found in _texts(one, pattern[1:], (*path, index))]
-    inner = value.get(pattern[0]) if isinstance(value, dict) else None
-    return _texts(inner, pattern[1:], (*path, pattern[0])) if inner is not None else []
