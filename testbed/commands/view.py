@@ -96,13 +96,13 @@ def _edit(options: argparse.Namespace) -> int:
     file = None if options.what is None else Path(options.what) if options.new else find(options.what)
     results = (options.out or results_folder()).resolve()
     session, starts = editor_of(file, results, new=options.new, control=options.control)
-    listener = listen(options.listen)
+    listener = listen(options.listen, options.public_url)
+    may = "edits the scenarios of this folder" + (f" and runs them, {_as_whom()}" if options.control else "")
 
     def ready() -> None:
         print(f"manet view: edit {session.name}: {listener.url}/edit?token={listener.token}", flush=True)
-        if not listener.is_local:
-            may = "edits the scenarios of this folder" + (f" and runs them, {_as_whom()}" if options.control else "")
-            print(f"manet view: other machines can reach this address; who has the token {may}", flush=True)
+        if (line := listener.who_reaches_it(may)) is not None:
+            print(f"manet view: {line}", flush=True)
 
     try:
         serve(listener, editor_app(session, starts, listener), ready)
