@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from record.errors import RecordError
 from record.files import plain_file
@@ -25,12 +25,12 @@ from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
 from testbed.view.lives import Waiting
 from testbed.view.recorded import RecordedRun, path_answer
+from testbed.web.outgoing import GONE, SEND_WITHIN_S
 
 EVERY_S = 0.2  # of a state
 PATHS_EVERY_S = 2.0  # some processes of ip(8) each time
 MAX_CHUNK_BYTES = 1 << 20
 MAX_FRAMES = 4000  # in one message
-SEND_WITHIN_S = 5.0
 
 
 class LiveRun:
@@ -88,7 +88,7 @@ class LiveRun:
                 await asyncio.wait({listening}, timeout=EVERY_S)
             listening.cancel()
             await socket.close()
-        except (WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # the page has gone, or reads nothing
+        except GONE:
             pass
         finally:
             await run_in_threadpool(feed.close)

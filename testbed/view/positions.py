@@ -14,13 +14,14 @@ from contextlib import suppress
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from record import records
 from record.errors import RecordError
 from testbed.errors import ManetError, UsageError
 from testbed.stages.control import MediumControl
-from testbed.view.live import SEND_WITHIN_S, LiveRun
+from testbed.view.live import LiveRun
+from testbed.web.outgoing import GONE, Outgoing
 from testbed.web.query import Query
 from testbed.web.throttle import Throttle
 from topologies.layouts import MAX_STATIONS
@@ -41,7 +42,7 @@ class Channel:
 
     def __init__(self, run: LiveRun, socket: WebSocket, act: Act | None) -> None:
         self._run, self._socket, self._act = run, socket, act
-        self._sending = asyncio.Lock()
+        self._out = Outgoing(socket)
         self._waiting: dict[str, tuple[int, Line]] = {}  # by station its newest move, with the number of its message
         self._came = asyncio.Event()
         self._slow = Throttle(MAX_MOVES_PER_S, BURST)
@@ -59,7 +60,7 @@ class Channel:
         try:
             await self._send_all(feed, every_s, listening)
             await self._socket.close()
-        except (WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # the client has gone, or reads nothing
+        except GONE:
             pass
         finally:
             listening.cancel()
@@ -77,13 +78,12 @@ class Channel:
             await asyncio.wait({listening}, timeout=max(0.0, due_s - loop.time()))
 
     async def _send(self, line: Line) -> None:
-        async with self._sending:
-            await asyncio.wait_for(self._socket.send_text(json.dumps(line, separators=(",", ":")) + "\n"), SEND_WITHIN_S)
+        await self._out.text(json.dumps(line, separators=(",", ":")) + "\n")
 
     async def _listen(self) -> None:
         """Take the client's messages until it goes."""
         throttle, number = Throttle(MAX_MESSAGES_PER_S, MESSAGES_AT_ONCE), 0
-        with suppress(WebSocketDisconnect, RuntimeError, TimeoutError, OSError):
+        with suppress(*GONE):
             while (message := await self._socket.receive())["type"] != "websocket.disconnect":
                 number += 1
                 await throttle.turn()
@@ -109,7 +109,7 @@ class Channel:
 
     async def _move(self) -> None:
         """Carry out the moves that wait, the oldest station first."""
-        with suppress(WebSocketDisconnect, RuntimeError, TimeoutError, OSError):
+        with suppress(*GONE):
             while await self._came.wait():
                 self._came.clear()
                 while self._waiting:

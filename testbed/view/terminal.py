@@ -16,18 +16,18 @@ import select
 import socket
 import termios
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from record.errors import RecordError
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.runs import entering
-from testbed.view.live import SEND_WITHIN_S
+from testbed.web.outgoing import GONE, Outgoing
 from testbed.web.throttle import Throttle
 
 TERM = "xterm-256color"
@@ -76,21 +76,20 @@ class Command:
 
 def start(directory: Path, station: str, line: str, size: tuple[int, int]) -> Command:
     """Start a command line at a station of the run in `directory`. Raises UsageError, RunError with the run's message."""
-    connection = entering.connected(directory)
-    master, slave = pty.openpty()
-    try:
-        os.set_blocking(master, False)
-        command = Command(connection, iter(()), master)
-        command.resize(*size)
-        request = {"op": "exec", "station": station, "argv": ["sh", "-c", line], "term": TERM}
-        command.answers = entering.ask(connection, request, [slave] * len(entering.STREAMS))
-    except BaseException:
-        connection.close()
-        os.close(master)
-        raise
-    finally:
-        os.close(slave)
-    return command
+    with ExitStack() as opened:
+        connection = entering.connected(directory)
+        opened.callback(connection.close)
+        master, slave = pty.openpty()
+        opened.callback(os.close, master)
+        try:
+            os.set_blocking(master, False)
+            termios.tcsetwinsize(master, (size[1], size[0]))
+            request = {"op": "exec", "station": station, "argv": ["sh", "-c", line], "term": TERM}
+            answers = entering.ask(connection, request, [slave] * len(entering.STREAMS))
+        finally:
+            os.close(slave)
+        opened.pop_all()
+    return Command(connection, answers, master)
 
 
 class Terminal:
@@ -100,7 +99,7 @@ class Terminal:
         self._directory, self._station, self._page = directory, station, page
         self._command: Command | None = None
         self._running: asyncio.Task[None] | None = None
-        self._sending = asyncio.Lock()
+        self._out = Outgoing(page)
 
     async def serve(self) -> None:
         """Take lines and keys until the page goes; a command that then runs is hung up."""
@@ -109,7 +108,7 @@ class Terminal:
             while (message := await self._page.receive())["type"] != "websocket.disconnect":
                 await throttle.turn()
                 await self._take(message)
-        except (WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # the page has gone, or reads nothing
+        except GONE:
             pass
         finally:
             if self._running is not None:
@@ -147,7 +146,7 @@ class Terminal:
         except (ManetError, RecordError) as problem:
             with suppress(RuntimeError):
                 await self._say({"error": str(problem)})
-        except (WebSocketDisconnect, RuntimeError, TimeoutError, OSError):  # the page has gone, or reads nothing
+        except GONE:
             pass
 
     async def _started(self, line: str, size: tuple[int, int]) -> Command:
@@ -176,13 +175,11 @@ class Terminal:
             await self._send(output)
 
     async def _send(self, output: bytes) -> None:
-        async with self._sending:
-            await asyncio.wait_for(self._page.send_bytes(output), SEND_WITHIN_S)
+        await self._out.data(output)
         await asyncio.sleep(len(output) / MAX_BYTES_PER_S)
 
     async def _say(self, what: dict[str, Any]) -> None:
-        async with self._sending:
-            await asyncio.wait_for(self._page.send_text(json.dumps(what)), SEND_WITHIN_S)
+        await self._out.text(json.dumps(what))
 
 
 def _wanted(text: str | None) -> tuple[str | None, tuple[int, int]]:
