@@ -40,7 +40,7 @@ int csv_open(struct csv *csv, const struct run_settings *run)
 	return 0;
 }
 
-static __s64 clock_ns(clockid_t clock)
+__s64 clock_ns(clockid_t clock)
 {
 	struct timespec now;
 

@@ -3,6 +3,7 @@
 #ifndef CSV_H
 #define CSV_H
 
+#include <time.h>
 #include "settings.h"
 
 struct csv {
@@ -31,6 +32,7 @@ void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 void csv_add_event(struct csv *csv, const struct sample *row);
 /* A row made without eBPF of a connection whose sequence numbers are unknown. */
 void csv_add_unnumbered(struct csv *csv, const struct sample *row);
+__s64 clock_ns(clockid_t clock);
 /* What the file holds, by its name (formats/results.md). */
 json_t *csv_written(const struct csv *csv);
 void csv_flush(struct csv *csv);

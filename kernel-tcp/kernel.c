@@ -102,9 +102,9 @@ int wait_until_unregistered(const char *name)
 	return complain("%s: still registered after %d s", name, UNREGISTER_DEADLINE_S);
 }
 
-static int cookie_here(__u64 *cookie, const char **step)
+static int cookie_here(void *cookie, const char **step)
 {
-	socklen_t length = sizeof(*cookie);
+	socklen_t length = sizeof(__u64);
 	int fd = tcp_socket(), error = 0;
 
 	*step = "make a socket in";
@@ -117,7 +117,8 @@ static int cookie_here(__u64 *cookie, const char **step)
 	return error;
 }
 
-int netns_cookie_of(const char *netns, __u64 *cookie, const char **step)
+int in_netns(const char *netns, int (*here)(void *context, const char **step),
+	     void *context, const char **step)
 {
 	int home, there, error;
 
@@ -135,7 +136,7 @@ int netns_cookie_of(const char *netns, __u64 *cookie, const char **step)
 	error = setns(there, CLONE_NEWNET) ? errno : 0;
 	close(there);
 	if (!error) {
-		error = cookie_here(cookie, step);
+		error = here(context, step);
 		if (setns(home, CLONE_NEWNET) && !error) {
 			*step = "come back from";
 			error = errno;
@@ -143,4 +144,9 @@ int netns_cookie_of(const char *netns, __u64 *cookie, const char **step)
 	}
 	close(home);
 	return error;
+}
+
+int netns_cookie_of(const char *netns, __u64 *cookie, const char **step)
+{
+	return in_netns(netns, cookie_here, cookie, step);
 }

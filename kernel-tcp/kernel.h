@@ -19,7 +19,10 @@ int kernel_algorithm_error(const char *name);
 bool kernel_has_algorithm(const char *name);
 /* 0; -1 and one line if it is still registered after some seconds. */
 int wait_until_unregistered(const char *name);
-/* 0, or errno; `step` then names the failed step. */
+/* Calls `here` in a network namespace, and comes back. Its result, or errno; `step` then
+ * names the failed step. */
+int in_netns(const char *netns, int (*here)(void *context, const char **step),
+	     void *context, const char **step);
 int netns_cookie_of(const char *netns, __u64 *cookie, const char **step);
 
 #endif

@@ -174,9 +174,7 @@ static int attach_samples(struct run *run)
 	return 0;
 }
 
-/* Blocks them before anything is attached, so that a signal at any moment ends the run
- * in order. */
-static int watch_signals(struct run *run)
+int watch_signals(int *descriptor)
 {
 	sigset_t set;
 
@@ -186,8 +184,8 @@ static int watch_signals(struct run *run)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	run->signals = signalfd(-1, &set, SFD_CLOEXEC);
-	return run->signals < 0 ? complain("signalfd: %s", strerror(errno)) : 0;
+	*descriptor = signalfd(-1, &set, SFD_CLOEXEC);
+	return *descriptor < 0 ? complain("signalfd: %s", strerror(errno)) : 0;
 }
 
 static void drain(void *context)
@@ -336,7 +334,7 @@ int run_command(const char *path)
 	struct run run = { .signals = -1 };
 	int code = EXIT_SETTINGS, cgroup;
 
-	if (settings_load(path, &run.settings) || watch_signals(&run))
+	if (settings_load(path, &run.settings) || watch_signals(&run.signals))
 		goto out;
 	if (!run.settings.cgroup[0]) {
 		complain("%s: top level: \"cgroup\" must be a string that is not empty", path);

@@ -10,6 +10,10 @@ enum {
 	EXIT_SETTINGS = 2,	/* the command line or the file is wrong */
 };
 
+/* Blocks the signals that end a command, before anything is attached, so that one at any
+ * moment ends it in order; a descriptor to poll for them. */
+int watch_signals(int *descriptor);
+
 int run_command(const char *path);
 int sample_command(const char *path);
 /* `arguments`: NAME [p=v ...] [--name KERNELNAME] */

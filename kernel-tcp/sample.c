@@ -18,7 +18,6 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
@@ -27,12 +26,9 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -378,14 +374,6 @@ static int ask(int diag, int family)
 	return send(diag, &message, sizeof(message), 0) < 0 ? -1 : 0;
 }
 
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 static void read_answers(struct sampler *all, size_t index)
 {
 	static char answer[ANSWER_BYTES] __attribute__((aligned(8)));
@@ -393,7 +381,7 @@ static void read_answers(struct sampler *all, size_t index)
 	for (;;) {
 		int bytes = recv(all->stations[index].diag, answer, sizeof(answer), 0);
 		const struct nlmsghdr *header = (const void *)answer;
-		__u64 at_ns = now_ns();
+		__u64 at_ns = clock_ns(CLOCK_MONOTONIC);
 
 		if (bytes <= 0)
 			return;
@@ -444,16 +432,17 @@ static void sample_all(struct sampler *all)
 
 /* ---- the program ---- */
 
-static int open_here(struct watched *station, const char **step)
+static int open_here(void *context, const char **step)
 {
 	struct sock_fprog program = { sizeof(with_syn) / sizeof(with_syn[0]), with_syn };
+	struct watched *station = context;
 
-	*step = "no sock_diag socket";
+	*step = "make a sock_diag socket in";
 	station->diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (station->diag < 0)
 		return errno;
 	/* Without a protocol it receives nothing before it has its filter. */
-	*step = "no packet socket";
+	*step = "make a packet socket in";
 	station->packets = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (station->packets < 0 ||
 	    setsockopt(station->packets, SOL_SOCKET, SO_ATTACH_FILTER, &program,
@@ -466,53 +455,30 @@ static int open_here(struct watched *station, const char **step)
 }
 
 static int open_station(const char *path, const struct station *station,
-			struct watched *watched, int home)
+			struct watched *watched)
 {
-	int there = open(station->netns, O_RDONLY | O_CLOEXEC), error;
-	const char *step = "cannot be entered";
+	const char *step;
+	int error = in_netns(station->netns, open_here, watched, &step);
 
-	error = there < 0 || setns(there, CLONE_NEWNET) ? errno : 0;
-	if (!error) {
-		error = open_here(watched, &step);
-		if (setns(home, CLONE_NEWNET) && !error)
-			error = errno;
-	}
-	if (there >= 0)
-		close(there);
-	if (!error)
-		return 0;
-	return complain("%s: station %s: netns %s: %s: %s; is the station running?",
-			path, station->name, station->netns, step, strerror(error));
+	return !error ? 0 :
+	       complain("%s: station %s: cannot %s netns %s: %s; is the station running?",
+			path, station->name, step, station->netns, strerror(error));
 }
 
 static int open_stations(const char *path, struct sampler *all)
 {
-	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), result = 0;
+	int result = 0;
 
 	all->stations = calloc(all->settings.station_count, sizeof(*all->stations));
-	if (home < 0 || !all->stations)
+	if (!all->stations)
 		return complain("%s: %s", path, strerror(errno));
 	for (size_t i = 0; i < all->settings.station_count; i++)
 		all->stations[i] = (struct watched){ .diag = -1, .packets = -1,
 						     .awaited = AWAITED_ROUNDS };
 	for (size_t i = 0; i < all->settings.station_count && !result; i++)
 		result = open_station(path, &all->settings.stations[i],
-				      &all->stations[i], home);
-	close(home);
+				      &all->stations[i]);
 	return result;
-}
-
-static int watch_signals(struct sampler *all)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	all->signals = signalfd(-1, &set, SFD_CLOEXEC);
-	return all->signals < 0 ? complain("signalfd: %s", strerror(errno)) : 0;
 }
 
 static void report(const struct sampler *all)
@@ -564,7 +530,7 @@ int sample_command(const char *path)
 	int code = EXIT_SETTINGS;
 
 	all.csv.fd = -1;
-	if (settings_load(path, &all.settings) || watch_signals(&all))
+	if (settings_load(path, &all.settings) || watch_signals(&all.signals))
 		goto out;
 	if (!all.settings.samples[0]) {
 		complain("%s: \"samples\" is missing; name the file", path);
