@@ -5,8 +5,6 @@
 """
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,16 +73,8 @@ def _found(keys: Keys, name: str) -> Path | None:
         return None
     written = f"{name}{ENDING}"
     paths, _remedy = keys.paths_of(("routing",), written, "protocol")
-    return _first([*paths, *(folder / written for folder in _search_folders())])
+    return toml_file.first([*paths, *(folder / written for folder in _search_folders())])
 
 
 def _search_folders() -> list[Path]:
     return [Path(folder) for folder in os.environ.get(SEARCH_PATH, "").split(":") if folder]
-
-
-def _first(paths: Iterable[Path]) -> Path | None:
-    for path in paths:
-        with suppress(OSError, ValueError):  # too long for a file, or a NUL in it
-            if path.is_file():
-                return path
-    return None

@@ -90,7 +90,8 @@ def _with_root(index: int, container: Container, keys: Keys) -> Container:
     image of podman's or buildah's storage."""
     key, written = ("rootfs", container.rootfs) if container.rootfs else ("image", container.image or "")
     paths, remedy = keys.paths_of(("stations", index, key), written)
-    root = next((path.resolve() for path in paths if (path.is_dir() if key == "rootfs" else path.is_file())), None)
+    found = toml_file.first(paths, Path.is_dir if key == "rootfs" else Path.is_file)
+    root = None if found is None else found.resolve()
     if root == Path("/"):
         raise keys.refusal(("stations", index, key), "is this machine's own root file system; give a copy of a part of it")
     if root is not None:

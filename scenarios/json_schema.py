@@ -26,8 +26,8 @@ GRAPH: Json = {
     "properties": {"file": {"type": "string", "description": "The path of a NetJSON NetworkGraph."}},
 }  # fmt: skip
 OF_MEDIUM = ("propagation-", "fading-")  # names of tables that the medium describes
-# a daemon of the user's own, by the path of its description (scenarios/daemon_file.py); a bare name would hide misspelt ones
-OWN_ROUTING: Json = {"type": "string", "pattern": r"/|\.toml$", "description": "The path of a daemon's description (TOML)."}
+PATH: Json = {"type": "string", "pattern": r"/|\.toml$"}  # of a file of the user's own; a bare name would hide misspelt ones
+OWN_ROUTING: Json = {**PATH, "description": "The path of a daemon's description (TOML)."}
 OWN_ROUTING_TABLE: Json = {"type": "object", "required": ["protocol"], "properties": {"protocol": OWN_ROUTING}}
 
 
@@ -64,7 +64,7 @@ def scenario_keys() -> tuple[Json, Json]:
     place = properties["positions"]
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}
     properties["duration"]["anyOf"].append({"const": WHOLE_MOVEMENT})
-    own_radio = {"type": "string", "pattern": "/|\\.toml$", "description": "A profile of your own: the path of its file."}
+    own_radio = {**PATH, "description": "A profile of your own: the path of its file."}
     properties["radio"] = {"default": properties["radio"]["default"], "anyOf": [{"enum": profiles.names()}, own_radio]}
     properties["radio_overrides"] = _overrides()
     properties["energy"] = _short(properties["energy"], {"enum": list(energy.CARDS)}, [properties["energy"]])

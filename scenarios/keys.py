@@ -1,7 +1,6 @@
 """The unchecked keys of a scenario, each with its place in the file or command."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +10,7 @@ from keys.toml_lines import Path as KeyPath
 from scenarios.document import EXPERIMENT_KEYS, Document, dotted
 from scenarios.overrides import SHORT_FOR, Change
 from scenarios.routing import PRESETS
-from scenarios.toml_file import BASE
+from scenarios.toml_file import BASE, first
 
 
 def is_path(written: str, ending: str) -> bool:
@@ -101,11 +100,9 @@ class Keys:
         """The full path of the file that `written` names, as `paths_of` finds it; UsageError for none. `what`: words after "give
         the path of"."""
         paths, remedy = self.paths_of(path, written, part)
-        for candidate in paths:
-            with suppress(OSError, ValueError):  # too long for a file, or a NUL in it
-                if candidate.is_file():
-                    return candidate.resolve()
-        told = str(paths[-1].resolve()) if len(written) <= MAX_VALUE_LENGTH else shortened(written)
+        if (found := first(paths)) is not None:
+            return found.resolve()
+        told = str(paths[-1].resolve()) if len(written) <= MAX_VALUE_LENGTH and written.isprintable() else shortened(written)
         text = f'there is no file "{told}"; give the path of {what}, {remedy}'
         raise self.refusal(path, text)
 

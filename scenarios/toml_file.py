@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -44,7 +45,7 @@ def _base_of(chain: list[Document]) -> Document:
     if not isinstance(written, str):
         raise last.refusal((BASE,), "is of the wrong type; give the path of a file, in quotes")
     path = last.path.parent / written
-    if not _is_file(path):
+    if first([path]) is None:
         remedy = _similar(path, written, but=last.path) or "give its path, relative to this file"
         raise last.refusal((BASE,), f'there is no file "{shortened(written)}"; {remedy}')
     if path.resolve() in [document.path.resolve() for document in chain]:
@@ -63,10 +64,13 @@ def _similar(path: Path, given: str, but: Path) -> str | None:
     return None
 
 
-def _is_file(path: Path) -> bool:
-    with suppress(OSError):  # a name too long for a file, or a folder that may not be read
-        return path.is_file()
-    return False
+def first(paths: Iterable[Path], is_there: Callable[[Path], bool] = Path.is_file) -> Path | None:
+    """The first of the paths at which there is a file, or what `is_there` asks for; None if there is none."""
+    for path in paths:
+        with suppress(OSError, ValueError):  # too long for a file, with a NUL in it, or in a folder that may not be read
+            if is_there(path):
+                return path
+    return None
 
 
 def _over(base: Document, own: Document) -> Document:

@@ -32,10 +32,7 @@ def with_graph(keys: Keys) -> Keys:
         raise keys.refusal(("topology",), f"names a file, {REFUSED}; give positions")
     if stray := next((key for key in LAYOUT if key in keys.values), None):
         raise keys.refusal((stray,), "the file of `topology` has the stations; remove it")
-    paths, remedy = keys.paths_of(("topology",), written, "file")
-    path = next((path.resolve() for path in paths if path.is_file()), None)
-    if path is None:
-        raise keys.refusal(("topology",), f"there is no file {paths[-1].resolve()}; give its path, {remedy}")
+    path = keys.file_of(("topology",), written, "a NetJSON NetworkGraph", "file")
     try:
         nodes = measured.read_nodes(path)
     except LinksError as problem:

@@ -107,6 +107,7 @@ def _is_own(traffic: object) -> bool:
 
 
 def _expanded(flows: list[Any], keys: Keys) -> Iterator[Any]:
+    kinds: dict[Path, tuple[Description, type[Strict]]] = {}  # each file is read once
     for index, flow in enumerate(flows):
         if not isinstance(flow, dict) or not _is_own(flow.get("traffic")):
             yield flow
@@ -114,9 +115,13 @@ def _expanded(flows: list[Any], keys: Keys) -> Iterator[Any]:
         if "flows" in keys.document.foreign:
             raise keys.refusal(("flows", index, "traffic"), f"names a file, {REFUSED}; use a kind of the testbed")
         path = keys.file_of(("flows", index, "traffic"), flow["traffic"], "a traffic kind's description (TOML)")
-        description = read(path)
+        if path not in kinds:
+            description = read(path)
+            fields: Any = {key: option.field() for key, option in description.keys.items()}
+            kinds[path] = description, create_model("FlowKeys", __base__=Strict, **fields)
+        description, model = kinds[path]
         yield {key: value for key, value in flow.items() if key in OF_ALL_FLOWS} | description.flow_of(
-            _values(description, flow, _at(keys, index)), path.parent
+            _values(model, flow, _at(keys, index)), path.parent
         )
 
 
@@ -124,15 +129,15 @@ def _at(keys: Keys, index: int) -> Refusal:
     return lambda path, text: keys.refusal(("flows", index, *path), text)
 
 
-def _values(description: Description, flow: Mapping[str, Any], refusal: Refusal) -> dict[str, Any]:
+def _values(model: type[Strict], flow: Mapping[str, Any], refusal: Refusal) -> dict[str, Any]:
     """The checked values of the description's keys in this flow, with the defaults."""
-    fields: Any = {key: option.field() for key, option in description.keys.items()}
+    fields = model.model_fields
     own = {key: value for key, value in flow.items() if key not in OF_ALL_FLOWS}
     for key in own:
         if key not in fields:
             close = did_you_mean(key, fields) or (f"its keys are {', '.join(fields)}" if fields else "it has none")
             raise refusal((key,), f'"{shortened(flow["traffic"])}" describes no such key; {close}')
-    return dict(validated(create_model("FlowKeys", __base__=Strict, **fields), own, refusal))
+    return dict(validated(model, own, refusal))
 
 
 def _filled(word: str, texts: Mapping[str, Any], folder: Path, *, is_program: bool) -> str:

@@ -91,7 +91,8 @@ def test_a_wrong_graph_is_one_line_that_names_the_file(tmp_path: Path, text: str
 @pytest.mark.parametrize(
     ("value", "words"),
     [("{}", "names no file"), ("{ file = 5 }", "names no file"), ('{ file = "a", x = 1 }', 'key "topology.x": unknown key'),
-     ('{ file = "nothing.json" }', "there is no file")],
+     ('{ file = "nothing.json" }', "there is no file"), ('{ file = "a\\u0000b.json" }', "there is no file"),
+     (f'{{ file = "{"x" * 5000}.json" }}', "there is no file")],
 )  # fmt: skip
 def test_a_wrong_table_is_one_line(tmp_path: Path, value: str, words: str) -> None:
     (tmp_path / "x.toml").write_text(f"topology = {value}\n")
