@@ -15,7 +15,6 @@ from testbed import __version__, output
 from testbed.commands import GROUPS, VERBS, WITH_NETWORKS
 from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
-from testbed.host.state import enter_user_namespace
 from testbed.programs import INSTALLATION
 
 EXAMPLES = """examples:
@@ -103,6 +102,8 @@ def _run(words: list[str]) -> int:
                 Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
             options.rest = rest
             if verb in WITH_NETWORKS:
+                from testbed.host.state import enter_user_namespace
+
                 enter_user_namespace()
             return importlib.import_module(f"testbed.commands.{verb}").run(options)
         finally:
