@@ -629,9 +629,10 @@ main() {
         return
         ;;
     --packages)
+        local rust
         available "$(awk 'NF { print $3 }' <<<"$(requirements)")"
         # No package has it where it is rustup's.
-        if rust_packages &>/dev/null || ! rust_program cargo >/dev/null; then rust_packages; fi
+        if rust=$(rust_packages 2>/dev/null); then echo "$rust"; elif ! rust_program cargo >/dev/null; then rust_packages; fi
         return
         ;;
     -h | --help)

@@ -25,7 +25,7 @@ OF_PYTHON = {"pip", "setuptools"}  # in each environment
 def main() -> int:
     """Restore changed files and remove the scripts' rows; status 1, and one line, if a file cannot be restored."""
     site, lock = Path(sys.argv[1]), Path(sys.argv[2])
-    listed = OF_PYTHON | {_canonical(name) for name in re.findall(r"^([\w.-]+)==", lock.read_text(), re.MULTILINE)}
+    listed = OF_PYTHON | {name for name, _version in locked(lock.read_text())}
     for record in sorted(site.glob("*.dist-info/RECORD")):
         if _canonical(record.parent.name.split("-")[0]) not in listed:  # of ./setup.sh --develop, --pages or --cluster
             remove_package(record)
@@ -37,6 +37,11 @@ def main() -> int:
                 return 1
         remove_scripts(record)
     return 0
+
+
+def locked(text: str) -> list[tuple[str, str]]:
+    """The packages of a lock file: canonical name, and version."""
+    return [(_canonical(name), version) for name, version in re.findall(r"^([\w.-]+)==([\w.!+-]+)", text, re.MULTILINE)]
 
 
 def changed_files(record: Path) -> list[str]:

@@ -9,17 +9,16 @@ for tests, pages, guests and clusters, are not listed.
 """
 
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from image.packages import locked
 from testbed import __version__
 from testbed.programs import ROOT
 
 Component = dict[str, Any]
-PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)==([\w.!+-]+)", re.MULTILINE)
 
 
 def sbom() -> dict[str, Any]:
@@ -43,8 +42,8 @@ def crates() -> Iterator[Component]:
 
 def python_packages() -> Iterator[Component]:
     """The packages of requirements.lock. One of several wheels is installed, so none has a hash here."""
-    for name, version in PINNED.findall((ROOT / "requirements.lock").read_text(encoding="utf-8")):
-        yield _component(re.sub(r"[-_.]+", "-", name).lower(), version, "pypi")
+    for name, version in locked((ROOT / "requirements.lock").read_text(encoding="utf-8")):
+        yield _component(name, version, "pypi")
 
 
 def debian_packages() -> Iterator[Component]:

@@ -20,6 +20,7 @@ from analysis.captures.rundir import RunDirectory
 from analysis.maps.past_snapshot import at_model_s, off_at
 from analysis.metrics.radio_range import kernel_rates_of, radio_of, range_of, range_of_run, reach
 from record.files import atomic_file
+from scenarios.radios import dbm
 
 SUFFIX = ".json"
 Ends = tuple[str, str]
@@ -109,14 +110,8 @@ def _powers(medium: Mapping[str, Any], places: Mapping[str, Place], range_m: flo
         return {}
     lengths = sorted(set(near.values()))
     found = reach(radio, medium.get("propagation", {}), *lengths, kernel_rates=kernel_rates_of(dict(medium)))["power_w"]
-    dbm = {
-        metres: round(10 * math.log10(watts * 1000), 2) if watts else None for metres, watts in zip(lengths, found, strict=True)
-    }
-    return {ends: dbm[metres] for pair, metres in near.items() for ends in (pair, pair[::-1])}
-
-
-def _dbm(watts: float) -> float | None:
-    return round(10 * math.log10(watts * 1000), 2) if watts > 0 else None
+    powers = {metres: round(dbm(watts), 2) if watts else None for metres, watts in zip(lengths, found, strict=True)}
+    return {ends: powers[metres] for pair, metres in near.items() for ends in (pair, pair[::-1])}
 
 
 def _properties(power_dbm: float | None, frames: Measured | None) -> dict[str, float]:

@@ -72,24 +72,19 @@ def of_movement(made: Trace, at_s: float, range_m: float) -> Snapshot:
 
 def at_model_s(run: RunDirectory, at_s: float) -> float:
     """The model time (s) of `at_s` seconds after the start of the traffic. RunFileError for a time outside of the run."""
-    _check_within(run, at_s, _first_s(run), _clock(run))
-    return at_s - _first_s(run)
-
-
-def _clock(run: RunDirectory) -> str:
-    return "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
-
-
-def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) -> None:
-    """RunFileError for a time outside of the run, which began at `first_s`. The end of a killed run is unknown."""
-    last_s = first_s + _length_s(run)
+    first_s = _first_s(run)
+    last_s = first_s + _length_s(run)  # unknown of a killed run
     if first_s <= at_s <= last_s:
-        return
+        return at_s - first_s
     if at_s < first_s:
         when, allowed = "before the medium's start", f"{0.0 - _inwards(-first_s):.1f} s or more"
     else:
         when, allowed = "after the run's end", f"{_inwards(last_s):.1f} s or less"
-    raise RunFileError(f"{run.path}: {at_s:g} s {clock} is {when}; give a time of {allowed}")
+    raise RunFileError(f"{run.path}: {at_s:g} s {_clock(run)} is {when}; give a time of {allowed}")
+
+
+def _clock(run: RunDirectory) -> str:
+    return "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
 
 
 def _first_s(run: RunDirectory) -> float:
