@@ -163,6 +163,7 @@ function showSpans(begin, end) {
   if (!choices.includes(state.span)) choices.push(state.span);
   choices.sort((a, b) => a - b);
   by("window").replaceChildren(...choices.map((span) => element("option", { value: span }, !state.live && span === end - begin ? "whole run" : span >= 1e9 ? `${+(span / 1e9).toFixed(3)} s` : span >= 1e6 ? `${+(span / 1e6).toFixed(3)} ms` : `${span / 1e3} µs`)));
+  by("window").value = String(state.span); // new options: the first is chosen
 }
 
 // The flows to choose from, each with the line that it has on the map and in the charts.
