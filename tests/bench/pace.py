@@ -16,6 +16,7 @@ worker, analysis. With `--load N` as many busy loops run beside it, at the prior
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -60,12 +61,14 @@ BETWEEN = ("python, analysis", "python, worker", "python, the campaign")
 
 @dataclass
 class Cost:
-    """CPU seconds of a campaign by program, its emulated seconds, its wall time, and its verdicts."""
+    """CPU seconds of a campaign by program, its emulated seconds, its wall time, its verdicts, and the reasons of those that are
+    not `valid`, without their figures."""
 
     cpu_s: Counter[str]
     emulated_s: float
     wall_s: float
     verdicts: Counter[str]
+    reasons: Counter[str]
 
     def per_second_ms(self, program: str) -> float:
         """CPU milliseconds of a program per emulated second."""
@@ -101,8 +104,10 @@ def table_of(costs: dict[str, list[Cost]]) -> Table:
     row("all", [statistics.median(cost.total_ms for cost in each) for each in costs.values()])
     row("emulated s per wall s", [statistics.median(cost.emulated_s / cost.wall_s for cost in each) for each in costs.values()])
     verdicts = [sum((cost.verdicts for cost in each), Counter()) for each in costs.values()]
-    words = [", ".join(f"{count} {word}" for word, count in found.items()) for found in verdicts]
-    table.rows.append(["verdicts", *words, *([""] if len(names) == 2 else [])])
+    reasons = [sum((cost.reasons for cost in each), Counter()) for each in costs.values()]
+    for title, counted in (("verdicts", verdicts), ("reasons", reasons)):
+        words = [", ".join(f"{count} {word}" for word, count in found.items()) for found in counted]
+        table.rows.append([title, *words, *([""] if len(names) == 2 else [])])
     return table
 
 
@@ -142,9 +147,16 @@ def campaign(
         else:
             answer = json.loads((folder / "results" / "campaign.json").read_text())
             verdicts, emulated_s = +Counter(answer["verdicts"]), answer["emulated_s"]
+        reasons = _reasons(folder / "results")
         shutil.rmtree(folder / "results")
     seen[SHORT_LIVED] = max(0.0, used - seen.total())
-    return Cost(seen, emulated_s, wall_s, verdicts)
+    return Cost(seen, emulated_s, wall_s, verdicts, reasons)
+
+
+def _reasons(results: Path) -> Counter[str]:
+    """Why the runs below `results` are not `valid`, each number as N."""
+    judged = [json.loads(file.read_text()) for file in results.rglob("verdict.json")]
+    return Counter(re.sub(r"\d[\d.]*", "N", reason) for verdict in judged for reason in verdict["reasons"])
 
 
 @contextmanager
