@@ -50,7 +50,9 @@ class TcpFlow(MeasuredFlow):
         if report:
             self.found.append(checks.iperf_delivered(flow.name, report, self.sender, self.receiver, flow.kind.preamble_bytes))
             unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
-            reported_ns = max([end_ns, *at_sender["t_ns"].tail(1)])  # iperf3 reports after the window, before the capture ends
+            # iperf3 reports after the window, before the capture ends; a sender that sends nothing more has no packets until then
+            counted_ns = begin_ns + round((report.counted_s - run.window_s(flow)[0]) * NS_PER_S)
+            reported_ns = max([end_ns, counted_ns, *at_sender["t_ns"].tail(1)])
             layers, off = _layers_part(self.samples, reported_ns), _tries_while_off(run, flow, report, begin_ns)
             self.found.append(checks.iperf_retransmissions(flow.name, report, self.sender, unsent, layers, off))
         self.inside = self.sender.segments.within(begin_ns, end_ns)
@@ -226,7 +228,7 @@ def _tries_while_off(run: RunDirectory, flow: RunFlow, report: IperfReport, begi
     """Upper bound of the retransmissions that the kernel counted while the sender's radio was off, by the run's events: one for
     each minimum RTO, whatever the backoff."""
     off_ns, since_ns = 0, None
-    test_end_ns = begin_ns + round((report.test_s - run.window_s(flow)[0]) * NS_PER_S)
+    test_end_ns = begin_ns + round((max(report.test_s, report.counted_s) - run.window_s(flow)[0]) * NS_PER_S)
     for row in [row for row in run.events if row["event"] in ("power", "cut") and row["station"] == flow.source]:
         at_ns = run.epoch_ns + round(float(row["t_s"]) * NS_PER_S)
         if row["detail"].startswith("off"):

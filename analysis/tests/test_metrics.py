@@ -218,6 +218,24 @@ def test_retransmissions_kept_back_by_a_layer_are_no_disagreement(run_dir, after
         assert ("flow1 iperf3-retransmissions" not in _failed(analyse_run(run_dir))) == agrees
 
 
+def test_retransmissions_are_kept_back_until_an_interrupted_client_counts_them(run_dir):
+    """A sender in stand-by sends nothing more, so its capture ends before iperf3 gives up: 12 tries in the last 5.02 s that the
+    capture covers, 31 in the 14.7 s until the count; 1 was captured, 1 may be a SYN."""
+    rows = (run_dir / "tcp.csv").read_text().splitlines()
+    columns, sample = rows[0].split(","), rows[1].split(",")
+    row = dict(zip(columns, sample, strict=True)) | {
+        "t_ns": str(int(sample[0]) + 10**9),
+        "event": "stand-by",
+        "detail": "unreachable",
+    }
+    (run_dir / "tcp.csv").write_text("\n".join([*rows, ",".join(row[name] for name in columns)]) + "\n")
+    for counted_s, most in ((6.0, 14), (16.0, 33)):
+        _lie(run_dir / "traffic" / "flow1.json", "end", "sum_sent", "seconds", value=counted_s)
+        for counted, agrees in ((most, True), (most + 1, False)):
+            _lie(run_dir / "traffic" / "flow1.json", "end", "sum_sent", "retransmits", value=counted)
+            assert ("flow1 iperf3-retransmissions" not in _failed(analyse_run(run_dir))) == agrees
+
+
 def test_copies_of_probes_by_the_routing_daemon_are_no_disagreement():
     """TCP sent segment 2 twice; the daemon sent the only probe three times. The kernel has no number for a probe's packet."""
     start, numbers = np.array([0, 1460, 1460, 1460, 1460, 1460]), np.array([5, 6, 7, 0, 0, 0])
