@@ -42,7 +42,7 @@ inside() {
     ./manet demo || status=$?
     demo=$((SECONDS - began))
     echo "load before: $load, after: $(cut -d ' ' -f 1-3 /proc/loadavg); the demo's exit status: $status"
-    compgen -G 'results/demo/*.png' || compgen -G 'results/demo/**/*.pdf' || fail "no figure"
+    find results/demo -name '*.png' | grep . || fail "no figure"
     echo "table of $(git log -1 --format=%h):"
     row 'git clone' "$cloned" "$checkout_mb"
     row packages "$(seconds_of installing\ [0-9] reading)" "$(($(du -smx --exclude=/root / | cut -f 1) - system_mb))"

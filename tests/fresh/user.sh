@@ -55,10 +55,12 @@ open_tun() {
 }
 
 as_root() {
-    apt-get -qq update
+    apt-get -qq update || return
     # shellcheck disable=SC2046 # a list of packages
-    apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install $(./setup.sh --packages) >/tmp/install.log 2>&1 ||
-        { tail -n 20 /tmp/install.log; return 1; }
+    if ! apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install $(./setup.sh --packages) >/tmp/install.log 2>&1; then
+        tail -n 20 /tmp/install.log
+        return 1
+    fi
 }
 
 clone() {
