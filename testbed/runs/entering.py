@@ -35,6 +35,9 @@ ENDED = "the run ended before the command"
 def call_in(directory: Path | None, station: str, argv: Sequence[str]) -> int:
     """Run a command at a station or host of the run in `directory` (None: the only one under way); returns its status, negative
     for a signal. Raises UsageError, RunError with the run's message if it refuses."""
+    if directory is None and len(runs := runs_under_way()) > 1:
+        which = ", ".join(state.directory for state in runs)
+        raise UsageError(f'{len(runs)} runs are under way, and "{shortened(station)}" is the folder of none; name one first: {which}')
     try:
         return _call_in(directory, station, argv)
     except RunError:
