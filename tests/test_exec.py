@@ -101,11 +101,13 @@ def test_a_station_that_is_missing_is_one_line(under_way):
 @pytest.mark.parametrize("words", [["exec", "no-such-run", "sta1", "--", "true"], ["shell", "no-such-run"]])
 def test_a_word_that_is_neither_run_nor_station_is_one_line_with_both(under_way, words):
     done = manet(*words)
-    text = f'"no-such-run" is neither the folder of a run nor a station or host of the run under way, {under_way}, which has sta1, sta2'
-    assert (done.returncode, done.stderr) == (2, f"manet {words[0]}: {text}\n")
+    text = '"no-such-run" is neither the folder of a run nor a station or host of the run under way, '
+    assert (done.returncode, done.stderr) == (2, f"manet {words[0]}: {text}{under_way}, which has sta1, sta2\n")
 
 
-@pytest.mark.parametrize("words", [["exec", "no/run", "sta1", "--", "true"], ["shell", "no-run", "sta1"], ["wireshark", "no-run", "sta1"]])
+@pytest.mark.parametrize(
+    "words", [["exec", "no/run", "sta1", "--", "true"], ["shell", "no-run", "sta1"], ["wireshark", "no-run", "sta1"]]
+)
 def test_a_run_that_is_missing_is_one_line_with_those_under_way(under_way, words):
     done = manet(*words)
     begin = f'manet {words[0]}: "{words[1]}": is no folder of a run; under way: '

@@ -31,10 +31,11 @@ NOTE = (
     "†: of an earlier campaign or a single run; not recomputable until rows exist, and no claim is decided by it."
 )
 CHECK = (
-    "**To check one claim**, take the name of its experiment from the link in its row, here `NAME`. `./manet report --claims` "
-    "computes this page again from the kept rows (a second; `git diff` shows what differs). `./manet campaign NAME --quick --fresh` "
-    "measures again, until the experiment's questions are decided or `--time 1h` is over, with the answers in "
-    "`results/campaign-NAME-quick/report.html`. Question, cells, metric and margin are in `claims.toml` and `experiments/NAME.toml`."
+    "**To check one claim**, take the name of its experiment from the link in its row, here `NAME`. `./manet report "
+    "--claims` computes this page again from the kept rows (a second; `git diff` shows what differs). `./manet campaign "
+    "NAME --quick --fresh` measures again, until the experiment's questions are decided or `--time 1h` is over, with the "
+    "answers in `results/campaign-NAME-quick/report.html`. Question, cells, metric and margin are in `claims.toml` and "
+    "`experiments/NAME.toml`."
 )
 OURS = "ours: no paper says it"
 

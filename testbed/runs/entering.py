@@ -37,7 +37,9 @@ def call_in(directory: Path | None, station: str, argv: Sequence[str]) -> int:
     for a signal. Raises UsageError, RunError with the run's message if it refuses."""
     if directory is None and len(runs := runs_under_way()) > 1:
         which = ", ".join(state.directory for state in runs)
-        raise UsageError(f'{len(runs)} runs are under way, and "{shortened(station)}" is the folder of none; name one first: {which}')
+        raise UsageError(
+            f'{len(runs)} runs are under way, and "{shortened(station)}" is the folder of none; name one first: {which}'
+        )
     try:
         return _call_in(directory, station, argv)
     except RunError:

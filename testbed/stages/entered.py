@@ -50,7 +50,9 @@ def _require_program(host: NamespaceHost, station: str, program: str) -> None:
     if host.container is not None or shutil.which(program, path=shell_environment().get("PATH")) is not None:
         return
     if "/" in program and Path(program).exists():
-        raise NoProgram(f"{shortened(program)}: cannot be executed at {station}; chmod +x, or name its interpreter", NOT_EXECUTABLE)
+        raise NoProgram(
+            f"{shortened(program)}: cannot be executed at {station}; chmod +x, or name its interpreter", NOT_EXECUTABLE
+        )
     raise NoProgram(f"{shortened(program)}: no such program at {station}; install it, or write its path", NOT_FOUND)
 
 

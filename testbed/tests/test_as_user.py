@@ -1,4 +1,4 @@
-"""A run of the ordinary user who calls the tests, without sudo (docs/rootless.md). As root, test_rootless.py becomes such a user."""
+"""A run of the ordinary user who calls the tests, without sudo (docs/rootless.md). As root, test_rootless.py becomes one."""
 
 import json
 import os
