@@ -30,7 +30,7 @@ SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
 SCRIPTS = manet setup.sh .ci/run debian/manet.postinst debian/manet.prerm $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
-NIGHTLY = fresh-12 fresh-13 deb-12 deb-13 arm64 guests vagrant provision interop slurm faults fuzz soak
+NIGHTLY = fresh-12 fresh-13 user deb-12 deb-13 image arm64 guests vagrant provision interop slurm faults fuzz soak
 
 .PHONY: build develop quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
 	bench soak fuzz figures site image wheel sbom arm64 deb schema lock clean
@@ -75,6 +75,15 @@ nightly: $(NIGHTLY:%=nightly-%)
 # Setup and all tests in a fresh Debian root file system that has only git.
 nightly-fresh-12 nightly-fresh-13: nightly-fresh-%:
 	tests/fresh/fresh.sh $* ./manet test
+
+# The same as an ordinary user without sudo, with root's demo beside theirs.
+nightly-user:
+	tests/fresh/user.sh 13
+
+# The Containerfile, with a base of Debian's packages.
+nightly-image:
+	command -v podman >/dev/null || apt-get -qq -y --no-install-recommends install podman crun </dev/null
+	tests/fresh/image.sh
 
 # The package is built in one fresh system, and installed, used and purged in another.
 nightly-deb-12 nightly-deb-13: nightly-deb-%:

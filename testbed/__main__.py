@@ -12,7 +12,7 @@ import sys
 from typing import Any, NoReturn
 
 from testbed import __version__, output
-from testbed.commands import GROUPS, VERBS, WITH_NETWORKS
+from testbed.commands import GROUPS, SHOWN, VERBS, WITH_NETWORKS
 from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
 from testbed.programs import INSTALLATION
@@ -95,8 +95,9 @@ def _run(words: list[str]) -> int:
     try:
         try:
             _take_signals()
-            if not verb.startswith("-") and verb not in VERBS and (close := did_you_mean(verb, VERBS)):
-                Parser(prog="manet").error(f"argument VERB: invalid choice: {verb!r}; {close}")
+            if not verb.startswith("-") and verb not in VERBS:  # argparse would list those for programs, too
+                meant = did_you_mean(verb, SHOWN) or f"the verbs are {', '.join(SHOWN)}"
+                Parser(prog="manet").error(f"argument VERB: invalid choice: {shortened(verb)!r}; {meant}")
             options, rest = parser().parse_known_args(words)
             if rest and verb != "test":  # `test` passes unknown arguments to pytest
                 Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")

@@ -84,9 +84,35 @@ def test_a_program_that_is_missing_is_the_commands_own_error(under_way):
     assert manet("exec", under_way, "sta1", "--", "/etc/passwd").returncode == 126, "as of a shell: nobody may execute it"
 
 
+def test_a_program_that_is_missing_is_no_event(under_way):
+    """The repetition of the run would ask for the program."""
+    rows = read_events(under_way)
+    for program in ("no-such-program", "/etc/passwd", "./no-such-file"):
+        assert manet("exec", under_way, "sta1", "--", program).returncode in (126, 127)
+    assert read_events(under_way) == rows
+
+
 def test_a_station_that_is_missing_is_one_line(under_way):
     done = manet("exec", under_way, "sta9", "--", "true")
-    assert (done.returncode, done.stderr) == (1, 'manet exec: there is no station or host "sta9"; there are sta1, sta2\n')
+    assert (done.returncode, done.stderr) == (2, 'manet exec: there is no station or host "sta9"; there are sta1, sta2\n')
+
+
+@pytest.mark.alone(reason="expects that no other run is under way")
+@pytest.mark.parametrize("words", [["exec", "no-such-run", "sta1", "--", "true"], ["shell", "no-such-run"]])
+def test_a_word_that_is_neither_run_nor_station_is_one_line_with_both(under_way, words):
+    done = manet(*words)
+    text = '"no-such-run" is neither the folder of a run nor a station or host of the run under way, '
+    assert (done.returncode, done.stderr) == (2, f"manet {words[0]}: {text}{under_way}, which has sta1, sta2\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["exec", "no/run", "sta1", "--", "true"], ["shell", "no-run", "sta1"], ["wireshark", "no-run", "sta1"]]
+)
+def test_a_run_that_is_missing_is_one_line_with_those_under_way(under_way, words):
+    done = manet(*words)
+    begin = f'manet {words[0]}: "{words[1]}": is no folder of a run; under way: '
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(begin) and str(under_way) in done.stderr
 
 
 def test_no_run_under_way_is_one_line(tmp_path):

@@ -50,7 +50,8 @@ def test_the_containerfile_copies_and_calls_what_exists() -> None:
     for script in re.findall(r"(?:\./|/opt/manet/)?((?:image/)?\w+\.sh)\b", CONTAINERFILE):
         assert (ROOT / script).exists(), script
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", CONTAINERFILE, re.MULTILINE)
-    assert stages == [("debian:13", "develop"), ("develop", "build"), ("debian:13", "")]
+    assert stages == [("${BASE}", "develop"), ("develop", "build"), ("${BASE}", "")]
+    assert re.search(r"^ARG BASE=\S+/debian:13$", CONTAINERFILE, re.MULTILINE), "its packages are those of this release"
     assert "setup.sh --packages" in CONTAINERFILE and "mininet" not in CONTAINERFILE, "the packages are listed elsewhere"
 
 

@@ -16,11 +16,26 @@ FOLDER = ROOT / "examples" / "ci"
 WORKFLOWS = sorted(FOLDER.glob("*.yml"))
 
 
+def script_of(path: Path) -> str:
+    """The commands of the only job: of GitHub's steps, or GitLab's script."""
+    described = yaml.safe_load(path.read_text())
+    if "jobs" not in described:
+        return "\n".join(described["mesh"]["script"])
+    (job,) = described["jobs"].values()
+    return "\n".join(step.get("run", "") for step in job["steps"])
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_no_workflow_needs_a_privileged_container_or_runs_the_testbed_by_sudo(path: Path) -> None:
+    text = re.sub(r"^ *#.*$", "", path.read_text(), flags=re.MULTILINE)
+    assert "privileged" not in text
+    assert not re.search(r"sudo \S*(manet|pytest|python)", script_of(path))
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_sets_up_installs_and_tests(path: Path) -> None:
-    assert len(WORKFLOWS) == 2
-    (job,) = yaml.safe_load(path.read_text())["jobs"].values()
-    script = "\n".join(step.get("run", "") for step in job["steps"])
+    assert len(WORKFLOWS) == 3
+    script = script_of(path)
     order = [
         script.index(words) for words in ("manet/setup.sh\n", "pip install pytest --editable manet", "-m pytest --manet-require")
     ]

@@ -30,6 +30,13 @@ NOTE = (
     "([runs.csv](../formats/kept-rows.md) of each experiment). ‡: from a committed table of means, whose runs are not kept. "
     "†: of an earlier campaign or a single run; not recomputable until rows exist, and no claim is decided by it."
 )
+CHECK = (
+    "**To check one claim**, take the name of its experiment from the link in its row, here `NAME`. `./manet report "
+    "--claims` computes this page again from the kept rows (a second; `git diff` shows what differs). `./manet campaign "
+    "NAME --quick --fresh` measures again, until the experiment's questions are decided or `--time 1h` is over, with the "
+    "answers in `results/campaign-NAME-quick/report.html`. Question, cells, metric and margin are in `claims.toml` and "
+    "`experiments/NAME.toml`."
+)
 OURS = "ours: no paper says it"
 
 
@@ -46,7 +53,7 @@ class Page:
         self.sources.clear()
         judged = [[verdicts.verdict(claim, self.numbers) for claim in paper.claims] for paper in self.claims.papers]
         tables = [self._table(paper, each) for paper, each in zip(self.claims.papers, judged, strict=True) if each]
-        parts = [f"# {self.claims.title}", self.claims.head.strip(), NOTE, self._summary(judged), *tables]
+        parts = [f"# {self.claims.title}", self.claims.head.strip(), NOTE, CHECK, self._summary(judged), *tables]
         parts += [_margins(part.margin for each in judged for verdict in each for part in verdict.parts), f"{self.line()}."]
         return "\n\n".join(filter(None, parts)) + "\n"
 

@@ -16,4 +16,5 @@ HIDDEN = ("batch",)  # for programs
 WITH_NETWORKS = (
     "demo", "run", "campaign", "script", "cli", "view", "serve", "exec", "shell", "wireshark", "map", "routes", "curve", "batch",
 )  # fmt: skip
-VERBS = (*(verb for group in GROUPS.values() for verb in group), *HIDDEN)
+SHOWN = tuple(verb for group in GROUPS.values() for verb in group)
+VERBS = (*SHOWN, *HIDDEN)

@@ -26,9 +26,11 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the shell; the exit status is the shell's."""
-    from testbed.runs.entering import call_in, end_as
+    from testbed.runs.entering import call_in, end_as, not_a_run
 
     directory, words = split_run(options.words)
+    if directory is None and len(words) == 2:
+        raise not_a_run(words[0])
     if len(words) != 1:
         raise UsageError('give one station, as in "manet shell sta1"; `manet exec` starts a command')
     return end_as(call_in(directory, words[0], ["sh", "-c", SHELL, "sh"]))

@@ -34,7 +34,8 @@ EXAMPLES = """
   ./manet test                     everything that needs no guest
   ./manet test --quick             without the tests marked slow, and with
                                    fewer cases of properties
-  ./manet test --rootless          without the tests that need root
+  ./manet test --rootless          without the tests that need root, as it is
+                                   for an ordinary user (docs/rootless.md)
   ./manet test topologies -k chain
                                    arguments go to pytest, in one process;
                                    cargo's tests are left out
@@ -58,6 +59,7 @@ tests/interop/README.md lists.
 # they are more than this.
 MAX_SECOND_TRIES = 12
 SECOND_TRY = "MANET_SECOND_TRY"  # tests/probe.py reads it
+OF_ROOT = "all tests with the mark root: this is an ordinary user; sudo ./manet test runs them"
 SLOWEST = 10
 MIN_SLOW_S = 1.0
 # For tests that mostly wait; with more, the verdicts of their runs change (measured in CONTRIBUTING.md).
@@ -158,17 +160,24 @@ def run_here(options: argparse.Namespace) -> Counts:
     with tempfile.TemporaryDirectory(prefix="manet-test.") as folder:
         pytest = Pytest(Path(folder), options.quick, options.interop, options.nightly)
         if not options.rest:
-            return run_phases(pytest, options.rootless, rust)
+            return run_phases(pytest, options.rootless or as_user(), rust)
         # a user watches these: one process, in order, so that -x, -s and --pdb work
         total = run_cargo(options.quick) if rust else Counts()
         total.add(pytest.second_try(pytest.run("pytest", options.rest), options.rest))
         return total
 
 
+def as_user() -> bool:
+    """Whether this is an ordinary user's process, whose tests with the mark `root` are left out."""
+    return os.geteuid() != 0
+
+
 def run_phases(pytest: "Pytest", rootless: bool, rust: bool) -> Counts:
     """All tests, then pytest's failed ones again, alone."""
     cores = len(os.sched_getaffinity(0))
     total, of_cargo = Counts(), Counts()
+    if as_user():
+        total.add(Counts(skipped=1, reasons=[OF_ROOT]))
     with ThreadPoolExecutor(1) as pool:
         cargo = pool.submit(run_cargo, pytest.quick, in_background=True) if rust else None
         total.add(pytest.run("pytest, without root", marks="not root", workers=cores))

@@ -34,9 +34,12 @@ def run(options: argparse.Namespace) -> int:
     from contextlib import suppress
 
     from testbed.errors import UsageError
+    from testbed.runs.entering import not_a_run
     from testbed.runs.following import capture_of, follow
 
     directory, words = split_run(options.words)
+    if directory is None and len(words) == 2:
+        raise not_a_run(words[0])
     if len(words) != 1:
         raise UsageError('give one station, or air, as in "manet wireshark sta1"')
     path, grows = capture_of(directory, words[0])

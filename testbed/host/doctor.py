@@ -98,7 +98,8 @@ def parts(
 
 
 def _root(user: int) -> Check:
-    return Check("root", user == 0, f"user {user}", "" if user == 0 else "run it with sudo", without_root=True)
+    text = "this command runs as root" if user == 0 else f"this command runs as user {user}"
+    return Check("root", user == 0, text, "" if user == 0 else "run it with sudo", without_root=True)
 
 
 def _privileges(proc: Path) -> Check:
@@ -195,7 +196,8 @@ def _bpf(programs: Programs, proc: Path) -> Check:
         features = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
         return Check("kernel-tcp", False, f"features: {problem}", "run ./setup.sh")
-    features_text = ", ".join(f"{key} {_yes_no(value)}" for key, value in features.items() if not isinstance(value, dict | list))
+    shown = {key: value for key, value in features.items() if key != "format" and not isinstance(value, dict | list)}
+    features_text = ", ".join(f"{key} {_yes_no(value)}" for key, value in shown.items())
     words = (done.stderr.strip().splitlines() or ["use a newer kernel"])[-1]
     remedy = "" if done.returncode == 0 else _remedy(proc, words)
     return Check("kernel-tcp", done.returncode == 0, features_text, remedy, without_root=True)
@@ -224,7 +226,7 @@ def _wireless(release: str) -> Check:
     """Whether hwsim radios are available. Debian's cloud kernel has none, and GRUB prefers it to the full kernel."""
     if modules.is_available(HWSIM):
         return Check("kernel wireless", True, f"{HWSIM} in {release}", needed=False)
-    remedy = "not needed: TAP radios do without; for hwsim radios, a guest has it: ./manet vm -- run ..."
+    remedy = "not needed: TAP radios do without; hwsim radios work in a guest: ./manet vm -- run ..."
     if "-cloud-" in release:
         remedy += ", or apt-get install linux-image-amd64, apt-get remove linux-image-cloud-amd64 and its kernel, reboot"
     return Check("kernel wireless", False, f"{release} has no module {HWSIM}", remedy, needed=False)
@@ -270,9 +272,10 @@ def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:
 
 def _timers(late_us: list[float]) -> Check:
     p95_us = percentile(late_us, 95)
-    detail = f"late by {statistics.median(late_us):.0f} us (median), {p95_us:.0f} us (p95), {late_us[-1]:.0f} us (worst)"
+    of_all = f"{statistics.median(late_us):.0f} us (median), {p95_us:.0f} us (p95), {late_us[-1]:.0f} us (worst)"
+    detail = f"a sleep of {SLEEP_S * 1000:g} ms ends late by {of_all}"
     good = p95_us < LATE_TIMER_US
-    remedy = "" if good else "quieten the host, or give it more cores: runs here would be suspect or void"
+    remedy = "" if good else "runs would now be suspect or void: stop other programs, or give the machine more cores"
     return Check("timers", good, detail, remedy, needed=False)
 
 

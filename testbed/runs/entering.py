@@ -20,20 +20,50 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunError, UsageError
-from testbed.runs.under_way import ACTION_WITHIN_S, sockets_of, under_way
+from testbed.errors import RunError, UsageError, shortened
+from testbed.runs.under_way import ACTION_WITHIN_S, namespaces_of, runs_under_way, sockets_of, under_way
 from testbed.stages.actions import SOCKET
 
 STREAMS = (0, 1, 2)
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 BYTES_AT_ONCE = 1 << 16
 NOT_UP = "the run has ended, or its network is not up yet; commands are for a run under way"
+NONE_UNDER_WAY = "no run is under way, and commands are for one that is; start one, as in `manet cli chain5`"
 ENDED = "the run ended before the command"
 
 
 def call_in(directory: Path | None, station: str, argv: Sequence[str]) -> int:
     """Run a command at a station or host of the run in `directory` (None: the only one under way); returns its status, negative
     for a signal. Raises UsageError, RunError with the run's message if it refuses."""
+    if directory is None and len(runs := runs_under_way()) > 1:
+        which = ", ".join(state.directory for state in runs)
+        raise UsageError(
+            f'{len(runs)} runs are under way, and "{shortened(station)}" is the folder of none; name one first: {which}'
+        )
+    try:
+        return _call_in(directory, station, argv)
+    except RunError:
+        if directory is None:
+            require_node(station)
+        raise
+
+
+def require_node(word: str) -> None:
+    """Raise UsageError if a word, which may have been meant as a run, is no station or host of the only run under way."""
+    state = under_way(None)
+    names = [] if state is None else [*namespaces_of(state)]
+    if state is not None and names and word not in names:
+        which = f"the run under way, {state.directory}, which has {', '.join(names)}"
+        raise UsageError(f'"{shortened(word)}" is neither the folder of a run nor a station or host of {which}')
+
+
+def not_a_run(word: str) -> UsageError:
+    """The error for a word in the place of a run that is none."""
+    runs = ", ".join(state.directory for state in runs_under_way())
+    return UsageError(f'"{shortened(word)}": is no folder of a run; {f"under way: {runs}" if runs else NONE_UNDER_WAY}')
+
+
+def _call_in(directory: Path | None, station: str, argv: Sequence[str]) -> int:
     on_terminal = all(os.isatty(stream) for stream in STREAMS[:2])
     with connected(directory) as connection, ExitStack() as stack:
         request: dict[str, Any] = {"op": "exec", "station": station, "argv": list(argv)}
@@ -60,6 +90,10 @@ def call_in(directory: Path | None, station: str, argv: Sequence[str]) -> int:
 
 def connected(directory: Path | None) -> socket.socket:
     """A connection to the run in `directory` (None: the only one under way), for one command. Raises UsageError, RunError."""
+    if directory is not None and not directory.exists():
+        raise not_a_run(str(directory))
+    if directory is None and not runs_under_way():
+        raise UsageError(NONE_UNDER_WAY)
     state = under_way(directory)
     sockets = None if state is None else sockets_of(state, SOCKET)
     if sockets is None:
@@ -86,7 +120,9 @@ def ask(connection: socket.socket, request: dict[str, Any], streams: Sequence[in
         raise RunError(f"the run did not answer ({problem}); did it just end?") from None
     connection.settimeout(None)
     if not answer.get("ok"):
-        raise RunError(answer.get("error") or ENDED)
+        refused = RunError(answer.get("error") or ENDED)
+        refused.exit_status = answer.get("status", RunError.exit_status)
+        raise refused
     return answers
 
 

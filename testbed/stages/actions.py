@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from record.events_file import VIEW
-from testbed.errors import ManetError, UsageError, shortened
+from testbed.errors import ManetError, RunError, UsageError, shortened
 from testbed.stages.entered import EnteredCommand
 from testbed.stages.event_log import EventLog
 from testbed.stages.site import SOCKETS
@@ -146,7 +146,7 @@ def _answer(connection: socket.socket, actions: Actions, turn: threading.Lock) -
             with turn:
                 answer = {"ok": True, **actions.do(wanted)}
     except (ManetError, OSError) as problem:
-        answer = {"ok": False, "error": str(problem)}
+        answer = {"ok": False, "error": str(problem), "status": getattr(problem, "exit_status", RunError.exit_status)}
     except (ValueError, RecursionError):
         answer = {"ok": False, "error": "the request is no line of JSON"}
     finally:

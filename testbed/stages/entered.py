@@ -5,6 +5,7 @@ they end with its traffic. Their standard streams are the caller's, which come o
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -12,14 +13,17 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.host import descriptors, namespace
 from testbed.stages.station import NamespaceHost, StationNet, shell_environment
 
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the statuses of a shell (POSIX.1-2024, Shell & Utilities, 2.8.2)
 END_WITHIN_S = 2.0  # of a command that is asked to end
-# As a shell does for a program that is missing, which nsenter would report in its own words. $0: the station
+# As a shell does for a program that is missing, which nsenter would report in its own words. $0: the station. Only inside of a
+# container: for other stations the run looks (`_require_program`), since a command that starts nothing is no event.
 FOUND_OR_127 = (
     'command -v -- "$1" >/dev/null || { echo "manet exec: $1: no such program at $0; install it, or write its path" >&2; '
     'exit 127; }; exec "$@"'
@@ -31,6 +35,25 @@ def _looked_for(host: NamespaceHost, station: str) -> list[str]:
     if host.container is not None and not os.path.lexists(f"/proc/{host.container.init.pid}/root/bin/sh"):
         return []
     return ["sh", "-c", FOUND_OR_127, station]
+
+
+class NoProgram(UsageError):
+    """The command's program is missing, or cannot be executed; `exit_status` is a shell's for that."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.exit_status = status
+
+
+def _require_program(host: NamespaceHost, station: str, program: str) -> None:
+    """Raise NoProgram if a station on this machine's files has no such program."""
+    if host.container is not None or shutil.which(program, path=shell_environment().get("PATH")) is not None:
+        return
+    if "/" in program and Path(program).exists():
+        raise NoProgram(
+            f"{shortened(program)}: cannot be executed at {station}; chmod +x, or name its interpreter", NOT_EXECUTABLE
+        )
+    raise NoProgram(f"{shortened(program)}: no such program at {station}; install it, or write its path", NOT_FOUND)
 
 
 @dataclass
@@ -71,12 +94,13 @@ class EnteredCommands:
         self, station: str, argv: Sequence[str], streams: Sequence[int], term: str | None, now_s: float | None
     ) -> EnteredCommand:
         """Start a command with these descriptors as its standard streams. `term`: they are a terminal of this kind, which the
-        command controls. Raises UsageError."""
+        command controls. Raises UsageError; NoProgram, and then nothing has started."""
         if station not in self._net:
             raise UsageError(f'there is no station or host "{station}"; there are {", ".join(self._net)}')
         if not argv:
             raise UsageError("which command? give its words behind --")
         host = self._net[station]
+        _require_program(host, station, argv[0])
         environment = {} if term is None else {"TERM": term}
         words = host.words([*_looked_for(host, station), *argv], environment=environment)
         line = words if term is None else ["setsid", "--ctty", *words]

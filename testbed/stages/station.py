@@ -9,6 +9,7 @@ everything else by `testbed.host.namespace`, and only the prompt uses the shells
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import termios
@@ -58,6 +59,12 @@ NO_HOMES: Mapping[str, int] = {}
 def shell_environment() -> dict[str, str]:
     """The environment of shells. Programs read their output although it is a terminal's, so ip(8) must not colour it."""
     return {**os.environ, "NO_COLOR": "1"}
+
+
+def _is_program(name: str, folder: object) -> bool:
+    """Whether a shell in `folder` (None: this process's) would find a program."""
+    place = str(Path(str(folder or "."), name).absolute()) if "/" in name else name
+    return shutil.which(place, path=shell_environment().get("PATH")) is not None
 
 
 class MediumInterface(Intf):
@@ -228,7 +235,8 @@ class NamespaceHost(Host):
             place = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": shell_environment()}
             start = partial(super().popen, words, **{**place, **kwargs})
             process = namespace.within(self.netns, start, pids=self.pids)
-        self._note_command([*map(str, words)])
+        if self.container is not None or _is_program(str(words[0]), kwargs.get("cwd")):  # else nothing has started
+            self._note_command([*map(str, words)])
         return process
 
     def _in_shell(self, words: str | Sequence[object]) -> list[str]:

@@ -84,6 +84,7 @@ def test_checks_of_the_machine_fit_80_columns(narrow, capsys, monkeypatch):
     assert manet.main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert too_long(text) == [] and "ok      TUN         /dev/net/tun\nMISSING MISSING kernel-tcp  a text" in text
+    assert text.endswith("missing, and needed for runs of root: kernel-tcp, routing olsrd\n")
 
 
 @pytest.mark.parametrize("width", ["80", "160"])

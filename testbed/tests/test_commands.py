@@ -98,6 +98,14 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("verb", ["frob", "batc"])
+def test_an_unknown_verb_names_no_verb_for_programs(verb, capsys):
+    with pytest.raises(SystemExit):
+        manet.main([verb])
+    error = capsys.readouterr().err
+    assert "invalid choice" in error and "'batch'" not in error and ", batch" not in error
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [

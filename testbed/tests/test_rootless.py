@@ -312,3 +312,9 @@ def test_the_doctor_needs_nothing_of_root(user: User) -> None:
     assert done.returncode == 0, [check for check in checks.values() if check["needed"] and not check["ok"]]
     assert not checks["root"]["ok"] and checks["root"]["without_root"]
     assert checks["user namespaces"]["without_root"] and checks["TUN"]["ok"]
+
+
+def test_the_doctor_calls_nothing_missing_that_only_root_sees(user: User) -> None:
+    shown = user.call("doctor").stdout
+    assert "?       ok      privileges       only root sees it" in shown
+    assert not [line for line in shown.splitlines() if line.startswith("MISSING ok")], shown

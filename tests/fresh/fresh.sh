@@ -11,6 +11,9 @@
 # namespaces, on this machine's kernel and network. The script copies in this machine's access to
 # the package registries (resolver, extra CA certificates, apt proxy, the environment variables named
 # below); nothing else of this machine is visible. The clone is of HEAD: commit first. FRESH_COPY: a file to copy into /root.
+# FRESH_COMMIT: another commit to check out.
+#
+#   tests/fresh/fresh.sh --base 13                makes the root file system's archive alone, and prints its path
 #
 # Differences from a real fresh machine: the kernel is this machine's, and there is no init system.
 set -euo pipefail
@@ -25,18 +28,18 @@ fail() {
     exit 1
 }
 
-again=
-if [[ ${1-} == --again ]]; then
-    again=yes
-    shift
-fi
+again='' base_alone=''
+case ${1-} in
+--again) again=yes && shift ;;
+--base) base_alone=yes && shift ;;
+esac
 case ${1-} in
 12) release=bookworm ;;
 13) release=trixie ;;
-*) fail "usage: tests/fresh/fresh.sh [--again] 12|13 COMMAND..." ;;
+*) fail "usage: tests/fresh/fresh.sh [--again] 12|13 COMMAND..., or --base 12|13" ;;
 esac
 shift
-(($#)) || fail "which command? for example: tests/fresh/fresh.sh 13 ./manet demo"
+[[ -n $base_alone ]] || (($#)) || fail "which command? for example: tests/fresh/fresh.sh 13 ./manet demo"
 ((EUID == 0)) || fail "pivot_root and debootstrap need root"
 command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
 rootfs=$store/$release
@@ -44,7 +47,7 @@ rootfs=$store/$release
 make_base() {
     local base=$store/$release.base
     rm -rf "$base"
-    echo "fresh: debootstrap $release"
+    echo "fresh: debootstrap $release" >&2
     debootstrap --variant=minbase --include=git,ca-certificates "$release" "$base" "$mirror" >"$store/$release.log" 2>&1 ||
         fail "debootstrap failed, see $store/$release.log"
     # Security and stable updates are enabled, as after Debian's installer.
@@ -72,6 +75,11 @@ let_it_reach_the_registries() {
 }
 
 mkdir -p "$store"
+if [[ -n $base_alone ]]; then
+    [[ -e $store/$release.tar ]] || make_base
+    echo "$store/$release.tar"
+    exit
+fi
 if [[ -z $again ]]; then
     [[ -e $store/$release.tar ]] || make_base
     rm -rf "$rootfs"
@@ -79,6 +87,7 @@ if [[ -z $again ]]; then
     tar -C "$rootfs" -xf "$store/$release.tar"
     let_it_reach_the_registries
     git clone -q --no-hardlinks "$here" "$rootfs/root/manet"
+    if [[ -n ${FRESH_COMMIT-} ]]; then git -C "$rootfs/root/manet" checkout -q "$FRESH_COMMIT"; fi
     if [[ -n ${FRESH_COPY-} ]]; then cp "$FRESH_COPY" "$rootfs/root/"; fi
 fi
 [[ -d $rootfs/root/manet ]] || fail "there is no $rootfs/root/manet from a last time; leave out --again"
