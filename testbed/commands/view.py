@@ -77,7 +77,7 @@ def _edit(options: argparse.Namespace) -> int:
 
     from testbed.campaigns.library import find
     from testbed.errors import UsageError
-    from testbed.view.site import editor_app, editor_of
+    from testbed.view.editor.site import editor_app, editor_of
     from testbed.web.server import listen, serve
 
     option = "--new" if options.new else "--edit"

@@ -4,8 +4,11 @@ import asyncio
 import csv
 import http.client
 import json
+import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +25,7 @@ from analysis.metrics.throughput import sender_view
 from analysis.story.story import flow_named, of_segment, read_story
 from analysis.story.story_text import table_lines
 from testbed.errors import UsageError
+from testbed.programs import ROOT
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view import recorded
 from testbed.view.actions import Actions
@@ -172,6 +176,13 @@ def test_a_wrong_address_is_one_line(served: Served, path, status):
     found, body = served.answer(path)
     line = json.loads(body)["error"]
     assert found == status and line and "\n" not in line and "Traceback" not in line
+
+
+def test_a_view_imports_no_editor():
+    program = "import sys, testbed.view.site; print({'tomlkit', 'testbed.view.editor'} & set(sys.modules))"
+    argv = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout == "set()\n"
 
 
 def test_a_view_is_read_only_unless_it_is_told_otherwise(served: Served, run_dir):
