@@ -14,11 +14,11 @@ import * as plan from "./plan.js";
 import * as settings from "./settings.js";
 import * as terminal from "./terminal.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, scaleOfText, seconds } from "./words.js";
+import { colour, element, FATES, lookOf, MAX_CHARTED, MEANING, mark, repaint, sampleCanvas, scaleOfText, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
-const LOST = new Set([2, 3]);
+const MET = new Set(["collision", "hidden"].map((fate) => FATES.indexOf(fate))); // lost to another frame
 const NO_FATE = "broadcast or unfinished";
 const MAX_STEP_FRAMES = 100000;
 
@@ -240,8 +240,7 @@ async function nextDrop() {
 function legend() {
   const kinds = ["delivered", "captured", "collision", "hidden", "weak", "error", "busy", "nav", "broadcast"];
   by("legend").replaceChildren(...kinds.map((kind) => {
-    const sample = element("canvas", { width: 52, height: 24, "aria-hidden": "true" }), pen = sample.getContext("2d"), name = kind === "captured" ? "delivered" : kind;
-    pen.scale(2, 2);
+    const [sample, pen] = sampleCanvas(26, 12), name = kind === "captured" ? "delivered" : kind;
     pen.strokeStyle = pen.fillStyle = colour(name);
     pen.lineWidth = 1.8;
     pen.beginPath();
@@ -257,8 +256,7 @@ function legend() {
 // Only where an event may break a link.
 function brokenSample() {
   if (!state.about.control && !state.about.events?.some(({ event }) => event === "link")) return [];
-  const sample = element("canvas", { width: 52, height: 24, "aria-hidden": "true" }), pen = sample.getContext("2d");
-  pen.scale(2, 2);
+  const [sample, pen] = sampleCanvas(26, 12);
   map.brokenLine(pen, [0, 6], [26, 6]);
   return [element("li", {}, sample, "a broken link")];
 }
@@ -274,7 +272,7 @@ function keys(event) {
   if (event.key.startsWith("Arrow") && event.target.closest("select")) return;
   const actions = {
     " ": () => play(!state.playing), ArrowLeft: () => goTo(state.now - state.span / 20), ArrowRight: () => goTo(state.now + state.span / 20),
-    ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => LOST.has(frames.fate[at])), d: nextDrop,
+    ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => MET.has(frames.fate[at])), d: nextDrop,
     "[": () => speedBy(-1), "]": () => speedBy(1), "+": () => lanes.zoom(-1), "=": () => lanes.zoom(-1), "-": () => lanes.zoom(1),
   };
   const action = actions[event.key];
@@ -327,7 +325,7 @@ by("slider").addEventListener("input", (event) => {
 });
 by("back").addEventListener("click", () => step(-1, () => true));
 by("forth").addEventListener("click", () => step(1, () => true));
-by("collision").addEventListener("click", () => step(1, (frames, at) => LOST.has(frames.fate[at])));
+by("collision").addEventListener("click", () => step(1, (frames, at) => MET.has(frames.fate[at])));
 by("drop").addEventListener("click", nextDrop);
 by("map-in").addEventListener("click", () => map.zoomBy(1.25));
 by("map-out").addEventListener("click", () => map.zoomBy(0.8));

@@ -3,7 +3,7 @@
 import { act } from "./api.js";
 import { calm } from "./settings.js";
 import { brokenLinks, change, conditionOf, firstAt, isOff, linkName, notice, placeOf, placeOfFlow, speak, state, windowOf } from "./state.js";
-import { BROADCAST, colour, kindOf, lookOf, mark, scaleOfText, UNKNOWN } from "./words.js";
+import { BROADCAST, colour, kindOf, lookOf, mark, scaleOfMap, scaleOfText, sized, UNKNOWN } from "./words.js";
 
 const canvas = document.getElementById("map");
 const pen = canvas.getContext("2d");
@@ -17,17 +17,6 @@ let labels = []; // boxes of the names that were written: [x0, y0, x1, y1, name]
 export function fit() {
   view = null;
   change({});
-}
-
-function size() {
-  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  middle = [width / 2, height / 2];
-  return [width, height];
 }
 
 function bounds() {
@@ -78,10 +67,11 @@ function checked(id) {
 
 export function draw() {
   if (!state.about || !state.movement) return;
-  const [width, height] = size();
+  const width = canvas.clientWidth, height = canvas.clientHeight;
   if (!width || !height) return;
+  sized(canvas, pen, width, height);
+  middle = [width / 2, height / 2];
   scale(width, height);
-  pen.clearRect(0, 0, width, height);
   const names = state.about.stations.map((station) => station.name);
   const places = new Map(names.map((name) => [name, placeOf(name, state.now)]));
   drawArea();
@@ -372,18 +362,16 @@ function around([x, y]) {
 }
 
 function drawScale(width, height) {
-  const target = 110 / view.perMetre, power = 10 ** Math.floor(Math.log10(target));
-  const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= target) ?? power;
-  const length = metres * view.perMetre;
+  const { metres, text } = scaleOfMap(view.perMetre);
   pen.strokeStyle = colour("quiet");
   pen.fillStyle = colour("quiet");
   pen.lineWidth = 2;
   pen.beginPath();
   pen.moveTo(14, height - 14);
-  pen.lineTo(14 + length, height - 14);
+  pen.lineTo(14 + metres * view.perMetre, height - 14);
   pen.stroke();
   pen.textAlign = "left";
-  pen.fillText(`${metres >= 1 ? metres : metres.toPrecision(1)} m`, 14, height - 20);
+  pen.fillText(text, 14, height - 20);
 }
 
 // --- pointer and keys ---------------------------------------------------------------------------------------------------------

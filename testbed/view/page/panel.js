@@ -5,7 +5,7 @@ import { switched } from "./live.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
 import * as terminal from "./terminal.js";
 import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
-import { BROADCAST, counted, element, FATES, FRAMES, kindOf, MEANING, rate, seconds } from "./words.js";
+import { BROADCAST, counted, element, eventWords, FATES, FRAMES, kindOf, MEANING, modeOf, rate, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const TABS = ["stations", "frames", "story", "verdict"];
@@ -86,12 +86,12 @@ function pairs(rows) {
 // Rate, SINR, attempt and place in its A-MPDU of a data frame, what the record has of them.
 function radioOf(frame) {
   if (!frame) return [];
-  const words = [`${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s to ${frame.peer ?? "?"}`, frame.sinr_db == null ? "" : `SINR ${frame.sinr_db} dB`, frame.attempt > 1 ? `attempt ${frame.attempt}` : "", frame.aggregate ? `MPDU ${frame.aggregate}` : ""];
+  const words = [`${modeOf(frame)} to ${frame.peer ?? "?"}`, frame.sinr_db == null ? "" : `SINR ${frame.sinr_db} dB`, frame.attempt > 1 ? `attempt ${frame.attempt}` : "", frame.aggregate ? `MPDU ${frame.aggregate}` : ""];
   return [["last data frame", words.filter((word) => word).join(", ")]];
 }
 
 function rateTable(rows) {
-  const lines = rows.map((one) => element("tr", {}, element("td", {}, one.peer ?? "?"), element("td", {}, `${one.mode ? `${one.mode}, ` : ""}${one.rate_bps / 1e6} Mbit/s`), element("td", {}, String(one.frames)), element("td", {}, `${((100 * one.delivered) / one.frames).toFixed(0)} %`)));
+  const lines = rows.map((one) => element("tr", {}, element("td", {}, one.peer ?? "?"), element("td", {}, modeOf(one)), element("td", {}, String(one.frames)), element("td", {}, `${((100 * one.delivered) / one.frames).toFixed(0)} %`)));
   const head = element("tr", {}, ...["To", "Rate", "Data frames", "Arrived"].map((name) => element("th", { scope: "col" }, name)));
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines));
 }
@@ -205,7 +205,7 @@ export async function showFrame(row, { move = true } = {}) {
       pairs([
         ["fate", frame.event === "tx" ? fate || "none" : `${frame.event}${fate && `: ${fate}`}`], ["start", seconds(Number(frame.t_ns) - zero(), 9)],
         ["on the air", frame.airtime_ns ? `${(frame.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", frame.attempt], ["backoff", frame.backoff_slots === null ? null : `${frame.backoff_slots} slots`],
-        ["bytes", frame.bytes], ["rate", frame.rate_bps ? `${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s` : null], ["MPDU of an A-MPDU", frame.aggregate ?? null], ["access category", frame.category ?? null], ["SINR", frame.sinr_db == null ? null : `${frame.sinr_db} dB at ${frame.peer}`], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
+        ["bytes", frame.bytes], ["rate", frame.rate_bps ? modeOf(frame) : null], ["MPDU of an A-MPDU", frame.aggregate ?? null], ["access category", frame.category ?? null], ["SINR", frame.sinr_db == null ? null : `${frame.sinr_db} dB at ${frame.peer}`], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
         ["packet", frame.packet || null], ["row of air.csv", frame.row], ["in the capture", frame.pcap ? `${frame.pcap.file}, packet ${frame.pcap.packet}` : null], ["comment", frame.pcap?.comment ?? null],
       ]),
     ];
@@ -299,6 +299,6 @@ function showRun() {
     const path = state.paths.find((one) => one.flow === flow.name), live = state.live?.rates[flow.name];
     return element("li", {}, `${flow.name}: ${flow.source} to ${flow.target}, ${flow.transport === "tcp" ? flow.tcp ?? "TCP" : flow.traffic}${live !== undefined ? `, ${rate(live)} acknowledged` : ""}${path ? ` (${path.summary ?? ""})` : ""}`);
   });
-  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, seconds(Number(event.t_s) * 1e9 - zero(), 2)), ` ${event.event} ${event.station} ${event.detail}${event.source === "view" ? " (by a view)" : ""}`));
+  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, seconds(Number(event.t_s) * 1e9 - zero(), 2)), ` ${eventWords(event)}${event.source === "view" ? " (by a view)" : ""}`));
   by("pane-verdict").replaceChildren(pairs(rows), element("h3", {}, "Flows"), element("ul", {}, ...flows), ...(events.length ? [element("h3", {}, "Events"), element("ul", {}, ...events)] : []));
 }

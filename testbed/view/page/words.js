@@ -7,6 +7,7 @@ export const MEANING = {
   error: "lost: bit errors", busy: "lost: receiver busy", nav: "RTS not answered: NAV", broadcast: "broadcast", captured: "delivered by capture",
   unfinished: "cut by the end, or broadcast",
 };
+export const LOST = ["collision", "hidden", "weak", "error", "busy"]; // fates of frames that arrived nowhere
 export const BROADCAST = 65535;
 export const UNKNOWN = 65534;
 const FLOW_DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3], [16, 4], [5, 2, 2, 2]];
@@ -50,6 +51,46 @@ export function mark(pen, kind, x, y, size) {
   if (kind === "broadcast") pen.stroke(); else pen.fill();
 }
 
+// The mark of an event on a time axis.
+export function diamond(pen, x, y, size) {
+  pen.beginPath();
+  pen.moveTo(x, y - size);
+  pen.lineTo(x + size, y);
+  pen.lineTo(x, y + size);
+  pen.lineTo(x - size, y);
+  pen.closePath();
+  pen.fill();
+}
+
+export function eventWords({ event, station, detail }) {
+  return [event, station, detail].filter(Boolean).join(" ");
+}
+
+// A canvas in so many pixels of the page, for a new picture. Its size is set only when it has changed: that allocates it again.
+export function sized(canvas, pen, width, height) {
+  const ratio = window.devicePixelRatio || 1, wide = Math.round(width * ratio), high = Math.round(height * ratio);
+  if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+}
+
+// A small drawing of the page's text, with its pen: some legend's sample.
+export function sampleCanvas(width, height) {
+  const canvas = element("canvas", { width: 2 * width, height: 2 * height, "aria-hidden": "true" }), pen = canvas.getContext("2d");
+  pen.scale(2, 2);
+  return [canvas, pen];
+}
+
+// The bar of a map's scale: its length, a round number of metres of some 110 pixels at most, and its words.
+export function scaleOfMap(perMetre) {
+  const wanted = 110 / perMetre, power = 10 ** Math.floor(Math.log10(wanted)), metres = [5, 2, 1].map((step) => step * power).find((step) => step <= wanted) ?? power;
+  return { metres, text: metres >= 1000 ? `${metres / 1000} km` : `${metres >= 1 ? metres : metres.toPrecision(1)} m` };
+}
+
+export function hopsOf(hops) {
+  return hops === null ? "no path" : counted(hops, "hop");
+}
+
 // The fill of a frame's lane: a pattern for each fate, beside its colour.
 const PATTERNS = {
   collision: [[0, 0, 6, 6], [0, 6, 6, 0]], hidden: [[0, 6, 6, 0]], weak: [[3, 0, 3, 6]], error: [[0, 3, 6, 3]], busy: [[0, 0, 6, 6]], nav: [[3, 0, 3, 6], [0, 3, 6, 3]],
@@ -79,6 +120,11 @@ export function counted(number, noun) {
 
 export function seconds(ns, digits = 6) {
   return `${(ns / 1e9).toFixed(digits)} s`;
+}
+
+// The PHY mode, where the radio has some, and the rate of a frame.
+export function modeOf({ mode, rate_bps }) {
+  return `${mode ? `${mode}, ` : ""}${rate_bps / 1e6} Mbit/s`;
 }
 
 export function rate(bps) {

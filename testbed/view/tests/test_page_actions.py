@@ -131,6 +131,17 @@ events = [{ at = 2, link = ["sta2", "sta1"], error_rate = 1 }, { at = 4, link = 
         until(page, "document.getElementById('lanes').title.includes('error_rate 1')")
 
 
+def test_an_event_near_the_right_edge_of_the_strip_has_its_words(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "late.toml"
+    scenario.write_text('hops = 1\nduration = 10\nwarmup = 0\nevents = [{ at = 9.98, power = "sta2", on = false }]\n')
+    with view(scenario) as served, planned(browser, served) as page:
+        box = page.locator("#overview").bounding_box()
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
+        until(page, "document.getElementById('overview').title.includes('power sta2')")
+        page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+        until(page, "!document.getElementById('overview').title.includes('power')")
+
+
 def test_the_walls_of_a_scenario_are_drawn_where_they_are(browser, tmp_path: Path):  # noqa: F811
     scenario = tmp_path / "walled.toml"
     scenario.write_text("hops = 1\nduration = 2\nwalls = [{ from = [60, -80], to = [60, 80], loss_db = 6 }]\n")
