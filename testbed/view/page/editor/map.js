@@ -1,5 +1,7 @@
 // The map of the editor: SVG, so that each station is an element with a name, a place and the focus.
 
+import { hopsOf, scaleOfMap } from "../words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const svg = document.getElementById("map");
 const MAX_RANGES = 6; // with more stations only those of the selected one are drawn
@@ -50,6 +52,15 @@ export function fit() {
   draw();
 }
 
+export function stations() {
+  return (picture?.stations ?? []).map(({ name }) => name);
+}
+
+// Stations, and hosts behind gateways: what may be the end of a flow.
+export function nodes() {
+  return [...stations(), ...(picture?.hosts ?? [])];
+}
+
 export function places() {
   return new Map((picture?.stations ?? []).map(({ name, x, y }) => [name, placeAt(name, [x, y])]));
 }
@@ -86,7 +97,7 @@ export function toScreen([x, y]) {
   return [size[0] / 2 + (x - view.x) * view.perMetre, size[1] / 2 - (y - view.y) * view.perMetre];
 }
 
-export function toMetres(sx, sy) {
+function toMetres(sx, sy) {
   const round = (value) => Math.round(value * 10) / 10, step = view.perMetre > 8 ? 1 : 10; // a pixel is a tenth of a metre, or a metre
   return [round(Math.round((view.x + (sx - size[0] / 2) / view.perMetre) * 10 / step) * step / 10), round(Math.round((view.y - (sy - size[1] / 2) / view.perMetre) * 10 / step) * step / 10)];
 }
@@ -170,7 +181,7 @@ function drawFlows(nodes, at) {
     const angle = Math.atan2(b[1] - middle[1], b[0] - middle[0]), tip = [b[0] - Math.cos(angle) * 9, b[1] - Math.sin(angle) * 9];
     const head = make("path", { d: `M${tip} l${-9 * Math.cos(angle - 0.45)} ${-9 * Math.sin(angle - 0.45)} L${tip[0] - 9 * Math.cos(angle + 0.45)} ${tip[1] - 9 * Math.sin(angle + 0.45)} Z` });
     head.style.fill = tone;
-    nodes.push(node, head, make("text", { x: (a[0] + b[0]) / 4 + middle[0] / 2 - (dy / length) * 13, y: (a[1] + b[1]) / 4 + middle[1] / 2 + (dx / length) * 13 + 4, "text-anchor": "middle" }, `${name}: ${hops === null ? "no path" : `${hops} hop${hops === 1 ? "" : "s"}`}`));
+    nodes.push(node, head, make("text", { x: (a[0] + b[0]) / 4 + middle[0] / 2 - (dy / length) * 13, y: (a[1] + b[1]) / 4 + middle[1] / 2 + (dx / length) * 13 + 4, "text-anchor": "middle" }, `${name}: ${hopsOf(hops)}`));
   });
 }
 
@@ -181,8 +192,8 @@ function rubber() {
 }
 
 function scaleBar() {
-  const wanted = 110 / view.perMetre, ten = 10 ** Math.floor(Math.log10(wanted)), metres = [5, 2, 1].map((factor) => factor * ten).find((one) => one <= wanted) ?? ten, width = metres * view.perMetre;
-  return [make("path", { class: "scale", d: `M14 ${size[1] - 18}v6h${width}v-6` }), make("text", { x: 18, y: size[1] - 20 }, metres >= 1000 ? `${metres / 1000} km` : `${metres} m`)];
+  const { metres, text } = scaleOfMap(view.perMetre);
+  return [make("path", { class: "scale", d: `M14 ${size[1] - 18}v6h${metres * view.perMetre}v-6` }), make("text", { x: 18, y: size[1] - 20 }, text)];
 }
 
 // --- pointer --------------------------------------------------------------------------------------------------------------------
@@ -274,7 +285,7 @@ function keys(event) {
 }
 
 function step(name, by) {
-  const names = picture.stations.map((station) => station.name), next = names[(names.indexOf(name) + by + names.length) % names.length];
+  const names = stations(), next = names[(names.indexOf(name) + by + names.length) % names.length];
   focused = next;
   for (const node of svg.querySelectorAll(".station")) node.setAttribute("tabindex", node.dataset.name === next ? 0 : -1);
   svg.querySelector(`[data-name="${CSS.escape(next)}"]`)?.focus();
