@@ -52,7 +52,7 @@ class PlannedRun:
             "stations": [
                 {"name": name, "address": ip_address(number)} for number, name in enumerate(scenario.station_names(), start=1)
             ],
-            "wires": [[wire.station, wire.host] for wire in scenario.wires],
+            "wires": [[wire.station, wire.host] for wire in scenario.wires], "access_points": [],
             "flows": [
                 {"name": name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
                  "transport": flow.kind.transport, "port": FIRST_PORT + place, "start_s": flow.start,

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -17,6 +18,7 @@ from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from analysis.captures.rundir import RunDirectory
@@ -30,7 +32,7 @@ from testbed.tests.running import Background, chain, needs_runs
 from testbed.view import recorded
 from testbed.view.actions import Actions
 from testbed.view.app import View
-from testbed.view.live import LiveRun
+from testbed.view.live import LiveRun, Received
 from testbed.view.recorded import RecordedRun
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
@@ -109,6 +111,26 @@ def test_a_frame_has_its_packet_of_the_capture_and_its_segment(served: Served, r
     assert found["pcap"]["packet"] == sent.index(place) + 1
     assert any("Internet Protocol" in line for line in found["pcap"]["fields"])
     assert served.ask(f"/api/packet/{rows[place]['packet']}")["segment"]["flow"] == "flow1"
+
+
+def test_the_throughput_of_datagrams_is_what_the_receivers_capture_has(tmp_path):
+    directory = tmp_path / "run"
+    flow = {"from": "sta1", "to": "sta3", "traffic": "cbr", "rate": 200_000, "bytes": 500}
+    running = Background(chain(hops=2, duration=4, routing="static", flows=[flow]), directory, deadline_s=120).at("traffic")
+    received, live = Received(RunDirectory(directory)), []
+    for _ in range(10):
+        live.append(received.totals()["flow1"])
+        time.sleep(0.2)
+    assert running.result().status == "complete"
+    packets = RunDirectory(directory).capture("sta3").filter(pl.col("destination_port") == 5201)
+    sizes = (packets["payload_bytes"] + 28).sum()
+    assert live == sorted(live) and 0 < live[-1] <= sizes and live[-1] % 500 == 0
+    run = RecordedRun(directory)
+    begin, end = run.traffic_ns or 0, run.end_ns
+    whole = run.series("flow1", begin, end, 10)["throughput"]["v"]
+    assert mean(whole) == pytest.approx(8e9 * sizes / (end - begin)) and max(whole) == pytest.approx(200_000, rel=0.1)
+    (directory / "captures" / "sta3.pcap").unlink()
+    assert "sta3.pcap" in RecordedRun(directory).series("flow1", begin, end, 10)["error"]
 
 
 def test_throughput_is_that_of_the_flow_however_short_the_window(served: Served, run_dir):
