@@ -14,7 +14,7 @@ import * as plan from "./plan.js";
 import * as settings from "./settings.js";
 import * as terminal from "./terminal.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, FATES, lookOf, MAX_CHARTED, MEANING, mark, repaint, sampleCanvas, scaleOfText, seconds } from "./words.js";
+import { colour, drawIcon, element, FATES, HOST, lookOf, MAX_CHARTED, MEANING, mark, repaint, ROLES, sampleCanvas, scaleOfText, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
@@ -50,7 +50,7 @@ async function showFolder(about) {
   const { runs } = await ask("campaign");
   by("folder").hidden = false;
   by("run").hidden = by("keys").hidden = true;
-  by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ?? run.error ?? "none"))));
+  by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ? element("span", { class: `badge ${run.verdict}` }, run.verdict) : run.error ?? "none"))));
 }
 
 async function open(about, requested = {}) {
@@ -250,7 +250,20 @@ function legend() {
     mark(pen, name, 19, 6, 3.4);
     if (kind === "captured") pen.beginPath(), pen.arc(19, 6, 5.4, 0, 7), pen.stroke();
     return element("li", {}, sample, MEANING[kind]);
-  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"), element("li", {}, "◆ in the lanes: an event"), ...brokenSample());
+  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"), element("li", {}, "◆ in the lanes: an event"), ...brokenSample(), ...roleSamples());
+}
+
+// Only what there is.
+function roleSamples() {
+  const present = new Set(map.rolesOf(state.about).values());
+  if (state.about.wires?.length) present.add(HOST);
+  return [...present].map((role) => {
+    const [sample, pen] = sampleCanvas(26, 12);
+    pen.strokeStyle = colour("ink");
+    pen.fillStyle = colour(role === HOST ? "panel" : "ink");
+    drawIcon(pen, role, 13, 6.5, 3.6);
+    return element("li", {}, sample, ROLES[role]);
+  });
 }
 
 // Only where an event may break a link.
@@ -330,7 +343,8 @@ by("drop").addEventListener("click", nextDrop);
 by("map-in").addEventListener("click", () => map.zoomBy(1.25));
 by("map-out").addEventListener("click", () => map.zoomBy(0.8));
 by("map-fit").addEventListener("click", map.fit);
-for (const id of ["show-ranges", "show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
+by("show-ranges").addEventListener("change", map.fitAgain);
+for (const id of ["show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
 by("theme").addEventListener("click", () => {
   settings.switchTheme();
   showTheme();
@@ -347,7 +361,7 @@ document.addEventListener("keyup", (event) => event.key === " " && byPointer && 
 window.addEventListener("hashchange", () => location.reload());
 const sizes = new ResizeObserver(() => { charts.resize(); change({}); });
 for (const id of ["main", "map", "lanes-scroll", "overview"]) sizes.observe(by(id));
-map.listen((row) => panel.showFrame(row));
+map.listen((row) => panel.showFrame(row), panel.openMenu);
 lanes.listen((row) => panel.showFrame(row));
 overview.listen(() => showSpans(Number(state.about.begin_ns), Number(state.about.end_ns)));
 panel.listen();

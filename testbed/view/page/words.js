@@ -66,6 +66,37 @@ export function eventWords({ event, station, detail }) {
   return [event, station, detail].filter(Boolean).join(" ");
 }
 
+// The shapes of nodes around (0, 0), of radius 1: what is filled, and lines beside it.
+export const HOST = "host";
+const ICONS = {
+  station: ["M1 0A1 1 0 1 1-1 0A1 1 0 1 1 1 0Z", ""],
+  gateway: ["M0-1.35L1.35 0L0 1.35L-1.35 0Z", ""],
+  "access-point": ["M1 0A1 1 0 1 1-1 0A1 1 0 1 1 1 0Z", "M-1.15-1.15A1.6 1.6 0 0 1 1.15-1.15M-1.7-1.7A2.4 2.4 0 0 1 1.7-1.7"],
+  [HOST]: ["M-1.3-1H1.3V.7H-1.3Z", "M0 .7V1.3M-.8 1.3H.8"],
+};
+export const ROLES = { gateway: "a gateway", "access-point": "an access point", [HOST]: "a wired host" };
+
+// Fill and outline a node on a canvas, with the pen's colours.
+const paths = new Map(); // of ICONS
+export function drawIcon(pen, role, x, y, r) {
+  if (!paths.has(role)) paths.set(role, ICONS[role].map((path) => new Path2D(path)));
+  const place = new DOMMatrix([r, 0, 0, r, x, y]), [body, lines] = paths.get(role).map((path) => {
+    const placed = new Path2D();
+    placed.addPath(path, place);
+    return placed;
+  });
+  pen.fill(body);
+  pen.stroke(body);
+  pen.stroke(lines);
+}
+
+// The same as a part of an SVG.
+export function iconOf(role, x, y, r) {
+  const [body, lines] = ICONS[role].map((d) => shape("path", { d, "vector-effect": "non-scaling-stroke" }));
+  lines.setAttribute("class", "lines");
+  return shape("g", { class: `icon ${role}`, transform: `translate(${x} ${y}) scale(${r})` }, body, lines);
+}
+
 // A canvas in so many pixels of the page, for a new picture. Its size is set only when it has changed: that allocates it again.
 export function sized(canvas, pen, width, height) {
   const ratio = window.devicePixelRatio || 1, wide = Math.round(width * ratio), high = Math.round(height * ratio);
@@ -74,7 +105,7 @@ export function sized(canvas, pen, width, height) {
   pen.clearRect(0, 0, width, height);
 }
 
-// A small drawing of the page's text, with its pen: some legend's sample.
+// A small canvas for a legend, and its pen.
 export function sampleCanvas(width, height) {
   const canvas = element("canvas", { width: 2 * width, height: 2 * height, "aria-hidden": "true" }), pen = canvas.getContext("2d");
   pen.scale(2, 2);
@@ -118,6 +149,11 @@ export function counted(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
+// A text whose words between backquotes are code.
+export function withCode(text) {
+  return text.split("`").map((part, place) => (place % 2 ? element("code", {}, part) : part));
+}
+
 export function seconds(ns, digits = 6) {
   return `${(ns / 1e9).toFixed(digits)} s`;
 }
@@ -129,6 +165,14 @@ export function modeOf({ mode, rate_bps }) {
 
 export function rate(bps) {
   return bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} Mbit/s` : `${(bps / 1e3).toFixed(0)} kbit/s`;
+}
+
+// An element of an SVG.
+export function shape(name, words, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(words)) if (value !== null && value !== undefined) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
 }
 
 export function element(name, words = {}, ...children) {

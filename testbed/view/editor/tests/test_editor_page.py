@@ -273,6 +273,16 @@ def test_a_new_event_is_opened_once_the_server_has_it(browser, eight):  # noqa: 
         assert not page.evaluate("document.activeElement.textContent.startsWith('61')")
 
 
+def test_a_gateway_and_its_host_have_shapes_of_their_own(browser, eight):  # noqa: F811
+    with shown(browser, eight) as page:
+        until(page, "window.manetEditor.map.places().size === 8")
+        quiet(page)
+        assert page.locator("#map .icon.gateway").count() == page.locator('#map [data-name="gw"] .icon.gateway').count() == 1
+        assert page.locator("#map .icon.host").count() == 1 and page.locator("#map .icon.station").count() == 7
+        assert "a gateway" in page.inner_text("#legend-line")
+        assert page.get_attribute('#map [data-name="gw"]', "aria-label").endswith("gateway")
+
+
 def test_a_chain_that_is_drawn_back_to_its_begin_has_places(browser, edited):  # noqa: F811
     with shown(browser, edited) as page:
         page.click("[data-tool=chain]")

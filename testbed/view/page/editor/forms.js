@@ -1,7 +1,7 @@
 // Forms of the scenario's keys, made of the fields that the server has read from the JSON Schema (testbed/view/editor/forms.py). A control
 // says what changed as `set` or `remove` of a path; it never keeps a value of its own.
 
-import { element } from "../words.js";
+import { element, withCode } from "../words.js";
 
 const MAX_ITEMS = 60; // of a list that are shown
 const STATIONS = new Set(["from", "to", "station", "host", "power", "move", "follows"]);
@@ -105,8 +105,7 @@ function fieldOf(field, path, options = {}) {
   if (made.simple) head.append(element("label", { class: "name", for: id }, name), ...made.nodes);
   else head.append(element("span", { class: "name" }, name), ...(made.beside ?? []));
   node.append(head);
-  // words between backquotes are keys and values
-  if (about) node.append(element("p", { class: "about", id: `${id}-about` }, ...about.split("`").map((part, place) => (place % 2 ? element("code", {}, part) : part))));
+  if (about) node.append(element("p", { class: "about", id: `${id}-about` }, ...withCode(about)));
   if (!made.simple) node.append(...made.nodes);
   const control = {
     node, show(value) {

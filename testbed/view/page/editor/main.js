@@ -2,7 +2,7 @@
 
 import { token } from "../api.js";
 import * as settings from "../settings.js";
-import { element, hopsOf } from "../words.js";
+import { element, hopsOf, HOST, iconOf, ROLES, shape } from "../words.js";
 import * as events from "./events.js";
 import * as forms from "./forms.js";
 import * as map from "./map.js";
@@ -171,7 +171,8 @@ function redraw() {
   if (picture?.sense_m) parts.push(`carrier sense ${Math.round(picture.sense_m)} m (dashed)`);
   for (const flow of picture?.flows?.slice(0, 6) ?? []) parts.push(`${flow.name} ${flow.source} → ${flow.target}: ${hopsOf(flow.hops)}`);
   if (picture?.note) parts.push(picture.note);
-  by("legend-line").textContent = parts.join(" · ");
+  const samples = picture?.wires?.length ? ["gateway", HOST].flatMap((role) => [" · ", shape("svg", { viewBox: "0 0 15 15", "aria-hidden": "true" }, iconOf(role, 7.5, 7.5, 4.5)), ROLES[role]]) : [];
+  by("legend-line").replaceChildren(parts.join(" · "), ...samples);
 }
 
 const pictures = new Map();
