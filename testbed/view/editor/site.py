@@ -11,6 +11,7 @@ from testbed.view.editor.app import PATH, Editor
 from testbed.view.editor.session import Session
 from testbed.view.editor.starts import Starts
 from testbed.view.editor.workspace import Workspace
+from testbed.view.viewed import Runs
 from testbed.web.guard import Rules
 from testbed.web.server import NICE, Listener
 
@@ -35,12 +36,12 @@ def editor_of(file: Path | None, results: Path, *, new: bool, control: bool) -> 
     return session, Starts(lambda: session.workspace.folder / session.name, results, control=control)
 
 
-def editor_app(session: Session, starts: Starts, listener: Listener) -> ASGIApp:
-    """The application of an editor, and of the view of its runs."""
+def editor_app(session: Session, starts: Starts, listener: Listener, runs: Runs | None = None) -> ASGIApp:
+    """The application of an editor, and of a view: of the editor's runs, or of `runs`."""
     os.nice(NICE)
 
     def is_open(path: str) -> bool:
         return path in ("/", PATH) or path.startswith("/static/")
 
     rules = Rules(listener.address, listener.token, is_open, frozenset({"GET", "HEAD", "POST"}), MAX_EDIT_BYTES)
-    return View(starts, Editor(session, starts).routes()).app(rules)
+    return View(runs or starts, Editor(session, starts).routes()).app(rules)

@@ -3,6 +3,7 @@
 import * as actions from "./actions.js";
 import { ask, choose, frames as fetchFrames, watch } from "./api.js";
 import * as charts from "./charts.js";
+import * as home from "./home.js";
 import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
@@ -28,7 +29,9 @@ async function start() {
   const requested = link.read();
   if (requested.run !== null) choose(requested.run);
   let about = await ask("run");
+  if (about.kind === "home") return home.show();
   if (about.kind === "campaign") return showFolder(about);
+  by("all-runs").hidden = requested.run === null;
   state.run = requested.run;
   await open(about, requested);
   const ignored = ignoredOf(about, requested);
