@@ -94,7 +94,7 @@ export function drawIcon(pen, role, x, y, r) {
 export function iconOf(role, x, y, r) {
   const [body, lines] = ICONS[role].map((d) => shape("path", { d, "vector-effect": "non-scaling-stroke" }));
   lines.setAttribute("class", "lines");
-  return shape("g", { class: `icon ${role}`, transform: `translate(${x} ${y}) scale(${r})` }, body, lines);
+  return shape("g", { class: `icon of-${role}`, transform: `translate(${x} ${y}) scale(${r})` }, body, lines);
 }
 
 // A canvas in so many pixels of the page, for a new picture. Its size is set only when it has changed: that allocates it again.
