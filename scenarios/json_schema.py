@@ -28,6 +28,7 @@ GRAPH: Json = {
 OF_MEDIUM = ("propagation-", "fading-")  # names of tables that the medium describes
 PATH: Json = {"type": "string", "pattern": r"/|\.toml$"}  # of a file of the user's own; a bare name would hide misspelt ones
 OWN_ROUTING: Json = {**PATH, "description": "The path of a daemon's description (TOML)."}
+OWN_TRAFFIC: Json = {**PATH, "description": "The path of a traffic kind's description (TOML)."}
 OWN_ROUTING_TABLE: Json = {"type": "object", "required": ["protocol"], "properties": {"protocol": OWN_ROUTING}}
 
 
@@ -68,11 +69,21 @@ def scenario_keys() -> tuple[Json, Json]:
     properties["radio"] = {"default": properties["radio"]["default"], "anyOf": [{"enum": profiles.names()}, own_radio]}
     properties["radio_overrides"] = _overrides()
     properties["energy"] = _short(properties["energy"], {"enum": list(energy.CARDS)}, [properties["energy"]])
+    _add_own_traffic(definitions["Flow"])
     disciplines = {"enum": owned.node("medium", "queue.discipline")["enum"]}
     properties["queue"] = _short(properties["queue"], disciplines, [properties["queue"]])
     properties["sysctls"]["additionalProperties"]["anyOf"].append({"type": "object"})  # nested tables of the parts of a name
     _describe({**definitions, "scenario": {"properties": properties}})
     return {"type": "object", "additionalProperties": False, "properties": properties}, definitions
+
+
+def _add_own_traffic(flow: Json) -> None:
+    """Let a flow's `traffic` be a path, too; the keys of such a flow are those of the description, which no schema knows."""
+    kind = flow["properties"]["traffic"]
+    flow["properties"]["traffic"] = {"default": kind["default"], "anyOf": [{"enum": kind["enum"]}, OWN_TRAFFIC]}
+    del flow["additionalProperties"]
+    flow["if"] = {"required": ["traffic"], "properties": {"traffic": OWN_TRAFFIC}}
+    flow["else"] = {"propertyNames": {"enum": list(flow["properties"])}}
 
 
 def _describe(definitions: Json) -> None:

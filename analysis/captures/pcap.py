@@ -17,6 +17,7 @@ import os
 import struct
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
@@ -72,6 +73,44 @@ def read_capture(path: Path, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
     return pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
 
 
+class GrowingCapture:
+    """A capture that is still written: the frames that it gains, from where it was first looked at. Not for several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._order, self._unit_ns, self._offset = path, "", 0, 0
+
+    def gained(self) -> pl.DataFrame:
+        """The frames since the last call, as read_capture has them; none at the first one, without a file, and without whole
+        records. Raises CaptureError for a file that is no capture."""
+        try:
+            with plain_file(self._path) as file:
+                if not self._order:
+                    return self._begin(file)
+                file.seek(self._offset)
+                data = np.frombuffer(file.read(), np.uint8)
+        except FileNotFoundError:
+            return pl.DataFrame(schema=SCHEMA)
+        offsets = self._advance(data, 0)
+        if not offsets:
+            return pl.DataFrame(schema=SCHEMA)
+        return _table(data, self._unit_ns, _fields(data, self._order, offsets), STAMP_BYTES)
+
+    def _begin(self, file: BinaryIO) -> pl.DataFrame:
+        if os.fstat(file.fileno()).st_size >= _FILE_HEADER_BYTES:
+            data = np.memmap(file, np.uint8, "r").view(np.ndarray)
+            self._order, self._unit_ns = _read_file_header(self._path, data[:_FILE_HEADER_BYTES].tobytes())
+            self._advance(data, _FILE_HEADER_BYTES)
+        return pl.DataFrame(schema=SCHEMA)
+
+    def _advance(self, data: np.ndarray, begin: int) -> list[int]:
+        """The places of the whole records from `begin` on; the next call begins behind them."""
+        offsets, end = _walk(data, self._order, begin)
+        if end > len(data):
+            end = offsets.pop()
+        self._offset += end
+        return offsets
+
+
 def _table(data: np.ndarray, unit_ns: int, records: np.ndarray, stamp_bytes: int) -> pl.DataFrame:
     """The frames of some records: the plain ones by column, the others one by one."""
     t_ns = records[:, 0] * 1_000_000_000 + records[:, 1] * unit_ns
@@ -111,19 +150,27 @@ def _records(path: Path) -> tuple[np.ndarray, int, np.ndarray]:
     except FileNotFoundError:
         raise CaptureError(f"{path}: no such capture; did the capture start? see log/ of the run") from None
     order, unit_ns = _read_file_header(path, data[:_FILE_HEADER_BYTES].tobytes())
-    lengths = struct.Struct(order + "I")
-    offsets, offset, end = [], _FILE_HEADER_BYTES, len(data)
-    captured_at, read = _CAPTURED_AT, lengths.unpack_from
+    offsets, offset = _walk(data, order, _FILE_HEADER_BYTES)
+    if offset != len(data):
+        # past the end: the last record's frame is cut; before it: its header is
+        raise _cut_short(path, offsets[-1] if offset > len(data) else offset)
+    return data, unit_ns, _fields(data, order, offsets)
+
+
+def _walk(data: np.ndarray, order: str, offset: int) -> tuple[list[int], int]:
+    """The places of the records from `offset` on, and the end of the last one, which may be behind the data's."""
+    offsets, end, captured_at, read = [], len(data), _CAPTURED_AT, struct.Struct(order + "I").unpack_from
     with data.data as view:
         while offset + _RECORD_HEADER_BYTES <= end:
             offsets.append(offset)
             offset += _RECORD_HEADER_BYTES + read(view, offset + captured_at)[0]
-    if offset != end:
-        # past the end: the last record's frame is cut; before it: its header is
-        raise _cut_short(path, offsets[-1] if offset > end else offset)
+    return offsets, offset
+
+
+def _fields(data: np.ndarray, order: str, offsets: list[int]) -> np.ndarray:
     at = np.array(offsets, np.int64)
     fields = data[at[:, None] + np.arange(_CAPTURED_AT + 4)].view(order + "u4").astype(np.int64)
-    return data, unit_ns, np.column_stack([fields[:, 0], fields[:, 1], at + _RECORD_HEADER_BYTES, fields[:, 2]])
+    return np.column_stack([fields[:, 0], fields[:, 1], at + _RECORD_HEADER_BYTES, fields[:, 2]])
 
 
 def _read_file_header(path: Path, data: bytes) -> tuple[str, int]:

@@ -92,16 +92,20 @@ class RunDirectory(RunRecord):
         return self._captures[station, stamp_bytes]
 
     def capture_of(self, flow: RunFlow, node: str, stamp_bytes: int = STAMP_BYTES) -> pl.DataFrame:
-        """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A host has the
-        captures of all its wires, because the flow may use any of them."""
-        other = flow.target if node == flow.source else flow.source
-        for wire in self.wires:
-            if (wire.station, wire.host) == (node, other):
-                return self.capture(f"{node}.{wire.interface}", stamp_bytes)
-        names = [host_capture(node, wire.host_interface) for wire in self.wires if wire.host == node] or [node]
+        """The capture at `node`, an end of the flow."""
+        names = self.captures_of(flow, node)
         if len(names) == 1:
             return self.capture(names[0], stamp_bytes)
         return pl.concat([self.capture(name, stamp_bytes) for name in names]).sort("t_ns", maintain_order=True)
+
+    def captures_of(self, flow: RunFlow, node: str) -> list[str]:
+        """The names of the captures at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A
+        host has those of all its wires, because the flow may use any of them."""
+        other = flow.target if node == flow.source else flow.source
+        for wire in self.wires:
+            if (wire.station, wire.host) == (node, other):
+                return [f"{node}.{wire.interface}"]
+        return [host_capture(node, wire.host_interface) for wire in self.wires if wire.host == node] or [node]
 
     def connection(self, flow: RunFlow) -> Connection | None:
         """The flow's four-tuple: from iperf3's report, otherwise the largest connection between its ends; None without packets,

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analysis.captures.pcap import SCHEMA, read_capture
+from analysis.captures.pcap import SCHEMA, GrowingCapture, read_capture
 from analysis.tests import craft
 from analysis.tests.craft import MS, T0_NS
 from record.errors import CaptureError
@@ -54,6 +54,20 @@ def test_an_empty_capture_is_an_empty_table(tmp_path):
     table = read_capture(_written(tmp_path, craft.capture_bytes([])))
     assert len(table) == 0
     assert table.schema == pl.Schema(SCHEMA)
+
+
+def test_a_growing_capture_gives_each_whole_frame_once(tmp_path):
+    frames = [craft.udp(at * MS, 3, 2, (9, 10), struct.pack("<QI", at, at), 500) for at in range(6)]
+    whole = craft.capture_bytes(frames)
+    record = (len(whole) - 24) // 6
+    growing, path = GrowingCapture(tmp_path / "sta1.pcap"), tmp_path / "sta1.pcap"
+    assert len(growing.gained()) == 0, "no file yet"
+    seen = []
+    for end in (0, 10, 24 + record + 7, 24 + 3 * record + 20, 24 + 3 * record + 20, len(whole)):
+        path.write_bytes(whole[:end])
+        seen.append(growing.gained())
+    assert [len(part) for part in seen] == [0, 0, 0, 2, 0, 3], "the first whole record was there before the first look"
+    assert pl.concat(seen).equals(read_capture(path)[1:])
 
 
 @pytest.mark.parametrize("cut", [1, 50, 128, 129, 143])  # within the last record: 16 bytes of header, 128 kept

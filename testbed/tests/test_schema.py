@@ -173,6 +173,19 @@ def test_a_valid_scenario_is_accepted_by_schema_and_program(tmp_path, text):
     load_scenario(path)
 
 
+def test_a_flow_may_name_a_traffic_kind_of_the_users_own(tmp_path):
+    (tmp_path / "burst.toml").write_text(
+        'about = "Bursts."\ncommand = ["true", "{count}"]\n[keys.count]\nabout = "Packets."\ndefault = 5\n'
+    )
+    own = 'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "./burst.toml", count = 7 }]'
+    path = tmp_path / "x.toml"
+    path.write_text(own)
+    SCENARIO.validate(tomllib.loads(own))
+    assert load_scenario(path).flows[0].traffic == "command"
+    for wrong in (own.replace("./burst.toml", "burst"), own.replace("./burst.toml", "bulk"), own.replace(', to = "sta2"', "")):
+        assert not SCENARIO.is_valid(tomllib.loads(wrong))
+
+
 def test_the_command_prints_the_schema_for_editors(capsys):
     assert main(["schema"]) == 0
     printed = json.loads(capsys.readouterr().out)

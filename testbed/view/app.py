@@ -24,7 +24,7 @@ from testbed.view.live import LiveRun
 from testbed.view.positions import READ_ONLY, Channel, require_live
 from testbed.view.recorded import RecordedRun
 from testbed.view.terminal import Terminal, require_room
-from testbed.view.viewed import Run, Runs, TimedRun, Viewed
+from testbed.view.viewed import FirstPage, Run, Runs, TimedRun, Viewed
 from testbed.web.answers import as_json, failed
 from testbed.web.exposition import CONTENT_TYPE, Samples
 from testbed.web.guard import CLOSED, BodyTooLong, Guard, Rules, refuse, too_long
@@ -168,6 +168,10 @@ class View:
         return as_json(done)
 
 
+def _of_first_page(ask: Callable[[FirstPage, Query], Answer]) -> Ask:
+    return lambda viewed, query: ask(viewed, query) if isinstance(viewed, FirstPage) else None
+
+
 def _of_run(ask: Callable[[Run, Query], Answer]) -> Ask:
     return lambda viewed, query: ask(viewed, query) if isinstance(viewed, Run) else None
 
@@ -182,6 +186,8 @@ def _of_recorded(ask: Callable[[RecordedRun, Query], Answer]) -> Ask:
 
 ANSWERS: dict[str, Ask] = {
     "run": lambda viewed, q: viewed.about(),
+    "home": _of_first_page(lambda page, q: page.contents()),
+    "picture": _of_first_page(lambda page, q: page.picture(q.text("of", ""))),
     "movement": _of_run(lambda run, q: run.movement()),
     "overview": _of_timed(lambda run, q: run.overview(*_window(q), _count(q, "bins", 500))),
     "counts": _of_timed(lambda run, q: run.counts()),

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocket
 
+from analysis.captures.pcap import GrowingCapture
+from analysis.captures.rundir import RunDirectory
 from record.errors import RecordError
 from record.files import plain_file
+from scenarios.flows import FIRST_PORT
 from testbed.errors import ManetError, UsageError
 from testbed.runs.live_map import live as live_map
 from testbed.runs.tails import Lines, TcpTail
@@ -24,7 +28,7 @@ from testbed.runs.under_way import medium_of, under_way
 from testbed.stages.control import MediumControl
 from testbed.view.frames import DROP, DROPS, FATES, TX, Frames, parse_rows
 from testbed.view.lives import Waiting
-from testbed.view.recorded import RecordedRun, path_answer
+from testbed.view.recorded import RecordedRun, datagram_bytes, path_answer
 from testbed.web.outgoing import GONE, SEND_WITHIN_S
 
 EVERY_S = 0.2  # of a state
@@ -117,6 +121,7 @@ class Feed:
         self._tcp = TcpTail(run.directory / "tcp.csv")
         self._events = Lines(run.directory / "events.csv")
         self._waiting = Waiting(run.record.stations)
+        self._received = Received(run.record.run)
 
     def open(self) -> None:
         """Begin at the end of the air log."""
@@ -156,7 +161,7 @@ class Feed:
             "jamming": sorted(frames.jams) if frames is not None else [], "data": _last_data(frames),
             "events": self._events.count(), "off": off,
             "nav": {name: str(until) for name, until in nav["nav_until_ns"].items() if until > nav["model_ns"]},
-            "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(),
+            "skipped": self._skipped, "counts": _counts(frames), "tcp": self._tcp.latest(), "received": self._received.totals(),
         }  # fmt: skip
         if frames is None or not len(frames.sent):
             return state, b""
@@ -194,6 +199,30 @@ class Feed:
             with plain_file(self._air) as file:
                 self._head = file.readline().decode().split()[0].split(",")
         return self._head
+
+
+class Received:
+    """The bytes that each UDP flow of the scenario has brought to its receiver since the first look, by the captures, which
+    `manet-capture` writes fifty times a second."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._bytes: dict[str, int] = {}
+        self._captures: dict[str, tuple[GrowingCapture, dict[int, str]]] = {}  # by name: with its flows by port
+        for port, flow in enumerate(run.flows, start=FIRST_PORT):
+            if flow.protocol == "udp":
+                self._bytes[flow.name] = 0
+                for name in run.captures_of(flow, flow.target):
+                    capture = GrowingCapture(run.path / "captures" / f"{name}.pcap")
+                    self._captures.setdefault(name, (capture, {}))[1][port] = flow.name
+
+    def totals(self) -> dict[str, int]:
+        """By the name of the flow, bytes of IP packets."""
+        for capture, flows in self._captures.values():
+            with suppress(RecordError, OSError):  # it has just ended
+                packets = capture.gained().filter((pl.col("protocol") == "udp") & pl.col("destination_port").is_in(list(flows)))
+                for port, size in zip(packets["destination_port"], datagram_bytes(packets), strict=True):
+                    self._bytes[flows[port]] += int(size)
+        return self._bytes
 
 
 def _last_data(frames: Frames | None) -> dict[str, dict[str, object]]:

@@ -26,7 +26,17 @@ MAX_SEED = 10_000  # of a scenario (seeds)
 NAME = re.compile(r"(?P<cell>.+)/seed-(?P<seed>[1-9][0-9]{0,4})")
 LOG = Path("log") / "view"  # in the folder of results: what `manet run` prints
 ENDS_WITHIN_S = 60.0
+MAX_FOLDERS = 1000  # of one name
 KEPT = 3  # runs whose files stay in memory
+
+
+def free_folder(results: Path, stem: str) -> Path:
+    """STEM, STEM-2, ... in the folder of results: the first that does not exist. Raises UsageError."""
+    for number in range(1, MAX_FOLDERS):
+        folder = results / (stem if number == 1 else f"{stem}-{number}")
+        if not folder.exists():
+            return folder
+    raise UsageError(f"{results}: has {MAX_FOLDERS} folders of {stem}; remove some, or give another with --out")
 
 
 @dataclass
@@ -112,6 +122,11 @@ class Plan:
         if self._child is not None:
             self._child.stop()
             self._child.wait(ENDS_WITHIN_S)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run that was started here is under way."""
+        return not self._child_ended
 
     @property
     def _child_ended(self) -> bool:

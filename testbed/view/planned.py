@@ -52,7 +52,7 @@ class PlannedRun:
             "stations": [
                 {"name": name, "address": ip_address(number)} for number, name in enumerate(scenario.station_names(), start=1)
             ],
-            "wires": [[wire.station, wire.host] for wire in scenario.wires],
+            "wires": [[wire.station, wire.host] for wire in scenario.wires], "access_points": [],
             "flows": [
                 {"name": name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
                  "transport": flow.kind.transport, "port": FIRST_PORT + place, "start_s": flow.start,
@@ -114,7 +114,8 @@ class PlannedRun:
         if name not in self.scenario.station_names():
             raise UsageError(f"station {name!r}: is not in this scenario; there are {', '.join(self.scenario.station_names())}")
         switches = [on for t_ns, who, on in self.movement()["power"] if who == name and t_ns <= at_ns]
-        return {"name": name, "on": switches[-1] if switches else True, "queue": [], "sending": None, "counts": NOTHING}
+        on = switches[-1] if switches else True
+        return {"name": name, "on": on, "queue": [], "sending": None, "counts": NOTHING, "data": None, "rates": []}
 
     @cached_property
     def _trace(self) -> Trace:

@@ -23,7 +23,7 @@ from analysis.metrics.throughput import Staircase, sender_view
 from analysis.story import story_text
 from analysis.story.story import FIRST, Story, of_segment, read_story, sent_between
 from record.errors import RecordError
-from record.files import plain_file
+from record.files import plain_file, read_object
 from record.found_runs import title_of
 from record.scenario import RunFlow
 from scenarios.flows import FIRST_PORT
@@ -34,6 +34,7 @@ from testbed.view.lives import Lives
 from testbed.view.motion import motion
 from testbed.view.nav import read_nav
 from testbed.view.packets import packet_of
+from traffic.programs.datagrams import HEADERS_BYTES
 
 MAX_ROWS_OF_A_PACKET = 2000
 MAX_DROPS = 1000
@@ -77,6 +78,7 @@ class RecordedRun:
         self._stories: dict[str, Story | RecordError] = {}
         self._reading_story = threading.Lock()  # one at a time: each holds the packets of two captures
         self._acked: dict[str, Staircase] = {}
+        self._arrived: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._reading_acked = threading.Lock()
 
     # --- the whole run --------------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ class RecordedRun:
                 {"name": entry["name"], "kind": entry.get("kind"), "follows": entry.get("follows"), "at": entry.get("position")}
                 for entry in run.medium.get("jammers", ())
             ],
-            "wires": [[wire.station, wire.host] for wire in run.wires],
+            "wires": [[wire.station, wire.host] for wire in run.wires], "access_points": access_points_of(run),
             "flows": [
                 {"name": flow.name, "source": flow.source, "target": flow.target, "traffic": flow.traffic,
                  "transport": flow.protocol, "port": FIRST_PORT + place, "start_s": flow.start,
@@ -308,8 +310,13 @@ class RecordedRun:
         stand-by, retransmissions; datagrams: throughput (received)."""
         _check_window(begin_ns, end_ns)
         flow, points = self.flow(name), max(10, min(points, MAX_POINTS))
+        if flow.protocol is None:
+            return {}
         if flow.protocol != "tcp":
-            return {"throughput": self._received(flow, begin_ns, end_ns, points)}
+            try:
+                return {"throughput": self._received(flow, begin_ns, end_ns, points)}
+            except RecordError as problem:
+                return {"error": str(problem)}
         story = self.story_of(name)
         if isinstance(story, RecordError):
             return {"error": str(story)}
@@ -350,17 +357,35 @@ class RecordedRun:
             return self._acked[flow.name]
 
     def _received(self, flow: RunFlow, begin_ns: int, end_ns: int, points: int) -> Series:
-        path = self.run.path / "datagrams" / f"{flow.name}.csv"
         middles, span_ns = _spans(begin_ns, end_ns, points)
-        if not path.exists():
-            return _rates(middles, span_ns, np.zeros(len(middles)))
-        with plain_file(path) as file:
-            rows = pl.read_csv(file)
-        rows = rows.drop_nulls(["received_ns", "bytes"]).sort("received_ns")
-        t = rows["received_ns"].cast(pl.Int64).to_numpy() - self.run.epoch_ns
-        until = np.concatenate([[0], np.cumsum(rows["bytes"].to_numpy())])
+        t, until = self._arrivals(flow)
         begin, end = (until[np.searchsorted(t, middles + way * span_ns / 2)] for way in (-1, 1))
         return _rates(middles, span_ns, end - begin)
+
+    def _arrivals(self, flow: RunFlow) -> tuple[np.ndarray, np.ndarray]:
+        """When the flow's datagrams arrived (ns of model time), and the bytes of IP packets before each and at the end, by the
+        capture at the receiver; of one that was deleted after the measurement, by its record of datagrams."""
+        with self._reading_acked:
+            if flow.name not in self._arrived:
+                self._arrived[flow.name] = self._read_arrivals(flow)
+            return self._arrived[flow.name]
+
+    def _read_arrivals(self, flow: RunFlow) -> tuple[np.ndarray, np.ndarray]:
+        path = self.run.path / "datagrams" / f"{flow.name}.csv"
+        try:
+            connection = self.run.connection(flow)
+            packets = connection.forward(self.run.capture_of(flow, flow.target)) if connection is not None else None
+        except RecordError:
+            if not path.exists():
+                raise
+            with plain_file(path) as file:
+                rows = pl.read_csv(file, infer_schema_length=None).drop_nulls(["received_ns", "bytes"]).sort("received_ns")
+            t, sizes = rows["received_ns"].cast(pl.Int64).to_numpy(), rows["bytes"].to_numpy()
+        else:
+            if packets is None:
+                return np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+            t, sizes = packets["t_ns"].to_numpy(), datagram_bytes(packets)
+        return t - self.run.epoch_ns, np.concatenate([[0], np.cumsum(sizes)])
 
     def _route_changes(self, story: Story) -> list[float]:
         """The times (s) at which a data segment took another path than the last one that arrived."""
@@ -384,6 +409,18 @@ class RecordedRun:
             story = self.story_of(flow.name) if flow.protocol == "tcp" else None
             paths.append(path_of(self.run, flow, at_s, story if isinstance(story, Story) else None))
         return {"t_ns": str(at_ns), "paths": [path_answer(path) for path in paths]}
+
+
+def datagram_bytes(packets: pl.DataFrame) -> np.ndarray:
+    """The bytes of the IP packet of each row, which has UDP, without what a routing protocol has put around it."""
+    headers = pl.when(pl.col("destination").str.contains(":", literal=True)).then(HEADERS_BYTES[6]).otherwise(HEADERS_BYTES[4])
+    return packets.select(pl.col("payload_bytes").cast(pl.Int64) + headers).to_series().to_numpy()
+
+
+def access_points_of(run: RunDirectory) -> list[str]:
+    """The stations that hostapd made access points (testbed/stages/access_points.py)."""
+    points = {point["name"] for point in read_object(run.path / "access-points" / "plan.json").get("access_points", ())}
+    return [entry["name"] for entry in run.medium["stations"] if entry["name"] in points]
 
 
 def path_answer(path: FlowPath) -> dict[str, Any]:

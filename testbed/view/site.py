@@ -20,11 +20,6 @@ from testbed.errors import UsageError, shortened
 from testbed.runs.under_way import under_way
 from testbed.view.actions import Actions
 from testbed.view.app import View
-from testbed.view.editor.app import PATH as EDIT
-from testbed.view.editor.app import Editor
-from testbed.view.editor.session import Session
-from testbed.view.editor.starts import Starts
-from testbed.view.editor.workspace import Workspace
 from testbed.view.live import LiveRun
 from testbed.view.open_runs import OpenRuns
 from testbed.view.plan import Plan
@@ -33,7 +28,6 @@ from testbed.view.viewed import Folder, Runs, Viewed, entry_of
 from testbed.web.guard import Rules
 from testbed.web.server import NICE, Listener
 
-MAX_EDIT_BYTES = 4 << 20  # of a request of the editor: a scenario's text of 1 MiB, whose escapes in JSON take more
 KEPT = 3  # runs of a folder whose files stay in memory
 
 
@@ -113,35 +107,6 @@ def app_of(runs: Runs, listener: Listener) -> ASGIApp:
     methods = frozenset({"GET", "HEAD", "POST"}) if runs.control else frozenset({"GET", "HEAD"})
     rules = Rules(listener.address, listener.token, lambda path: path == "/" or path.startswith("/static/"), methods)
     return View(runs).app(rules)
-
-
-def editor_of(file: Path | None, results: Path, *, new: bool, control: bool) -> tuple[Session, Starts]:
-    """The editor of a scenario's file; None: of a new one in the current folder. Its workspace is the current folder if the file
-    is below it, else the file's folder. Raises UsageError."""
-    if file is None:
-        workspace = Workspace(Path())
-        name = workspace.free_name()
-    else:
-        whole = file.parent.resolve() / file.name
-        if not whole.parent.is_dir():
-            raise UsageError(f"{file}: there is no folder {whole.parent}; make it first")
-        workspace = Workspace(Path() if whole.is_relative_to(Path.cwd()) else whole.parent)
-        name = str(whole.relative_to(workspace.folder))
-    if new and (workspace.folder / name).exists():
-        raise UsageError(f"{name}: exists; edit it with `manet view --edit {name}`, or give another name")
-    session = Session(workspace, name)
-    return session, Starts(lambda: session.workspace.folder / session.name, results, control=control)
-
-
-def editor_app(session: Session, starts: Starts, listener: Listener) -> ASGIApp:
-    """The application of an editor, and of the view of its runs."""
-    os.nice(NICE)
-
-    def is_open(path: str) -> bool:
-        return path in ("/", EDIT) or path.startswith("/static/")
-
-    rules = Rules(listener.address, listener.token, is_open, frozenset({"GET", "HEAD", "POST"}), MAX_EDIT_BYTES)
-    return View(starts, Editor(session, starts).routes()).app(rules)
 
 
 def plan_of(name: str, request: Request, command: Sequence[str], folder: Path, *, control: bool) -> Plan:

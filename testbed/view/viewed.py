@@ -1,5 +1,6 @@
-"""The subject of a page, in one of four states: a folder, or a run that is planned, live or recorded."""
+"""The subject of a page: the first page, a folder, or a run that is planned, live or recorded."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -12,6 +13,7 @@ from testbed.view.live import LiveRun
 from testbed.view.planned import PlannedRun
 from testbed.view.recorded import RecordedRun
 
+KEYS = ("cell", "seed", "variant", "status", "started")  # of run.json, in a listing
 TimedRun = PlannedRun | RecordedRun  # its whole time is known
 Run = TimedRun | LiveRun
 
@@ -28,24 +30,34 @@ class Folder:
         return {"kind": self.kind, "title": self.title, "control": False, "running": False}
 
 
+@dataclass(frozen=True)
+class FirstPage(Folder):
+    """What there is, before anything is chosen (home.py)."""
+
+    contents: Callable[[], dict[str, Any]]
+    picture: Callable[[str], dict[str, Any]]
+    kind: ClassVar[str] = "home"
+
+
 Viewed = Run | Folder
 
 
 def entry_of(run: Path, name: str) -> dict[str, Any]:
-    """A run that has begun, in a listing: `path` (its name), `cell`, `seed`, `variant`, `status`, `verdict`; of one that
-    cannot be read `path` and `error`."""
+    """A run that has begun, in a listing: `path` (its name), KEYS of its record, `verdict`; of one that cannot be read `path` and
+    `error`."""
     try:
         record = records.read(run / records.RUN)
         verdict = verdict_of(run)
     except RecordError as problem:
         return {"path": name, "error": str(problem)}
-    return {"path": name, **{key: record.get(key) for key in ("cell", "seed", "variant", "status")}, "verdict": verdict}
+    return {"path": name, **{key: record.get(key) for key in KEYS}, "verdict": verdict}
 
 
 def planned_entry(cell: Cell, seed: int) -> dict[str, Any]:
     """A run that has not begun, with the same keys."""
     name = f"{cell.name}/seed-{seed}"
-    return {"path": name, "cell": cell.name, "seed": seed, "variant": cell.variant, "status": "planned", "verdict": None}
+    known = {"path": name, "cell": cell.name, "seed": seed, "variant": cell.variant}
+    return {**known, "status": "planned", "started": None, "verdict": None}
 
 
 class Runs(Protocol):

@@ -13,7 +13,7 @@ schema has them, `text` (its sentence), `unit`, `units` (that a text may name), 
 | `list` | `item`, repeated up to `most` | list |
 | `table` | `fields` | table |
 | `map` | names that the user gives, each with `item` | table |
-| `named` | a name of `names`; for some a table of `tables` with `tag` | name, or a table |
+| `named` | a name of `names`; for some a table of `tables` with `tag`; with `other` a path | name, table or path |
 | `either` | one of `options` | that option's |
 """
 
@@ -22,7 +22,7 @@ from functools import cache
 from typing import Any
 
 from keys.quantities import UNITS
-from scenarios.json_schema import of_scenario
+from scenarios.json_schema import PATH, of_scenario
 from scenarios.overrides import SHORT_FOR
 from scenarios.scenario import Scenario
 
@@ -91,6 +91,8 @@ def _kind(key: str | None, node: Json, definitions: Json) -> Json:
         return {**number, "words": [option["const"] for option in options[2:]]} if len(options) > 2 else number
     if options and key in SHORT_FOR:
         return _named(SHORT_FOR[key], options, definitions)
+    if len(options) == 2 and "enum" in options[0] and options[1].get("pattern") == PATH["pattern"]:
+        return {"kind": "named", "tag": "", "names": options[0]["enum"], "tables": {}, "other": True}
     if options and "properties" not in node:
         fields = [_field(None, option, definitions) for option in options]
         kept = [one for one in fields if one["kind"] != "table" or one["fields"]]

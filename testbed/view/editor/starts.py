@@ -20,10 +20,9 @@ from testbed.campaigns.experiment import load
 from testbed.campaigns.request import Request
 from testbed.errors import UsageError, shortened
 from testbed.runs.under_way import ended
-from testbed.view.plan import MAX_SEED, Plan
+from testbed.view.plan import MAX_SEED, Plan, free_folder
 from testbed.view.viewed import Folder, Viewed, entry_of, planned_entry
 
-MAX_FOLDERS = 1000
 FIGURES = {".png": "image/png"}
 LAST_LINES = 3
 MAX_PRINTED = 4000  # characters
@@ -111,7 +110,8 @@ class Starts:
             raise UsageError("a run is under way; stop it, or wait for its end")
         file = self._file()
         experiment = load(file, Request(seeds=seeds))
-        plan = SeedsPlan(experiment, [str(file)], self._free(file.stem), True, _starter=self._starter, seeds=experiment.seeds)
+        folder = free_folder(self._results, file.stem)
+        plan = SeedsPlan(experiment, [str(file)], folder, True, _starter=self._starter, seeds=experiment.seeds)
         plan.begin()
         self._plan = plan
         return self.progress()
@@ -189,10 +189,3 @@ class Starts:
             return self._plan
         file = self._file()
         return SeedsPlan(load(file), [str(file)], self._results / file.stem, self.control, _starter=self._starter)
-
-    def _free(self, stem: str) -> Path:
-        for number in range(1, MAX_FOLDERS):
-            folder = self._results / (stem if number == 1 else f"{stem}-{number}")
-            if not folder.exists():
-                return folder
-        raise UsageError(f"{self._results}: has {MAX_FOLDERS} folders of {stem}; remove some, or give another with --out")

@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import * as lanes from "./lanes.js";
 import { airOf, historyWindow, latenessSoFar, seriesOf } from "./live.js";
 import { goTo, notice, placeOfFlow, state, zero } from "./state.js";
-import { colour, element, lookOf, MAX_CHARTED, scaleOfText } from "./words.js";
+import { colour, element, LOST, lookOf, MAX_CHARTED, sampleCanvas, scaleOfText } from "./words.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 const place = document.getElementById("charts");
@@ -122,7 +122,7 @@ function draw(flows, series, air, late, begin, end, key) {
   const seconds = Array.from({ length: air.bins }, (_, at) => (begin + ((at + 0.5) * (end - begin)) / air.bins) / 1e9);
   const part = (end - begin) / 1e9 / air.bins, isShort = part < MIN_RATE_S;
   const perSecond = isShort ? 1 : 1 / part, of = isShort ? `frames in each ${+(1e3 * part).toPrecision(2)} ms` : "frames per second";
-  const lost = ["collision", "hidden", "weak", "error", "busy"].filter((fate) => air.fates[fate]?.some(Boolean));
+  const lost = LOST.filter((fate) => air.fates[fate]?.some(Boolean));
   add("lost", `Lost frames (${of})`, perSecond, lost.map((fate) => ({ name: fate, line: { t: seconds, v: air.fates[fate] }, tone: fate, dash: [] })));
   add("drops", `Dropped packets (${of.replace("frames", "packets")})`, perSecond, Object.entries(air.drops).filter(([, v]) => v.some(Boolean)).map(([reason, v], at) => ({ name: reason, line: { t: seconds, v }, ...lookOf(at) })));
   const lines = { median: ["p50_us", 1], "99 %": ["p99_us", 0], largest: ["max_us", 3] };
@@ -198,8 +198,7 @@ function figureOf({ kind, title, lines, verdicts }) {
 
 // The line of a flow as it is drawn on the map and in the charts.
 export function sampleOf({ tone, dash }) {
-  const sample = element("canvas", { width: 44, height: 12, "aria-hidden": "true" }), pen = sample.getContext("2d");
-  pen.scale(2, 2);
+  const [sample, pen] = sampleCanvas(22, 6);
   pen.strokeStyle = colour(tone);
   pen.lineWidth = 2.5;
   pen.setLineDash(dash);

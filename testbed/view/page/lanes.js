@@ -3,7 +3,7 @@
 import { KEPT_NS } from "./live.js";
 import { reservations } from "./nav.js";
 import { change, dropsIn, firstAt, goTo, placeOf, state, windowOf, zero } from "./state.js";
-import { BROADCAST, colour, fillOf, FRAMES, kindOf, mark, scaleOfText, seconds } from "./words.js";
+import { BROADCAST, colour, diamond, eventWords, fillOf, FRAMES, kindOf, mark, scaleOfText, seconds, sized } from "./words.js";
 
 const canvas = document.getElementById("lanes"), scroller = document.getElementById("lanes-scroll"), chooser = document.getElementById("lanes-of");
 const pen = canvas.getContext("2d");
@@ -41,16 +41,14 @@ export function windowNow() {
 
 export function draw() {
   if (!state.about?.stations) return;
-  const shown = chosen(), ratio = window.devicePixelRatio || 1, width = scroller.clientWidth;
+  const shown = chosen(), width = scroller.clientWidth;
   if (!width) return;
   const unit = scaleOfText();
   [LEFT, AXIS] = [58 * unit, 18 * unit];
   const tall = Math.max(scroller.clientHeight, TOP + shown.length * MIN_LANE * unit + AXIS);
   if (canvas.clientHeight !== tall) canvas.style.height = `${tall}px`;
   const height = canvas.clientHeight;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  sized(canvas, pen, width, height);
   const [begin, end] = windowNow(), perNs = (width - LEFT) / (end - begin);
   const lane = (height - TOP - AXIS) / shown.length;
   const ticks = axisTicks(begin, end, perNs);
@@ -93,19 +91,9 @@ function drawEvents(begin, end, perNs) {
     const t = Number(event.t_s) * 1e9;
     if (t < begin || t > end) continue;
     const x = LEFT + (t - begin) * perNs;
-    pen.beginPath();
-    pen.moveTo(x, foot - 5);
-    pen.lineTo(x + 5, foot);
-    pen.lineTo(x, foot + 5);
-    pen.lineTo(x - 5, foot);
-    pen.closePath();
-    pen.fill();
-    events.push([x, foot, eventText(event)]);
+    diamond(pen, x, foot, 5);
+    events.push([x, foot, `${seconds(t - zero(), 2)}: ${eventWords(event)}`]);
   }
-}
-
-function eventText({ t_s, event, station, detail }) {
-  return `${seconds(Number(t_s) * 1e9 - zero(), 2)}: ${[event, station, detail].filter(Boolean).join(" ")}`;
 }
 
 // The words of the events at a point of the canvas.

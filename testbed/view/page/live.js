@@ -52,6 +52,7 @@ function hear(message) {
     live.events = message.events;
   }
   rates(message.tcp, t);
+  received(message.received ?? {}, t);
   live.air.push([t, message.counts]);
   while (live.air.length && live.air[0][0] < t - HISTORY_NS) live.air.shift();
   state.about.end_ns = String(t);
@@ -94,6 +95,18 @@ function rates(samples, t) {
   }
 }
 
+// Received bit/s of each flow of datagrams over the last second.
+function received(bytes, t) {
+  for (const [name, count] of Object.entries(bytes)) {
+    const before = (state.live.acked[name] ??= []);
+    before.push({ acked: count, at: t });
+    while (before.length > 2 && before[1].at <= t - 1e9) before.shift();
+    const { acked, at } = before[0];
+    if (t - at >= MIN_RATE_NS) state.live.rates[name] = (8e9 * (count - acked)) / (t - at);
+    note(name, t, {});
+  }
+}
+
 // What the charts draw of a flow.
 function note(name, t, sample) {
   const { history, rates } = state.live;
@@ -107,7 +120,8 @@ function note(name, t, sample) {
 export function seriesOf(name) {
   const rows = state.live.history.get(name) ?? [], t = rows.map((row) => row[0]);
   const line = (at) => ({ t, v: rows.map((row) => row[at]) });
-  return { throughput: line(1), cwnd: line(2), rtt: line(3), rto: line(4) };
+  const isTcp = state.about.flows.some((flow) => flow.name === name && flow.transport === "tcp");
+  return { throughput: line(1), ...(isTcp ? { cwnd: line(2), rtt: line(3), rto: line(4) } : {}) };
 }
 
 export function airOf(begin, end) {

@@ -3,6 +3,7 @@
 import * as actions from "./actions.js";
 import { ask, choose, frames as fetchFrames, watch } from "./api.js";
 import * as charts from "./charts.js";
+import * as home from "./home.js";
 import * as lanes from "./lanes.js";
 import * as link from "./link.js";
 import * as live from "./live.js";
@@ -14,11 +15,11 @@ import * as plan from "./plan.js";
 import * as settings from "./settings.js";
 import * as terminal from "./terminal.js";
 import { change, forgetWindows, framesKept, goTo, notice, onChange, placeOf, refreshPaths, refreshQueues, speak, state, windowOf, zero } from "./state.js";
-import { colour, element, lookOf, MAX_CHARTED, MEANING, mark, repaint, scaleOfText, seconds } from "./words.js";
+import { colour, drawIcon, element, FATES, HOST, lookOf, MAX_CHARTED, MEANING, mark, repaint, ROLES, sampleCanvas, scaleOfText, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const SPEEDS = [0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
-const LOST = new Set([2, 3]);
+const MET = new Set(["collision", "hidden"].map((fate) => FATES.indexOf(fate))); // lost to another frame
 const NO_FATE = "broadcast or unfinished";
 const MAX_STEP_FRAMES = 100000;
 
@@ -28,7 +29,9 @@ async function start() {
   const requested = link.read();
   if (requested.run !== null) choose(requested.run);
   let about = await ask("run");
+  if (about.kind === "home") return home.show();
   if (about.kind === "campaign") return showFolder(about);
+  by("all-runs").hidden = requested.run === null;
   state.run = requested.run;
   await open(about, requested);
   const ignored = ignoredOf(about, requested);
@@ -50,7 +53,7 @@ async function showFolder(about) {
   const { runs } = await ask("campaign");
   by("folder").hidden = false;
   by("run").hidden = by("keys").hidden = true;
-  by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ?? run.error ?? "none"))));
+  by("folder-rows").replaceChildren(...runs.map((run) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: `#run=${encodeURIComponent(run.path)}` }, run.path)), element("td", {}, run.status ?? ""), element("td", {}, run.verdict ? element("span", { class: `badge ${run.verdict}` }, run.verdict) : run.error ?? "none"))));
 }
 
 async function open(about, requested = {}) {
@@ -240,8 +243,7 @@ async function nextDrop() {
 function legend() {
   const kinds = ["delivered", "captured", "collision", "hidden", "weak", "error", "busy", "nav", "broadcast"];
   by("legend").replaceChildren(...kinds.map((kind) => {
-    const sample = element("canvas", { width: 52, height: 24, "aria-hidden": "true" }), pen = sample.getContext("2d"), name = kind === "captured" ? "delivered" : kind;
-    pen.scale(2, 2);
+    const [sample, pen] = sampleCanvas(26, 12), name = kind === "captured" ? "delivered" : kind;
     pen.strokeStyle = pen.fillStyle = colour(name);
     pen.lineWidth = 1.8;
     pen.beginPath();
@@ -251,14 +253,26 @@ function legend() {
     mark(pen, name, 19, 6, 3.4);
     if (kind === "captured") pen.beginPath(), pen.arc(19, 6, 5.4, 0, 7), pen.stroke();
     return element("li", {}, sample, MEANING[kind]);
-  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"), element("li", {}, "◆ in the lanes: an event"), ...brokenSample());
+  }), element("li", {}, "dashed: a retry"), element("li", {}, "bar beside a station: its queue"), element("li", {}, "▾ in a lane: a drop"), element("li", {}, "◆ in the lanes: an event"), ...brokenSample(), ...roleSamples());
+}
+
+// Only what there is.
+function roleSamples() {
+  const present = new Set(map.rolesOf(state.about).values());
+  if (state.about.wires?.length) present.add(HOST);
+  return [...present].map((role) => {
+    const [sample, pen] = sampleCanvas(26, 12);
+    pen.strokeStyle = colour("ink");
+    pen.fillStyle = colour(role === HOST ? "panel" : "ink");
+    drawIcon(pen, role, 13, 6.5, 3.6);
+    return element("li", {}, sample, ROLES[role]);
+  });
 }
 
 // Only where an event may break a link.
 function brokenSample() {
   if (!state.about.control && !state.about.events?.some(({ event }) => event === "link")) return [];
-  const sample = element("canvas", { width: 52, height: 24, "aria-hidden": "true" }), pen = sample.getContext("2d");
-  pen.scale(2, 2);
+  const [sample, pen] = sampleCanvas(26, 12);
   map.brokenLine(pen, [0, 6], [26, 6]);
   return [element("li", {}, sample, "a broken link")];
 }
@@ -274,7 +288,7 @@ function keys(event) {
   if (event.key.startsWith("Arrow") && event.target.closest("select")) return;
   const actions = {
     " ": () => play(!state.playing), ArrowLeft: () => goTo(state.now - state.span / 20), ArrowRight: () => goTo(state.now + state.span / 20),
-    ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => LOST.has(frames.fate[at])), d: nextDrop,
+    ",": () => step(-1, () => true), ".": () => step(1, () => true), c: () => step(1, (frames, at) => MET.has(frames.fate[at])), d: nextDrop,
     "[": () => speedBy(-1), "]": () => speedBy(1), "+": () => lanes.zoom(-1), "=": () => lanes.zoom(-1), "-": () => lanes.zoom(1),
   };
   const action = actions[event.key];
@@ -327,12 +341,13 @@ by("slider").addEventListener("input", (event) => {
 });
 by("back").addEventListener("click", () => step(-1, () => true));
 by("forth").addEventListener("click", () => step(1, () => true));
-by("collision").addEventListener("click", () => step(1, (frames, at) => LOST.has(frames.fate[at])));
+by("collision").addEventListener("click", () => step(1, (frames, at) => MET.has(frames.fate[at])));
 by("drop").addEventListener("click", nextDrop);
 by("map-in").addEventListener("click", () => map.zoomBy(1.25));
 by("map-out").addEventListener("click", () => map.zoomBy(0.8));
 by("map-fit").addEventListener("click", map.fit);
-for (const id of ["show-ranges", "show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
+by("show-ranges").addEventListener("change", map.fitAgain);
+for (const id of ["show-links", "show-routes", "show-trails"]) by(id).addEventListener("change", () => change({}));
 by("theme").addEventListener("click", () => {
   settings.switchTheme();
   showTheme();
@@ -349,7 +364,7 @@ document.addEventListener("keyup", (event) => event.key === " " && byPointer && 
 window.addEventListener("hashchange", () => location.reload());
 const sizes = new ResizeObserver(() => { charts.resize(); change({}); });
 for (const id of ["main", "map", "lanes-scroll", "overview"]) sizes.observe(by(id));
-map.listen((row) => panel.showFrame(row));
+map.listen((row) => panel.showFrame(row), panel.openMenu);
 lanes.listen((row) => panel.showFrame(row));
 overview.listen(() => showSpans(Number(state.about.begin_ns), Number(state.about.end_ns)));
 panel.listen();

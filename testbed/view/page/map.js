@@ -1,12 +1,14 @@
 // The map: ranges, links, routes, stations, and the frames on the air about now.
 
 import { act } from "./api.js";
+import { isAsked } from "./menu.js";
 import { calm } from "./settings.js";
 import { brokenLinks, change, conditionOf, firstAt, isOff, linkName, notice, placeOf, placeOfFlow, speak, state, windowOf } from "./state.js";
-import { BROADCAST, colour, kindOf, lookOf, mark, scaleOfText, UNKNOWN } from "./words.js";
+import { BROADCAST, colour, drawIcon, HOST, kindOf, lookOf, mark, scaleOfMap, scaleOfText, sized, UNKNOWN } from "./words.js";
 
 const canvas = document.getElementById("map");
 const pen = canvas.getContext("2d");
+const MAX_RINGED = 6, WIRE = 42; // stations, whose ranges are all drawn; length of a wire, px
 const SHOWN_MS = 90; // a frame stays visible for this time of the page, or it could not be seen at 1x
 let view = null; // centre in m and pixels per m
 let middle = [0, 0]; // of the canvas, px, as of the last picture: asking the element again would lay out the page again
@@ -19,15 +21,9 @@ export function fit() {
   change({});
 }
 
-function size() {
-  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  middle = [width / 2, height / 2];
-  return [width, height];
+// As fit, if the whole map is shown: what is on it has changed.
+export function fitAgain() {
+  if (view?.fits) fit(); else change({});
 }
 
 function bounds() {
@@ -40,6 +36,11 @@ function bounds() {
   for (const { at } of state.about.jammers ?? []) if (at) xs.push(at[0]), ys.push(at[1]);
   if (state.about.area) xs.push(0, state.about.area[0]), ys.push(0, state.about.area[1]);
   for (const [x0, y0, x1, y1] of state.about.walls ?? []) xs.push(x0, x1), ys.push(y0, y1);
+  const far = Math.max(state.about.range_m ?? 0, state.about.sense_m ?? 0);
+  for (const name of ringed()) {
+    const [x, y] = placeOf(name, state.now);
+    xs.push(x - far, x + far), ys.push(y - far, y + far);
+  }
   return [xs, ys].map((values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]));
 }
 
@@ -54,6 +55,10 @@ function scale(width, height) {
 // What a link says of the view: centre and shown width in m; null while the whole map is shown.
 export function shown() {
   return view && !view.fits ? [view.x, view.y, canvas.clientWidth / view.perMetre] : null;
+}
+
+export function widthOfMap() {
+  return canvas.clientWidth / view.perMetre;
 }
 
 export function show([x, y, width]) {
@@ -78,20 +83,22 @@ function checked(id) {
 
 export function draw() {
   if (!state.about || !state.movement) return;
-  const [width, height] = size();
+  const width = canvas.clientWidth, height = canvas.clientHeight;
   if (!width || !height) return;
+  sized(canvas, pen, width, height);
+  middle = [width / 2, height / 2];
   scale(width, height);
-  pen.clearRect(0, 0, width, height);
   const names = state.about.stations.map((station) => station.name);
   const places = new Map(names.map((name) => [name, placeOf(name, state.now)]));
   drawArea();
   drawWalls();
   if (checked("show-trails")) drawTrails(names);
-  if (checked("show-ranges")) drawRanges(places);
+  drawRanges(places);
   if (checked("show-links")) drawLinks(names, places);
   if (checked("show-routes")) drawRoutes(places);
   drawFrames(names, places);
   drawLobes(places);
+  drawHosts(places);
   drawStations(names, places);
   drawJammers(places);
   drawScale(width, height);
@@ -132,9 +139,14 @@ function drawTrails(names) {
   pen.globalAlpha = 1;
 }
 
+// The stations whose ranges are drawn.
+function ringed() {
+  if (!checked("show-ranges")) return [];
+  return state.station ? [state.station] : state.about.stations.length <= MAX_RINGED ? state.about.stations.map(({ name }) => name) : [];
+}
+
 function drawRanges(places) {
-  const chosen = state.station ? [state.station] : places.size <= 6 ? [...places.keys()] : [];
-  for (const name of chosen) {
+  for (const name of ringed()) {
     const [x, y] = toScreen(places.get(name) ?? [0, 0]);
     for (const [metres, dash] of [[state.about.range_m, []], [state.about.sense_m, [5, 5]]]) {
       if (!metres) continue;
@@ -272,17 +284,53 @@ function radius() {
   return (state.about.stations.length > 20 ? 4 : 7) * scaleOfText();
 }
 
+// What a station is beside a relay: a gateway to wired hosts, an access point.
+export function rolesOf({ access_points: points, wires }) {
+  return new Map([...(points ?? []).map((name) => [name, "access-point"]), ...(wires ?? []).map(([station]) => [station, "gateway"])]);
+}
+
+// Wired hosts have no place: each is below its first gateway.
+function drawHosts(places) {
+  const r = radius(), drawn = new Map();
+  pen.font = `${12 * scaleOfText()}px system-ui, "DejaVu Sans", sans-serif`;
+  pen.textBaseline = "middle";
+  pen.textAlign = "left";
+  pen.lineWidth = 1.5;
+  for (const [station, host] of state.about.wires ?? []) {
+    if (!places.has(station)) continue;
+    const [x, y] = toScreen(places.get(station));
+    if (!drawn.has(host)) drawn.set(host, [x, y + WIRE * scaleOfText()]);
+    pen.strokeStyle = colour("quiet");
+    pen.setLineDash([6, 2, 2, 2]);
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(...drawn.get(host));
+    pen.stroke();
+  }
+  pen.setLineDash([]);
+  for (const [host, [x, y]] of drawn) {
+    pen.fillStyle = colour("panel");
+    pen.strokeStyle = colour("ink");
+    drawIcon(pen, HOST, x, y, r);
+    pen.fillStyle = colour("ink");
+    pen.fillText(host, x + 2 * r, y);
+  }
+  pen.textBaseline = "alphabetic";
+}
+
 function drawStations(names, places) {
-  const limit = state.about.queue_packets || 50, r = radius();
+  const limit = state.about.queue_packets || 50, r = radius(), roles = rolesOf(state.about);
   for (const name of names) {
     const [x, y] = toScreen(places.get(name)), condition = conditionOf(name), off = condition === "off";
-    pen.beginPath();
-    if (condition === "stalled") pen.rect(x - r, y - r, 2 * r, 2 * r); else pen.arc(x, y, r, 0, 7);
     pen.fillStyle = condition && condition !== "wire stalled" ? colour("panel") : colour("ink");
-    pen.fill();
     pen.lineWidth = name === state.station ? r / 2 + 0.5 : 1.5;
     pen.strokeStyle = name === state.station ? colour("accent") : colour(condition ? "bad" : "ink");
-    pen.stroke();
+    if (condition === "stalled" || !roles.has(name)) {
+      pen.beginPath();
+      if (condition === "stalled") pen.rect(x - r, y - r, 2 * r, 2 * r); else pen.arc(x, y, r, 0, 7);
+      pen.fill();
+      pen.stroke();
+    } else drawIcon(pen, roles.get(name), x, y, r);
     pen.fillStyle = pen.strokeStyle = colour("bad");
     if (off) mark(pen, "collision", x, y, r / 2 + 0.5);
     if (condition === "stalled") pen.fillRect(x - 0.57 * r, y - r / 2, 0.43 * r, r), pen.fillRect(x + 0.14 * r, y - r / 2, 0.43 * r, r);
@@ -372,18 +420,16 @@ function around([x, y]) {
 }
 
 function drawScale(width, height) {
-  const target = 110 / view.perMetre, power = 10 ** Math.floor(Math.log10(target));
-  const metres = [5, 2, 1].map((step) => step * power).find((step) => step <= target) ?? power;
-  const length = metres * view.perMetre;
+  const { metres, text } = scaleOfMap(view.perMetre);
   pen.strokeStyle = colour("quiet");
   pen.fillStyle = colour("quiet");
   pen.lineWidth = 2;
   pen.beginPath();
   pen.moveTo(14, height - 14);
-  pen.lineTo(14 + length, height - 14);
+  pen.lineTo(14 + metres * view.perMetre, height - 14);
   pen.stroke();
   pen.textAlign = "left";
-  pen.fillText(`${metres >= 1 ? metres : metres.toPrecision(1)} m`, 14, height - 20);
+  pen.fillText(text, 14, height - 20);
 }
 
 // --- pointer and keys ---------------------------------------------------------------------------------------------------------
@@ -435,10 +481,16 @@ function hover(name) {
   change({});
 }
 
-export function listen(onFrame) {
+// `onMenu(event, name)`: the menu of a station is asked for.
+export function listen(onFrame, onMenu) {
   canvas.addEventListener("pointerleave", () => hover(null));
+  canvas.addEventListener("contextmenu", (event) => {
+    const name = state.about ? stationAt(event.offsetX, event.offsetY) ?? (event.button === 2 ? null : state.station) : null; // a key has no place
+    if (name) onMenu(event, name);
+  });
   const pointers = new Map();
   canvas.addEventListener("pointerdown", (event) => {
+    if (event.button === 2) return; // the menu's
     canvas.setPointerCapture(event.pointerId);
     pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
     const name = stationAt(event.offsetX, event.offsetY);
@@ -494,6 +546,7 @@ export function listen(onFrame) {
     zoomBy(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.offsetX, event.offsetY);
   }, { passive: false });
   canvas.addEventListener("keydown", (event) => {
+    if (isAsked(event) && state.station) return void onMenu(event, state.station);
     const step = view ? 40 / view.perMetre : 0;
     const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
     if (moves[event.key] && view) view.fits = null, view.x += moves[event.key][0], view.y += moves[event.key][1], change({});

@@ -4,12 +4,12 @@
 import { ask } from "./api.js";
 import { windowNow } from "./lanes.js";
 import { change, goTo, notice, state, zero } from "./state.js";
-import { colour, scaleOfText, seconds } from "./words.js";
+import { colour, diamond, eventWords, LOST, MAX_CHARTED, scaleOfText, seconds, sized } from "./words.js";
 
 const canvas = document.getElementById("overview"), pen = canvas.getContext("2d");
-const BINS = 300, LOST = ["collision", "hidden", "weak", "error", "busy"], BREAKS = new Set(["link", "power", "cut", "wire"]);
+const BINS = 300, BREAKS = new Set(["link", "power", "cut", "wire"]);
 const AIR_SHARE = 0.45, MARKS = 10; // of the height: lost frames from above; px at the foot: events
-const MIN_DRAG = 6, MIN_SPAN_NS = 1e6;
+const MIN_DRAG = 6, NEAR = 6, MIN_SPAN_NS = 1e6;
 let lost = null, rates = null, dragging = null;
 
 export function forget() {
@@ -26,10 +26,11 @@ export async function load() {
     if (state.about !== about) return;
     lost = Array.from({ length: air.bins }, (_, at) => LOST.reduce((sum, fate) => sum + (air.fates[fate]?.[at] ?? 0), 0));
     change({});
-    const tcp = about.flows.slice(0, 6);
-    const series = await Promise.all(tcp.map((flow) => ask("series", { flow: flow.name, ...words, points: BINS })));
+    const flows = about.flows.slice(0, MAX_CHARTED);
+    const series = await Promise.all(flows.map((flow) => ask("series", { flow: flow.name, ...words, points: BINS })));
     if (state.about !== about) return;
-    rates = series.map(({ throughput }) => throughput).filter((line) => line?.t?.length);
+    const lines = series.map(({ throughput }) => throughput).filter((line) => line?.t?.length);
+    rates = (lines[0]?.t ?? []).map((t, at) => [t * 1e9, lines.reduce((sum, { v }) => sum + (v[at] ?? 0), 0)]);
     change({});
   } catch (problem) {
     notice(problem.message);
@@ -46,11 +47,9 @@ export function busiest() {
 
 export function draw() {
   if (!state.about?.stations) return;
-  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+  const width = canvas.clientWidth, height = canvas.clientHeight;
   if (!width) return;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  sized(canvas, pen, width, height);
   const begin = Number(state.about.begin_ns), end = Math.max(Number(state.about.end_ns), begin + 1), x = (ns) => ((ns - begin) / (end - begin)) * width;
   const foot = height - MARKS * scaleOfText();
   drawRates(x, foot);
@@ -67,16 +66,16 @@ export function draw() {
   pen.fillRect(x(state.now) - 1, 0, 2, height);
 }
 
-// The acknowledged rates of all flows on top of each other, from the foot, against their largest sum.
+// The rates of all flows on top of each other, from the foot, against their largest sum.
 function drawRates(x, foot) {
   if (!rates?.length) return;
-  const times = rates[0].t, sums = times.map((_, at) => rates.reduce((sum, { v }) => sum + (v[at] ?? 0), 0)), most = Math.max(1, ...sums);
+  const most = Math.max(1, ...rates.map(([, sum]) => sum));
   pen.fillStyle = colour("flow1");
   pen.globalAlpha = 0.55;
   pen.beginPath();
-  pen.moveTo(x(times[0] * 1e9), foot);
-  times.forEach((t, at) => pen.lineTo(x(t * 1e9), foot - (1 - AIR_SHARE) * foot * (sums[at] / most)));
-  pen.lineTo(x(times.at(-1) * 1e9), foot);
+  pen.moveTo(x(rates[0][0]), foot);
+  for (const [ns, sum] of rates) pen.lineTo(x(ns), foot - (1 - AIR_SHARE) * foot * (sum / most));
+  pen.lineTo(x(rates.at(-1)[0]), foot);
   pen.closePath();
   pen.fill();
   pen.globalAlpha = 1;
@@ -90,15 +89,8 @@ function drawLost(width, foot) {
 
 function drawEvents(x, foot, height) {
   for (const { t_s, event } of state.about.events ?? []) {
-    const at = x(Number(t_s) * 1e9), middle = (foot + height) / 2, half = (height - foot) / 2 - 1;
     pen.fillStyle = colour(BREAKS.has(event) ? "bad" : "ink");
-    pen.beginPath();
-    pen.moveTo(at, middle - half);
-    pen.lineTo(at + half, middle);
-    pen.lineTo(at, middle + half);
-    pen.lineTo(at - half, middle);
-    pen.closePath();
-    pen.fill();
+    diamond(pen, x(Number(t_s) * 1e9), (foot + height) / 2, (height - foot) / 2 - 1);
   }
 }
 
@@ -138,7 +130,7 @@ export function listen(onSpan) {
 
 // The events about a place, and its time.
 function titleAt(px) {
-  const width = canvas.clientWidth, ns = nsAt(px, width), near = ((nsAt(px + 6, width) || ns) - ns) || 1;
+  const width = canvas.clientWidth, ns = nsAt(px, width), near = (NEAR / width) * (Number(state.about?.end_ns) - Number(state.about?.begin_ns));
   const events = (state.about?.events ?? []).filter(({ t_s }) => Math.abs(Number(t_s) * 1e9 - ns) <= near);
-  return [seconds(ns - zero(), 2), ...events.map(({ event, station, detail }) => [event, station, detail].filter(Boolean).join(" "))].join("\n");
+  return [seconds(ns - zero(), 2), ...events.map(eventWords)].join("\n");
 }

@@ -2,10 +2,12 @@
 
 import { act, ask } from "./api.js";
 import { switched } from "./live.js";
+import { show as showMap, shown as mapShown, widthOfMap } from "./map.js";
+import * as menu from "./menu.js";
 import { reservedUntil, whyUnknown } from "./nav.js";
 import * as terminal from "./terminal.js";
 import { change, conditionOf, firstAt, goTo, isOff, notice, placeOf, speak, state, windowOf, zero } from "./state.js";
-import { BROADCAST, counted, element, FATES, FRAMES, kindOf, MEANING, rate, seconds } from "./words.js";
+import { BROADCAST, counted, element, eventWords, FATES, FRAMES, kindOf, MEANING, modeOf, rate, seconds } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const TABS = ["stations", "frames", "story", "verdict"];
@@ -46,7 +48,7 @@ export function listen() {
 export function setUp() {
   by("stations").replaceChildren(
     ...state.about.stations.map(({ name }) =>
-      element("li", {}, element("button", { type: "button", "data-station": name, "aria-pressed": "false", onclick: () => change({ station: state.station === name ? null : name }) }, name)),
+      element("li", {}, element("button", { type: "button", "data-station": name, "aria-pressed": "false", onclick: () => change({ station: state.station === name ? null : name }), oncontextmenu: (event) => openMenu(event, name), onkeydown: (event) => menu.isAsked(event) && openMenu(event, name) }, name)),
     ),
   );
   const tcp = state.about.flows.filter((flow) => flow.transport === "tcp");
@@ -86,12 +88,12 @@ function pairs(rows) {
 // Rate, SINR, attempt and place in its A-MPDU of a data frame, what the record has of them.
 function radioOf(frame) {
   if (!frame) return [];
-  const words = [`${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s to ${frame.peer ?? "?"}`, frame.sinr_db == null ? "" : `SINR ${frame.sinr_db} dB`, frame.attempt > 1 ? `attempt ${frame.attempt}` : "", frame.aggregate ? `MPDU ${frame.aggregate}` : ""];
+  const words = [`${modeOf(frame)} to ${frame.peer ?? "?"}`, frame.sinr_db == null ? "" : `SINR ${frame.sinr_db} dB`, frame.attempt > 1 ? `attempt ${frame.attempt}` : "", frame.aggregate ? `MPDU ${frame.aggregate}` : ""];
   return [["last data frame", words.filter((word) => word).join(", ")]];
 }
 
 function rateTable(rows) {
-  const lines = rows.map((one) => element("tr", {}, element("td", {}, one.peer ?? "?"), element("td", {}, `${one.mode ? `${one.mode}, ` : ""}${one.rate_bps / 1e6} Mbit/s`), element("td", {}, String(one.frames)), element("td", {}, `${((100 * one.delivered) / one.frames).toFixed(0)} %`)));
+  const lines = rows.map((one) => element("tr", {}, element("td", {}, one.peer ?? "?"), element("td", {}, modeOf(one)), element("td", {}, String(one.frames)), element("td", {}, `${((100 * one.delivered) / one.frames).toFixed(0)} %`)));
   const head = element("tr", {}, ...["To", "Rate", "Data frames", "Arrived"].map((name) => element("th", { scope: "col" }, name)));
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines));
 }
@@ -115,7 +117,7 @@ async function showStation() {
   const address = state.about.stations.find((one) => one.name === name)?.address ?? "";
   const rows = [["address", address], ["position", `${x.toFixed(1)}, ${y.toFixed(1)} m`], ["radio", off ? "off" : "on"]];
   if (conditionOf(name) === "stalled") rows.push(["stalled", "has packets and has sent no frame for 1 s"]);
-  const children = [element("h3", {}, name)];
+  const children = [element("div", { class: "head" }, element("h3", {}, name), element("button", { type: "button", id: "station-menu", "aria-haspopup": "menu", onclick: (event) => openMenu(event, name) }, "Actions"))];
   if (state.live) {
     rows.push(["queued or sending", counted(state.queues[name]?.packets ?? 0, "packet")]);
     const nav = reservedUntil(name, null);
@@ -148,6 +150,7 @@ function controls(name, off, x, y) {
   const done = (text) => () => { notice(""); speak(text); }, failed = (problem) => notice(problem.message);
   const at = (value) => element("input", { type: "number", step: "1", value: value.toFixed(0) });
   const [ax, ay] = [at(x), at(y)];
+  ax.id = "move-x";
   const others = element("select", { "aria-label": "other end of the link" }, ...state.about.stations.filter((one) => one.name !== name).map((one) => element("option", {}, one.name)));
   const link = (rate, word) => () => act({ op: "link", from: name, to: others.value, error_rate: rate }).then(done(`link ${name} ${others.value} ${word}`), failed);
   return [
@@ -156,6 +159,24 @@ function controls(name, off, x, y) {
     element("p", {}, element("button", { type: "button", id: "power", onclick: () => switchPower(name) }, off ? "Switch on" : "Switch off"), " ", element("button", { type: "button", id: "terminal", onclick: () => terminal.open(name) }, "Terminal")),
     element("p", {}, others, " ", element("button", { type: "button", onclick: link(1, "broken") }, "Break the link"), " ", element("button", { type: "button", onclick: link(0, "restored") }, "Restore it")),
   ];
+}
+
+// The menu of a station, at the pointer, or at what has the focus.
+export function openMenu(event, name) {
+  event.preventDefault();
+  event.stopPropagation();
+  const box = event.currentTarget.getBoundingClientRect(), byPointer = event.type === "contextmenu" && event.clientX > 0;
+  const [x, y] = placeOf(name, state.now);
+  menu.open(name, byPointer ? event.clientX : box.left, byPointer ? event.clientY : Math.min(box.bottom, window.innerHeight), {
+    isOff: isOff(name, state.now), power: () => switchPower(name), terminal: (line) => terminal.open(name, line),
+    centre: () => (showMap([x, y, mapShown()?.[2] ?? widthOfMap()]), change({ station: name })),
+    move: async () => {
+      change({ station: name });
+      open("stations");
+      await showStation();
+      by("move-x")?.select();
+    },
+  });
 }
 
 function switchPower(name) {
@@ -205,7 +226,7 @@ export async function showFrame(row, { move = true } = {}) {
       pairs([
         ["fate", frame.event === "tx" ? fate || "none" : `${frame.event}${fate && `: ${fate}`}`], ["start", seconds(Number(frame.t_ns) - zero(), 9)],
         ["on the air", frame.airtime_ns ? `${(frame.airtime_ns / 1e3).toFixed(1)} µs` : null], ["attempt", frame.attempt], ["backoff", frame.backoff_slots === null ? null : `${frame.backoff_slots} slots`],
-        ["bytes", frame.bytes], ["rate", frame.rate_bps ? `${frame.mode ? `${frame.mode}, ` : ""}${frame.rate_bps / 1e6} Mbit/s` : null], ["MPDU of an A-MPDU", frame.aggregate ?? null], ["access category", frame.category ?? null], ["SINR", frame.sinr_db == null ? null : `${frame.sinr_db} dB at ${frame.peer}`], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
+        ["bytes", frame.bytes], ["rate", frame.rate_bps ? modeOf(frame) : null], ["MPDU of an A-MPDU", frame.aggregate ?? null], ["access category", frame.category ?? null], ["SINR", frame.sinr_db == null ? null : `${frame.sinr_db} dB at ${frame.peer}`], ["power", frame.power_dbm === null ? null : `${frame.power_dbm} dBm at ${frame.peer}`], ["received by", frame.receivers === null ? null : counted(frame.receivers, "station")],
         ["packet", frame.packet || null], ["row of air.csv", frame.row], ["in the capture", frame.pcap ? `${frame.pcap.file}, packet ${frame.pcap.packet}` : null], ["comment", frame.pcap?.comment ?? null],
       ]),
     ];
@@ -297,8 +318,8 @@ function showRun() {
   ];
   const flows = about.flows.map((flow) => {
     const path = state.paths.find((one) => one.flow === flow.name), live = state.live?.rates[flow.name];
-    return element("li", {}, `${flow.name}: ${flow.source} to ${flow.target}, ${flow.transport === "tcp" ? flow.tcp ?? "TCP" : flow.traffic}${live !== undefined ? `, ${rate(live)} acknowledged` : ""}${path ? ` (${path.summary ?? ""})` : ""}`);
+    return element("li", {}, `${flow.name}: ${flow.source} to ${flow.target}, ${flow.transport === "tcp" ? flow.tcp ?? "TCP" : flow.traffic}${live !== undefined ? `, ${rate(live)} ${flow.transport === "tcp" ? "acknowledged" : "received"}` : ""}${path ? ` (${path.summary ?? ""})` : ""}`);
   });
-  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, seconds(Number(event.t_s) * 1e9 - zero(), 2)), ` ${event.event} ${event.station} ${event.detail}${event.source === "view" ? " (by a view)" : ""}`));
+  const events = (about.events ?? []).map((event) => element("li", {}, element("button", { type: "button", onclick: () => goTo(Number(event.t_s) * 1e9) }, seconds(Number(event.t_s) * 1e9 - zero(), 2)), ` ${eventWords(event)}${event.source === "view" ? " (by a view)" : ""}`));
   by("pane-verdict").replaceChildren(pairs(rows), element("h3", {}, "Flows"), element("ul", {}, ...flows), ...(events.length ? [element("h3", {}, "Events"), element("ul", {}, ...events)] : []));
 }

@@ -14,7 +14,8 @@ const RESET = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004
 const sessions = new Map(); // by station, in the order in which they were opened
 let xterm = null, shown = null;
 
-export async function open(station) {
+// `line`: what stands in the field, for the user to start.
+export async function open(station, line = "") {
   try {
     await load();
   } catch {
@@ -24,6 +25,7 @@ export async function open(station) {
   by("terminals").hidden = false;
   if (!sessions.has(station)) sessions.set(station, new Session(station));
   show(station);
+  if (line) by("terminal-line").value = line;
 }
 
 async function load() {

@@ -46,9 +46,9 @@ class Served:
 
 
 @contextmanager
-def view(directory: Path, *options: str) -> Iterator[Served]:
-    """`manet view DIRECTORY OPTIONS`, ended by Ctrl-C, without a word of complaint."""
-    argv = [sys.executable, "-P", "-m", "testbed", "view", str(directory), *options]
+def view(directory: Path | None, *options: str) -> Iterator[Served]:
+    """`manet view [DIRECTORY] OPTIONS`, ended by Ctrl-C, without a word of complaint."""
+    argv = [sys.executable, "-P", "-m", "testbed", "view", *([str(directory)] if directory else []), *options]
     process = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )

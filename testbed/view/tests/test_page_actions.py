@@ -71,6 +71,46 @@ def test_a_flow_started_on_the_page_is_drawn_recorded_and_measured(browser, tmp_
 
 
 @pytest.mark.alone("acts on a run under way, in real time")
+def test_the_menu_of_a_station_acts_on_it_and_a_flow_of_datagrams_has_its_throughput(browser, tmp_path: Path):  # noqa: F811
+    directory = tmp_path / "run"
+    flow = {"from": "sta1", "to": "sta3", "traffic": "cbr", "rate": 200_000, "bytes": 500}
+    running = Background(chain(hops=2, duration=30, routing="aodv", flows=[flow]), directory, deadline_s=120).at("traffic")
+    with view(directory, "--control") as served, opened(browser, served) as page:
+        until(page, "window.manetView.state.live?.frames.count > 50")
+        until(page, "Math.abs(window.manetView.state.live.rates.flow1 - 200000) < 60000")
+        until(page, "window.manetView.charts().some(one => one.title.startsWith('Throughput'))")
+        assert "flow1" in page.inner_text("figure[data-chart=throughput]")
+        page.focus('button[data-station="sta2"]')
+        page.keyboard.press("Shift+F10")
+        page.wait_for_selector("#menu [role=menuitem]:focus")
+        assert violations(page) == 0 and page.locator("#menu [aria-disabled]").count() == 0
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.textContent") == "Switch off"
+        page.keyboard.press("Enter")
+        until(page, "window.manetView.state.live.off.has('sta2')")
+        x, y = page.evaluate("window.manetView.toScreen(window.manetView.placeOf('sta2'))")
+        box = page.locator("#map").bounding_box()
+        page.mouse.click(box["x"] + x, box["y"] + y, button="right")
+        page.click("#menu button:has-text('Switch on')")
+        until(page, "!window.manetView.state.live.off.has('sta2')")
+        page.click('button[data-station="sta2"]', button="right")
+        page.click("#menu button:text-is('Move')")
+        until(page, "document.activeElement.id === 'move-x'")
+        page.click('button[data-station="sta2"]', button="right")
+        page.click("#menu button:has-text('Restart its routing daemon')")
+        until(page, "document.getElementById('speech').textContent.includes('is started again')")
+        page.click('button[data-station="sta2"]', button="right")
+        page.click("#menu button:has-text('Capture')")
+        page.wait_for_selector("#terminals:not([hidden])")
+        until(page, "document.getElementById('terminal-line').value === 'tcpdump -lni any'")
+        assert running.result().status == "complete"
+        until(page, "window.manetView.state.about?.kind === 'recorded'")
+    events = [(row["event"], row["station"], row["detail"]) for row in RunDirectory(directory).events]
+    assert [detail for event, _, detail in events if event == "power"] == ["off", "on"]
+    assert any(event == "daemon" and station == "sta2" for event, station, _ in events)
+
+
+@pytest.mark.alone("acts on a run under way, in real time")
 def test_a_switched_station_is_said_everywhere_at_once(browser, tmp_path: Path):  # noqa: F811
     directory = tmp_path / "run"
     running = Background(chain(**STANDING), directory, deadline_s=120).at("traffic")
@@ -129,6 +169,70 @@ events = [{ at = 2, link = ["sta2", "sta1"], error_rate = 1 }, { at = 4, link = 
         box = page.locator("#lanes").bounding_box()
         page.mouse.move(box["x"] + x, box["y"] + y)
         until(page, "document.getElementById('lanes').title.includes('error_rate 1')")
+
+
+def test_the_menu_of_a_station_that_cannot_act_says_why(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "still.toml"
+    scenario.write_text("hops = 2\nduration = 5\n")
+    with view(scenario) as served, planned(browser, served) as page:
+        page.click('button[data-station="sta2"]')
+        page.click("#station-menu")
+        page.wait_for_selector("#menu [role=menuitem]:focus")
+        assert violations(page) == 0
+        assert page.locator("#menu [aria-disabled=true]:has-text('only in a run under way')").count() == 6
+        page.keyboard.press("End")
+        page.keyboard.press("Enter")
+        assert page.locator("#menu").count() == 1, "a disabled entry does nothing"
+        page.keyboard.press("Escape")
+        assert page.locator("#menu").count() == 0 and page.evaluate("document.activeElement.id") == "station-menu"
+        page.locator("#map").focus()
+        page.keyboard.press("Shift+F10")
+        page.wait_for_selector("#menu[aria-label='Actions on sta2']")
+        page.mouse.click(5, 5)
+        assert page.locator("#menu").count() == 0
+
+
+def test_fit_includes_the_ranges_that_are_shown(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "near.toml"
+    scenario.write_text("hops = 1\nspacing = 50\nduration = 5\n")
+    per_metre = "window.manetView.toScreen([1, 0])[0] - window.manetView.toScreen([0, 0])[0]"
+    with view(scenario) as served, planned(browser, served) as page:
+        until(page, "window.manetView.state.movement")
+        page.wait_for_timeout(200)
+        sense = page.evaluate("window.manetView.state.about.sense_m")
+        box = page.locator("#map").bounding_box()
+        for x, y in ((-sense, 0), (50 + sense, 0), (0, sense), (0, -sense)):
+            u, v = page.evaluate("place => window.manetView.toScreen(place)", [x, y])
+            assert 0 <= u <= box["width"] and 0 <= v <= box["height"]
+        before = page.evaluate(per_metre)
+        page.uncheck("#show-ranges")
+        until(page, f"{per_metre} > {2 * before}")
+
+
+def test_gateways_and_hosts_have_shapes_of_their_own_and_the_legend_names_them(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "wired.toml"
+    scenario.write_text('hops = 2\nduration = 5\nwires = [{ station = "sta3", host = "host1" }]\n')
+    with view(scenario) as served, planned(browser, served) as page:
+        assert "a gateway" in page.inner_text("#legend") and "a wired host" in page.inner_text("#legend")
+        page.uncheck("#show-ranges")
+        page.uncheck("#show-links")
+        page.wait_for_timeout(300)
+        picture = Image.open(io.BytesIO(page.locator("#map").screenshot())).convert("L")
+        places = "name => window.manetView.toScreen(window.manetView.placeOf(name))"
+        for name, reaches in (("sta1", False), ("sta3", True)):  # a diamond reaches further out than a circle
+            x, y = page.evaluate(places, name)
+            assert (picture.getpixel((round(x) - 9, round(y))) < 128) is reaches, name
+
+
+def test_an_event_near_the_right_edge_of_the_strip_has_its_words(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "late.toml"
+    scenario.write_text('hops = 1\nduration = 10\nwarmup = 0\nevents = [{ at = 9.98, power = "sta2", on = false }]\n')
+    with view(scenario) as served, planned(browser, served) as page:
+        box = page.locator("#overview").bounding_box()
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
+        until(page, "document.getElementById('overview').title.includes('power sta2')")
+        page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+        until(page, "!document.getElementById('overview').title.includes('power')")
 
 
 def test_the_walls_of_a_scenario_are_drawn_where_they_are(browser, tmp_path: Path):  # noqa: F811

@@ -34,6 +34,15 @@ def test_the_page_is_told_the_walls_of_a_scenario(tmp_path: Path):
     assert PlannedRun("open", chain(hops=1), 1, tmp_path).about()["walls"] == []
 
 
+def test_a_station_has_the_details_of_a_recorded_one(tmp_path: Path):
+    events = [{"at": 1, "power": "sta2", "on": False}]
+    planned = PlannedRun("off", chain(hops=1, events=events), 1, tmp_path)
+    empty = {"name": "sta2", "queue": [], "sending": None, "counts": {"sent": {}, "drops": {}}, "data": None, "rates": []}
+    begin_ns = int(planned.about()["traffic_ns"])
+    assert planned.station("sta2", begin_ns) == {**empty, "on": True}
+    assert planned.station("sta2", begin_ns + 2 * 10**9) == {**empty, "on": False}
+
+
 @pytest.mark.root
 @needs_runs
 def test_planned_events_have_the_words_of_the_record(tmp_path: Path):

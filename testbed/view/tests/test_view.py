@@ -4,9 +4,13 @@ import asyncio
 import csv
 import http.client
 import json
+import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -14,6 +18,7 @@ from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from analysis.captures.rundir import RunDirectory
@@ -22,11 +27,12 @@ from analysis.metrics.throughput import sender_view
 from analysis.story.story import flow_named, of_segment, read_story
 from analysis.story.story_text import table_lines
 from testbed.errors import UsageError
+from testbed.programs import ROOT
 from testbed.tests.running import Background, chain, needs_runs
 from testbed.view import recorded
 from testbed.view.actions import Actions
 from testbed.view.app import View
-from testbed.view.live import LiveRun
+from testbed.view.live import LiveRun, Received
 from testbed.view.recorded import RecordedRun
 from testbed.view.site import site_of
 from testbed.view.tests.serving import Served, view
@@ -107,6 +113,26 @@ def test_a_frame_has_its_packet_of_the_capture_and_its_segment(served: Served, r
     assert served.ask(f"/api/packet/{rows[place]['packet']}")["segment"]["flow"] == "flow1"
 
 
+def test_the_throughput_of_datagrams_is_what_the_receivers_capture_has(tmp_path):
+    directory = tmp_path / "run"
+    flow = {"from": "sta1", "to": "sta3", "traffic": "cbr", "rate": 200_000, "bytes": 500}
+    running = Background(chain(hops=2, duration=4, routing="static", flows=[flow]), directory, deadline_s=120).at("traffic")
+    received, live = Received(RunDirectory(directory)), []
+    for _ in range(10):
+        live.append(received.totals()["flow1"])
+        time.sleep(0.2)
+    assert running.result().status == "complete"
+    packets = RunDirectory(directory).capture("sta3").filter(pl.col("destination_port") == 5201)
+    sizes = (packets["payload_bytes"] + 28).sum()
+    assert live == sorted(live) and 0 < live[-1] <= sizes and live[-1] % 500 == 0
+    run = RecordedRun(directory)
+    begin, end = run.traffic_ns or 0, run.end_ns
+    whole = run.series("flow1", begin, end, 10)["throughput"]["v"]
+    assert mean(whole) == pytest.approx(8e9 * sizes / (end - begin)) and max(whole) == pytest.approx(200_000, rel=0.1)
+    (directory / "captures" / "sta3.pcap").unlink()
+    assert "sta3.pcap" in RecordedRun(directory).series("flow1", begin, end, 10)["error"]
+
+
 def test_throughput_is_that_of_the_flow_however_short_the_window(served: Served, run_dir):
     about = served.ask("/api/run")
     begin, end = int(about["traffic_ns"]), int(about["end_ns"])
@@ -172,6 +198,13 @@ def test_a_wrong_address_is_one_line(served: Served, path, status):
     found, body = served.answer(path)
     line = json.loads(body)["error"]
     assert found == status and line and "\n" not in line and "Traceback" not in line
+
+
+def test_a_view_imports_no_editor():
+    program = "import sys, testbed.view.site; print({'tomlkit', 'testbed.view.editor'} & set(sys.modules))"
+    argv = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout == "set()\n"
 
 
 def test_a_view_is_read_only_unless_it_is_told_otherwise(served: Served, run_dir):

@@ -1,5 +1,6 @@
 """The editor's page in headless Chromium: map, forms and text are one document, by pointer and by keyboard alone."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -39,6 +40,14 @@ events = [
     { at = 20, link = ["sta6", "sta7"], error_rate = 1.0 },
 ]
 """
+
+
+# How many addresses of pictures the page has given back.
+COUNT_REVOKED = """{
+    window.revoked = 0;
+    const usual = URL.revokeObjectURL;
+    URL.revokeObjectURL = (url) => ((window.revoked += 1), usual.call(URL, url));
+}"""
 
 
 class shown:
@@ -218,8 +227,7 @@ def test_forms_set_what_they_say(browser, edited):  # noqa: F811
             box.press("Enter")
             quiet(page)
 
-        field("radio").locator("select").first.select_option(label="a name")
-        field("radio").locator("select").nth(1).select_option(label="dot11b-11m")
+        field("radio").locator("select").first.select_option("dot11b-11m")
         quiet(page)
         enter("1.5 min", "duration")
         enter("vegas(alpha=2)", "tcp")
@@ -247,6 +255,47 @@ def test_forms_set_what_they_say(browser, edited):  # noqa: F811
         box.fill("soon")
         box.press("Enter")
         assert box.get_attribute("aria-invalid") == "true" and "duration" not in values_of(page)
+
+
+def test_a_new_event_is_opened_once_the_server_has_it(browser, eight):  # noqa: F811
+    with shown(browser, eight) as page:
+        until(page, "window.manetEditor.map.places().size === 8")
+        page.click("#event-add")
+        until(page, "window.manetEditor.state.values.events.length === 3")
+        until(page, "document.activeElement.textContent.startsWith('3: at 5')")
+        eight.version = page.evaluate("window.manetEditor.state.version")
+        eight.change(op="set", path=["events"], value=[{"at": at, "power": "sta2", "on": at % 2 == 0} for at in range(2, 63)])
+        until(page, "window.manetEditor.state.values.events.length === 61")
+        page.click("#event-add")
+        until(page, "window.manetEditor.state.values.events.length === 62")
+        quiet(page)
+        assert "2 more" in page.inner_text("#forms [data-path='[\"events\"]']"), "the one behind the last that is shown"
+        assert not page.evaluate("document.activeElement.textContent.startsWith('61')")
+
+
+def test_a_gateway_and_its_host_have_shapes_of_their_own(browser, eight):  # noqa: F811
+    with shown(browser, eight) as page:
+        until(page, "window.manetEditor.map.places().size === 8")
+        quiet(page)
+        assert page.locator("#map .icon.of-gateway").count() == page.locator('#map [data-name="gw"] .icon.of-gateway').count() == 1
+        assert page.locator("#map .icon.of-host").count() == 1 and page.locator("#map .icon.of-station").count() == 7
+        assert "a gateway" in page.inner_text("#legend-line")
+        assert page.get_attribute('#map [data-name="gw"]', "aria-label").endswith("gateway")
+
+
+def test_a_chain_that_is_drawn_back_to_its_begin_has_places(browser, edited):  # noqa: F811
+    with shown(browser, edited) as page:
+        page.click("[data-tool=chain]")
+        x, y = page.evaluate("window.manetEditor.map.toScreen([100, 100])")
+        box = page.locator("#map").bounding_box()
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + x + 30, box["y"] + y, steps=3)
+        page.mouse.move(box["x"] + x, box["y"] + y, steps=3)
+        page.mouse.up()
+        quiet(page)
+        places = values_of(page)["positions"]
+        assert len(places) == 5 and [b[0] - a[0] for a, b in itertools.pairwise(places)] == [200] * 4
 
 
 def test_the_keyboard_alone_draws_a_scenario(browser, edited, tmp_path):  # noqa: F811
@@ -390,6 +439,19 @@ def test_seeds_run_and_their_results_open(browser, tmp_path):  # noqa: F811
         page.wait_for_selector("#figure img")
         assert page.evaluate("document.querySelector('#figure img').decode().then(() => true)")
         assert "kbit/s" in page.inner_text("#printed")
+        picture = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010800000000")  # a PNG's begin
+        (Path(answer["folder"]) / "mine.png").write_bytes(picture)
+        page.wait_for_selector("#figures button:has-text('mine')")
+        page.focus("#figures button:has-text('mine')")
+        for _ in range(2):  # rounds of the page's questions leave the focus where it is
+            with page.expect_response("**/api/edit/runs"):
+                pass
+        assert "mine" in page.evaluate("document.activeElement.textContent")
+        page.evaluate(COUNT_REVOKED)
+        for _ in range(2):
+            page.click("#runs li:first-child button:has-text('figure')")
+            page.wait_for_timeout(100)
+        until(page, "window.revoked === 2")
         with page.context.expect_page() as opened:
             page.click("#runs a")
         until(opened.value, "window.manetView?.state.about?.kind === 'recorded'")

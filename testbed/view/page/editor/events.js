@@ -6,7 +6,7 @@ import * as map from "./map.js";
 const by = (id) => document.getElementById(id);
 const KINDS = ["power", "link", "move", "cut", "wire", "daemon", "command"];
 const MAX_SHOWN = 60;
-let change = () => {}, open = () => {}, seconds = 35, shown = [], picture = null;
+let change = () => {}, open = () => {}, seconds = 35, count = 0, picture = null;
 
 export function setUp(onChange, onOpen) {
   [change, open] = [onChange, onOpen];
@@ -22,8 +22,8 @@ export function setUp(onChange, onOpen) {
 export function show(values, newPicture) {
   picture = newPicture ?? picture;
   seconds = picture?.seconds ?? seconds;
-  const events = Array.isArray(values.events) ? values.events.slice(0, MAX_SHOWN) : [], focus = document.activeElement?.dataset?.event;
-  shown = events;
+  const every = Array.isArray(values.events) ? values.events : [], events = every.slice(0, MAX_SHOWN), focus = document.activeElement?.dataset?.event;
+  count = every.length;
   by("line").replaceChildren(...events.map((event, place) => marker(event, place)), ...(events.length ? [] : [element("span", {}, `No events in ${seconds} s of traffic.`)]));
   if (focus !== undefined) by("line").querySelector(`[data-event="${focus}"]`)?.focus();
 }
@@ -63,14 +63,13 @@ function marker(event, place) {
   return node;
 }
 
-function add() {
-  const names = (picture?.stations ?? []).map((one) => one.name), [station] = map.selected().length ? map.selected() : names, other = names.find((one) => one !== station) ?? station, at = Number(by("event-at").value);
+async function add() {
+  const names = map.stations(), [station] = map.selected().length ? map.selected() : names, other = names.find((one) => one !== station) ?? station, at = Number(by("event-at").value);
   const [wire] = picture?.wires ?? [], kind = by("event-kind").value;
   const value = {
     power: { power: station, on: false }, link: { link: [station, other], error_rate: 1 }, move: { move: station, to: map.places().get(station) ?? [0, 0], speed: 5 },
     cut: { cut: "next-hop", from: station, to: other }, wire: { wire: wire ?? [station, "host1"], stalled: true }, daemon: { station, daemon: "kill" },
     command: { station, command: ["ping", "-c", "5", `{${other}}`] },
   }[kind];
-  change({ op: "append", path: ["events"], value: { at, ...value } });
-  open(["events", shown.length]);
+  if (await change({ op: "append", path: ["events"], value: { at, ...value } })) open(["events", count - 1]);
 }

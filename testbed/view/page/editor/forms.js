@@ -1,7 +1,7 @@
 // Forms of the scenario's keys, made of the fields that the server has read from the JSON Schema (testbed/view/editor/forms.py). A control
 // says what changed as `set` or `remove` of a path; it never keeps a value of its own.
 
-import { element } from "../words.js";
+import { element, withCode } from "../words.js";
 
 const MAX_ITEMS = 60; // of a list that are shown
 const STATIONS = new Set(["from", "to", "station", "host", "power", "move", "follows"]);
@@ -105,8 +105,7 @@ function fieldOf(field, path, options = {}) {
   if (made.simple) head.append(element("label", { class: "name", for: id }, name), ...made.nodes);
   else head.append(element("span", { class: "name" }, name), ...(made.beside ?? []));
   node.append(head);
-  // words between backquotes are keys and values
-  if (about) node.append(element("p", { class: "about", id: `${id}-about` }, ...about.split("`").map((part, place) => (place % 2 ? element("code", {}, part) : part))));
+  if (about) node.append(element("p", { class: "about", id: `${id}-about` }, ...withCode(about)));
   if (!made.simple) node.append(...made.nodes);
   const control = {
     node, show(value) {
@@ -204,8 +203,7 @@ function fallbackWord(field) {
 
 function plain(field, path, about, parse) {
   const words = { id: about.id, "aria-describedby": about.about, placeholder: placeholder(field) };
-  if (about.label) words["aria-label"] = about.label;
-  if (STATIONS.has(field.key) || about.station) words.list = "nodes";
+  if (STATIONS.has(field.key)) words.list = "nodes";
   const { node, show } = input(words, path, parse);
   return { simple: true, nodes: [node, ...(field.unit ? [element("span", { class: "unit" }, field.unit)] : [])], show };
 }
@@ -235,11 +233,11 @@ const MAKERS = {
   text: (field, path, about) => plain(field, path, about, (text) => text),
   value: (field, path, about) => plain(field, path, about, valueOf),
   switch(field, path, about) {
-    const node = select({ id: about.id, "aria-describedby": about.about, "aria-label": about.label }, [["", fallbackWord(field)], ["true", "yes"], ["false", "no"]], path, (text) => text === "true");
+    const node = select({ id: about.id, "aria-describedby": about.about }, [["", fallbackWord(field)], ["true", "yes"], ["false", "no"]], path, (text) => text === "true");
     return { simple: true, nodes: [node], show: (value) => (node.value = value === undefined ? "" : String(value)) };
   },
   choice(field, path, about) {
-    const node = select({ id: about.id, "aria-describedby": about.about, "aria-label": about.label }, [["", fallbackWord(field)], ...field.choices.map((one) => [JSON.stringify(one), String(one)])], path, JSON.parse);
+    const node = select({ id: about.id, "aria-describedby": about.about }, [["", fallbackWord(field)], ...field.choices.map((one) => [JSON.stringify(one), String(one)])], path, JSON.parse);
     return { simple: true, nodes: [node], show: (value) => (node.value = value === undefined || !field.choices.includes(value) ? "" : JSON.stringify(value)) };
   },
   tuple(field, path, about) {
@@ -265,12 +263,8 @@ const MAKERS = {
     const body = element("div"), details = element("details", {}, element("summary", {}, `${about.name || "table"} …`), body);
     let made = null, latest;
     details.make = () => {
-      made ??= field.fields.map((one) => {
-        const inner = fieldOf(one, [...path, one.key]);
-        body.append(inner.node);
-        return [one.key, inner];
-      });
-      for (const [key, inner] of made) inner.show(latest && typeof latest === "object" ? latest[key] : undefined);
+      if (!made) made = flat(field.fields, path), body.append(made.node);
+      made.show(latest);
     };
     details.addEventListener("toggle", () => details.open && details.make());
     return {
@@ -299,7 +293,7 @@ const MAKERS = {
       let value;
       details.make = () => {
         inner.made ??= (() => {
-          const one = field.item.kind === "table" ? flat(field.item, at) : fieldOf(field.item, at, { name: `${noun} ${place + 1}` });
+          const one = field.item.kind === "table" ? flat(field.item.fields, at) : fieldOf(field.item, at, { name: `${noun} ${place + 1}` });
           body.append(one.node, element("p", {}, gone));
           return one;
         })();
@@ -356,7 +350,8 @@ const MAKERS = {
     const list = element("select", { id: about.id, "aria-label": about.name, "aria-describedby": about.about }, ...names.map(([value, label]) => element("option", { value }, label)));
     const free = element("input", { type: "text", "aria-label": `${about.name}: path`, hidden: "" });
     const body = element("div"), details = element("details", {}, element("summary", {}, "options"), body);
-    let name = "", latest, made = new Map();
+    const made = new Map();
+    let name = "", latest;
     const nameOf = (value) => (typeof value === "string" ? value : value && typeof value === "object" ? value[field.tag] ?? "" : "");
     const tableOf = () => field.tables[name] ?? (name && field.other ? field.tables.file ?? null : null);
     const need = (which) => (field.tables[which] ?? []).filter((one) => one.required);
@@ -369,12 +364,9 @@ const MAKERS = {
     });
     free.addEventListener("change", () => free.value.trim() && set(path, free.value.trim()));
     details.make = () => {
-      const fields = tableOf() ?? [];
-      if (!made.has(name)) {
-        made.set(name, fields.map((one) => [one.key, fieldOf(one, [...path, one.key])]));
-      }
-      body.replaceChildren(...made.get(name).map(([, inner]) => inner.node));
-      for (const [key, inner] of made.get(name)) inner.show(latest && typeof latest === "object" ? latest[key] : undefined);
+      if (!made.has(name)) made.set(name, flat(tableOf() ?? [], path));
+      body.replaceChildren(made.get(name).node);
+      made.get(name).show(latest);
     };
     details.addEventListener("toggle", () => details.open && details.make());
     return {
@@ -419,9 +411,9 @@ const MAKERS = {
   },
 };
 
-// A table whose fields stand without a frame of their own.
-function flat(field, path) {
-  const node = element("div"), made = field.fields.map((one) => [one.key, fieldOf(one, [...path, one.key])]);
+// The fields of a table, without a frame of their own.
+function flat(fields, path) {
+  const node = element("div"), made = fields.map((one) => [one.key, fieldOf(one, [...path, one.key])]);
   node.append(...made.map(([, inner]) => inner.node));
   return {
     node, show(value) {

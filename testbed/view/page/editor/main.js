@@ -1,11 +1,12 @@
 // The editor of scenarios: the map, the forms and the text show one document, which the server has; each change goes there first.
 
+import { token } from "../api.js";
 import * as settings from "../settings.js";
-import { element } from "../words.js";
+import { element, hopsOf, HOST, iconOf, ROLES, shape } from "../words.js";
 import * as events from "./events.js";
 import * as forms from "./forms.js";
 import * as map from "./map.js";
-import { ask, fileUrl, post, Refused, token } from "./server.js";
+import { ask, fileUrl, post, Refused } from "./server.js";
 import * as text from "./text.js";
 import * as tools from "./tools.js";
 
@@ -26,12 +27,12 @@ function speak(line) {
 
 // --- the document ---------------------------------------------------------------------------------------------------------------
 
-// One change after the other, each on the version that the one before has left.
+// One change after the other, each on the version that the one before has left. Whether the server has taken it.
 function change(operation) {
   waiting += 1;
   queue = queue.then(async () => {
     if (operation.op !== "text") await flushInside();
-    await carryOut(operation);
+    return carryOut(operation);
   }).finally(() => ((waiting -= 1), showSaved()));
   return queue;
 }
@@ -47,8 +48,10 @@ async function carryOut(operation) {
   try {
     adopt(await post("change", { operation, version: state.version }));
     if (!lost) notice("");
+    return true;
   } catch (problem) {
     refused(problem, operation);
+    return false;
   }
 }
 
@@ -153,7 +156,7 @@ function redraw() {
   map.show(state.picture, state.background && pictureOf(state.background));
   tools.renew();
   events.show(state.values, state.picture);
-  by("nodes").replaceChildren(...[...(state.picture?.stations ?? []).map((one) => one.name), ...(state.picture?.hosts ?? [])].map((name) => element("option", { value: name })));
+  by("nodes").replaceChildren(...map.nodes().map((name) => element("option", { value: name })));
   const { problem, picture } = state, line = by("verdict-line");
   line.className = problem ? "bad" : "good";
   if (problem) {
@@ -166,9 +169,10 @@ function redraw() {
   if (links) parts.push(`${links.length} links`);
   if (picture?.range_m) parts.push(`range ${Math.round(picture.range_m)} m (solid)`);
   if (picture?.sense_m) parts.push(`carrier sense ${Math.round(picture.sense_m)} m (dashed)`);
-  for (const flow of picture?.flows?.slice(0, 6) ?? []) parts.push(`${flow.name} ${flow.source} → ${flow.target}: ${flow.hops === null ? "no path" : `${flow.hops} hop${flow.hops === 1 ? "" : "s"}`}`);
+  for (const flow of picture?.flows?.slice(0, 6) ?? []) parts.push(`${flow.name} ${flow.source} → ${flow.target}: ${hopsOf(flow.hops)}`);
   if (picture?.note) parts.push(picture.note);
-  by("legend-line").textContent = parts.join(" · ");
+  const samples = picture?.wires?.length ? ["gateway", HOST].flatMap((role) => [" · ", shape("svg", { viewBox: "0 0 15 15", "aria-hidden": "true" }, iconOf(role, 7.5, 7.5, 4.5)), ROLES[role]]) : [];
+  by("legend-line").replaceChildren(parts.join(" · "), ...samples);
 }
 
 const pictures = new Map();
@@ -228,17 +232,24 @@ function showRuns(now) {
   if (!now.folder) return;
   by("runs-folder").textContent = now.folder;
   const rows = JSON.stringify([now.runs, now.figures]);
-  if (rows !== shownRuns) shownRuns = rows, by("runs").replaceChildren(...now.runs.map((run) => element("li", {}, element("a", { href: `./#run=${encodeURIComponent(run.path)}`, "data-view": "" }, run.path), ` ${run.status ?? ""}${run.verdict ? `, ${run.verdict}` : ""}${run.error ? `, ${run.error}` : ""} `, run.status === "complete" ? element("button", { type: "button", onclick: () => openFigure(`plot?run=${encodeURIComponent(run.path)}`, `flow 1 of ${run.path}`) }, "figure") : "")));
+  if (rows !== shownRuns) { // else what has the focus stays
+    shownRuns = rows;
+    by("runs").replaceChildren(...now.runs.map((run) => element("li", {}, element("a", { href: `./#run=${encodeURIComponent(run.path)}`, "data-view": "" }, run.path), ` ${run.status ?? ""}${run.verdict ? `, ${run.verdict}` : ""}${run.error ? `, ${run.error}` : ""} `, run.status === "complete" ? element("button", { type: "button", onclick: () => openFigure(`plot?run=${encodeURIComponent(run.path)}`, `flow 1 of ${run.path}`) }, "figure") : "")));
+    by("figures").replaceChildren(...now.figures.flatMap((name) => [element("button", { type: "button", onclick: () => openFigure(`figure/${encodeURIComponent(name)}`, name) }, name), " "]));
+  }
   if (by("printed").textContent !== now.printed) by("printed").textContent = now.printed;
-  by("figures").replaceChildren(...now.figures.flatMap((name) => [element("button", { type: "button", onclick: () => openFigure(`figure/${encodeURIComponent(name)}`, name) }, name), " "]));
   if (now.failure) notice(now.failure);
   if (wasRunning && !now.running) speak(now.failure ? "the runs have failed" : "the runs have ended");
   wasRunning = now.running;
 }
 
+let figureUrl = null; // of the figure that is shown: the browser keeps a picture until its address is given back
 async function openFigure(path, name) {
   try {
-    by("figure").replaceChildren(element("img", { src: await fileUrl(path), alt: `figure of ${name}` }));
+    const url = await fileUrl(path);
+    if (figureUrl) URL.revokeObjectURL(figureUrl);
+    figureUrl = url;
+    by("figure").replaceChildren(element("img", { src: url, alt: `figure of ${name}` }));
     by("figure").firstChild.scrollIntoView?.({ block: "nearest" });
   } catch (problem) {
     refused(problem);
@@ -305,13 +316,13 @@ async function begin() {
     const [{ groups }, files, now] = await Promise.all([ask("form"), ask("files"), ask("state")]);
     state.pictures = files.pictures;
     const fields = groups.flatMap((group) => group.fields), flow = fields.find((field) => field.key === "flows");
-    const kinds = flow?.item.fields.find((field) => field.key === "traffic")?.choices ?? ["bulk"];
+    const kinds = flow?.item.fields.find((field) => field.key === "traffic")?.names ?? ["bulk"];
     text.setUp(by("text"), (content, joins, inside) => {
       const operation = { op: "text", text: content, joins };
       if (inside) return void (typing = operation);
       return change(operation);
     });
-    forms.setUp(by("forms"), groups, change, () => (state.picture?.stations ?? []).map((one) => one.name));
+    forms.setUp(by("forms"), groups, change, map.stations);
     tools.setUp(change, () => state, speak, kinds);
     events.setUp(change, forms.reveal);
     adopt(now);

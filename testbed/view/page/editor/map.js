@@ -1,6 +1,7 @@
 // The map of the editor: SVG, so that each station is an element with a name, a place and the focus.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { hopsOf, HOST, iconOf, scaleOfMap, shape as make } from "../words.js";
+
 const svg = document.getElementById("map");
 const MAX_RANGES = 6; // with more stations only those of the selected one are drawn
 const MAX_NAMED = 120; // with more stations names are drawn of the selected ones alone
@@ -50,6 +51,15 @@ export function fit() {
   draw();
 }
 
+export function stations() {
+  return (picture?.stations ?? []).map(({ name }) => name);
+}
+
+// Stations, and hosts behind gateways: what may be the end of a flow.
+export function nodes() {
+  return [...stations(), ...(picture?.hosts ?? [])];
+}
+
 export function places() {
   return new Map((picture?.stations ?? []).map(({ name, x, y }) => [name, placeAt(name, [x, y])]));
 }
@@ -64,15 +74,23 @@ function placeAt(name, start) {
 }
 
 function bounds() {
-  const xs = [], ys = [];
-  for (const [x, y] of places().values()) xs.push(x), ys.push(y);
+  const xs = [], ys = [], at = places();
+  for (const [x, y] of at.values()) xs.push(x), ys.push(y);
   if (picture?.area) xs.push(0, picture.area[0]), ys.push(0, picture.area[1]);
   for (const [x0, y0, x1, y1] of picture?.walls ?? []) xs.push(x0, x1), ys.push(y0, y1);
   if (background) xs.push(background.x, background.x + background.width), ys.push(background.y, background.y + background.height);
   if (!xs.length) return [0, 1000, 0, 600];
   const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const room = Math.max(60, (Math.max(x1 - x0, y1 - y0) || 400) * 0.18);
-  return [x0 - room, x1 + room, y0 - room, y1 + room];
+  const far = Math.max(picture?.range_m ?? 0, picture?.sense_m ?? 0), rings = ringed().map((name) => at.get(name));
+  const out = (axis, way, edge) => rings.reduce((most, place) => (way < 0 ? Math.min : Math.max)(most, place[axis] + way * far * 1.03), edge + way * room);
+  return [out(0, -1, x0), out(0, 1, x1), out(1, -1, y0), out(1, 1, y1)];
+}
+
+// The stations whose ranges are drawn.
+function ringed() {
+  const names = stations();
+  return names.length <= MAX_RANGES && !chosen.length ? names : chosen.slice(0, MAX_RANGES);
 }
 
 function settle() {
@@ -86,16 +104,9 @@ export function toScreen([x, y]) {
   return [size[0] / 2 + (x - view.x) * view.perMetre, size[1] / 2 - (y - view.y) * view.perMetre];
 }
 
-export function toMetres(sx, sy) {
+function toMetres(sx, sy) {
   const round = (value) => Math.round(value * 10) / 10, step = view.perMetre > 8 ? 1 : 10; // a pixel is a tenth of a metre, or a metre
   return [round(Math.round((view.x + (sx - size[0] / 2) / view.perMetre) * 10 / step) * step / 10), round(Math.round((view.y - (sy - size[1] / 2) / view.perMetre) * 10 / step) * step / 10)];
-}
-
-function make(name, words, ...children) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(words)) if (value !== null && value !== undefined) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
 }
 
 const path = (points) => points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -112,8 +123,7 @@ function draw() {
     const [x0, y0] = toScreen([0, 0]), [x1, y1] = toScreen(picture.area);
     nodes.push(make("rect", { class: "area", x: x0, y: y1, width: x1 - x0, height: y0 - y1 }));
   }
-  const ringed = at.size <= MAX_RANGES && !chosen.length ? [...at.keys()] : chosen.slice(0, MAX_RANGES);
-  for (const name of ringed) {
+  for (const name of ringed()) {
     const [cx, cy] = toScreen(at.get(name) ?? [0, 0]);
     for (const [metres, kind] of [[picture.range_m, "range"], [picture.sense_m, "sense"]]) if (metres) nodes.push(make("circle", { class: kind, cx, cy, r: metres * view.perMetre }));
   }
@@ -140,7 +150,8 @@ function draw() {
 function stationOf(name, place, count) {
   const [x, y] = toScreen(place), pressed = chosen.includes(name), first = focused && places().has(focused) ? focused === name : picture.stations[0].name === name;
   const label = `${name}, ${place.map((value) => Number(value.toFixed(1))).join(", ")} m`;
-  const node = make("g", { class: "station", role: "button", tabindex: first ? 0 : -1, "aria-pressed": pressed, "aria-label": label, "data-name": name }, make("circle", { cx: x, cy: y, r: 8 }));
+  const isGateway = picture.wires?.some(([station]) => station === name);
+  const node = make("g", { class: "station", role: "button", tabindex: first ? 0 : -1, "aria-pressed": pressed, "aria-label": isGateway ? `${label}, gateway` : label, "data-name": name }, iconOf(isGateway ? "gateway" : "station", x, y, 8));
   if (count <= MAX_NAMED || pressed) node.append(make("text", { x: x + 11, y: y - 9, "aria-hidden": "true" }, name));
   return node;
 }
@@ -154,7 +165,7 @@ function drawHosts(nodes, at) {
     const [hx, hy] = seen.get(host);
     nodes.push(make("line", { class: "wire", x1: x, y1: y, x2: hx, y2: hy }));
   }
-  for (const [host, [x, y]] of seen) nodes.push(make("rect", { class: "host", x: x - 8, y: y - 6, width: 16, height: 12 }), make("text", { x: x + 12, y: y + 4 }, host));
+  for (const [host, [x, y]] of seen) nodes.push(iconOf(HOST, x, y, 8), make("text", { x: x + 12, y: y + 4 }, host));
   hostPlaces = seen;
 }
 let hostPlaces = new Map();
@@ -170,7 +181,7 @@ function drawFlows(nodes, at) {
     const angle = Math.atan2(b[1] - middle[1], b[0] - middle[0]), tip = [b[0] - Math.cos(angle) * 9, b[1] - Math.sin(angle) * 9];
     const head = make("path", { d: `M${tip} l${-9 * Math.cos(angle - 0.45)} ${-9 * Math.sin(angle - 0.45)} L${tip[0] - 9 * Math.cos(angle + 0.45)} ${tip[1] - 9 * Math.sin(angle + 0.45)} Z` });
     head.style.fill = tone;
-    nodes.push(node, head, make("text", { x: (a[0] + b[0]) / 4 + middle[0] / 2 - (dy / length) * 13, y: (a[1] + b[1]) / 4 + middle[1] / 2 + (dx / length) * 13 + 4, "text-anchor": "middle" }, `${name}: ${hops === null ? "no path" : `${hops} hop${hops === 1 ? "" : "s"}`}`));
+    nodes.push(node, head, make("text", { x: (a[0] + b[0]) / 4 + middle[0] / 2 - (dy / length) * 13, y: (a[1] + b[1]) / 4 + middle[1] / 2 + (dx / length) * 13 + 4, "text-anchor": "middle" }, `${name}: ${hopsOf(hops)}`));
   });
 }
 
@@ -181,8 +192,8 @@ function rubber() {
 }
 
 function scaleBar() {
-  const wanted = 110 / view.perMetre, ten = 10 ** Math.floor(Math.log10(wanted)), metres = [5, 2, 1].map((factor) => factor * ten).find((one) => one <= wanted) ?? ten, width = metres * view.perMetre;
-  return [make("path", { class: "scale", d: `M14 ${size[1] - 18}v6h${width}v-6` }), make("text", { x: 18, y: size[1] - 20 }, metres >= 1000 ? `${metres / 1000} km` : `${metres} m`)];
+  const { metres, text } = scaleOfMap(view.perMetre);
+  return [make("path", { class: "scale", d: `M14 ${size[1] - 18}v6h${metres * view.perMetre}v-6` }), make("text", { x: 18, y: size[1] - 20 }, text)];
 }
 
 // --- pointer --------------------------------------------------------------------------------------------------------------------
@@ -274,7 +285,7 @@ function keys(event) {
 }
 
 function step(name, by) {
-  const names = picture.stations.map((station) => station.name), next = names[(names.indexOf(name) + by + names.length) % names.length];
+  const names = stations(), next = names[(names.indexOf(name) + by + names.length) % names.length];
   focused = next;
   for (const node of svg.querySelectorAll(".station")) node.setAttribute("tabindex", node.dataset.name === next ? 0 : -1);
   svg.querySelector(`[data-name="${CSS.escape(next)}"]`)?.focus();

@@ -40,5 +40,3 @@ export async function fileUrl(path) {
   if (!response.ok) await answered(response);
   return URL.createObjectURL(await response.blob());
 }
-
-export { token };

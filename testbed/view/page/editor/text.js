@@ -79,7 +79,7 @@ export function forget() {
   pending = false;
 }
 
-export function now() {
+function now() {
   return view.state.doc.toString();
 }
 

@@ -34,13 +34,13 @@ export function setUp(onChange, currentState, speak, trafficKinds) {
   form();
 }
 
-export function take(name) {
+function take(name) {
   [tool, first] = [name, null];
   for (const button of by("tools").children) button.setAttribute("aria-pressed", button.dataset.tool === name);
   form();
 }
 
-export function choose(names) {
+function choose(names) {
   map.choose(names);
   if (tool === "select") form();
 }
@@ -55,11 +55,6 @@ export function renew() {
   if (tool === "select" || "from" in inputs) form();
 }
 
-function nodes() {
-  const { picture } = state();
-  return [...(picture?.stations ?? []).map((one) => one.name), ...(picture?.hosts ?? [])];
-}
-
 function number(name, value = NUMBERS[name]) {
   return element("input", { type: "number", step: "any", value, required: "" });
 }
@@ -70,7 +65,7 @@ function form() {
   if (tool === "select") return selected();
   const made = names.map((name) => {
     if (["from", "to"].includes(name)) {
-      const all = tool === "flow" ? nodes() : nodes().filter((one) => map.places().has(one));
+      const all = tool === "flow" ? map.nodes() : map.stations();
       inputs[name] = element("select", {}, ...all.map((one) => element("option", {}, one)));
       inputs[name].value = kept[name] && all.includes(kept[name]) ? kept[name] : name === "to" ? all.at(-1) ?? "" : all[0] ?? "";
     } else if (name === "kind") inputs[name] = element("select", {}, ...kinds.map((one) => element("option", {}, one)));
@@ -150,10 +145,12 @@ function station(name) {
 function drawn(from, to) {
   if (tool === "chain") {
     const length = Math.hypot(to[0] - from[0], to[1] - from[1]), spacing = value("spacing");
+    if (!length) return chain(from, [1, 0], value("count")); // a drag that came back has no direction
     chain(from, [(to[0] - from[0]) / length, (to[1] - from[1]) / length], Math.max(2, Math.round(length / spacing) + 1));
   } else if (tool === "grid") grid([Math.min(from[0], to[0]), Math.min(from[1], to[1])]);
   else if (tool === "random") random(from, to);
   else if (tool === "wall") wall(from, to);
+  return undefined;
 }
 
 function add(places) {
