@@ -16,7 +16,7 @@ EXAMPLES = """
 --rerun-ns3 compares ns-3's new figures with the stored ones (rerun/...) and
 the medium with the new ones (ns3/...); it writes nothing. All cases take more
 than an hour. The wheel: python3 -m venv /opt/ns3 &&
-/opt/ns3/bin/pip install ns3==3.44.post0; g++ builds the program.
+/opt/ns3/bin/pip install --no-deps ns3==3.44.post0; g++ builds the program.
 """
 
 

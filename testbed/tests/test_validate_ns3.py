@@ -64,7 +64,7 @@ def test_without_the_wheel_a_rerun_names_the_remedy(monkeypatch, tmp_path, capsy
     assert main(["validate", "--rerun-ns3", "--only", "ns3/n-mcs/7"]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
-    assert f"{tmp_path}: has no wheel ns3; get it with: " in said and f"pip install {ns3_rerun.WHEEL}" in said
+    assert f"{tmp_path}: has no wheel ns3; get it with: " in said and f"pip install --no-deps {ns3_rerun.WHEEL}" in said
 
 
 def test_another_version_is_refused(monkeypatch, tmp_path):

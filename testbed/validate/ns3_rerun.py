@@ -84,7 +84,7 @@ def installed() -> Path:
     there is none, or one of another version, or no g++."""
     environment = Path(os.environ.get(VARIABLE) or sys.prefix)
     found = sorted(environment.glob("lib/python3*/site-packages/ns3"))
-    get = f"python3 -m venv DIR && DIR/bin/pip install {WHEEL}, and set {VARIABLE}=DIR"
+    get = f"python3 -m venv DIR && DIR/bin/pip install --no-deps {WHEEL}, and set {VARIABLE}=DIR"
     if not found:
         raise UsageError(f"{environment}: has no wheel ns3; get it with: {get}")
     if not (found[0] / "lib64" / _library("wifi")).exists():
