@@ -51,7 +51,7 @@ def test_a_chain_is_told_with_its_route_and_losses():
         ("cca62-n-mcs7-senders10-ampdu1", {"cca": -62, "rate": "HtMcs7", "retries": 7}),
         ("decode-OfdmRate24Mbps--82dBm-nist-sense-101",
          {"rate": "OfdmRate24Mbps", "retries": 1, "sense": -101, "error": "Nist", "losses": "0>1=97;1>0=97"}),
-        ("edca-vo2016-be-one-station-vo", {"voice-txop": 2016, "flows": "1>0,4.5e+07,1500,46;1>0,4.5e+07,1500,0"}),
+        ("edca-vo2016-be-one-station-vo", {"voice-txop": 2016, "flows": "1>0,4.5e+07,1500,48;1>0,4.5e+07,1500,0"}),
         ("retry30-a-hidden-2-rts1000000", {"retries": 30}),
     ],
 )  # fmt: skip

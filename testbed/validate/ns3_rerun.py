@@ -51,6 +51,7 @@ MANAGERS = {"ideal": "Ideal", "minstrel-ht": "MinstrelHt"}
 # bit/s of IP packets, more than the channel carries, and not so much that a run is spent on packets that a full queue drops
 CAPACITY_BPS = {"11b": 8e6, "11a": 36e6, "11g": 36e6, "11n": 36e6}
 CAPACITY_WITH_AMPDUS_BPS = 80e6
+DSCP = {46: 48}  # ns-3 has the user priority from the first three bits, which makes EF video: CS6 is voice
 # The first that matches: warm-up and measurement, s
 LENGTHS = (
     (r"decode", 0.2, 3.0),
@@ -180,7 +181,7 @@ def _loads(layout: Layout) -> list[tuple[dict[str, Any], float]]:
 
 
 def _flow(flow: Mapping[str, Any], stations: Mapping[str, int], load_bps: float) -> str:
-    return f"{stations[flow['from']]}>{stations[flow['to']]},{load_bps:g},{flow['bytes']},{flow.get('dscp', 0)}"
+    return f"{stations[flow['from']]}>{stations[flow['to']]},{load_bps:g},{flow['bytes']},{DSCP.get(flow.get('dscp', 0), flow.get('dscp', 0))}"
 
 
 def call(program: Path, options: Mapping[str, Any], seed: int) -> list[float]:
