@@ -17,6 +17,7 @@ from typing import Annotated, Any, Optional
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from keys.errors import did_you_mean, shortened
 from keys.quantities import BitsPerSecond, Bytes, Metres, Seconds, Whole
 
 FOLDER = Path(__file__).resolve().parents[1] / "formats" / "schema"
@@ -33,6 +34,7 @@ FORMULAS: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "product"
 NUMBERS = {"s": Seconds, "m": Metres, "bit/s": BitsPerSecond}
 Node = Mapping[str, Any]
 Fields = dict[str, tuple[Any, Any]]
+KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,49 @@ def derived(formula: Any, values: Mapping[str, Any]) -> Any:
         return derived(formula["cases"][values[formula["by"]]], values)
     ((word, parts),) = formula.items()
     return round(FORMULAS[word](derived(part, values) for part in parts), 9)
+
+
+def misfit(owner: Node, value: object, path: KeyPath = ()) -> tuple[KeyPath, str] | None:
+    """Path and error of the first wrong value in a value, a table's keys one by one; None if it is valid. Keys that are required
+    may be missing: the tables of a profile are replaced in parts."""
+    kinds = {"object": dict, "array": list | tuple, "boolean": bool, "integer": int | float, "number": int | float, "string": str}
+    if "anyOf" in owner:
+        fitting = [each for each in owner["anyOf"] if _is_of(value, kinds[each["type"]])]
+        return misfit(fitting[0], value, path) if fitting else (path, _mistyped(value, owner))
+    if "properties" in owner:
+        if not isinstance(value, dict):
+            return path, _mistyped(value, owner)
+        known = owner["properties"]
+        if unknown := next((key for key in value if key not in known), None):
+            return (*path, unknown), f"unknown key; {did_you_mean(unknown, known) or 'use one of ' + ', '.join(known)}"
+        return next(filter(None, (misfit(known[key], inner, (*path, key)) for key, inner in value.items())), None)
+    if "items" in owner:
+        if not isinstance(value, list | tuple):
+            return path, _mistyped(value, owner)
+        each = owner["items"]
+        return next(filter(None, (misfit(each, inner, (*path, place)) for place, inner in enumerate(value))), None)
+    text = problem(owner, value)
+    return (path, text) if text else None
+
+
+def _is_of(value: object, kind: Any) -> bool:
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _mistyped(value: object, owner: Node) -> str:
+    shown = "a table" if isinstance(value, dict) else shortened(json.dumps(value, default=str, ensure_ascii=False))
+    return f"{shown} is of the wrong type; give {_wanted(owner)}"
+
+
+def _wanted(owner: Node) -> str:
+    """What a key takes, for a message."""
+    if "anyOf" in owner:
+        return ", or ".join(_wanted(each) for each in owner["anyOf"])
+    if "properties" in owner:
+        return f"a table with {', '.join(owner['properties'])}"
+    unit = f" in {owner['unit']}" if "unit" in owner else ""
+    names = {"boolean": "true or false", "integer": "a whole number", "number": "a number", "string": "text in quotes"}
+    return f"a list, each {_wanted(owner['items'])}" if "items" in owner else names[owner["type"]] + unit
 
 
 def problem(owner: Node, value: object) -> str | None:

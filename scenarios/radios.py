@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from keys.errors import did_you_mean
 from keys.models import KeyProblem, Strict, as_tuple
 from keys.quantities import Bytes, Whole
 from scenarios import owned
@@ -26,7 +25,7 @@ MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MAX_RADIOS = 10_000  # entries of `radios`
 MAX_WALLS = 1000  # each is looked at for each pair of stations
-Override = bool | int | float | str | dict[str, bool | int | str | dict[str, int]]  # `rules`, `aggregation`, `access_categories`
+Override = bool | int | float | str | list[int | float] | dict[str, bool | int | float | str | dict[str, int | float]]
 WITHOUT_PLACES = ("trace", "matrix")  # models that need no positions
 OWN_OF_RADIO = ("reception", "aggregation", "rate_control", "access")  # keys of the profile that a scenario sets at its top
 OF_A_STATION = ("tx_power_w", "antenna_gain_db", "antenna_height_m")  # keys by which a station differs from the radio
@@ -92,22 +91,20 @@ def overridden(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict
     return {**profile, **overrides, **tables}
 
 
-def _within_limits(overrides: dict[str, Override]) -> dict[str, Override]:
-    """The medium's limits. A key that no profile has is refused later (definition.py)."""
-    keys = owned.schema("radio")["properties"]
-    rules = overrides.get("rules", {})
-    if not isinstance(rules, dict):
-        raise KeyProblem(("rules",), f'{rules} is of the wrong type; give a table, as in rules = {{ thresholds = "one" }}')
-    for rule, of_rule in rules.items():
-        if rule not in (known := keys["rules"]["properties"]):
-            raise KeyProblem(("rules", rule), f"unknown key; {did_you_mean(rule, known) or 'use one of ' + ', '.join(known)}")
-        if wrong := owned.problem(known[rule], of_rule):
-            raise KeyProblem(("rules", rule), wrong)
-    for key, value in overrides.items():
-        simple = keys.get(key, {}).get("type") not in (None, "array", "object")
-        if simple and (wrong := owned.problem(keys[key], value)):
-            raise KeyProblem((key,), wrong)
+def _fitting(overrides: Any) -> Any:
+    """Types and limits by the medium. A key that no profile has is refused later (definition.py)."""
+    known = owned.schema("radio")["properties"]
+    for key, value in overrides.items() if isinstance(overrides, dict) else ():
+        if key in known and (wrong := owned.misfit(known[key], value, (key,))):
+            raise KeyProblem(*wrong)
     return overrides
+
+
+def _fitting_aggregation(value: Any) -> Any:
+    """As `_fitting`, of the key at the top; None: the profile's."""
+    if value is not None and (wrong := owned.misfit(owned.node("radio", "aggregation"), value)):
+        raise KeyProblem(*wrong)
+    return value
 
 
 class RadioKeys(LayoutKeys):
@@ -119,14 +116,14 @@ class RadioKeys(LayoutKeys):
     ] = "tap"
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*|[^\n]*/[^\n]*)$", max_length=4096)
-    radio_overrides: Annotated[dict[str, Override], AfterValidator(_within_limits)] = Field(default_factory=dict)
+    radio_overrides: Annotated[dict[str, Override], BeforeValidator(_fitting)] = Field(default_factory=dict)
     radios: Annotated[tuple[StationRadio, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_RADIOS)
     interface: Literal["wlan0", "station-wlan0"] = "wlan0"
     propagation: Annotated[Propagation, BeforeValidator(as_model)] = Propagation.model_validate({})
     walls: Annotated[tuple[Wall, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_WALLS)
     interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
     reception: Annotated[str, owned.choice("radio", "reception")] | None = None  # None: the profile's
-    aggregation: bool | Whole | dict[str, bool | Whole] | None = None  # None: the profile's; the medium checks it
+    aggregation: Annotated[bool | Whole | dict[str, bool | Whole] | None, BeforeValidator(_fitting_aggregation)] = None
     rate_control: Annotated[str, owned.choice("radio", "rate_control")] | None = None  # None: the profile's
     access: Annotated[str, owned.choice("radio", "access")] | None = None  # None: the profile's
     fading_db: Annotated[float, owned.number("medium", "fading_db")] = owned.default("medium", "fading_db")

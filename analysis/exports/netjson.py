@@ -1,5 +1,8 @@
 """Stations and their links as a NetworkGraph of NetJSON (netjson.org/rfc.html, section 4).
 
+`protocol` is the routing protocol of the scenario by its name there (`aodv`, `static`, `none`); its version is not recorded. `metric`
+is that of `cost`, whatever the protocol itself counts.
+
 A node is a station: its name, addresses and, in `properties`, its position `x`, `y`, `z` (m). Each direction of a pair is a
 link of its own. A pair within the radio's range has `rssi_dbm`, the received power by the propagation model. A pair of a run
 that exchanged unicast data frames has what the air log says of the whole run: `frames`, `delivery` (the share that arrived)
@@ -57,18 +60,21 @@ def of_run(run: RunDirectory, at_s: float = 0.0) -> dict[str, Any]:
     addresses = {name: sorted(run.addresses(name)) for name in places}
     within = range_of_run(run.path, run.medium)
     placed = run.scenario.topology != "unplaced"
-    return graph(run.medium, places, addresses, within, placed=placed, off=off_at(run, model_s), measured=measured_links(run.air))
+    return graph(
+        run.medium, places, addresses, within, run.scenario.protocol, placed=placed, off=off_at(run, model_s),
+        measured=measured_links(run.air),
+    )  # fmt: skip
 
 
-def of_medium(medium: Mapping[str, Any], addresses: Mapping[str, list[str]], *, placed: bool) -> dict[str, Any]:
-    """The network of a medium.json at its start."""
+def of_medium(medium: Mapping[str, Any], addresses: Mapping[str, list[str]], protocol: str, *, placed: bool) -> dict[str, Any]:
+    """The network of a medium.json at its start. `protocol`: of the routing."""
     places: dict[str, Place] = {entry["name"]: tuple(entry["position"]) for entry in medium["stations"]}
-    return graph(medium, places, addresses, range_of(dict(medium)), placed=placed)
+    return graph(medium, places, addresses, range_of(dict(medium)), protocol, placed=placed)
 
 
 def graph(
-    medium: Mapping[str, Any], places: Mapping[str, Place], addresses: Mapping[str, list[str]], range_m: float | None, *,
-    placed: bool = True, off: frozenset[str] = frozenset(), measured: Mapping[Ends, Measured] | None = None,
+    medium: Mapping[str, Any], places: Mapping[str, Place], addresses: Mapping[str, list[str]], range_m: float | None, protocol: str,
+    *, placed: bool = True, off: frozenset[str] = frozenset(), measured: Mapping[Ends, Measured] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The document. `range_m`: of the radio; None: links are the measured ones alone. `placed`: stations have positions."""
     frames = measured or {}
@@ -77,7 +83,7 @@ def graph(
     order = {name: number for number, name in enumerate(places)}
     links = [ends for ends in links if ends not in frames or frames[ends].delivered]
     return {
-        "type": "NetworkGraph", "protocol": "static", "version": None, "metric": "ETX",
+        "type": "NetworkGraph", "protocol": protocol, "version": None, "metric": "ETX",
         "nodes": [
             {"id": name, "label": name, "local_addresses": addresses.get(name, []),
              "properties": {"x": at[0], "y": at[1], "z": at[2]} if placed else {}}

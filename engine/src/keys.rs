@@ -164,6 +164,8 @@ pub enum Takes {
     Mac,
     /// A list; the limits apply to each number in it.
     List(&'static Takes, Limits),
+    /// A list of so many entries; the limits apply to each number in it.
+    Tuple(&'static Takes, Limits, usize),
     /// A table with keys of its own.
     Table(Table),
     /// One table of several, found by the name in its key `tag`.
@@ -173,6 +175,8 @@ pub enum Takes {
         /// The tables to choose from.
         tables: &'static [Named],
     },
+    /// A value of one of these types.
+    AnyOf(&'static [Takes]),
     /// Any value; its reader checks it.
     Anything,
 }
@@ -183,7 +187,22 @@ impl Takes {
             Takes::Whole(old) => Takes::Whole(old.replaced_by(limits)),
             Takes::Number(old) => Takes::Number(old.replaced_by(limits)),
             Takes::List(each, _) => Takes::List(each, limits),
+            Takes::Tuple(each, _, length) => Takes::Tuple(each, limits, length),
             other => other,
+        }
+    }
+
+    /// Whether a value is of the kind, if not among the values, that a key takes.
+    pub(crate) fn is_for(&self, value: &Value) -> bool {
+        match self {
+            Takes::Flag => value.is_boolean(),
+            Takes::Whole(_) => value.is_u64() || value.is_i64(),
+            Takes::Number(_) => value.is_number(),
+            Takes::List(..) | Takes::Tuple(..) | Takes::Network => value.is_array(),
+            Takes::Choice(_) | Takes::Text | Takes::Address | Takes::Mac => value.is_string(),
+            Takes::Table(_) | Takes::OneOf { .. } => value.is_object(),
+            Takes::AnyOf(several) => several.iter().any(|takes| takes.is_for(value)),
+            Takes::Anything => true,
         }
     }
 }
@@ -248,8 +267,8 @@ typed! {
     Ipv4Addr => Takes::Address;
     (Ipv4Addr, u8) => Takes::Network;
     [u8; 6] => Takes::Mac;
-    [f64; 2] => Takes::List(&<f64 as Typed>::TAKES, NONE);
-    [f64; 3] => Takes::List(&<f64 as Typed>::TAKES, NONE);
+    [f64; 2] => Takes::Tuple(&<f64 as Typed>::TAKES, NONE, 2);
+    [f64; 3] => Takes::Tuple(&<f64 as Typed>::TAKES, NONE, 3);
     Value => Takes::Anything;
 }
 
@@ -351,7 +370,7 @@ fn check_value(takes: &Takes, path: &str, value: &Value) -> Result<(), OutOfLimi
             let wrong = || OutOfLimits { key: path.to_owned(), value, limits: Box::new(*limits) };
             limits.allow(value).then_some(()).ok_or_else(wrong)
         }
-        Takes::List(each, limits) => {
+        Takes::List(each, limits) | Takes::Tuple(each, limits, _) => {
             let each = each.limited(*limits);
             let values = value.as_array().into_iter().flatten().enumerate();
             values.into_iter().try_for_each(|(i, value)| check_value(&each, &format!("{path}[{i}]"), value))
@@ -360,6 +379,9 @@ fn check_value(takes: &Takes, path: &str, value: &Value) -> Result<(), OutOfLimi
         Takes::OneOf { tag, tables } => {
             let named = tables.iter().find(|table| value.get(tag).is_some_and(|name| name == table.name));
             named.map_or(Ok(()), |table| check_table(table.keys, &format!("{path}."), value))
+        }
+        Takes::AnyOf(several) => {
+            several.iter().find(|takes| takes.is_for(value)).map_or(Ok(()), |takes| check_value(takes, path, value))
         }
         _ => Ok(()),
     }

@@ -14,6 +14,7 @@ pub mod keys;
 pub mod lateness;
 pub mod line_client;
 pub mod machine;
+pub mod misfit;
 pub mod packet_filter;
 pub mod queue;
 pub mod random;

@@ -112,7 +112,7 @@ fn of_takes(takes: &Takes, nullable: bool) -> InOrder {
                 json!([{"type": "string", "format": "ipv4"}, {"type": "integer", "minimum": 0, "maximum": MAX_PREFIX}]);
             with("array", vec![("prefixItems", Node::Value(pair))])
         }
-        Takes::List(each, limits) => {
+        Takes::List(each, limits) | Takes::Tuple(each, limits, _) => {
             with("array", vec![("items", Node::Object(of_takes(&each.limited(*limits), false)))])
         }
         Takes::Table(table) if nullable => {
@@ -124,6 +124,9 @@ fn of_takes(takes: &Takes, nullable: bool) -> InOrder {
         Takes::OneOf { tag, tables } => {
             let null = nullable.then(|| InOrder(vec![("type", Node::Value(json!("null")))]));
             InOrder(vec![("oneOf", Node::List(tables.iter().map(|named| of_named(tag, named)).chain(null).collect()))])
+        }
+        Takes::AnyOf(several) => {
+            InOrder(vec![("anyOf", Node::List(several.iter().map(|takes| of_takes(takes, nullable)).collect()))])
         }
         Takes::Anything => InOrder(Vec::new()),
     }

@@ -11,6 +11,7 @@ use crate::phy::walls;
 use crate::run_verdict::Thresholds;
 use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_engine::keys::{above, from, up_to, within, Declared, Key, Limits, OutOfLimits};
+use manet_engine::misfit::{self, Misfit};
 use manet_engine::{choices, keys};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -54,8 +55,10 @@ pub const ERROR_RATE: Limits = within(0.0, 1.0);
 /// Reason for refusing a configuration: one line.
 #[derive(Debug)]
 pub enum ConfigError {
-    /// The text is not an object with the keys and types of `medium.json`; the message is serde's.
+    /// The text is not JSON; the message is serde's.
     Json(serde_json::Error),
+    /// A key is unknown or missing, or its value is not of its type.
+    Misfit(Misfit),
     /// A number is outside its limits.
     Limits(OutOfLimits),
     /// A name does not exist, or values contradict each other: key, mistake, remedy.
@@ -66,6 +69,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json(e) => e.fmt(f),
+            Self::Misfit(e) => e.fmt(f),
             Self::Limits(e) => e.fmt(f),
             Self::Value(mistake) => f.write_str(mistake),
         }
@@ -156,7 +160,7 @@ pub struct Config {
     #[serde(default)]
     pub warmup_s: f64,
     /// Thresholds of the verdict.
-    #[serde(default, deserialize_with = "Thresholds::of_key")]
+    #[serde(default)]
     pub verdict: Option<Thresholds>,
 }
 
@@ -164,10 +168,34 @@ impl Config {
     /// Parses the text of a `medium.json`; [`Loaded::new`] checks its values.
     ///
     /// # Errors
-    /// [`ConfigError::Json`].
+    /// [`ConfigError::Json`] or [`ConfigError::Misfit`].
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let values: serde_json::Value = serde_json::from_str(text).map_err(ConfigError::Json)?;
+        misfit::fit(Self::KEYS, &values).map_err(ConfigError::Misfit)?;
+        check_overrides("radio_overrides", values.get("radio_overrides")).map_err(ConfigError::Misfit)?;
+        // the text again: it may have a key twice
         serde_json::from_str(text).map_err(ConfigError::Json)
     }
+}
+
+/// Refuses what no table of a profile can be: another type, and null, which TOML does not have. The profile's reader checks the rest.
+fn check_overrides(path: &str, overrides: Option<&serde_json::Value>) -> Result<(), Misfit> {
+    let wrong = |path: &str, mistake: String| Err(Misfit { key: path.to_owned(), mistake });
+    let object = match overrides {
+        None => return Ok(()),
+        Some(serde_json::Value::Object(object)) => object,
+        Some(other) => return wrong(path, format!("{other} is of the wrong type; give a table with keys of the profile")),
+    };
+    for (key, value) in object {
+        let path = format!("{path}.{key}");
+        if value.is_null() {
+            return wrong(&path, "null is no value; leave the key out".to_owned());
+        }
+        if value.is_object() {
+            check_overrides(&path, Some(value))?;
+        }
+    }
+    Ok(())
 }
 
 fn one() -> u64 {
@@ -651,7 +679,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_keys_are_those_that_serde_reads() {
-        let refused = refusal(|j| j["?"] = 1.into());
+        let refused = serde_json::from_str::<Config>(r#"{"?": 1}"#).unwrap_err().to_string();
         let named: Vec<&str> = refused.split('`').skip(3).step_by(2).collect();
         assert_eq!(named, Config::KEYS.iter().map(|key| key.name).collect::<Vec<_>>());
     }
@@ -663,8 +691,11 @@ pub(crate) mod tests {
         assert_eq!(read(serde_json::json!({"late_us": 7})).unwrap().unwrap().late_us, 7);
         assert_eq!(read(serde_json::json!({})).unwrap(), Some(Thresholds::default()));
         assert_eq!(read(serde_json::json!(null)).unwrap(), None);
-        assert!(refusal(serde_json::json!({"late_ms": 7})).starts_with("key \"verdict\": unknown field `late_ms`"));
-        assert!(refusal(serde_json::json!({"late_us": "7"})).starts_with("key \"verdict\": invalid type: string \"7\""));
+        assert_eq!(refusal(serde_json::json!({"late_ms": 7})), "key \"verdict.late_ms\": unknown key; did you mean late_us?");
+        assert_eq!(
+            refusal(serde_json::json!({"late_us": "7"})),
+            "key \"verdict.late_us\": \"7\" is of the wrong type; give a whole number in us"
+        );
         assert_eq!(
             refusal(serde_json::json!({"void_late_share": 1.5})),
             "key \"verdict.void_late_share\": 1.5 is not between 0 and 1"
@@ -731,18 +762,50 @@ pub(crate) mod tests {
             .unwrap();
         assert_eq!((l.radio.data_rate_bps, l.radio.frequency_hz), (1_000_000, 2.4e9));
         let refused = refusal(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6 + 0.5}));
-        assert!(refused.contains("expected u64") && refused.contains("data_rate_bps"), "{refused}");
+        assert_eq!(
+            refused,
+            "key \"data_rate_bps\": 1000000.5 is of the wrong type; give a whole number in bit/s"
+        );
+    }
+
+    /// A value that no key takes, in the place of each key: the refusal names the key, and no type of Rust.
+    #[test]
+    fn no_refusal_has_words_of_the_parser() {
+        let values = [serde_json::json!("?"), serde_json::json!(-0.5), serde_json::json!([[]]), serde_json::json!({"?": 1})];
+        for (key, value) in Config::KEYS.iter().flat_map(|key| values.iter().map(move |value| (key.name, value))) {
+            let refused = loaded(|j| j[key] = value.clone()).map(|_| ()).err().unwrap_or_else(|| format!("key \"{key}"));
+            assert!(refused.starts_with(&format!("key \"{key}")) || key == "radio_overrides", "{key} = {value}: {refused}");
+            let of_the_parser = ["expected", "invalid", "field", "variant", "struct", "enum", "line 1", "\n"];
+            assert!(of_the_parser.iter().all(|word| !refused.contains(word)), "{key} = {value}: {refused}");
+        }
+    }
+
+    #[test]
+    fn overrides_are_a_table_without_null() {
+        let refused = |value| refusal(|j| j["radio_overrides"] = value);
+        assert_eq!(
+            refused(serde_json::json!(3)),
+            "key \"radio_overrides\": 3 is of the wrong type; give a table with keys of the profile"
+        );
+        assert_eq!(
+            refused(serde_json::json!({"rules": {"cts_holds": null}})),
+            "key \"radio_overrides.rules.cts_holds\": null is no value; leave the key out"
+        );
     }
 
     #[test]
     fn mistakes_are_named_with_their_key() {
-        assert!(refusal(|j| j["quue"] = 1.into()).contains("unknown field `quue`"));
+        assert_eq!(refusal(|j| j["quue"] = 1.into()), "key \"quue\": unknown key; did you mean queue?");
         assert!(refusal(|j| j["stations"] = serde_json::json!([])).contains("key \"stations\": 0 stations"));
         assert!(refusal(|j| j["stations"][1]["name"] = "sta1".into()).contains("\"sta1\" is already station 0"));
-        assert!(refusal(|j| j["stations"][0]["mac"] = "02:0".into()).contains("is no MAC address"));
+        assert_eq!(
+            refusal(|j| j["stations"][0]["mac"] = "02:0".into()),
+            "key \"stations[0].mac\": \"02:0\" is of the wrong type; give a MAC address like \"02:00:00:00:00:01\""
+        );
         assert!(refusal(|j| j["stations"][0]["position"][0] = 1e9.into()).contains("stations[0].position"));
-        assert!(
-            refusal(|j| j["radio_overrides"] = serde_json::json!({"slto_us": 3})).contains("unknown field `slto_us`")
+        assert_eq!(
+            refusal(|j| j["radio_overrides"] = serde_json::json!({"slto_us": 3})),
+            "key \"slto_us\": unknown key; did you mean slot_us?"
         );
         assert!(refusal(|j| j["links"] = serde_json::json!([{"from": "sta9", "to": "*", "error_rate": 0.1}]))
             .contains("no station \"sta9\""));
@@ -774,7 +837,10 @@ pub(crate) mod tests {
             refusal(|j| j["fading"] = block(None)),
             "key \"fading.coherence\": \"block\" needs speed_mps, from which its length follows; add it"
         );
-        assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "trace"})).contains("missing field `file`"));
+        assert_eq!(
+            refusal(|j| j["propagation"] = serde_json::json!({"model": "trace"})),
+            "key \"propagation.file\": is missing; add it"
+        );
         let no_rate = serde_json::json!({"data_rate_bps": 6e6, "rate_control": "arf"});
         assert!(refusal(|j| j["radio_overrides"] = no_rate).contains("is no rate of this PHY"));
     }

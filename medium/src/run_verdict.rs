@@ -7,8 +7,7 @@
 use crate::wire::dot11::MAX_MSDU_BYTES;
 use manet_engine::keys::{of, within, Limits};
 use manet_engine::{keys, Duration, Lateness};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// Validity of a run, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,14 +58,6 @@ keys! {
         pub suspect_tap_drops: u64 = 1 => of("frames");
         /// Number of frames lost between the medium and the hosts, from which a run is void.
         pub void_tap_drops: u64 = 20 => of("frames");
-    }
-}
-
-impl Thresholds {
-    /// The value of the key `verdict` of medium.json, whose name begins the message of an error.
-    pub(crate) fn of_key<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
-        let value = serde_json::Value::deserialize(value)?;
-        Option::deserialize(value).map_err(|e| D::Error::custom(format!("key \"verdict\": {e}")))
     }
 }
 

@@ -136,7 +136,8 @@ def _write_planned(name: str, out: Path) -> None:
     scenario = cells[0].scenario
     medium = planned_config(scenario, 1)
     addresses = {station: [ip_address(number)] for number, station in enumerate(scenario.station_names(), start=1)}
-    netjson.write(netjson.of_medium(medium, addresses, placed=scenario.topology != "unplaced"), out)
+    routing, placed = scenario.routing.protocol, scenario.topology != "unplaced"
+    netjson.write(netjson.of_medium(medium, addresses, routing, placed=placed), out)
 
 
 def _write_run(recorded: "RunDirectory", options: argparse.Namespace, out: Path) -> None:

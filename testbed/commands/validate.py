@@ -10,6 +10,13 @@ EXAMPLES = """
   ./manet validate --only closed-form   checks whose name contains this
   ./manet validate --json               a list of {name, ours, reference, ...}
   ./manet validate --rerun-ns2          run ns-2 itself, and rewrite its tables
+  MANET_NS3=/opt/ns3 ./manet validate --rerun-ns3 --only 'ns3/n-mcs/*'
+                    run ns-3 itself, from the wheel in that environment
+
+--rerun-ns3 compares ns-3's new figures with the stored ones (rerun/...) and
+the medium with the new ones (ns3/...); it writes nothing. All cases take more
+than an hour. The wheel: python3 -m venv /opt/ns3 &&
+/opt/ns3/bin/pip install --no-deps ns3==3.44.post0; g++ builds the program.
 """
 
 
@@ -20,6 +27,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--rerun-ns2", action="store_true", help="regenerate medium/validation/ns2_*.csv; needs Debian's package ns2"
     )
+    parser.add_argument(
+        "--rerun-ns3", action="store_true",
+        help="run ns-3's cases again and compare; needs the wheel ns3 in the environment that MANET_NS3 names, and g++",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:

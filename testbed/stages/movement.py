@@ -1,10 +1,11 @@
 """The trace of one run from the scenario's `mobility`: a model's legs, a movement file, or fixed positions."""
 
+import math
 import shutil
 
 from mobility import trace
 from mobility.models import MODELS
-from mobility.trace import Trace, TraceError
+from mobility.trace import Leg, Position, Trace, TraceError
 from scenarios.movement import Replay
 from scenarios.movement_files import file_for, replayed
 from scenarios.scenario import Scenario
@@ -27,6 +28,23 @@ def write_trace(site: Site) -> None:
         return
     movement_trace = trace_of(site.scenario, site.seed)
     target.write_text(trace.write(movement_trace.legs, movement_trace.end_s, movement_trace.mean_mps))
+
+
+def planned_trace(scenario: Scenario, seed: int) -> Trace:
+    """`trace_of` with the moves of the scenario's events, each a leg, as if the traffic began at `traffic_at`, else at 0."""
+    trace = trace_of(scenario, seed)
+    moves = [
+        Leg((scenario.traffic_at or 0.0) + event.at, event.move, _position(event.to), event.speed or math.inf)
+        for event in scenario.events
+        if event.move is not None and event.to is not None and not isinstance(event.to, str)
+    ]
+    return Trace(trace.name, sorted([*trace.legs, *moves], key=lambda leg: leg.start_s), trace.end_s)
+
+
+def _position(to: tuple[float, ...]) -> Position:
+    """The place of an event, which may have no height."""
+    x, y, z = (*to, 0.0)[:3]
+    return x, y, z
 
 
 def trace_of(scenario: Scenario, seed: int) -> Trace:

@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from analysis.captures.rundir import RunDirectory
 from record import manifest
 from scenarios.definition import load_scenario
 from testbed import __main__ as manet
@@ -49,6 +50,7 @@ def test_the_network_of_a_run_has_the_links_of_its_air_log(folder, tmp_path):
     assert manet.main(["export", str(run), "--format", "netjson", "--out", str(out)]) == 0
     graph = json.loads(out.read_text())
     assert {"type", "protocol", "version", "metric", "nodes", "links"} <= graph.keys()  # NetJSON, 4: required
+    assert graph["protocol"] == RunDirectory(run).scenario.protocol
     names = [node["id"] for node in graph["nodes"]]
     with (run / "air.csv").open(newline="") as file:
         sent = [row for row in csv.DictReader(file) if row["event"] == "tx" and row["frame"] == "data" and row["peer"] != "*"]
@@ -78,6 +80,14 @@ def test_the_network_of_a_scenario_is_read_as_the_same_scenario(tmp_path, monkey
     assert len(links) == 22 and ("sta1", "sta3") not in links
     # two-ray ground, 150 m being beyond its crossover distance of 86 m: 24.5 dBm + 10 log10(1.5^4 / 150^4) dB
     assert links["sta1", "sta2"]["properties"]["rssi_dbm"] == -55.5
+
+
+@pytest.mark.parametrize("routing", ["aodv", "olsr", "static", "none"])
+def test_the_network_of_a_scenario_names_its_routing_protocol(tmp_path, monkeypatch, routing):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.toml").write_text(f'hops = 1\nrouting = "{routing}"\n')
+    assert manet.main(["export", "two.toml", "--format", "netjson"]) == 0
+    assert json.loads((tmp_path / "two.json").read_text())["protocol"] == routing
 
 
 @pytest.mark.parametrize(

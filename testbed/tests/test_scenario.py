@@ -16,6 +16,8 @@ from scenarios.scenario import Scenario
 from scenarios.sending import SACK_OF_PROFILE
 from scenarios.tcp import parse
 from testbed.errors import UsageError
+from testbed.programs import BUILT
+from testbed.runs import preflight
 from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import period_notes, profile, sysctls
 from testbed.tests.refusals import message
@@ -260,6 +262,7 @@ def test_the_traffic_lasts_until_the_last_flow_has_been_measured(load):
     assert load(text).traffic_seconds() == 47
 
 
+HT = 'hops = 2\nradio = "dot11n-ht20"\n'
 FLOW = '[[flows]]\nfrom = "sta1"\nto = "sta3"\n'
 ERRORS = {
     "unknown key": ("hops = 2\nspacin = 200", 'x.toml: line 2: key "spacin": unknown key; did you mean "spacing"?'),
@@ -288,6 +291,47 @@ ERRORS = {
     "an MCS of the wrong type": (
         'hops = 2\nradio = "dot11n-ht20"\nradio_overrides = { mcs = "x" }',
         'x.toml: line 3: key "radio_overrides.mcs": "x" is of the wrong type; give a number',
+    ),
+    "categories that are no table": (
+        f"{HT}radio_overrides = {{ access_categories = 3 }}",
+        'x.toml: line 3: key "radio_overrides.access_categories": 3 is of the wrong type; '
+        "give a table with background, best_effort, video, voice",
+    ),
+    "a category that is no table": (
+        f'{HT}radio_overrides.access_categories = {{ voice = "x" }}',
+        'x.toml: line 3: key "radio_overrides.access_categories.voice": "x" is of the wrong type; '
+        "give a table with aifsn, cw_min, cw_max, txop_us",
+    ),
+    "a misspelt category": (
+        f"{HT}radio_overrides.access_categories = {{ vioce = {{ aifsn = 3 }} }}",
+        'x.toml: line 3: key "radio_overrides.access_categories.vioce": unknown key; did you mean "voice"?',
+    ),
+    "a part of a category of the wrong type": (
+        f'{HT}radio_overrides.access_categories = {{ voice = {{ aifsn = "a" }} }}',
+        'x.toml: line 3: key "radio_overrides.access_categories.voice.aifsn": "a" is of the wrong type; give a number in slots',
+    ),
+    "an aggregation that is none": (
+        f'{HT}aggregation = "x"',
+        'x.toml: line 3: key "aggregation": "x" is of the wrong type; give true or false, or a whole number in MPDUs, '
+        "or a table with max_mpdus, max_bytes, request_after_silence",
+    ),
+    "an aggregation that is a list": (
+        f"{HT}radio_overrides = {{ aggregation = [1] }}",
+        'x.toml: line 3: key "radio_overrides.aggregation": [1] is of the wrong type; give true or false, '
+        "or a whole number in MPDUs, or a table with max_mpdus, max_bytes, request_after_silence",
+    ),
+    "a number of MPDUs out of range": (
+        f"{HT}aggregation = 65",
+        'x.toml: line 3: key "aggregation": 65 is out of range; give at most 64 MPDUs',
+    ),
+    "an unknown limit of aggregates": (
+        f"{HT}aggregation = {{ mpdus = 3 }}",
+        'x.toml: line 3: key "aggregation.mpdus": unknown key; did you mean "max_mpdus"?',
+    ),
+    "rates that are no list": (
+        f"{HT}radio_overrides = {{ basic_rates_bps = 3 }}",
+        'x.toml: line 3: key "radio_overrides.basic_rates_bps": 3 is of the wrong type; '
+        "give a list, each a whole number in bit/s",
     ),
     "an override that is a key of the scenario, too": (
         'hops = 2\nreception = "sinr"\nradio_overrides = { reception = "threshold" }',
@@ -812,6 +856,15 @@ def test_the_unit_of_a_bound_is_that_of_the_key_not_of_its_name(load):
     assert message(load, text) == 'x.toml: line 2: key "events.0.at": -1 is out of range; give at least 0 s'
     text = 'topology = "random"\nnodes = 2\narea = [500, 500]\nmobility = { model = "gauss-markov", speed = 1, interval = 0 }\n'
     assert message(load, text).endswith('key "mobility.interval": 0 is out of range; give at least 0.01 s')
+
+
+def test_lists_and_tables_of_a_radio_may_be_replaced(load):
+    overrides = "{ basic_rates_bps = [6e6, 12e6, 24e6], access_categories = { voice = { aifsn = 3 } } }"
+    scenario = load(f'{HT}access = "edca"\naggregation = {{ max_mpdus = 8 }}\nradio_overrides = {overrides}')
+    replaced = {"basic_rates_bps": [6e6, 12e6, 24e6], "access_categories": {"voice": {"aifsn": 3}}}
+    assert (scenario.radio_overrides, scenario.aggregation) == (replaced, {"max_mpdus": 8})
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    preflight.check_medium(scenario, 1, BUILT)
 
 
 def test_the_mcs_and_the_rules_of_a_radio_may_be_replaced(load):

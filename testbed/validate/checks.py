@@ -20,7 +20,7 @@ With ns-2's rules that is over before the EIFS they wait for as well; with the s
 set so that it takes as long as EIFS.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
@@ -37,7 +37,6 @@ RETRY_LIMIT_MAX = 255
 SEEDS = (1, 2, 3, 4, 5)
 SENDERS = (2, 5, 10, 20, 50)
 HT_IN_2_4_GHZ: dict[str, Any] = {"slot_us": 20, "sifs_us": 10, "signal_extension_us": 6}  # 802.11-2016 table 19-25, ad hoc
-NS3_FRAMES = 250  # of a case `decoded`
 MANY_SEEDS = 10  # from so many on the spread of ns-3's seeds says how well its mean is known
 RTS_THRESHOLDS = {"on": 0, "off": RTS_OFF_BYTES}
 
@@ -72,10 +71,13 @@ class Check:
 def cases(pattern: str | None = None) -> list[Case]:
     """All cases, or those whose name matches the shell pattern or contains it. Raises UsageError for a missing ns-2 table."""
     everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_near_far(), *_ns2_hidden(), *_ns2_udp_chain()]
-    everything += [*_closed_form_of_mcs(), *_ns3(), *_edca_alone(), *_edca_shares()]
-    if pattern is None:
-        return everything
-    return [case for case in everything if pattern in case.name or fnmatch(case.name, pattern)]
+    everything += [*_closed_form_of_mcs(), *ns3_cases(ns3.read()), *_edca_alone(), *_edca_shares()]
+    return [case for case in everything if is_chosen(case.name, pattern)]
+
+
+def is_chosen(name: str, pattern: str | None) -> bool:
+    """Whether `--only` chooses the check of this name: it matches the shell pattern or contains it."""
+    return pattern is None or pattern in name or fnmatch(name, pattern)
 
 
 def evaluate(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> list[Check]:
@@ -200,21 +202,24 @@ def _edca_shares() -> Iterator[Case]:
             yield Case(f"edca/{second}-beside-{first}/{where}", layout, _second_share, "share", expected, source, 0.02)
 
 
-def _ns3() -> Iterator[Case]:
+def ns3_cases(results: Mapping[str, ns2.Summary]) -> Iterator[Case]:
+    """The cases of ns-3 that have a result, by the name of the case there."""
     for reference in ns3.references():
-        mean, deviation, seeds = reference.summary.mean, reference.summary.deviation, reference.summary.seeds
-        rule, tolerance = "5 %", 0.05
-        if reference.name.startswith("decoded"):
-            share = mean / 1000
-            deviation = 1000 * (share * (1 - share) / NS3_FRAMES) ** 0.5
-        spread = "sd"
-        if seeds >= MANY_SEEDS:
-            spread, deviation = "se", deviation / seeds**0.5
-        if 3 * deviation / mean > tolerance:
-            rule, tolerance = f"3 {spread}", 3 * deviation / mean
-        source = f"ns-3.44, {seeds} seeds, {rule}"
-        metric = _total if reference.flow is None else partial(_flow, reference.flow)
-        yield Case(f"ns3/{reference.name}", reference.layout, metric, "kbit/s", mean, source, tolerance)
+        if reference.case in results:
+            yield _ns3_case(reference, results[reference.case])
+
+
+def _ns3_case(reference: ns3.Reference, result: ns2.Summary) -> Case:
+    mean, deviation, seeds = result.mean, ns3.deviation(reference, result), result.seeds
+    rule, tolerance = "5 %", 0.05
+    spread = "sd"
+    if seeds >= MANY_SEEDS:
+        spread, deviation = "se", deviation / seeds**0.5
+    if 3 * deviation / mean > tolerance:
+        rule, tolerance = f"3 {spread}", 3 * deviation / mean
+    source = f"ns-3.44, {seeds} seeds, {rule}"
+    metric = _total if reference.flow is None else partial(_flow, reference.flow)
+    return Case(f"ns3/{reference.name}", reference.layout, metric, "kbit/s", mean, source, tolerance)
 
 
 def _bianchi() -> Iterator[Case]:

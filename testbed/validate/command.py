@@ -1,4 +1,4 @@
-"""`manet validate`: the medium against the closed form, Bianchi's model and ns-2.35; status 1 if any check fails."""
+"""`manet validate`: the medium against the closed form, Bianchi's model, ns-2.35 and ns-3.44; status 1 if any check fails."""
 
 import argparse
 import json
@@ -15,22 +15,28 @@ from rich.table import Table
 from testbed.columns import hanging, terminal_width
 from testbed.errors import UsageError
 from testbed.output import console, exact
-from testbed.validate import checks, ns2
+from testbed.validate import checks, ns2, ns3, ns3_rerun
 
 PROGRESS_LINES = 20  # where standard error is no terminal
 TABLE_COLUMNS = 160  # the width that the table needs; a narrower terminal gets two lines for each check
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the checks that `--only` chooses and print them, or rerun ns-2. The exit status: 1 if a check fails."""
+    """Run the checks that `--only` chooses and print them, or rerun ns-2 or ns-3. The exit status: 1 if a check fails."""
     if arguments.rerun_ns2:
         return _rerun()
+    if arguments.rerun_ns3:
+        return _rerun_ns3(arguments)
     chosen = checks.cases(arguments.only)
     if not chosen:
         raise UsageError(f"--only {arguments.only}: no check has such a name; manet validate lists them all")
     started = time.monotonic()
     with _progress("simulating") as progress:
         done = checks.evaluate(chosen, progress)
+    return _report(done, arguments, started)
+
+
+def _report(done: list[checks.Check], arguments: argparse.Namespace, started: float) -> int:
     failed = [check for check in done if not check.ok]
     if arguments.json:
         print(json.dumps([asdict(check) for check in done], indent=1))
@@ -46,6 +52,20 @@ def _rerun() -> int:
     for path in paths:
         print(path)
     return 0
+
+
+def _rerun_ns3(arguments: argparse.Namespace) -> int:
+    """ns-3 again, beside its stored results, and the medium beside the new ones."""
+    chosen = [each for each in ns3.references() if checks.is_chosen(f"ns3/{each.name}", arguments.only)]
+    if not chosen:
+        raise UsageError(f"--only {arguments.only}: no case of ns-3 has such a name; manet validate --only 'ns3/*' lists them")
+    started = time.monotonic()
+    with _progress("ns-3") as progress:
+        results = ns3_rerun.rerun(chosen, progress)
+    names = {f"ns3/{each.name}" for each in chosen}
+    with _progress("simulating") as progress:
+        ours = checks.evaluate([case for case in checks.ns3_cases(results) if case.name in names], progress)
+    return _report([*ns3_rerun.repeated(chosen, results), *ours], arguments, started)
 
 
 def print_checks(done: list[checks.Check]) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from analysis.metrics.radio_range import RECEIVED, SENSED, radio_of, range_of
-from mobility.trace import Leg, Position, Trace
+from mobility.trace import Trace
 from scenarios.events import by_time, command_names, worded
 from scenarios.flows import FIRST_PORT
 from scenarios.profiles import name_of
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages.medium import planned_config
-from testbed.stages.movement import trace_of
+from testbed.stages.movement import planned_trace
 from testbed.view.frames import DROPS, FATES, no_frames
 from testbed.view.motion import motion
 from topologies.addresses import ip_address
@@ -119,14 +119,7 @@ class PlannedRun:
 
     @cached_property
     def _trace(self) -> Trace:
-        """The planned movement. A move of an event is a leg like others."""
-        trace = trace_of(self.scenario, self.seed)
-        moves = [
-            Leg(self.traffic_s + event.at, event.move, _position(event.to), event.speed or float("inf"))
-            for event in self.scenario.events
-            if event.move is not None and event.to is not None and not isinstance(event.to, str)
-        ]
-        return Trace(trace.name, sorted([*trace.legs, *moves], key=lambda leg: leg.start_s), trace.end_s)
+        return planned_trace(self.scenario, self.seed)
 
     def _events(self) -> Iterator[dict[str, str]]:
         """The events in the form of events.csv."""
@@ -139,9 +132,3 @@ class PlannedRun:
                 "t_s": f"{self.traffic_s + event.at:.6f}", "at_s": f"{event.at:g}", "event": event.kind, "station": station,
                 "detail": detail, "source": "scenario",
             }  # fmt: skip
-
-
-def _position(to: tuple[float, ...]) -> Position:
-    """The place of an event, which may have no height."""
-    x, y, z = (*to, 0.0)[:3]
-    return x, y, z

@@ -54,11 +54,12 @@ class Executed:
 def execute(experiment: Experiment, directory: Path, conditions: Conditions, progress: Progress, say: Say) -> Executed:
     """Run and analyse into `directory`. UsageError before anything starts; RunError if the machine is unsuitable; DiskFullError;
     KeyboardInterrupt once the runs have ended in order. `say` gets notes before the first run."""
+    from testbed.runs.left_range import static_route_notes
     from testbed.stages.kernel_tcp import period_notes, without_root_notes
 
     scenarios = [cell.scenario for cell in experiment.cells]
     runner = runner_of(experiment, conditions, say)
-    for note in [*without_root_notes(scenarios), *period_notes(scenarios)]:
+    for note in [*without_root_notes(scenarios), *period_notes(scenarios), *static_route_notes(scenarios, 1)]:
         say(note)
     lay_out = _curves(experiment, conditions.jobs) if experiment.expected else lambda _directory: None
     jobs = conditions.jobs or default_jobs(scenarios, max_guests)

@@ -215,7 +215,15 @@ mod tests {
         let refused = refusal("queue", |j| j["queue"] = serde_json::json!({"packets": 0}));
         assert_eq!(refused, "DIR/medium.json: key \"queue.packets\": 0 is not between 1 and 100000 packets");
         let refused = refusal("verdict", |j| j["verdict"] = serde_json::json!({"late_ms": 1}));
-        assert!(refused.starts_with("DIR/medium.json: key \"verdict\": unknown field `late_ms`"), "{refused}");
+        assert_eq!(refused, "DIR/medium.json: key \"verdict.late_ms\": unknown key; did you mean late_us?");
+        let refused = refusal("category", |j| {
+            j["radio_overrides"] = serde_json::json!({"access_categories": {"voice": 3}});
+        });
+        assert_eq!(
+            refused,
+            "DIR/medium.json: key \"radio_overrides.access_categories.voice\": 3 is of the wrong type; give a table with aifsn, \
+             cw_min, cw_max, txop_us"
+        );
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
 use super::mode::Mode;
-use manet_engine::keys::{above, of, up_to, within, Limits, OutOfLimits};
+use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits};
+use manet_engine::misfit::{self, Misfit};
 use manet_engine::{choices, keys, Duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -23,8 +24,10 @@ pub use modes::{Layout, Threshold};
 /// Reason for refusing a profile: one line.
 #[derive(Debug)]
 pub enum RadioError {
-    /// The text is not TOML, or lacks the keys and types of a profile; the message is the parser's.
+    /// The text is not TOML; the message is the parser's.
     Toml(Box<toml::de::Error>),
+    /// A key is unknown or missing, or its value is not of its type.
+    Misfit(Misfit),
     /// A number is outside its limits.
     Limits(OutOfLimits),
     /// Two values contradict each other: key and range.
@@ -36,6 +39,7 @@ impl fmt::Display for RadioError {
         match self {
             // the parser shows the position on several lines
             Self::Toml(e) => f.write_str(&e.to_string().split_whitespace().collect::<Vec<_>>().join(" ")),
+            Self::Misfit(e) => e.fmt(f),
             Self::Limits(e) => e.fmt(f),
             Self::Value(mistake) => f.write_str(mistake),
         }
@@ -380,6 +384,7 @@ impl Radio {
         let mut table: toml::Table = text.parse().map_err(not_a_profile)?;
         override_keys(&mut table, overrides);
         table.iter_mut().for_each(|(_, value)| make_whole(value));
+        misfit::fit(Self::KEYS, &as_json(&table.clone().into())).map_err(RadioError::Misfit)?;
         let radio: Self = table.try_into().map_err(not_a_profile)?;
         radio.completed()
     }
@@ -467,11 +472,30 @@ fn override_keys(table: &mut toml::Table, overrides: &toml::Table) {
     }
 }
 
+/// A value for the check of its type. JSON has no infinite numbers, which are a matter of the limits: they are 0 here.
+fn as_json(value: &toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::Table(table) => table.iter().map(|(key, value)| (key.clone(), as_json(value))).collect(),
+        toml::Value::Array(values) => values.iter().map(as_json).collect(),
+        toml::Value::Float(number) if !number.is_finite() => 0.0.into(),
+        toml::Value::Float(number) => (*number).into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Boolean(flag) => (*flag).into(),
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+    }
+}
+
 /// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.
 fn make_whole(value: &mut toml::Value) {
     const EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
-    if let Some(float) = value.as_float().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT) {
-        *value = toml::Value::Integer(float as i64);
+    match value {
+        toml::Value::Float(float) if float.fract() == 0.0 && float.abs() <= EXACT => {
+            *value = toml::Value::Integer(*float as i64);
+        }
+        toml::Value::Table(table) => table.iter_mut().for_each(|(_, value)| make_whole(value)),
+        toml::Value::Array(values) => values.iter_mut().for_each(make_whole),
+        _ => {}
     }
 }
 

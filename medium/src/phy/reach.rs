@@ -5,6 +5,8 @@
 use super::propagation::Model;
 use super::radio::RadioError;
 use super::{Propagation, Radio};
+use manet_engine::keys::{Declared, Key};
+use manet_engine::misfit;
 use serde::{Deserialize, Serialize};
 
 /// Beyond any coordinate of a station.
@@ -27,6 +29,27 @@ pub struct Request {
     /// Whether the stations' kernels choose the rates (`hwsim.rates = "kernel"`).
     #[serde(default)]
     pub kernel_rates: bool,
+}
+
+impl Declared for Request {
+    const KEYS: &'static [Key] = &[
+        Key::new::<Radio>("radio", "A whole profile, overrides applied.").required(true),
+        Key::new::<Model>("propagation", "The propagation model; by default two-ray ground."),
+        Key::new::<Vec<f64>>("at_m", "Distances at which the power is requested, m."),
+        Key::new::<bool>("kernel_rates", "Whether the stations' kernels choose the rates."),
+    ];
+}
+
+impl Request {
+    /// Parses the text of a request.
+    ///
+    /// # Errors
+    /// One line that names the key.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let values: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        misfit::fit(Self::KEYS, &values).map_err(|e| e.to_string())?;
+        serde_json::from_value(values).map_err(|e| e.to_string())
+    }
 }
 
 /// For shadowing the median. A matrix and a trace have no distances: all powers are 0. Without walls and fading.
@@ -100,6 +123,15 @@ mod tests {
 
     fn answer_for(model: &str) -> Answer {
         answer_of(profile("ns2-dsss-2m"), model, false)
+    }
+
+    #[test]
+    fn a_request_that_is_none_is_refused_with_its_key() {
+        let mut radio = serde_json::to_value(profile("ns2-dsss-2m")).unwrap();
+        radio["rules"]["cts_holds"] = "x".into();
+        let refused = Request::parse(&serde_json::json!({ "radio": radio }).to_string()).unwrap_err();
+        assert_eq!(refused, "key \"radio.rules.cts_holds\": \"x\" is of the wrong type; give true or false");
+        assert_eq!(Request::parse("{}").unwrap_err(), "key \"radio\": is missing; add it");
     }
 
     #[test]

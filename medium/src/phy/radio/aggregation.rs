@@ -5,16 +5,13 @@ use super::{Modulation, Radio, RadioError, BA_BYTES};
 use crate::mac::block_ack::room::{MAX_HT_BYTES, MAX_VHT_BYTES};
 use crate::mac::block_ack::WINDOW as BLOCK_ACK_WINDOW;
 use crate::phy::mode::{Family, Mcs, Mode, DELIMITER_BYTES, OFDM_RATES_BPS};
-use manet_engine::keys::{Takes, Typed};
-use manet_engine::Duration;
+use manet_engine::keys::{of, within, Limits, Takes, Typed};
+use manet_engine::{keys, Duration};
 use serde::{Deserialize, Serialize};
 
 /// Aggregation of unicast data: A-MPDUs and Block Acks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "false, true, a number of MPDUs, or a table with max_mpdus, max_bytes, request_after_silence"
-)]
+#[serde(untagged)]
 pub enum Aggregation {
     /// `false`: none; `true`: the limits of the standard.
     Switch(bool),
@@ -31,19 +28,26 @@ impl Default for Aggregation {
 }
 
 impl Typed for Aggregation {
-    const TAKES: Takes = Takes::Anything;
+    const TAKES: Takes = Takes::AnyOf(&[bool::TAKES, Takes::Whole(MPDUS), AggregationLimits::TAKES]);
 }
 
-/// Limits of an A-MPDU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AggregationLimits {
-    /// MPDUs, 1 to 64; by default 64, the window of a Block Ack.
-    pub max_mpdus: Option<u32>,
-    /// Bytes of the PSDU; by default what the PHY allows, 65535 (HT) or 1048575 (VHT).
-    pub max_bytes: Option<u32>,
-    /// After an A-MPDU without a Block Ack: a Block Ack Request (as ns-3 does) instead of a retransmission (as ath9k does).
-    pub request_after_silence: bool,
+const MPDUS: Limits = within(1.0, BLOCK_ACK_WINDOW as f64).of("MPDUs");
+
+keys! {
+    /// Limits of an A-MPDU.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct AggregationLimits {
+        /// MPDUs; by default 64, the window of a Block Ack.
+        #[serde(default)]
+        pub max_mpdus: Option<u32> => MPDUS;
+        /// Length of the PSDU; by default what the PHY allows, 65535 (HT) or 1048575 (VHT).
+        #[serde(default)]
+        pub max_bytes: Option<u32> => of("bytes");
+        /// After an A-MPDU without a Block Ack: a Block Ack Request (as ns-3 does) instead of a retransmission (as ath9k does).
+        #[serde(default)]
+        pub request_after_silence: bool;
+    }
 }
 
 /// The time of an MPDU in a PPDU from its start.
@@ -84,18 +88,13 @@ impl Radio {
     }
 
     pub(super) fn check_aggregation(&self) -> Result<(), RadioError> {
-        let Some((max_mpdus, max_bytes)) = self.aggregation_limits() else { return Ok(()) };
+        let Some((_, max_bytes)) = self.aggregation_limits() else { return Ok(()) };
         if self.family().is_none() {
             return Err(RadioError::Value("key \"aggregation\": dsss and ofdm have none; leave it out".into()));
         }
         // its limit of time is that of HT and VHT, which most S1G frames exceed
         if self.modulation == Modulation::S1g {
             return Err(RadioError::Value("key \"aggregation\": that of s1g is not modelled; leave it out".into()));
-        }
-        if !(1..=BLOCK_ACK_WINDOW).contains(&max_mpdus) {
-            return Err(
-                format!("key \"aggregation.max_mpdus\": {max_mpdus} is not between 1 and {BLOCK_ACK_WINDOW}").into()
-            );
         }
         let most = self.max_aggregate_bytes();
         if !(1..=most).contains(&max_bytes) {
