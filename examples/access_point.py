@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """An access point with two stations and a wired host: association, ping through the access point, and TCP between the stations.
 

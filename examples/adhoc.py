@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """Three stations in a row, 40 m apart, in one ad hoc network.
 

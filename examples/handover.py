@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """A station walks from one access point to another, by the strongest signal, and pings a host at the first one's cable.
 

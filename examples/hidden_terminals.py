@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """Hidden terminals: sta1 and sta3 do not hear each other, and both send to sta2, which is between them.
 

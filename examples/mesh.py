@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """A mesh of routed hops: a grid of 3 x 2 stations with OLSR. The far corner is reachable once the protocol has found a route.
 

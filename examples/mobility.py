@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """Two stations walk in straight lines, each from a place at one time to another place at another time.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """How far a radio reaches, by propagation model: one station, and others 25, 50, 100, 130 and 200 m away.
 

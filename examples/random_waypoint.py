@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """Six stations wander by random waypoint, 1 to 5 m/s, over 200 m x 200 m, with AODV.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """Two stations follow recorded tracks: a file for each, with a position (x y, metres) in every line.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """Two pairs of stations: side by side they share the air; far apart each has all of it.
 

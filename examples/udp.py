@@ -1,4 +1,4 @@
-#!/usr/bin/env python
+#!/usr/bin/env python3
 
 """A UDP load and its receiver, for the examples: counts received packets, without other traffic on the air.
 
