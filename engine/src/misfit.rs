@@ -38,7 +38,9 @@ impl std::error::Error for Misfit {}
 /// # Errors
 /// The first mistake: unknown keys before values, missing keys last.
 pub fn fit(keys: &[Key], values: &Value) -> Result<(), Misfit> {
-    let Value::Object(object) = values else { return Err(mistyped("", values, &table_of(keys.iter().map(|k| k.name)))) };
+    let Value::Object(object) = values else {
+        return Err(mistyped("", values, &table_of(keys.iter().map(|k| k.name))));
+    };
     fit_keys(keys, None, "", object)
 }
 
@@ -260,10 +262,7 @@ mod tests {
             mistake(|v| v["rows"] = json!([[1]])),
             "key \"rows[0]\": [1] is of the wrong type; give a table with count, colour"
         );
-        assert_eq!(
-            mistake(|v| v["share"] = Value::Null),
-            "key \"share\": null is of the wrong type; give a number"
-        );
+        assert_eq!(mistake(|v| v["share"] = Value::Null), "key \"share\": null is of the wrong type; give a number");
         let refused = fit(Outer::KEYS, &json!([])).unwrap_err().to_string();
         assert_eq!(refused, "[] is of the wrong type; give a table with inner, wait, share, rows");
     }
@@ -274,7 +273,10 @@ mod tests {
             mistake(|v| v["inner"]["colour"] = "dark-gren".into()),
             "key \"inner.colour\": \"dark-gren\" is not known; use one of \"red\", \"dark-green\" (did you mean \"dark-green\"?)"
         );
-        assert_eq!(mistake(|v| v["inner"]["cuont"] = 1.into()), "key \"inner.cuont\": unknown key; did you mean count?");
+        assert_eq!(
+            mistake(|v| v["inner"]["cuont"] = 1.into()),
+            "key \"inner.cuont\": unknown key; did you mean count?"
+        );
         assert_eq!(mistake(|v| v["x"] = 1.into()), "key \"x\": unknown key; use one of inner, wait, share, rows");
         assert_eq!(mistake(|v| v.as_object_mut().unwrap().clear()), "key \"inner\": is missing; add it");
     }

@@ -184,7 +184,9 @@ fn check_overrides(path: &str, overrides: Option<&serde_json::Value>) -> Result<
     let object = match overrides {
         None => return Ok(()),
         Some(serde_json::Value::Object(object)) => object,
-        Some(other) => return wrong(path, format!("{other} is of the wrong type; give a table with keys of the profile")),
+        Some(other) => {
+            return wrong(path, format!("{other} is of the wrong type; give a table with keys of the profile"))
+        }
     };
     for (key, value) in object {
         let path = format!("{path}.{key}");
@@ -691,7 +693,10 @@ pub(crate) mod tests {
         assert_eq!(read(serde_json::json!({"late_us": 7})).unwrap().unwrap().late_us, 7);
         assert_eq!(read(serde_json::json!({})).unwrap(), Some(Thresholds::default()));
         assert_eq!(read(serde_json::json!(null)).unwrap(), None);
-        assert_eq!(refusal(serde_json::json!({"late_ms": 7})), "key \"verdict.late_ms\": unknown key; did you mean late_us?");
+        assert_eq!(
+            refusal(serde_json::json!({"late_ms": 7})),
+            "key \"verdict.late_ms\": unknown key; did you mean late_us?"
+        );
         assert_eq!(
             refusal(serde_json::json!({"late_us": "7"})),
             "key \"verdict.late_us\": \"7\" is of the wrong type; give a whole number in us"
@@ -762,19 +767,21 @@ pub(crate) mod tests {
             .unwrap();
         assert_eq!((l.radio.data_rate_bps, l.radio.frequency_hz), (1_000_000, 2.4e9));
         let refused = refusal(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6 + 0.5}));
-        assert_eq!(
-            refused,
-            "key \"data_rate_bps\": 1000000.5 is of the wrong type; give a whole number in bit/s"
-        );
+        assert_eq!(refused, "key \"data_rate_bps\": 1000000.5 is of the wrong type; give a whole number in bit/s");
     }
 
     /// A value that no key takes, in the place of each key: the refusal names the key, and no type of Rust.
     #[test]
     fn no_refusal_has_words_of_the_parser() {
-        let values = [serde_json::json!("?"), serde_json::json!(-0.5), serde_json::json!([[]]), serde_json::json!({"?": 1})];
+        let values =
+            [serde_json::json!("?"), serde_json::json!(-0.5), serde_json::json!([[]]), serde_json::json!({"?": 1})];
         for (key, value) in Config::KEYS.iter().flat_map(|key| values.iter().map(move |value| (key.name, value))) {
-            let refused = loaded(|j| j[key] = value.clone()).map(|_| ()).err().unwrap_or_else(|| format!("key \"{key}"));
-            assert!(refused.starts_with(&format!("key \"{key}")) || key == "radio_overrides", "{key} = {value}: {refused}");
+            let refused =
+                loaded(|j| j[key] = value.clone()).map(|_| ()).err().unwrap_or_else(|| format!("key \"{key}"));
+            assert!(
+                refused.starts_with(&format!("key \"{key}")) || key == "radio_overrides",
+                "{key} = {value}: {refused}"
+            );
             let of_the_parser = ["expected", "invalid", "field", "variant", "struct", "enum", "line 1", "\n"];
             assert!(of_the_parser.iter().all(|word| !refused.contains(word)), "{key} = {value}: {refused}");
         }
