@@ -110,7 +110,7 @@ def _run(words: list[str]) -> int:
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        print(f"manet {verb}: interrupted; everything was taken down", file=sys.stderr)
+        sys.stderr.write(f"manet {verb}: interrupted; everything was taken down\n")  # at once: another Ctrl-C may follow
         return 130
     except BrokenPipeError:  # `manet ... | head` is no error, but nothing more can be printed
         output.let_go()

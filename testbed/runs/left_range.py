@@ -8,15 +8,17 @@ import json
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.metrics.radio_range import range_of
-from mobility.connectivity import Contact, links
 from scenarios.scenario import Scenario
 from testbed.stages.medium import planned_config
 from testbed.stages.movement import planned_trace
 from testbed.stages.routing.static import next_hops
 from topologies.connectivity import path
+
+if TYPE_CHECKING:
+    from mobility.connectivity import Contact
 
 KEPT = 'routing "static" keeps the routes of the start positions'
 REMEDY = "for routes that follow the stations take a protocol, as in --set routing=aodv"
@@ -49,6 +51,8 @@ def _decisive(scenario: Scenario, medium: dict[str, Any]) -> str:
 
 
 def _note(scenario: Scenario, medium: dict[str, Any], seed: int) -> str | None:
+    from mobility.connectivity import links  # numpy: only where stations move
+
     if scenario.propagation.model in ("matrix", "trace"):
         return None  # positions decide nothing
     range_m = range_of(medium)
@@ -65,7 +69,7 @@ def _note(scenario: Scenario, medium: dict[str, Any], seed: int) -> str | None:
     return f"{KEPT}, and {where}: {flow}{more} then carries nothing; {REMEDY}"
 
 
-def _broken(scenario: Scenario, contacts: list[Contact], end_s: float) -> list[tuple[float, str, tuple[str, str]]]:
+def _broken(scenario: Scenario, contacts: "list[Contact]", end_s: float) -> list[tuple[float, str, tuple[str, str]]]:
     """Of each flow whose route breaks before `end_s` (s), the time, its name and the two stations that part."""
     until = {contact.ends: contact.end_s for contact in contacts if contact.begin_s <= 0.0}
     both = [*until, *(ends[::-1] for ends in until)]

@@ -162,7 +162,7 @@ RADIO_AND_TCP = [
     settings(
         "a radio key that is a list",
         "radio_overrides.cw_min=[1]",
-        words=('key "radio_overrides.cw_min": the list [1] is of the wrong',),
+        words=('key "radio_overrides.cw_min": [1] is of the wrong type',),
     ),
     settings("tcp without a name", "tcp=", words=('--set: key "tcp"',)),
     settings("an unknown tcp", "tcp=tahooe", words=('key "tcp": this kernel has no "tahooe"', 'did you mean "tahoe"?')),

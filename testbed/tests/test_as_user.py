@@ -12,7 +12,7 @@ from testbed.programs import ROOT
 from testbed.tests.running import needs_runs
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() == 0, reason="is for an ordinary user; test_rootless.py becomes one"),
+    pytest.mark.skipif(os.geteuid() == 0, reason="is for an ordinary user (docs/rootless.md); test_rootless.py becomes one"),
     needs_runs,
 ]
 

@@ -1,8 +1,8 @@
 """`manet view`: how long a large recorded run takes to open and to scrub in headless Chromium, and the memory of both sides.
 
-The runs are simulated: 30 stations, 900 and 4,700 s, 30 flows of datagrams over one hop, some two and ten million rows of air.csv.
-Opening ends when the first charts are drawn; a scrub is a new value of the slider, and ends with the frames and charts of that
-instant.
+The runs are simulated: 30 stations, 900 and 4,700 s, 30 flows of datagrams over one hop, some two and ten million rows of
+air.csv. Opening ends when the first charts are drawn; a scrub is a new value of the slider, and ends with the frames and charts
+of that instant.
 """
 
 import json

@@ -159,7 +159,7 @@ fn main() -> ExitCode {
 
 fn reach() -> Result<(), Failure> {
     let request = std::io::read_to_string(std::io::stdin()).map_err(|e| Failure::Run(vec![e.to_string()]))?;
-    let request = reach::Request::parse(&request).map_err(Failure::Request)?;
+    let request = reach::Request::parse(&request).map_err(|e| Failure::Request(e.to_string()))?;
     let answer = reach::answer(&request).map_err(|e| Failure::Request(e.to_string()))?;
     println!("{}", serde_json::json!(answer));
     Ok(())

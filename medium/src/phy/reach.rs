@@ -6,7 +6,7 @@ use super::propagation::Model;
 use super::radio::RadioError;
 use super::{Propagation, Radio};
 use manet_engine::keys::{Declared, Key};
-use manet_engine::misfit;
+use manet_engine::misfit::{self, Misfit};
 use serde::{Deserialize, Serialize};
 
 /// Beyond any coordinate of a station.
@@ -45,10 +45,11 @@ impl Request {
     ///
     /// # Errors
     /// One line that names the key.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let values: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        misfit::fit(Self::KEYS, &values).map_err(|e| e.to_string())?;
-        serde_json::from_value(values).map_err(|e| e.to_string())
+    pub fn parse(text: &str) -> Result<Self, Misfit> {
+        let of_the_whole = |e: serde_json::Error| Misfit { key: String::new(), mistake: e.to_string() };
+        let values: serde_json::Value = serde_json::from_str(text).map_err(of_the_whole)?;
+        misfit::fit(Self::KEYS, &values)?;
+        serde_json::from_value(values).map_err(of_the_whole)
     }
 }
 
@@ -130,8 +131,8 @@ mod tests {
         let mut radio = serde_json::to_value(profile("ns2-dsss-2m")).unwrap();
         radio["rules"]["cts_holds"] = "x".into();
         let refused = Request::parse(&serde_json::json!({ "radio": radio }).to_string()).unwrap_err();
-        assert_eq!(refused, "key \"radio.rules.cts_holds\": \"x\" is of the wrong type; give true or false");
-        assert_eq!(Request::parse("{}").unwrap_err(), "key \"radio\": is missing; add it");
+        assert_eq!(refused.to_string(), "key \"radio.rules.cts_holds\": \"x\" is of the wrong type; give true or false");
+        assert_eq!(Request::parse("{}").unwrap_err().to_string(), "key \"radio\": is missing; add it");
     }
 
     #[test]
