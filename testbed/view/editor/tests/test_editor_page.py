@@ -295,7 +295,7 @@ def test_a_chain_that_is_drawn_back_to_its_begin_has_places(browser, edited):  #
         page.mouse.up()
         quiet(page)
         places = values_of(page)["positions"]
-        assert len(places) == 5 and [b[0] - a[0] for a, b in itertools.pairwise(places)] == [200] * 4
+        assert [b[0] - a[0] for a, b in itertools.pairwise(places)] == pytest.approx([200] * 4)
 
 
 def test_the_keyboard_alone_draws_a_scenario(browser, edited, tmp_path):  # noqa: F811
