@@ -277,7 +277,8 @@ def test_a_gateway_and_its_host_have_shapes_of_their_own(browser, eight):  # noq
     with shown(browser, eight) as page:
         until(page, "window.manetEditor.map.places().size === 8")
         quiet(page)
-        assert page.locator("#map .icon.of-gateway").count() == page.locator('#map [data-name="gw"] .icon.of-gateway').count() == 1
+        for where in ("#map", '#map [data-name="gw"]'):
+            assert page.locator(f"{where} .icon.of-gateway").count() == 1
         assert page.locator("#map .icon.of-host").count() == 1 and page.locator("#map .icon.of-station").count() == 7
         assert "a gateway" in page.inner_text("#legend-line")
         assert page.get_attribute('#map [data-name="gw"]', "aria-label").endswith("gateway")
