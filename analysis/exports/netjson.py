@@ -1,7 +1,7 @@
 """Stations and their links as a NetworkGraph of NetJSON (netjson.org/rfc.html, section 4).
 
-`protocol` is the routing protocol of the scenario by its name there (`aodv`, `static`, `none`); its version is not recorded. `metric`
-is that of `cost`, whatever the protocol itself counts.
+`protocol` is the routing protocol of the scenario by its name there (`aodv`, `static`, `none`); its version is not recorded.
+`metric` is that of `cost`, whatever the protocol itself counts.
 
 A node is a station: its name, addresses and, in `properties`, its position `x`, `y`, `z` (m). Each direction of a pair is a
 link of its own. A pair within the radio's range has `rssi_dbm`, the received power by the propagation model. A pair of a run
@@ -73,8 +73,8 @@ def of_medium(medium: Mapping[str, Any], addresses: Mapping[str, list[str]], pro
 
 
 def graph(
-    medium: Mapping[str, Any], places: Mapping[str, Place], addresses: Mapping[str, list[str]], range_m: float | None, protocol: str,
-    *, placed: bool = True, off: frozenset[str] = frozenset(), measured: Mapping[Ends, Measured] | None = None,
+    medium: Mapping[str, Any], places: Mapping[str, Place], addresses: Mapping[str, list[str]], range_m: float | None,
+    protocol: str, *, placed: bool = True, off: frozenset[str] = frozenset(), measured: Mapping[Ends, Measured] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The document. `range_m`: of the radio; None: links are the measured ones alone. `placed`: stations have positions."""
     frames = measured or {}

@@ -181,7 +181,8 @@ def _loads(layout: Layout) -> list[tuple[dict[str, Any], float]]:
 
 
 def _flow(flow: Mapping[str, Any], stations: Mapping[str, int], load_bps: float) -> str:
-    return f"{stations[flow['from']]}>{stations[flow['to']]},{load_bps:g},{flow['bytes']},{DSCP.get(flow.get('dscp', 0), flow.get('dscp', 0))}"
+    dscp = flow.get("dscp", 0)
+    return f"{stations[flow['from']]}>{stations[flow['to']]},{load_bps:g},{flow['bytes']},{DSCP.get(dscp, dscp)}"
 
 
 def call(program: Path, options: Mapping[str, Any], seed: int) -> list[float]:
