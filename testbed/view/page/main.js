@@ -57,6 +57,7 @@ async function showFolder(about) {
 }
 
 async function open(about, requested = {}) {
+  settled = false;
   forgetWindows();
   nav.forget();
   charts.forget();
@@ -96,8 +97,10 @@ async function open(about, requested = {}) {
     const busiest = overview.busiest();
     // where something happens, unless a link or the user has said where
     if (busiest !== null && !isTold && state.about === about && state.now === first && !state.playing) goTo(busiest);
+    settled = state.about === about;
   });
 }
+let settled = false; // the time from which a run is shown is final
 
 // Events were carried out: flows may have come.
 async function renew() {
@@ -373,5 +376,5 @@ plan.listen(open);
 showTheme();
 requestAnimationFrame(animate);
 // for tests: what is shown, and how many pictures were drawn
-window.manetView = { state, drawn: () => drawn, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, terminals: terminal.texts, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
+window.manetView = { state, drawn: () => drawn, settled: () => settled, toScreen: map.toScreen, placeOf: (name) => placeOf(name, state.now), goTo, namesWritten: map.namesWritten, framesOnMap: () => map.framesNow().map(([frames, at]) => frames.row[at]), boxes: lanes.boxesDrawn, events: lanes.eventsDrawn, charts: charts.drawn, terminals: terminal.texts, scaleOfText, framesKept, hasFrames: () => windowOf(state.now - state.span / 2, state.now + state.span / 2) !== null };
 start().catch((problem) => notice(problem.message));

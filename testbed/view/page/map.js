@@ -8,6 +8,7 @@ import { BROADCAST, colour, drawIcon, HOST, kindOf, lookOf, mark, scaleOfMap, sc
 
 const canvas = document.getElementById("map");
 const pen = canvas.getContext("2d");
+const MAX_SHRUNK = 3; // ranges may shrink the stations to a third when all is shown; larger ones are cut
 const MAX_RINGED = 6, WIRE = 42; // stations, whose ranges are all drawn; length of a wire, px
 const SHOWN_MS = 90; // a frame stays visible for this time of the page, or it could not be seen at 1x
 let view = null; // centre in m and pixels per m
@@ -26,7 +27,8 @@ export function fitAgain() {
   if (view?.fits) fit(); else change({});
 }
 
-function bounds() {
+// Least and greatest x and y of what the map shows, with `ranges` also of the ranges that are drawn.
+function bounds(ranges) {
   const xs = [], ys = [];
   for (const { name } of state.about.stations) {
     for (const [, x, y] of state.movement.stations[name] ?? []) xs.push(x), ys.push(y);
@@ -37,7 +39,7 @@ function bounds() {
   if (state.about.area) xs.push(0, state.about.area[0]), ys.push(0, state.about.area[1]);
   for (const [x0, y0, x1, y1] of state.about.walls ?? []) xs.push(x0, x1), ys.push(y0, y1);
   const far = Math.max(state.about.range_m ?? 0, state.about.sense_m ?? 0);
-  for (const name of ringed()) {
+  for (const name of ranges ? ringed() : []) {
     const [x, y] = placeOf(name, state.now);
     xs.push(x - far, x + far), ys.push(y - far, y + far);
   }
@@ -47,8 +49,10 @@ function bounds() {
 // The whole map, again when the canvas changes its size, until somebody pans or zooms.
 function scale(width, height) {
   if (view && (!view.fits || view.fits === `${width}x${height}`)) return;
-  const [[x0, x1], [y0, y1]] = bounds();
-  const perMetre = Math.min((width - 90) / Math.max(x1 - x0, 50), (height - 80) / Math.max(y1 - y0, 50));
+  const scaleOf = ([[x0, x1], [y0, y1]]) => Math.min((width - 90) / Math.max(x1 - x0, 50), (height - 80) / Math.max(y1 - y0, 50));
+  const [bare, whole] = [bounds(false), bounds(true)];
+  const least = scaleOf(bare) / MAX_SHRUNK, [[x0, x1], [y0, y1]] = scaleOf(whole) < least ? bare : whole;
+  const perMetre = Math.max(scaleOf(whole), least);
   view = { x: (x0 + x1) / 2, y: (y0 + y1) / 2, perMetre, fits: `${width}x${height}` };
 }
 

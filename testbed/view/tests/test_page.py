@@ -93,6 +93,8 @@ class opened:
         self.page.goto(self.address)
         until(self.page, "window.manetView")
         self.page.wait_for_selector(self.attached, state="attached")
+        if self.attached == RUN_SHOWN:
+            until(self.page, "window.manetView.settled()")  # a test that sets the time does so later
         return self.page
 
     def __exit__(self, failed: object, *_rest: object) -> None:

@@ -193,20 +193,32 @@ def test_the_menu_of_a_station_that_cannot_act_says_why(browser, tmp_path: Path)
 
 
 def test_fit_includes_the_ranges_that_are_shown(browser, tmp_path: Path):  # noqa: F811
-    scenario = tmp_path / "near.toml"
-    scenario.write_text("hops = 1\nspacing = 50\nduration = 5\n")
+    scenario = tmp_path / "far.toml"
+    scenario.write_text('topology = "grid"\nrows = 2\ncolumns = 2\nspacing = 600\nduration = 5\n')
     per_metre = "window.manetView.toScreen([1, 0])[0] - window.manetView.toScreen([0, 0])[0]"
     with view(scenario) as served, planned(browser, served) as page:
         until(page, "window.manetView.state.movement")
         page.wait_for_timeout(200)
         sense = page.evaluate("window.manetView.state.about.sense_m")
         box = page.locator("#map").bounding_box()
-        for x, y in ((-sense, 0), (50 + sense, 0), (0, sense), (0, -sense)):
+        for x, y in ((-sense, 0), (600 + sense, 0), (0, 600 + sense), (0, -sense)):
             u, v = page.evaluate("place => window.manetView.toScreen(place)", [x, y])
             assert 0 <= u <= box["width"] and 0 <= v <= box["height"]
         before = page.evaluate(per_metre)
         page.uncheck("#show-ranges")
         until(page, f"{per_metre} > {2 * before}")
+
+
+def test_ranges_shrink_near_stations_to_a_third_at_most(browser, tmp_path: Path):  # noqa: F811
+    scenario = tmp_path / "near.toml"
+    scenario.write_text("hops = 1\nspacing = 50\nduration = 5\n")
+    per_metre = "window.manetView.toScreen([1, 0])[0] - window.manetView.toScreen([0, 0])[0]"
+    with view(scenario) as served, planned(browser, served) as page:
+        until(page, "window.manetView.state.movement")
+        page.wait_for_timeout(200)
+        before = page.evaluate(per_metre)
+        page.uncheck("#show-ranges")
+        until(page, f"Math.abs({per_metre} - {3 * before}) < 0.01")
 
 
 def test_gateways_and_hosts_have_shapes_of_their_own_and_the_legend_names_them(browser, tmp_path: Path):  # noqa: F811
