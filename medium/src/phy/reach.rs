@@ -131,7 +131,10 @@ mod tests {
         let mut radio = serde_json::to_value(profile("ns2-dsss-2m")).unwrap();
         radio["rules"]["cts_holds"] = "x".into();
         let refused = Request::parse(&serde_json::json!({ "radio": radio }).to_string()).unwrap_err();
-        assert_eq!(refused.to_string(), "key \"radio.rules.cts_holds\": \"x\" is of the wrong type; give true or false");
+        assert_eq!(
+            refused.to_string(),
+            "key \"radio.rules.cts_holds\": \"x\" is of the wrong type; give true or false"
+        );
         assert_eq!(Request::parse("{}").unwrap_err().to_string(), "key \"radio\": is missing; add it");
     }
 
