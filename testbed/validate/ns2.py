@@ -11,7 +11,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -282,4 +282,9 @@ def summarise(rows: list[Row], column: str = "throughput_kbps", **parameters: ob
     values = [float(r[column]) for r in rows if all(r[name] == str(value) for name, value in parameters.items())]
     if not values:
         raise UsageError(f"{parameters}: no such row in ns-2's table; make it with: manet validate --rerun-ns2")
+    return summary(values)
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Mean and sample deviation, 0 for one value."""
     return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))

@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from testbed.errors import RunError, UsageError
 from testbed.programs import INSTALLATION
 from testbed.validate import ns3, simulate
 from testbed.validate.checks import Check
-from testbed.validate.ns2 import FOLDER, Summary
+from testbed.validate.ns2 import FOLDER, Summary, summary
 from testbed.validate.ns3 import Reference
 from testbed.validate.simulate import Layout
 
@@ -228,11 +227,6 @@ def rerun(references: Sequence[Reference], progress: Say, workers: int | None = 
 def _work(options: Mapping[str, Any]) -> float:
     """Stations times seconds: a measure of how long a run takes."""
     return float((options["warmup"] + options["seconds"]) * (1 + options["stations"].count(";")))
-
-
-def summary(values: Sequence[float]) -> Summary:
-    """Mean and sample deviation, as the table has them."""
-    return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
 
 
 def repeated(references: Sequence[Reference], results: Mapping[str, Summary]) -> list[Check]:
