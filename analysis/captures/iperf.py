@@ -30,7 +30,7 @@ class IperfReport:
     first_try_s: float | None = None  # UNIX time of the first attempt to connect
     connected: bool = True  # False: the ends never connected, and no data were carried
     remark: str | None = None  # the error that prevented the exchange of results after a complete test
-    counted_s: float = 0.0  # of the sender's figures, from the begin of the test: more than test_s if its end was awaited in vain
+    counted_s: float = 0.0  # when the sender's figures were read, from the begin: after test_s if the end was awaited in vain
     content: Mapping[str, Any] = field(default_factory=dict)  # the whole report, for metrics that a traffic kind reads itself
 
     @property
@@ -64,7 +64,7 @@ def read_report(path: Path) -> IperfReport:
         first_try_s=tried.get("first_try_s"),
         connected=tried.get("connected", True),
         remark=tried.get("remark"),
-        counted_s=float(sent.get("seconds", 0)),
+        counted_s=max(float(test.get("duration", 0)), float(sent.get("seconds", 0))),
         content=report,
     )
 

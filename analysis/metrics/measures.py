@@ -53,7 +53,7 @@ class TcpFlow(MeasuredFlow):
             # iperf3 reports after the window, before the capture ends; a sender that sends nothing more has no packets until then
             counted_ns = begin_ns + round((report.counted_s - run.window_s(flow)[0]) * NS_PER_S)
             reported_ns = max([end_ns, counted_ns, *at_sender["t_ns"].tail(1)])
-            layers, off = _layers_part(self.samples, reported_ns), _tries_while_off(run, flow, report, begin_ns)
+            layers, off = _layers_part(self.samples, reported_ns), _tries_while_off(run, flow, counted_ns)
             self.found.append(checks.iperf_retransmissions(flow.name, report, self.sender, unsent, layers, off))
         self.inside = self.sender.segments.within(begin_ns, end_ns)
         self.rtt_ms = round_trip_times_ns(self.sender, begin_ns, end_ns) / 1e6
@@ -224,18 +224,17 @@ def _layers_part(rows: pl.DataFrame, end_ns: int) -> checks.LayersPart:
     return checks.LayersPart(probes, tuple((until_ns - begin_ns) / NS_PER_S for begin_ns, until_ns in spans))
 
 
-def _tries_while_off(run: RunDirectory, flow: RunFlow, report: IperfReport, begin_ns: int) -> int:
-    """Upper bound of the retransmissions that the kernel counted while the sender's radio was off, by the run's events: one for
-    each minimum RTO, whatever the backoff."""
+def _tries_while_off(run: RunDirectory, flow: RunFlow, counted_ns: int) -> int:
+    """Upper bound of the retransmissions that the kernel counted while the sender's radio was off, up to `counted_ns`, by the
+    run's events: one for each minimum RTO, whatever the backoff."""
     off_ns, since_ns = 0, None
-    test_end_ns = begin_ns + round((max(report.test_s, report.counted_s) - run.window_s(flow)[0]) * NS_PER_S)
     for row in [row for row in run.events if row["event"] in ("power", "cut") and row["station"] == flow.source]:
         at_ns = run.epoch_ns + round(float(row["t_s"]) * NS_PER_S)
         if row["detail"].startswith("off"):
             since_ns = at_ns if since_ns is None else since_ns
         elif since_ns is not None:
             off_ns, since_ns = off_ns + at_ns - since_ns, None
-    off_ns += max(0, test_end_ns - since_ns) if since_ns is not None else 0
+    off_ns += max(0, counted_ns - since_ns) if since_ns is not None else 0
     if off_ns == 0:
         return 0
     return int(off_ns / NS_PER_S / min(TCP_RTO_MIN_S, run.scenario.rto_min or TCP_RTO_MIN_S)) + 1
