@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mobility.trace import plain_number
+from testbed.errors import UsageError
 from testbed.programs import INSTALLATION
 
 NO_STORE = "no result store (runs.parquet); `./manet report DIR` writes that of a folder of results"
@@ -47,6 +48,19 @@ def split_run(words: Sequence[str]) -> tuple[Path | None, list[str]]:
     left = list(words)
     directory = Path(left.pop(0)) if left and ("/" in left[0] or Path(left[0]).is_dir()) else None
     return directory, left
+
+
+def run_and_station(words: Sequence[str], usage: str) -> tuple[Path | None, str]:
+    """The directory of a run that the words begin with, or None, and the station behind it. Raises UsageError: `usage` if there
+    are other words."""
+    directory, left = split_run(words)
+    if directory is None and len(left) == 2:
+        from testbed.runs.entering import not_a_run
+
+        raise not_a_run(left[0])
+    if len(left) != 1:
+        raise UsageError(usage)
+    return directory, left[0]
 
 
 def positive(text: str) -> int:

@@ -2,8 +2,7 @@
 
 import argparse
 
-from testbed.commands.options import add_verb, split_run
-from testbed.errors import UsageError
+from testbed.commands.options import add_verb, run_and_station
 
 EXAMPLES = """
   ./manet shell sta1                           the run under way
@@ -13,6 +12,7 @@ EXAMPLES = """
 The shell is bash, in a station with a root file system of its own its sh.
 It ends with the traffic of the run, which records it as an event.
 """
+USAGE = 'give one station, as in "manet shell sta1"; `manet exec` starts a command'
 SHELL = 'command -v bash >/dev/null && exec bash --norc "$@" || exec sh "$@"'
 
 
@@ -26,11 +26,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the shell; the exit status is the shell's."""
-    from testbed.runs.entering import call_in, end_as, not_a_run
+    from testbed.runs.entering import call_in, end_as
 
-    directory, words = split_run(options.words)
-    if directory is None and len(words) == 2:
-        raise not_a_run(words[0])
-    if len(words) != 1:
-        raise UsageError('give one station, as in "manet shell sta1"; `manet exec` starts a command')
-    return end_as(call_in(directory, words[0], ["sh", "-c", SHELL, "sh"]))
+    directory, station = run_and_station(options.words, USAGE)
+    return end_as(call_in(directory, station, ["sh", "-c", SHELL, "sh"]))

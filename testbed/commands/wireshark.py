@@ -2,7 +2,7 @@
 
 import argparse
 
-from testbed.commands.options import add_verb, split_run
+from testbed.commands.options import add_verb, run_and_station
 
 EXAMPLES = """
   ./manet wireshark sta1                       the run under way
@@ -34,21 +34,16 @@ def run(options: argparse.Namespace) -> int:
     from contextlib import suppress
 
     from testbed.errors import UsageError
-    from testbed.runs.entering import not_a_run
     from testbed.runs.following import capture_of, follow
 
-    directory, words = split_run(options.words)
-    if directory is None and len(words) == 2:
-        raise not_a_run(words[0])
-    if len(words) != 1:
-        raise UsageError('give one station, or air, as in "manet wireshark sta1"')
-    path, grows = capture_of(directory, words[0])
+    directory, station = run_and_station(options.words, 'give one station, or air, as in "manet wireshark sta1"')
+    path, grows = capture_of(directory, station)
     if not sys.stdout.isatty():
         follow(path, grows, sys.stdout.buffer)
         return 0
     program = shutil.which("wireshark")
     if program is None:
-        raise UsageError(NO_WIRESHARK.format(words[0]))
+        raise UsageError(NO_WIRESHARK.format(station))
     with subprocess.Popen([program, "-k", "-i", "-"], stdin=subprocess.PIPE, bufsize=0) as wireshark:
         assert wireshark.stdin
         with suppress(BrokenPipeError):  # its window was closed

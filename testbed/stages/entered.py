@@ -5,7 +5,6 @@ they end with its traffic. Their standard streams are the caller's, which come o
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -18,12 +17,12 @@ from typing import Any
 
 from testbed.errors import UsageError, shortened
 from testbed.host import descriptors, namespace
-from testbed.stages.station import NamespaceHost, StationNet, shell_environment
+from testbed.stages.station import NamespaceHost, StationNet, is_program, shell_environment
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # the statuses of a shell (POSIX.1-2024, Shell & Utilities, 2.8.2)
 END_WITHIN_S = 2.0  # of a command that is asked to end
-# As a shell does for a program that is missing, which nsenter would report in its own words. $0: the station. Only inside of a
-# container: for other stations the run looks (`_require_program`), since a command that starts nothing is no event.
+# As a shell does for a program that is missing in a container, which nsenter would report in its own words. $0: the station. For
+# other stations the run looks (`_require_program`), since a command that starts nothing is no event.
 FOUND_OR_127 = (
     'command -v -- "$1" >/dev/null || { echo "manet exec: $1: no such program at $0; install it, or write its path" >&2; '
     'exit 127; }; exec "$@"'
@@ -31,8 +30,8 @@ FOUND_OR_127 = (
 
 
 def _looked_for(host: NamespaceHost, station: str) -> list[str]:
-    """The words before a command that first look for its program; none in a container without a shell."""
-    if host.container is not None and not os.path.lexists(f"/proc/{host.container.init.pid}/root/bin/sh"):
+    """The words before a command that first look for its program: in a container with a shell."""
+    if host.container is None or not os.path.lexists(f"/proc/{host.container.init.pid}/root/bin/sh"):
         return []
     return ["sh", "-c", FOUND_OR_127, station]
 
@@ -47,7 +46,7 @@ class NoProgram(UsageError):
 
 def _require_program(host: NamespaceHost, station: str, program: str) -> None:
     """Raise NoProgram if a station on this machine's files has no such program."""
-    if host.container is not None or shutil.which(program, path=shell_environment().get("PATH")) is not None:
+    if host.container is not None or is_program(program):
         return
     if "/" in program and Path(program).exists():
         raise NoProgram(

@@ -61,7 +61,7 @@ def shell_environment() -> dict[str, str]:
     return {**os.environ, "NO_COLOR": "1"}
 
 
-def _is_program(name: str, folder: object) -> bool:
+def is_program(name: str, folder: object = None) -> bool:
     """Whether a shell in `folder` (None: this process's) would find a program."""
     place = str(Path(str(folder or "."), name).absolute()) if "/" in name else name
     return shutil.which(place, path=shell_environment().get("PATH")) is not None
@@ -235,7 +235,7 @@ class NamespaceHost(Host):
             place = {"mncmd": self.words([], kwargs.get("cwd")), "start_new_session": True, "env": shell_environment()}
             start = partial(super().popen, words, **{**place, **kwargs})
             process = namespace.within(self.netns, start, pids=self.pids)
-        if self.container is not None or _is_program(str(words[0]), kwargs.get("cwd")):  # else nothing has started
+        if self.container is not None or is_program(str(words[0]), kwargs.get("cwd")):  # else nothing has started
             self._note_command([*map(str, words)])
         return process
 
