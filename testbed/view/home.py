@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.captures.rundir import RunDirectory
 from record import records
 from record.files import read_object
 from record.found_runs import ASIDE, folders_of_runs, title_of
@@ -182,8 +181,9 @@ def of_scenario(name: str, file: Path) -> dict[str, Any]:
 
 def of_run(run: Path) -> dict[str, Any]:
     """The picture of a run: its stations at their first places, its flows, and the measured rates. Raises RecordError."""
-    about = RecordedRun(run).about_files("recorded")
-    places = [(entry["name"], *entry["position"][:2]) for entry in RunDirectory(run).medium["stations"]]
+    recorded = RecordedRun(run)
+    about = recorded.about_files("recorded")
+    places = [(entry["name"], *entry["position"][:2]) for entry in recorded.run.medium["stations"]]
     flows = list(read_object(run / "metrics.json").get("flows", {}).values())
     rates = [rate for flow in flows if (rate := flow.get("acked_bps", flow.get("delivered_bps"))) is not None]
     lists = [flow["acked_bps_by_second"] for flow in flows if flow.get("acked_bps_by_second")]
