@@ -12,9 +12,9 @@ export function choose(path) {
   run = path;
 }
 
-function address(path, words = {}) {
+function address(path, words = {}, of = run) {
   const query = new URLSearchParams(words);
-  if (run !== null) query.set("run", run);
+  if (of !== null) query.set("run", of);
   return `api/${path}${query.size ? `?${query}` : ""}`;
 }
 
@@ -43,8 +43,8 @@ export async function lost() {
   }
 }
 
-async function answer(path, words, options = {}) {
-  const response = await fetch(address(path, words), { headers: { Authorization: `Bearer ${token}` }, ...options }).catch((problem) => {
+async function answer(path, words, options = {}, of = run) {
+  const response = await fetch(address(path, words, of), { headers: { Authorization: `Bearer ${token}` }, ...options }).catch((problem) => {
     if (problem.name !== "TypeError") throw problem;
     lost();
     throw new Error(LOST);
@@ -65,9 +65,10 @@ export async function ask(path, words) {
   return (await answer(path, words)).json();
 }
 
-export async function act(action) {
+// `of`: the run that acts, the chosen one or another.
+export async function act(action, of = run) {
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-  return (await answer("control", {}, { method: "POST", body: JSON.stringify(action), headers })).json();
+  return (await answer("control", {}, { method: "POST", body: JSON.stringify(action), headers }, of)).json();
 }
 
 export async function frames(from, to, limit) {

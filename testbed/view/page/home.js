@@ -1,6 +1,6 @@
 // The first page: runs under way, the last runs, and scenarios to look at and to start, each with a small picture.
 
-import { act, ask, choose } from "./api.js";
+import { act, ask } from "./api.js";
 import { notice } from "./state.js";
 import { counted, element, HOST, iconOf, rate, shape, withCode } from "./words.js";
 
@@ -9,8 +9,6 @@ const WIDTH = 248, HEIGHT = 118, RATES = 26, EDGE = 16; // of a picture, px; of 
 const MAX_LINKS_OF = 60; // stations: among more, links would be a grey field
 const MAX_GOING = 12, AT_ONCE = 2; // runs under way that are shown; pictures that are asked for
 
-let wanted = []; // [path, place of the picture, place of the facts] of cards without a picture
-
 export async function show() {
   const { control, editor, results, under_way, runs, more, scenarios } = await ask("home");
   document.title = "manet view";
@@ -18,7 +16,7 @@ export async function show() {
   by("run").hidden = by("keys").hidden = by("folder").hidden = true;
   by("about").textContent = "Wireless multi-hop networks: run them, see every frame, compare.";
   by("home-first").replaceChildren(...(editor ? [element("a", { class: "button", href: "edit", id: "draw" }, "Draw a network"), element("p", {}, "or start a scenario below. Runs go into ", element("code", {}, results), ".")] : [element("p", {}, "This page only shows. ", element("code", {}, "./manet view --control"), " also starts scenarios and draws networks.")]));
-  wanted = [];
+  const wanted = []; // [path, place of the picture, place of the facts] of cards without a picture
   const fill = (id, entries, make) => {
     by(`${id}-section`).hidden = entries.length === 0 && id !== "recent";
     by(id).replaceChildren(...entries.map((entry) => {
@@ -34,11 +32,7 @@ export async function show() {
   by("recent-more").hidden = more === 0;
   by("recent-more").textContent = `${counted(more, "older run")} in ${results}: ./manet view FOLDER lists those of a folder.`;
   fill("scenarios", scenarios, (scenario) => cardOfScenario(scenario, control));
-  await drawAll();
-}
-
-function drawAll() {
-  return Promise.all(Array.from({ length: AT_ONCE }, drawNext));
+  await Promise.all(Array.from({ length: AT_ONCE }, () => drawNext(wanted)));
 }
 
 function linkTo(path, ...words) {
@@ -56,21 +50,15 @@ function cardOfScenario({ path, name, text }, control) {
 }
 
 async function startIt(path) {
-  const later = wanted;
-  wanted = []; // pictures are questions to no run
-  choose(path);
   try {
-    await act({ op: "start" });
+    await act({ op: "start" }, path);
     location.hash = `run=${encodeURIComponent(path)}`; // the page loads again and follows it
   } catch (problem) {
-    choose(null);
     notice(problem.message);
-    wanted = later;
-    await drawAll();
   }
 }
 
-async function drawNext() {
+async function drawNext(wanted) {
   for (let next = wanted.shift(); next; next = wanted.shift()) {
     const [path, place, facts] = next;
     try {

@@ -84,27 +84,24 @@ export function switched(name, on) {
 function rates(samples, t) {
   for (const flow of state.about.flows) {
     const mine = Object.values(samples).filter((one) => one.station === flow.source && one.dport === flow.port).sort((a, b) => Number(b.t_ns) - Number(a.t_ns))[0];
-    if (!mine) continue;
-    const before = (state.live.acked[flow.name] ??= []);
-    if (before.length && before.at(-1).sport !== mine.sport) before.length = 0;
-    before.push({ acked: mine.acked, sport: mine.sport, at: t });
-    while (before.length > 2 && before[1].at <= t - 1e9) before.shift();
-    const { acked, at } = before[0];
-    if (t - at >= MIN_RATE_NS) state.live.rates[flow.name] = (8e9 * ((mine.acked - acked + 2 ** 32) % 2 ** 32)) / (t - at);
-    note(flow.name, t, mine);
+    if (mine) advance(flow.name, mine.acked, mine.sport, t, mine);
   }
 }
 
 // Received bit/s of each flow of datagrams over the last second.
 function received(bytes, t) {
-  for (const [name, count] of Object.entries(bytes)) {
-    const before = (state.live.acked[name] ??= []);
-    before.push({ acked: count, at: t });
-    while (before.length > 2 && before[1].at <= t - 1e9) before.shift();
-    const { acked, at } = before[0];
-    if (t - at >= MIN_RATE_NS) state.live.rates[name] = (8e9 * (count - acked)) / (t - at);
-    note(name, t, {});
-  }
+  for (const [name, count] of Object.entries(bytes)) advance(name, count, null, t, {});
+}
+
+// A flow has carried so many bytes by now, modulo 2^32, on the connection from `sport`.
+function advance(name, bytes, sport, t, sample) {
+  const before = (state.live.acked[name] ??= []);
+  if (before.length && before.at(-1).sport !== sport) before.length = 0;
+  before.push({ acked: bytes, sport, at: t });
+  while (before.length > 2 && before[1].at <= t - 1e9) before.shift();
+  const { acked, at } = before[0];
+  if (t - at >= MIN_RATE_NS) state.live.rates[name] = (8e9 * ((bytes - acked + 2 ** 32) % 2 ** 32)) / (t - at);
+  note(name, t, sample);
 }
 
 // What the charts draw of a flow.
