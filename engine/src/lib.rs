@@ -13,6 +13,7 @@ pub mod hex;
 pub mod keys;
 pub mod lateness;
 pub mod line_client;
+pub mod mac_text;
 pub mod machine;
 pub mod misfit;
 pub mod packet_filter;

@@ -4,6 +4,7 @@
 //! except for a whole number that its type cannot hold.
 
 use crate::keys::{Key, Table, Takes};
+use crate::mac_text;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -86,16 +87,11 @@ fn fit_value(takes: &Takes, path: &str, value: &Value) -> Result<(), Misfit> {
         (Takes::Network, Value::Array(pair)) => {
             matches!(pair.as_slice(), [Value::String(address), Value::Number(_)] if address.parse::<Ipv4Addr>().is_ok())
         }
-        (Takes::Mac, Value::String(text)) => is_mac(text),
-        (Takes::List(each, limits), Value::Array(values)) => {
+        (Takes::Mac, Value::String(text)) => mac_text::parse(text).is_some(),
+        (Takes::List(each, limits) | Takes::Tuple(each, limits, _), Value::Array(values)) => {
             let each = each.limited(*limits);
             values.iter().enumerate().try_for_each(|(i, value)| fit_value(&each, &format!("{path}[{i}]"), value))?;
-            true
-        }
-        (Takes::Tuple(each, limits, length), Value::Array(values)) => {
-            let each = each.limited(*limits);
-            values.iter().enumerate().try_for_each(|(i, value)| fit_value(&each, &format!("{path}[{i}]"), value))?;
-            values.len() == *length
+            !matches!(takes, Takes::Tuple(.., length) if values.len() != *length)
         }
         (Takes::Table(Table { keys, .. }), Value::Object(values)) => {
             fit_keys(keys, None, &format!("{path}."), values)?;
@@ -104,8 +100,7 @@ fn fit_value(takes: &Takes, path: &str, value: &Value) -> Result<(), Misfit> {
         (Takes::OneOf { tag, tables }, Value::Object(values)) => {
             let names = || tables.iter().map(|table| table.name);
             let Some(name) = values.get(*tag) else {
-                let names = names().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-                return refuse(format!("{path}.{tag}"), format!("is missing; use one of {names}"));
+                return refuse(format!("{path}.{tag}"), format!("is missing; use one of {}", quoted(names())));
             };
             match tables.iter().find(|table| name == table.name) {
                 Some(table) => fit_keys(table.keys, Some(tag), &format!("{path}."), values)?,
@@ -132,7 +127,7 @@ fn wanted(takes: &Takes) -> String {
         Takes::Flag => "true or false".to_owned(),
         Takes::Whole(limits) => in_unit("a whole number", limits.unit),
         Takes::Number(limits) => in_unit("a number", limits.unit),
-        Takes::Choice(names) => names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "),
+        Takes::Choice(names) => quoted(names.iter().copied()),
         Takes::Text => "text in quotes".to_owned(),
         Takes::Address => "an IPv4 address like \"10.0.0.1\"".to_owned(),
         Takes::Network => "an IPv4 address and a prefix length like [\"10.0.0.0\", 8]".to_owned(),
@@ -141,8 +136,7 @@ fn wanted(takes: &Takes) -> String {
         Takes::Tuple(each, limits, length) => format!("a list of {length}, each {}", wanted(&each.limited(*limits))),
         Takes::Table(table) => table_of(table.keys.iter().map(|key| key.name)),
         Takes::OneOf { tag, tables } => {
-            let names = tables.iter().map(|table| format!("\"{}\"", table.name)).collect::<Vec<_>>().join(", ");
-            format!("a table whose {tag} is one of {names}")
+            format!("a table whose {tag} is one of {}", quoted(tables.iter().map(|table| table.name)))
         }
         Takes::AnyOf(several) => several.iter().map(wanted).collect::<Vec<_>>().join(", or "),
         Takes::Anything => "another value".to_owned(),
@@ -161,13 +155,12 @@ fn in_unit(what: &str, unit: &str) -> String {
     }
 }
 
-fn is_mac(text: &str) -> bool {
-    let is_byte = |part: &str| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit());
-    text.split(':').count() == 6 && text.split(':').all(is_byte)
+fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 fn unknown_name<'a>(value: &Value, names: impl Iterator<Item = &'a str> + Clone) -> String {
-    let listed = names.clone().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let listed = quoted(names.clone());
     let near = value.as_str().and_then(|given| nearest(given, names));
     let near = near.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
     format!("{} is not known; use one of {listed}{near}", shown(value))

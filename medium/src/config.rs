@@ -12,13 +12,12 @@ use crate::run_verdict::Thresholds;
 use crate::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_engine::keys::{above, from, up_to, within, Declared, Key, Limits, OutOfLimits};
 use manet_engine::misfit::{self, Misfit};
-use manet_engine::{choices, keys};
+use manet_engine::{choices, keys, mac_text};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
 mod loaded;
-pub mod mac_text;
 
 pub use loaded::Loaded;
 

@@ -1,9 +1,9 @@
 //! The golden examples of `formats/examples`, as Rust reads and writes them; `tests/test_formats.py` does the same in
 //! Python. `UPDATE=1 cargo test -p manet-medium` rewrites the files that the medium writes, to be reviewed as a diff.
 
-use manet_engine::Duration;
+use manet_engine::{mac_text, Duration};
 use manet_medium::air_log::AirRow;
-use manet_medium::config::{mac_text, Config, Loaded};
+use manet_medium::config::{Config, Loaded};
 use manet_medium::phy::Radio;
 use manet_medium::run_verdict::{report, Evidence, Thresholds};
 use manet_medium::wire::feedback::Repr;

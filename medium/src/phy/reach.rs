@@ -5,7 +5,8 @@
 use super::propagation::Model;
 use super::radio::RadioError;
 use super::{Propagation, Radio};
-use manet_engine::keys::{Declared, Key};
+use manet_engine::keys;
+use manet_engine::keys::Declared;
 use manet_engine::misfit::{self, Misfit};
 use serde::{Deserialize, Serialize};
 
@@ -14,30 +15,23 @@ const FARTHEST_M: f64 = 1e7;
 /// Steps of the bisection after which its two bounds are adjacent floating-point numbers.
 const STEPS: usize = 200;
 
-/// A radio, a propagation model and distances.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// A whole profile, overrides applied.
-    pub radio: Radio,
-    /// The propagation model; by default two-ray ground.
-    #[serde(default)]
-    pub propagation: Model,
-    /// Distances at which the power is requested, m.
-    #[serde(default)]
-    pub at_m: Vec<f64>,
-    /// Whether the stations' kernels choose the rates (`hwsim.rates = "kernel"`).
-    #[serde(default)]
-    pub kernel_rates: bool,
-}
-
-impl Declared for Request {
-    const KEYS: &'static [Key] = &[
-        Key::new::<Radio>("radio", "A whole profile, overrides applied.").required(true),
-        Key::new::<Model>("propagation", "The propagation model; by default two-ray ground."),
-        Key::new::<Vec<f64>>("at_m", "Distances at which the power is requested, m."),
-        Key::new::<bool>("kernel_rates", "Whether the stations' kernels choose the rates."),
-    ];
+keys! {
+    /// A radio, a propagation model and distances.
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Request {
+        /// A whole profile, overrides applied.
+        pub radio: Radio;
+        /// The propagation model; by default two-ray ground.
+        #[serde(default)]
+        pub propagation: Model;
+        /// Distances at which the power is requested, m.
+        #[serde(default)]
+        pub at_m: Vec<f64>;
+        /// Whether the stations' kernels choose the rates (`hwsim.rates = "kernel"`).
+        #[serde(default)]
+        pub kernel_rates: bool;
+    }
 }
 
 impl Request {
