@@ -258,11 +258,18 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
     names = tests.selected_kernels(kernel)
     if reason := tests.missing_requirement():
         return Counts(skipped=1, reasons=[f"all tests in guests ({', '.join(names)}): {reason}"])
-    if tests.side_by_side(names):
-        with ThreadPoolExecutor(len(names)) as pool:
-            results = list(pool.map(lambda name: run_guest(name, arguments, f"{name:<5}| "), names))
-    else:
-        results = [run_guest(name, arguments) for name in names]
+    parts = tests.parts(arguments)
+    guests = [
+        Guest(name, part, f"{name} part {number}" if len(parts) > 1 else name)
+        for name in names
+        for number, part in enumerate(parts, 1)
+    ]
+    at_once = tests.side_by_side(len(guests))
+    widest = max(len(guest.label) for guest in guests)
+    with ThreadPoolExecutor(at_once) as pool:
+        results = list(
+            pool.map(lambda guest: run_guest(guest, arguments, f"{guest.label:<{widest}}| " if at_once > 1 else ""), guests)
+        )
     left_out = [f"all guests: {line}" for line in tests.left_out(arguments)]
     total = Counts(skipped=len(left_out), reasons=left_out)
     for counts in results:
@@ -270,8 +277,17 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
     return total
 
 
-def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
-    """Run the tests in the guest with this kernel, and count; of a test that was run twice the second time counts."""
+@dataclass(frozen=True)
+class Guest:
+    """A guest with a kernel, and its tests; `label` tells it from those beside it."""
+
+    kernel: str
+    tests: Sequence[str]
+    label: str
+
+
+def run_guest(one: Guest, arguments: Sequence[str], prefix: str = "") -> Counts:
+    """Run the tests of a guest, and count; of a test that was run twice the second time counts."""
     from testbed.guests import tests
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -282,10 +298,12 @@ def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
             counts = count_junit(first)
             return tried_again(counts, count_junit(again)) if again.exists() else counts
 
-        counts = _run(f"guest {name}", tests.command(name, arguments, Path(folder)), count, environment, prefix)
+        command = tests.command(one.kernel, one.tests, arguments, Path(folder))
+        # `-k` may choose tests of another part only
+        counts = _run(f"guest {one.label}", command, count, environment, prefix, may_be_empty=bool(arguments))
     for lines in (counts.reasons, counts.second_tries):
-        lines[:] = [f"guest {name}: {line}" for line in lines]
-    counts.failures = {f"guest {name}: {test}": f"guest {name}: {line}" for test, line in counts.failures.items()}
+        lines[:] = [f"guest {one.kernel}: {line}" for line in lines]
+    counts.failures = {f"guest {one.kernel}: {test}": f"guest {one.kernel}: {line}" for test, line in counts.failures.items()}
     return counts
 
 
