@@ -12,7 +12,7 @@
 #   make soak      a run of SOAK_S seconds that checks that memory and descriptors stay flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   regenerate tables and figure of the results in RESULTS
-#   make site      the documentation site, .build/site; a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
+#   make site      the documentation site, SITE (.build/site); a broken link ends it (first ./setup.sh --pages; docs/site/README.md)
 #   make image     an OCI image of the testbed: .build/manet-image.tar (as root, with mmdebstrap and buildah; image/README.md)
 #   make wheel     the client for other projects' tests, .build/wheel (docs/testing-with-pytest.md)
 #   make sbom      the list of components, .build/sbom.cdx.json (image/sbom.py)
@@ -28,6 +28,7 @@ FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
+SITE ?= .build/site
 SCRIPTS = manet setup.sh .ci/run debian/manet.postinst debian/manet.prerm $(wildcard image/*.sh tests/*.sh tests/*/*.sh testbed/*/*.sh)
 # They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
 NIGHTLY = fresh-12 fresh-13 user deb-12 deb-13 image arm64 guests vagrant provision interop slurm faults fuzz soak
@@ -137,10 +138,11 @@ fuzz: build
 figures: build
 	./manet report $(RESULTS)
 
+# Without --quiet: MkDocs counts only those warnings that it prints, and --strict ends a build that has some.
 site:
 	@$(PYTHON) -c 'import material' 2>/dev/null || { echo "make site: .venv has no MkDocs; run ./setup.sh --pages" >&2; exit 2; }
-	NO_MKDOCS_2_WARNING=1 $(PYTHON) -P -m mkdocs build --strict --quiet
-	@echo "written   .build/site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -P -m mkdocs build --strict --site-dir $(SITE)
+	@echo "written   $(SITE)/index.html"
 
 image: build
 	image/build.sh

@@ -5,7 +5,7 @@ are listed with their reasons; so are tests that failed first and passed when re
 
 pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few more
 workers than cores run them; tests with the mark `alone` have the machine to themselves. Cargo's tests run in parallel
-with the first two, at the lowest priority.
+with the first two, at the lowest priority. `--pages` runs twice: a browser for each core, then those with the mark `alone`.
 
 pytest's results are read from its JUnit XML, and its cache of failed tests (`--last-failed`) selects those of the second try.
 Cargo's are read from its lines: libtest writes JUnit XML with unstable options only.
@@ -44,6 +44,8 @@ EXAMPLES = """
                                    13's kernels (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
   ./manet test --with-guests       everything, then the guests
+  ./manet test --pages             the tests of pages, of notebooks and of the
+                                   site (./setup.sh --pages)
   ./manet test --interop tests/interop
                                    our routing daemons with third-party ones
                                    (ns-3, olsrd, AODV-UU)
@@ -107,7 +109,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
         "manet test [-h] [--quick] [--rootless] [--interop] [--nightly]\n"
-        "                  [--with-guests | --guests [--kernel NAME] | --rust | --python]\n"
+        "                  [--with-guests | --guests [--kernel NAME] | --pages | --rust | --python]\n"
         "                  [pytest arguments]"
     )
     parser.add_argument("--quick", action="store_true", help="skip the tests marked slow")
@@ -116,6 +118,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--nightly", action="store_true", help="also the tests marked nightly")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
+    parser.add_argument("--pages", action="store_true", help="only the tests with the mark pages (-m pages: in one process)")
     parser.add_argument("--guests", action="store_true", help="only the tests of testbed/guests/tests.toml, in guests")
     parser.add_argument("--with-guests", action="store_true", help="also the guests' tests, after all others")
     parser.add_argument("--kernel", metavar="NAME", help='with --guests: only under this kernel ("manet vm list")')
@@ -125,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the tests and print the counts. The exit status: 1 if a test failed or none passed."""
     if INSTALLATION.package is not None:
         raise UsageError("this is a package, which has no tests; run `manet test` in a checkout")
+    if options.pages and options.rest:
+        raise UsageError(f"--pages: takes no arguments of pytest; run `manet test -m pages {' '.join(options.rest)}`")
     # A script's background job inherits an ignored Ctrl-C, and so would every test of Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Counts()
@@ -159,6 +164,8 @@ def run_here(options: argparse.Namespace) -> Counts:
         return run_cargo(options.quick)
     with tempfile.TemporaryDirectory(prefix="manet-test.") as folder:
         pytest = Pytest(Path(folder), options.quick, options.interop, options.nightly)
+        if options.pages:
+            return run_pages(pytest, options.rootless or as_user())
         if not options.rest:
             return run_phases(pytest, options.rootless or as_user(), rust)
         # a user watches these: one process, in order, so that -x, -s and --pdb work
@@ -190,6 +197,15 @@ def run_phases(pytest: "Pytest", rootless: bool, rust: bool) -> Counts:
     total = pytest.second_try(total)
     total.add(of_cargo)
     return total
+
+
+def run_pages(pytest: "Pytest", rootless: bool) -> Counts:
+    """The tests of pages, a browser for each core, then those that act on runs in real time, and the failed ones again, alone."""
+    marks = "pages and not root" if rootless else "pages"
+    total = pytest.run("pages", marks=f"{marks} and not alone", workers=len(os.sched_getaffinity(0)))
+    if not rootless:
+        total.add(pytest.run("pages, alone", marks=f"{marks} and alone"))
+    return pytest.second_try(total)
 
 
 def run_cargo(quick: bool, *, in_background: bool = False) -> Counts:
@@ -258,11 +274,18 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
     names = tests.selected_kernels(kernel)
     if reason := tests.missing_requirement():
         return Counts(skipped=1, reasons=[f"all tests in guests ({', '.join(names)}): {reason}"])
-    if tests.side_by_side(names):
-        with ThreadPoolExecutor(len(names)) as pool:
-            results = list(pool.map(lambda name: run_guest(name, arguments, f"{name:<5}| "), names))
-    else:
-        results = [run_guest(name, arguments) for name in names]
+    parts = tests.parts(arguments)
+    guests = [
+        Guest(name, part, f"{name} part {number}" if len(parts) > 1 else name)
+        for name in names
+        for number, part in enumerate(parts, 1)
+    ]
+    at_once = tests.side_by_side(len(guests))
+    widest = max(len(guest.label) for guest in guests)
+    with ThreadPoolExecutor(at_once) as pool:
+        results = list(
+            pool.map(lambda guest: run_guest(guest, arguments, f"{guest.label:<{widest}}| " if at_once > 1 else ""), guests)
+        )
     left_out = [f"all guests: {line}" for line in tests.left_out(arguments)]
     total = Counts(skipped=len(left_out), reasons=left_out)
     for counts in results:
@@ -270,8 +293,17 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
     return total
 
 
-def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
-    """Run the tests in the guest with this kernel, and count; of a test that was run twice the second time counts."""
+@dataclass(frozen=True)
+class Guest:
+    """A guest with a kernel, and its tests; `label` tells it from those beside it."""
+
+    kernel: str
+    tests: Sequence[str]
+    label: str
+
+
+def run_guest(one: Guest, arguments: Sequence[str], prefix: str = "") -> Counts:
+    """Run the tests of a guest, and count; of a test that was run twice the second time counts."""
     from testbed.guests import tests
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -282,10 +314,12 @@ def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
             counts = count_junit(first)
             return tried_again(counts, count_junit(again)) if again.exists() else counts
 
-        counts = _run(f"guest {name}", tests.command(name, arguments, Path(folder)), count, environment, prefix)
+        command = tests.command(one.kernel, one.tests, arguments, Path(folder))
+        # `-k` may choose tests of another part only
+        counts = _run(f"guest {one.label}", command, count, environment, prefix, may_be_empty=bool(arguments))
     for lines in (counts.reasons, counts.second_tries):
-        lines[:] = [f"guest {name}: {line}" for line in lines]
-    counts.failures = {f"guest {name}: {test}": f"guest {name}: {line}" for test, line in counts.failures.items()}
+        lines[:] = [f"guest {one.kernel}: {line}" for line in lines]
+    counts.failures = {f"guest {one.kernel}: {test}": f"guest {one.kernel}: {line}" for test, line in counts.failures.items()}
     return counts
 
 

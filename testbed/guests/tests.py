@@ -1,4 +1,4 @@
-"""`manet test --guests`: the tests of tests.toml in a guest of each kernel.
+"""`manet test --guests`: the tests of tests.toml in guests of each kernel.
 
 A test that fails is rerun once, alone, in the same guest, and the second result counts: an emulated machine stalls when its
 host is loaded. Both are printed. MANET_SECOND_TRY tells the tests which try it is (tests/probe.py).
@@ -16,11 +16,12 @@ from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
 FIRST, AGAIN = "first.xml", "again.xml"  # pytest's JUnit XML of both tries
-# pytest's status 1: tests failed.
+# pytest's status 1: tests failed. Plugins of others, which no test of the list uses, take a second of processor time to import,
+# in an emulated machine ten.
 SCRIPT = """cd "$1"; results=$2; python=$3; shift 3
 try() {
     file=$1; shift
-    "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir="$results/cache" -o junit_family=xunit1 \\
+    PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 "$python" -P -m pytest -ra -o cache_dir="$results/cache" -o junit_family=xunit1 \\
         --junitxml="$results/$file" "$@"
 }
 try first.xml "$@"
@@ -46,13 +47,15 @@ def missing_requirement() -> str | None:
     return None
 
 
-def side_by_side(names: Sequence[str]) -> bool:
-    """Whether this machine has a CPU and memory for all of these guests at the same time."""
-    try:
-        guest.require(guest.Machine(memory_mb=len(names) * guest.Machine().memory_mb))
-    except ManetError:
-        return False
-    return 1 < len(names) <= len(os.sched_getaffinity(0))
+def side_by_side(number: int) -> int:
+    """How many of this number of guests this machine has a CPU and memory for at the same time: 1 or more."""
+    for fits in range(min(number, len(os.sched_getaffinity(0))), 1, -1):
+        try:
+            guest.require(guest.Machine(memory_mb=fits * guest.Machine().memory_mb))
+        except ManetError:
+            continue
+        return fits
+    return 1
 
 
 def left_out(arguments: Sequence[str]) -> list[str]:
@@ -60,13 +63,16 @@ def left_out(arguments: Sequence[str]) -> list[str]:
     return [] if arguments else tomllib.loads(LIST.read_text())["left_out"]
 
 
-def command(kernel: str, arguments: Sequence[str], results: Path) -> list[str]:
-    """The command line that runs the tests in a guest, which writes FIRST and AGAIN into the folder `results`. Arguments that
-    name files take the place of the list."""
-    named = any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
-    tests = (
-        [] if named else [test for test in tomllib.loads(LIST.read_text())["tests"] if (ROOT / test.partition("::")[0]).exists()]
-    )
+def parts(arguments: Sequence[str]) -> list[list[str]]:
+    """The tests of each guest of a kernel: the lists of tests.toml; one empty list if the arguments name files."""
+    if any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-")):
+        return [[]]
+    lists = tomllib.loads(LIST.read_text())["parts"]
+    return [[test for test in tests if (ROOT / test.partition("::")[0]).exists()] for tests in lists]
+
+
+def command(kernel: str, tests: Sequence[str], arguments: Sequence[str], results: Path) -> list[str]:
+    """The command line that runs these tests in a guest, which writes FIRST and AGAIN into the folder `results`."""
     inside = ["sh", "-c", SCRIPT, "tests", str(ROOT), str(results), sys.executable, *arguments, *tests]
     # One CPU: such a guest's clock waits for what it computes (guest.COUNTED_CLOCK).
     machine = ["--kernel", kernel, "--cpus", "1", "--share", str(results)]

@@ -404,6 +404,20 @@ def test_tests_that_are_named_run_in_one_process_and_cargos_not(monkeypatch):
     assert name == "pytest" and "-n" not in command and "-m" not in command[3:] and command[-3:] == ["topologies", "-k", "chain"]
 
 
+def test_pages_have_a_browser_for_each_core_and_those_in_real_time_run_alone(monkeypatch, capsys):
+    runners = Runners(monkeypatch)
+    monkeypatch.setattr(test_verb, "as_user", lambda: False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    assert manet.main(["test", "--pages"]) == 0
+    assert [name for name, _, _ in runners.calls] == ["pages", "pages, alone"]
+    command, _ = runners.named("pages")
+    assert command[command.index("-n") + 1] == "2" and "(pages and not alone)" in command
+    command, _ = runners.named("pages, alone")
+    assert "-n" not in command and "(pages and alone)" in command
+    assert manet.main(["test", "--pages", "-k", "axe"]) == 2
+    assert "run `manet test -m pages -k axe`" in capsys.readouterr().err
+
+
 def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path):
     listed = tmp_path / "available"
     listed.write_text("reno cubic tahoe.1f3a\n")

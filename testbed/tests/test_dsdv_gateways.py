@@ -40,7 +40,7 @@ def test_a_wired_host_and_a_station_two_hops_away_reach_each_other(tmp_path: Pat
 def test_an_upload_goes_on_over_the_other_gateway_when_the_one_in_use_fails(tmp_path: Path) -> None:
     path = ROOT / "experiments" / "scenarios" / "gateway-handover.toml"
     quick = [f"routing.{key}={value}" for key, value in {**QUICK, "link": "feedback"}.items() if key != "protocol"]
-    changed = ["routing=dsdv", *quick, "warmup=2", "duration=22", f"events.0.at={CUT_S}"]
+    changed = ["routing=dsdv", *quick, "warmup=2", "duration=17", f"events.0.at={CUT_S}"]
     run = tmp_path / "run"
     result = run_scenario(load_scenario(path, changed), 1, run)
     assert result.status == "complete", result.error

@@ -19,7 +19,7 @@ BACK_S = 4.0  # the host's kernel looks at carriers once a second, AODV and TCP 
 
 def test_an_upload_survives_the_death_of_the_gateway_in_use(tmp_path: Path) -> None:
     path = ROOT / "experiments" / "scenarios" / "gateway-handover.toml"
-    scenario = load_scenario(path, ["warmup=2", "duration=18", f"events.0.at={CUT_S}"])
+    scenario = load_scenario(path, ["warmup=2", "duration=15", f"events.0.at={CUT_S}"])
     run = tmp_path / "run"
     result = run_scenario(scenario, 1, run)
     assert result.status == "complete", result.error

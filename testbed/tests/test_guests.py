@@ -135,11 +135,14 @@ def test_works(): pass
 """
 
 
+GUEST = test_verb.Guest("6.1", [], "6.1")
+
+
 def in_place_of_a_guest(monkeypatch, folder, source):
     """The script of a guest, on this machine, in a folder with one file of tests."""
     (folder / "test_twice.py").write_text(source)
 
-    def command(_kernel, _arguments, results):
+    def command(_kernel, _tests, _arguments, results):
         return ["sh", "-c", tests.SCRIPT, "tests", str(folder), str(results), sys.executable, "test_twice.py"]
 
     monkeypatch.setattr(tests, "command", command)
@@ -147,7 +150,7 @@ def in_place_of_a_guest(monkeypatch, folder, source):
 
 def test_a_test_that_fails_in_a_guest_is_rerun_and_the_second_try_counts(monkeypatch, tmp_path):
     in_place_of_a_guest(monkeypatch, tmp_path, TWICE)
-    counts = test_verb.run_guest("6.1", [])
+    counts = test_verb.run_guest(GUEST, [])
     assert counts.line() == "2 passed, 1 failed, 0 skipped"
     assert [line.partition(" - ")[0] for line in counts.failures.values()] == ["guest 6.1: FAILED test_twice.py::test_fails"]
     assert [line.partition(" - ")[0] for line in counts.second_tries] == ["guest 6.1: FAILED test_twice.py::test_passes_alone"]
@@ -156,7 +159,7 @@ def test_a_test_that_fails_in_a_guest_is_rerun_and_the_second_try_counts(monkeyp
 def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result(monkeypatch, tmp_path):
     source = "import os\ndef test_one():\n    if os.environ.get('MANET_SECOND_TRY'): os._exit(7)\n    assert False\n"
     in_place_of_a_guest(monkeypatch, tmp_path, source)
-    assert test_verb.run_guest("6.1", []).line() == "0 passed, 1 failed, 0 skipped"
+    assert test_verb.run_guest(GUEST, []).line() == "0 passed, 1 failed, 0 skipped"
 
 
 def test_without_qemu_the_guests_are_skipped_with_a_message(capsys, monkeypatch):
@@ -166,26 +169,27 @@ def test_without_qemu_the_guests_are_skipped_with_a_message(capsys, monkeypatch)
     assert counts.reasons == ["all tests in guests (6.1, 6.12): qemu-system-x86_64: not found"]
 
 
-def test_guests_run_in_parallel_if_there_are_cpus_and_memory_for_all(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
-    monkeypatch.setattr(guest, "require", lambda machine: None)
-    assert tests.side_by_side(["6.1", "6.12"])
-    assert not tests.side_by_side(["6.1"])
-    assert not tests.side_by_side(["6.1", "6.12", "6.18"])
+def test_as_many_guests_run_in_parallel_as_there_are_cpus_and_memory_for(monkeypatch):
+    room_mb = 10 * guest.Machine().memory_mb
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
 
-    def too_little(machine: guest.Machine) -> None:
-        assert machine.memory_mb == 2 * guest.Machine().memory_mb
-        raise UsageError("this machine has only 3000M available")
+    def require(machine: guest.Machine) -> None:
+        if machine.memory_mb > room_mb:
+            raise UsageError("this machine has only 3000M available")
 
-    monkeypatch.setattr(guest, "require", too_little)
-    assert not tests.side_by_side(["6.1", "6.12"])
+    monkeypatch.setattr(guest, "require", require)
+    assert [tests.side_by_side(number) for number in (1, 2, 3, 4)] == [1, 2, 3, 3]
+    room_mb = 2 * guest.Machine().memory_mb
+    assert [tests.side_by_side(number) for number in (1, 2, 4)] == [1, 2, 2]
+    room_mb = 0
+    assert tests.side_by_side(4) == 1
 
 
 IN_A_GUEST = """
 import sys, pathlib
-kernel, results = sys.argv[1:]
-print("skipped under " + kernel)
-case = "<testcase classname='a' file='a.py' name="
+kernel, test, results = sys.argv[1:]
+print(test + " skipped under " + kernel)
+case = f"<testcase classname='{test}' file='{test}.py' name="
 cases = f"{case}'one'/>{case}'two'/>{case}'late'><skipped message='{kernel}'/></testcase>"
 pathlib.Path(results).write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
 """
@@ -193,28 +197,47 @@ pathlib.Path(results).write_text(f"<testsuites><testsuite>{cases}</testsuite></t
 
 def test_the_results_of_parallel_guests_are_kept_separate(capsys, monkeypatch):
     monkeypatch.setattr(tests, "missing_requirement", lambda: None)
-    monkeypatch.setattr(tests, "side_by_side", lambda names: True)
-    monkeypatch.setattr(
-        tests, "command", lambda name, _arguments, results: [sys.executable, "-c", IN_A_GUEST, name, str(results / tests.FIRST)]
-    )
+    monkeypatch.setattr(tests, "side_by_side", lambda number: number)
+    monkeypatch.setattr(tests, "parts", lambda arguments: [["a"], ["b"]])
+
+    def command(kernel: str, listed: list[str], _arguments: list[str], results: Path) -> list[str]:
+        return [sys.executable, "-c", IN_A_GUEST, kernel, *listed, str(results / tests.FIRST)]
+
+    monkeypatch.setattr(tests, "command", command)
     monkeypatch.setattr(tests, "left_out", lambda arguments: ["chains: void"])
     counts = test_verb.run_guests(None, [])
-    assert counts.line() == "4 passed, 0 failed, 3 skipped"
-    assert counts.reasons == ["all guests: chains: void", "guest 6.1: [1] a.py: 6.1", "guest 6.12: [1] a.py: 6.12"]
+    assert counts.line() == "8 passed, 0 failed, 5 skipped"
+    assert counts.reasons == [
+        "all guests: chains: void",
+        *(f"guest {kernel}: [1] {test}.py: {kernel}" for kernel in ("6.1", "6.12") for test in ("a", "b")),
+    ]
     lines = capsys.readouterr().out.splitlines()
-    assert "6.1  | skipped under 6.1" in lines and "6.12 | skipped under 6.12" in lines
+    assert "6.1 part 1 | a skipped under 6.1" in lines and "6.12 part 2| b skipped under 6.12" in lines
+
+
+def test_a_part_without_a_test_that_was_asked_for_is_no_failure(monkeypatch, tmp_path):
+    in_place_of_a_guest(monkeypatch, tmp_path, "def test_one(): pass\n")
+    monkeypatch.setattr(tests, "missing_requirement", lambda: None)
+    monkeypatch.setattr(tests, "parts", lambda arguments: [["one"], ["none"]])
+    usual = tests.command
+    monkeypatch.setattr(tests, "command", lambda kernel, listed, *rest: [*usual(kernel, listed, *rest), "-k", *listed])
+    assert test_verb.run_guests("6.1", ["-k", "one"]).line() == "1 passed, 0 failed, 0 skipped"
 
 
 def test_the_list_names_tests_that_are_there():
-    listed = [word for word in tests.command("6.1", [], Path("/r")) if "::" in word or word.endswith(".py")]
-    assert len(listed) > 5
+    parts = tests.parts([])
+    listed = [test for part in parts for test in part]
+    assert len(listed) > 5 and len(set(listed)) == len(listed)
     assert all((ROOT / word.partition("::")[0]).exists() for word in listed)
+    files = [{test.partition("::")[0] for test in part} for part in parts]
+    assert len(set().union(*files)) == sum(map(len, files)), "a run that the tests of a file share is made once"
     assert set(tests.selected_kernels(None)) <= set(kernels.known_kernels())
+    assert tests.command("6.1", ["a.py"], ["-k", "vegas"], Path("/r"))[-3:] == ["-k", "vegas", "a.py"]
 
 
 def test_files_that_are_named_take_the_place_of_the_list():
-    assert "kernel-tcp/tests/test_load.py" not in " ".join(tests.command("6.1", ["kernel-tcp/tests/test_life.py"], Path("/r")))
-    assert "kernel-tcp/tests/test_load.py" in " ".join(tests.command("6.1", ["-k", "vegas"], Path("/r")))
+    assert tests.parts(["kernel-tcp/tests/test_life.py"]) == [[]]
+    assert tests.parts(["-k", "vegas"]) == tests.parts([]) != [[]]
 
 
 # ----- one boot ---------------------------------------------------------------------------------------------------------

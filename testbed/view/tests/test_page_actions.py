@@ -1,6 +1,7 @@
 """The controls of the page on a run under way: a flow that is started there belongs to the run."""
 
 import io
+import threading
 from pathlib import Path
 
 import pytest
@@ -112,8 +113,8 @@ def test_the_menu_of_a_station_acts_on_it_and_a_flow_of_datagrams_has_its_throug
 
 @pytest.mark.alone("acts on a run under way, in real time")
 def test_a_switched_station_is_said_everywhere_at_once(browser, tmp_path: Path):  # noqa: F811
-    directory = tmp_path / "run"
-    running = Background(chain(**STANDING), directory, deadline_s=120).at("traffic")
+    directory, seen = tmp_path / "run", threading.Event()
+    running = Background(chain(**STANDING), directory, deadline_s=120, cancel=seen).at("traffic")
     with view(directory, "--control") as served, opened(browser, served) as page:
         until(page, "window.manetView.state.live?.frames.count > 50")
         page.click('button[data-station="sta3"]')
@@ -125,7 +126,8 @@ def test_a_switched_station_is_said_everywhere_at_once(browser, tmp_path: Path):
             page.wait_for_selector(f"#station button:has-text('{'Switch on' if off else 'Switch off'}')")
             page.wait_for_timeout(5000)
             assert page.evaluate("window.contradictions") == []
-        running.result()
+        seen.set()
+        assert running.result().status == "interrupted", "it was under way to the end"
 
 
 @pytest.mark.alone("starts a run, in real time")
