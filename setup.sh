@@ -572,12 +572,12 @@ write_ready() {
     rm .build/ready.list
 }
 
-# What this call will do, with the time on two idle cores beside a fast mirror (docs/install.md has it by step).
+# What this call will do, with the time on two cores, idle or shared, beside a fast mirror (docs/install.md has it by step).
 announce() {
     local parts=() packages extra
     packages=$(missing_packages)
     [[ -z $packages ]] || parts+=("packages ($(wc -l <<<"$packages") missing; 1 minute for all)")
-    rust_is_ready || parts+=('Rust programs (1 minute)')
+    rust_is_ready || parts+=('Rust programs (1 to 5 minutes)')
     bpf_is_ready || parts+=('eBPF programs (5 s)')
     python_is_ready || parts+=('Python environment (half a minute)')
     guests_are_ready || parts+=('virtme-ng')

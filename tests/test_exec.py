@@ -19,6 +19,8 @@ from record.events_file import read_events
 from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 from testbed.tests.running import Background, needs_runs, wait_until
+from testbed.view.tests.serving import view
+from testbed.view.tests.test_plan import act
 
 pytestmark = [pytest.mark.root, needs_runs]
 KEYS = {"hops": 1, "warmup": 0}
@@ -188,6 +190,17 @@ def test_a_command_ends_with_the_traffic_and_is_in_the_record(tmp_path):
         assert caller.wait(20) == -signal.SIGHUP
     (command,) = json.loads((directory / "run.json").read_text())["commands"]
     assert (command["name"], command["argv"], command["ended_by"]) == ("exec1", ["sleep", "1000"], "run")
+
+
+def test_into_a_run_of_the_view(tmp_path):
+    (tmp_path / "two.toml").write_text('topology = "chain"\nhops = 1\nwarmup = 0\nduration = 300\n')
+    directory = tmp_path / "results" / "all" / "seed-1"
+    with view(tmp_path / "two.toml", "--control", "--out", str(tmp_path / "results")) as served:
+        assert act(served, {"op": "start"})[0] == 200
+        wait_until(lambda: served.ask("/api/run")["kind"] == "live", "the run is under way")
+        done = manet("shell", directory, "sta2", input="hostname -I\n")
+    assert done.returncode == 0 and "10.0.0.2" in done.stdout, done.stderr
+    assert [row["source"] for row in read_events(directory)] == ["exec"]
 
 
 def test_into_a_mesh_of_a_test(tmp_path):

@@ -90,6 +90,12 @@ def test_a_release_calls_targets_of_the_makefile_and_publishes_what_they_make() 
     }
     assert uploaded == {".build/deb", ".build/site", ".build/wheel", ".build/sbom.cdx.json"}
     assert [path for path in uploaded if path not in makefile + (ROOT / "mkdocs.yml").read_text()] == []
+    # The root of an artifact of several paths is their common folder; files below a folder with a dot are left out by default.
+    artifacts = [step["with"] for step in steps if step.get("with", {}).get("name")]
+    assert all(artifact["if-no-files-found"] == "error" for artifact in artifacts)
+    assert all(artifact["include-hidden-files"] for artifact in artifacts if ".build/" in artifact["path"])
+    published = set(re.findall(r"release/site-wheel-sbom/([\w.-]+)", scripts))
+    assert published | {"site"} == {path.removeprefix(".build/") for path in uploaded} - {"deb"}
 
 
 def test_the_list_of_components_has_each_crate_and_package_once_with_its_version() -> None:

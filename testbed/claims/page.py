@@ -32,7 +32,9 @@ NOTE = (
 )
 CHECK = (
     "**To check one claim**, take the name of its experiment from the link in its row, here `NAME`. `./manet report "
-    "--claims` computes this page again from the kept rows (a second; `git diff` shows what differs). `./manet campaign "
+    "--claims` computes this page again from the kept rows (seconds; `git diff` shows what differs). By hand: pair the `valid` "
+    "rows of two cells by `seed`, in all of `docs/results/*/runs.csv`, since a run that another experiment keeps of the same "
+    "`scenario` counts too; an answer ends with the look that decided it, so later seeds are in no pair. `./manet campaign "
     "NAME --quick --fresh` measures again, until the experiment's questions are decided or `--time 1h` is over, with the "
     "answers in `results/campaign-NAME-quick/report.html`. Question, cells, metric and margin are in `claims.toml` and "
     "`experiments/NAME.toml`."

@@ -11,7 +11,6 @@ from typing import Any
 
 from record.events_file import SCRIPT
 from testbed.errors import UsageError
-from testbed.host import namespace
 from testbed.mn_wifi.arguments import number, point, refuse_others, within
 from testbed.mn_wifi.radio import Radio
 from testbed.mn_wifi.session import Session, Standing
@@ -533,8 +532,7 @@ class Station(Node):
         host = self.host
         radio = host.radio.name
         sysctls = {"net.ipv6.conf.all.forwarding": 1, **ipv6_sysctls(radio)}
-        namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
-        self.net.running.configure({host: [f"address replace {address} dev {radio} nodad"]}, "ip6")
+        self.net.running.configure({host: [f"address replace {address} dev {radio} nodad"]}, "ip6", sysctls)
 
     def interface(self, call: str, intf: object) -> WirelessInterface:
         """The radio of this name, by default the first. Raises UsageError for another name."""

@@ -5,15 +5,16 @@ Each network is a run directory like any other (formats/results.md): the first i
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from record.events_file import SCRIPT
 from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
-from testbed.host import cgroup
+from testbed.host import cgroup, namespace
 from testbed.host.requirements import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.runs import preflight
@@ -51,9 +52,13 @@ class Standing:
         self.stages.enter_context(judged_session(self.live))
         self.live.of_user |= {host.name for host in self.network.net.hosts} if settings_change else set()
 
-    def configure(self, lines: dict[NamespaceHost, list[str]], name: str) -> None:
-        """Execute lines of ip(8) at hosts for the script, whose settings these are; `name`: of their record in log/."""
+    def configure(self, lines: dict[NamespaceHost, list[str]], name: str, sysctls: Mapping[str, object] | None = None) -> None:
+        """Set sysctls and execute lines of ip(8) at hosts for the script, whose settings these are; `name`: of the record of the
+        lines in log/."""
         self.live.of_user |= {host.name for host in lines}  # first: the session's judgement looks meanwhile
+        if sysctls is not None:
+            for host in lines:
+                namespace.within(host.netns, partial(namespace.write_sysctls, sysctls))
         iproute.batches(lines, name, self.site.log)
 
     def stop(self, outcome: Outcome) -> None:

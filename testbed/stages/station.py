@@ -509,9 +509,11 @@ def ipv6_sysctls(device: str) -> dict[str, object]:
     Without duplicate address detection (RFC 4862, 5.4) addresses are valid at once instead of after a second: they follow from
     the station's number and cannot be duplicates. No station is an advertising router (RFC 4861, 6.2), so nobody solicits or
     accepts router advertisements; addresses are set, not formed from prefixes. Redirects are not accepted, as for IPv4. The hop
-    limit is IPv4's above."""
+    limit is IPv4's above.
+
+    `disable_ipv6` comes last: a device that is up gets its link-local address by it, with the detection as it is then."""
     values = {
-        "disable_ipv6": 0, "accept_dad": 0, "dad_transmits": 0, "accept_ra": 0, "autoconf": 0, "router_solicitations": 0,
-        "accept_redirects": 0, "hop_limit": 255,
+        "accept_dad": 0, "dad_transmits": 0, "accept_ra": 0, "autoconf": 0, "router_solicitations": 0, "accept_redirects": 0,
+        "hop_limit": 255, "disable_ipv6": 0,
     }  # fmt: skip
     return {f"net.ipv6.conf.{device}.{name}": value for name, value in values.items()}

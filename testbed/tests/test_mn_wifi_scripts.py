@@ -1,5 +1,6 @@
 """Whole scripts for Mininet-WiFi, by `manet script`, on TAP radios."""
 
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,28 @@ net.stop()
     assert "\nsta1 sta1-wlan0:wifiAdhoc sta1-eth1:h1-eth0\n" in printed and "\nh1 h1-eth0:sta1-eth1\n" in printed
     assert "\n[sta1-wlan0, sta2-wlan0, sta1-eth1<->h1-eth0]\n" in printed
     assert "\nsta1: sta1-wlan0,sta1-eth1\n" in printed and "<Host h1: h1-eth0:172.16.0.2 pid=" in printed
+
+
+def test_the_addresses_that_the_kernel_adds_to_those_of_ipv6_are_the_scripts(tmp_path: Path) -> None:
+    """A radio's link-local address. OLSR has no IPv6, so that the stations are without it until the script sets an address."""
+    output_of(
+        tmp_path,
+        """
+import time
+for number in (1, 2):
+    sta = net.addStation('sta%d' % number, position='%d,0,0' % (20 * number), ip6='2001::%d/64' % number if number == 1 else '')
+    net.addLink(sta, cls=adhoc, ssid='adhocNet', proto='olsr')
+net.build()
+time.sleep(1)
+net.get('sta2').setIP6('2001::2/64')
+time.sleep(3)
+assert 'fe80' in net.get('sta2').cmd('ip -6 addr show dev sta2-wlan0')
+net.stop()
+""",
+        "",
+        None,
+    )
+    assert json.loads((tmp_path / "run" / "verdict.json").read_text())["changed"] == {}
 
 
 def test_iperf_right_after_build_waits_for_the_routing_daemons(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.programs import ROOT
-from testbed.stages.station import StationNet, host_sysctls, stations_up
+from testbed.stages.station import StationNet, host_sysctls, ipv6_sysctls, stations_up
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root; sudo ./manet test")]
 
@@ -34,6 +34,12 @@ def test_a_station_is_a_mininet_host_with_predictable_names(net: StationNet) -> 
 def test_each_station_has_a_namespace_of_its_own(net: StationNet) -> None:
     spaces = {str(station.netns.readlink()) for station in net.stations} | {str(Path("/proc/self/ns/net").readlink())}
     assert len(spaces) == 4
+
+
+def test_a_device_has_no_duplicate_address_detection_when_it_begins_with_ipv6() -> None:
+    """Else its link-local address would come a second later, during the traffic."""
+    order = [name.rpartition(".")[2] for name in ipv6_sysctls("wlan0")]
+    assert {"accept_dad", "dad_transmits"} <= set(order[: order.index("disable_ipv6")])
 
 
 def test_sysctls_of_one_station_are_not_those_of_another(net: StationNet) -> None:

@@ -18,6 +18,7 @@ from tests.bench import (
     capturing,
     cpu_share,
     decisions,
+    entering,
     hosts,
     lateness,
     launcher,
@@ -54,6 +55,7 @@ QUESTIONS = {
     "scale": scale.measure,
     "hosts": hosts.measure,
     "view": view.measure,
+    "entering": entering.measure,
 }
 
 
