@@ -77,10 +77,7 @@ pub mod mac {
 
     /// Reads the form of [`format`](fn@format), digits of either case. `None`: the text has another form.
     pub fn parse(text: &str) -> Option<Mac> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let bytes: Option<Vec<u8>> =
-            parts.iter().map(|p| (p.len() == 2).then(|| u8::from_str_radix(p, 16).ok()).flatten()).collect();
-        bytes?.try_into().ok()
+        manet_engine::mac_text::parse(text)
     }
 
     /// Writes the address as text, for `#[serde(with = "manet_routing::status::mac")]`.
