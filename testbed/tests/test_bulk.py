@@ -127,6 +127,14 @@ def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, 
     assert (tried.sent, tried.sent_to_its_end, tried.error) == (True, True, "iperf3 wrote no report")
 
 
+def test_a_client_that_could_write_a_part_of_its_first_block_only_is_not_interrupted(monkeypatch):
+    """A path that breaks after the connection: no ACK makes room for more."""
+    monkeypatch.setattr(iperf_client, "SETUP_S", 0.1)
+    sends = "open('/dev/null', 'wb', 0).write(bytes(45090))"
+    command = [sys.executable, "-c", f"import time; {sends}; time.sleep(1.5); print('{{}}')"]
+    assert not iperf_client._try(iperf_client.Iperf(), command, 2.0).interrupted
+
+
 def test_a_client_that_closes_gets_a_small_share_of_a_core():
     """iperf3 calls select() without a pause until all it has sent is through."""
     sends = "open('/dev/null', 'wb', 0).write(bytes(99999))"
