@@ -31,6 +31,11 @@ WORDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 }
 FORMULAS: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "product": math.prod, "max": max}
 # units that a scenario takes as text, too
+# of a type of JSON: Python's, and what a key takes, for a message
+KINDS: dict[str, Any] = {
+    "object": dict, "array": list | tuple, "boolean": bool, "integer": int | float, "number": int | float, "string": str,
+}  # fmt: skip
+WANTED = {"boolean": "true or false", "integer": "a whole number", "number": "a number", "string": "text in quotes"}
 NUMBERS = {"s": Seconds, "m": Metres, "bit/s": BitsPerSecond}
 Node = Mapping[str, Any]
 Fields = dict[str, tuple[Any, Any]]
@@ -122,9 +127,8 @@ def derived(formula: Any, values: Mapping[str, Any]) -> Any:
 def misfit(owner: Node, value: object, path: KeyPath = ()) -> tuple[KeyPath, str] | None:
     """Path and error of the first wrong value in a value, a table's keys one by one; None if it is valid. Keys that are required
     may be missing: the tables of a profile are replaced in parts."""
-    kinds = {"object": dict, "array": list | tuple, "boolean": bool, "integer": int | float, "number": int | float, "string": str}
     if "anyOf" in owner:
-        fitting = [each for each in owner["anyOf"] if _is_of(value, kinds[each["type"]])]
+        fitting = [each for each in owner["anyOf"] if _is_of(value, each)]
         return misfit(fitting[0], value, path) if fitting else (path, _mistyped(value, owner))
     if "properties" in owner:
         if not isinstance(value, dict):
@@ -142,7 +146,13 @@ def misfit(owner: Node, value: object, path: KeyPath = ()) -> tuple[KeyPath, str
     return (path, text) if text else None
 
 
-def _is_of(value: object, kind: Any) -> bool:
+def _kind(owner: Node) -> str:
+    kind: str | list[str] = owner["type"]
+    return kind if isinstance(kind, str) else kind[0]  # the other one is null
+
+
+def _is_of(value: object, owner: Node) -> bool:
+    kind = KINDS[_kind(owner)]
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
@@ -158,8 +168,7 @@ def _wanted(owner: Node) -> str:
     if "properties" in owner:
         return f"a table with {', '.join(owner['properties'])}"
     unit = f" in {owner['unit']}" if "unit" in owner else ""
-    names = {"boolean": "true or false", "integer": "a whole number", "number": "a number", "string": "text in quotes"}
-    return f"a list, each {_wanted(owner['items'])}" if "items" in owner else names[owner["type"]] + unit
+    return f"a list, each {_wanted(owner['items'])}" if "items" in owner else WANTED[_kind(owner)] + unit
 
 
 def problem(owner: Node, value: object) -> str | None:
@@ -167,15 +176,9 @@ def problem(owner: Node, value: object) -> str | None:
     if "enum" in owner:
         names = ", ".join(f'"{name}"' for name in owner["enum"])
         return None if value in owner["enum"] else f"{json.dumps(value)} is not known; use one of {names}"
-    kind = owner["type"] if isinstance(owner["type"], str) else owner["type"][0]  # the other one is null
-    if kind not in ("integer", "number"):
-        right = isinstance(value, {"boolean": bool, "string": str}[kind])
-        return None if right else f"{json.dumps(value)} is of the wrong type; give a {kind}"
+    if not _is_of(value, owner) or (_kind(owner) == "integer" and value != int(value)):  # type: ignore[call-overload]  # a number
+        return _mistyped(value, owner)
     unit = f" {owner['unit']}" if "unit" in owner else ""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"{json.dumps(value)} is of the wrong type; give a number{unit and ' in'}{unit}"
-    if kind == "integer" and value != int(value):
-        return f"{value} is of the wrong type; give a whole number{unit and ' in'}{unit}"
     wrong = next((word for word in WORDS if word in owner and not WORDS[word][1](value, owner[word])), None)
     return f"{value} is out of range; give {WORDS[wrong][0]} {owner[wrong]:g}{unit}" if wrong else None
 

@@ -22,7 +22,7 @@ def block_seconds() -> list[int]:
 
 
 def report_of_3_18() -> dict:
-    """A report as `iperf3 --json --get-server-output` of Debian 13 writes it, without keys that these tests do not read."""
+    """A report as `iperf3 --json` of Debian 13 and its server write it, without keys that these tests do not read."""
     ends = {"socket": 5, "local_host": "10.0.0.1", "local_port": 40000, "remote_host": "10.0.0.2", "remote_port": 5201}
     test_start = {
         "protocol": "TCP", "num_streams": 1, "blksize": BLOCK_BYTES, "omit": 0, "duration": SECONDS, "bytes": 0, "blocks": 0,

@@ -236,6 +236,15 @@ def test_retransmissions_are_kept_back_until_an_interrupted_client_counts_them(r
             assert ("flow1 iperf3-retransmissions" not in _failed(analyse_run(run_dir))) == agrees
 
 
+def test_a_server_whose_client_was_interrupted_has_read_what_arrived_in_its_seconds(run_dir):
+    """3 s after the first segment 30 have arrived, of 1000 bytes each; a block has 1000, the cookie 37."""
+    remark = {"first_try_s": None, "connected": True, "remark": "interrupt - the client has terminated"}
+    for exchanged, read, agrees in ((remark, 28_963, True), (remark, 28_962, False), ({}, 28_963, False)):
+        _lie(run_dir / "traffic" / "flow1.json", "manet", value=exchanged)
+        _lie(run_dir / "traffic" / "flow1.json", "end", "sum_received", value={"bytes": read, "seconds": 3.0})
+        assert ("flow1 iperf3-capture" not in _failed(analyse_run(run_dir))) == agrees
+
+
 def test_copies_of_probes_by_the_routing_daemon_are_no_disagreement():
     """TCP sent segment 2 twice; the daemon sent the only probe three times. The kernel has no number for a probe's packet."""
     start, numbers = np.array([0, 1460, 1460, 1460, 1460, 1460]), np.array([5, 6, 7, 0, 0, 0])

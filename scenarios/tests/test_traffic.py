@@ -103,7 +103,7 @@ def test_the_command_lines_of_bulk(tmp_path: Path) -> None:
     served = f"{PROGRAMS / 'iperf_server.py'} --report {tmp_path / 'flow1-received.json'}"
     assert receiver == f"{served} -- iperf3 --bind 10.0.0.2 --port 5201".split()
     keeper = f"{PROGRAMS / 'iperf_client.py'} --seconds 7.0 --report {tmp_path / 'flow1.json'} --receiver 4711"
-    iperf3 = "iperf3 --client 10.0.0.2 --bind 10.0.0.1 --port 5201 --json --get-server-output"
+    iperf3 = "iperf3 --client 10.0.0.2 --bind 10.0.0.1 --port 5201 --json"
     assert sender == f"{keeper} -- {iperf3}".split()
 
 

@@ -104,6 +104,20 @@ def test_a_client_without_a_report_gets_the_report_of_its_server(tmp_path):
     assert (report.received_bytes, report.error, report.connected) == (2000, None, True)
 
 
+@pytest.mark.parametrize(
+    ("remark", "received"),
+    [(None, {"bytes": 5000, "seconds": 4.5}), ("the client has terminated", {"bytes": 3000, "seconds": 3})],
+)
+def test_the_receiver_s_count_is_the_exchanged_one_else_that_of_its_server(remark, received):
+    """Set-up over a slow path: the client was interrupted 3 s after the server had begun to count, and 4 s were to be sent."""
+    start = {"cookie": "c", "test_start": {"duration": 4}}
+    served = {"start": start, "intervals": [{"sum": {"start": n, "end": n + 1, "bytes": 1000}} for n in range(3)]}
+    end = {"sum_received": {"bytes": 5000, "seconds": 4.5}}
+    joined = with_servers_part({"start": start, "end": end, "manet": {"connected": True, "remark": remark}}, [served])
+    assert json.loads(joined)["end"]["sum_received"] == received
+    assert json.loads(joined)["server_output_json"] == served
+
+
 def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, monkeypatch):
     monkeypatch.setattr(iperf_client, "CLOSING_S", 0.5)
     monkeypatch.setattr(iperf_client, "KILLED_AFTER_S", 0.5)
@@ -111,6 +125,14 @@ def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, 
     command = [sys.executable, "-c", f"{deaf}; open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep(60)"]
     tried = iperf_client._try(iperf_client.Iperf(), command, 1.0)
     assert (tried.sent, tried.sent_to_its_end, tried.error) == (True, True, "iperf3 wrote no report")
+
+
+def test_a_client_that_could_write_a_part_of_its_first_block_only_is_not_interrupted(monkeypatch):
+    """A path that breaks after the connection: no ACK makes room for more."""
+    monkeypatch.setattr(iperf_client, "SETUP_S", 0.1)
+    sends = "open('/dev/null', 'wb', 0).write(bytes(45090))"
+    command = [sys.executable, "-c", f"import time; {sends}; time.sleep(1.5); print('{{}}')"]
+    assert not iperf_client._try(iperf_client.Iperf(), command, 2.0).interrupted
 
 
 def test_a_client_that_closes_gets_a_small_share_of_a_core():

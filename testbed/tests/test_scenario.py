@@ -290,7 +290,7 @@ ERRORS = {
     ),
     "an MCS of the wrong type": (
         'hops = 2\nradio = "dot11n-ht20"\nradio_overrides = { mcs = "x" }',
-        'x.toml: line 3: key "radio_overrides.mcs": "x" is of the wrong type; give a number',
+        'x.toml: line 3: key "radio_overrides.mcs": "x" is of the wrong type; give a whole number',
     ),
     "categories that are no table": (
         f"{HT}radio_overrides = {{ access_categories = 3 }}",
@@ -308,7 +308,8 @@ ERRORS = {
     ),
     "a part of a category of the wrong type": (
         f'{HT}radio_overrides.access_categories = {{ voice = {{ aifsn = "a" }} }}',
-        'x.toml: line 3: key "radio_overrides.access_categories.voice.aifsn": "a" is of the wrong type; give a number in slots',
+        'x.toml: line 3: key "radio_overrides.access_categories.voice.aifsn": "a" is of the wrong type; '
+        "give a whole number in slots",
     ),
     "an aggregation that is none": (
         f'{HT}aggregation = "x"',

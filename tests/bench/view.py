@@ -96,7 +96,8 @@ def _simulate(run: Path, seconds: int) -> int:
     }  # fmt: skip
     (run / "medium.json").write_text(json.dumps(config))
     subprocess.run([BUILT.medium, "sim", run / "medium.json"], check=True, capture_output=True)
-    (run / "scenario.json").write_text(json.dumps({"flows": [], "wires": [], "radio": "ns2-dsss-2m", "routing": "none"}))
+    scenario = {"topology": "chain", "nodes": STATIONS, "flows": [], "wires": [], "radio": "ns2-dsss-2m", "routing": "none"}
+    (run / "scenario.json").write_text(json.dumps(scenario))
     (run / "run.json").write_text(json.dumps({"format": "manet-run/1", "status": "complete", "epoch_ns": 0}))
     with (run / "air.csv").open("rb") as file:
         return sum(1 for _ in file) - 1

@@ -18,6 +18,8 @@
 # Differences from a real fresh machine: the kernel is this machine's, and there is no init system.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/fresh/certificates.sh
+source "$here/tests/fresh/certificates.sh"
 store=${FRESH_DIR:-/var/tmp/manet-fresh}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 readonly PASSED_ON='http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_FILE PIP_CERT PIP_INDEX_URL
@@ -68,10 +70,7 @@ let_it_reach_the_registries() {
     for proxy in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do
         if [[ -e $proxy ]]; then cp "$proxy" "$rootfs/etc/apt/apt.conf.d/"; fi
     done
-    if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
-        cp /usr/local/share/ca-certificates/*.crt "$rootfs/usr/local/share/ca-certificates/"
-        chroot "$rootfs" update-ca-certificates >/dev/null 2>&1
-    fi
+    trust_certificates_of_this_machine "$rootfs"
 }
 
 mkdir -p "$store"

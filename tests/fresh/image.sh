@@ -10,6 +10,8 @@
 # It needs podman and crun: apt-get install podman crun.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/fresh/certificates.sh
+source "$here/tests/fresh/certificates.sh"
 store=${FRESH_DIR:-/var/tmp/manet-fresh}
 images=$store/images
 readonly BASE=localhost/debian:13
@@ -38,10 +40,7 @@ mkdir -p "$images"
 archive=$("$here/tests/fresh/fresh.sh" --base 13)
 work=$(mktemp -d "$images/base.XXXXXX")
 tar -C "$work" -xf "$archive"
-if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
-    cp /usr/local/share/ca-certificates/*.crt "$work/usr/local/share/ca-certificates/"
-    chroot "$work" update-ca-certificates >/dev/null 2>&1
-fi
+trust_certificates_of_this_machine "$work"
 tar -C "$work" -c . | podman_here import --quiet - "$BASE" >/dev/null
 rm -rf "$work"
 

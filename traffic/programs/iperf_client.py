@@ -38,7 +38,9 @@ MIN_TEST_S = 1.0  # a test shorter than that is not begun
 LOOK_EVERY_S = 0.5
 NO_REPORT = "iperf3 wrote no report"
 SETUP_S = 10.0  # from the control connection to the first block of data; usually a few round trips
-BLOCK_BYTES = 64 << 10  # below iperf3's first write of data, above all it says before
+# Above all that iperf3 writes before data (cookies and parameters, some 500 bytes). Its first write of data may be a part of a
+# block of 128 KiB: 45 kB without offloads, and the next one waits for ACKs.
+SETUP_BYTES = 4 << 10
 TERMINATED = "has terminated"  # iperf3's words (IECLIENTTERM, IESERVERTERM): a signal ended it, or its peer
 UNREACHED = "unable to connect to server"  # iperf3's words (IECONNECT), before any byte has passed
 
@@ -174,7 +176,7 @@ def _attend(iperf: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool
             passed = time.monotonic() - began
         if not sending:
             written = _written_bytes(iperf.pid)
-            sending = written >= BLOCK_BYTES
+            sending = written >= SETUP_BYTES
             closes_at = passed + math.ceil(seconds)
             connected = passed if written and connected is None else connected
             interrupt_at = seconds + CLOSING_S if sending or connected is None else min(interrupt_at, connected + SETUP_S)

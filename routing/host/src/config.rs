@@ -319,6 +319,7 @@ mod tests {
             ("/node/wires", json!([["192.168.1.0", 64]]), "key \"node.wires\""),
             ("/node/mac", json!("ff:ff:ff:ff:ff:ff"), "key \"node.mac\""),
             ("/node/mac", json!("02:00:00:00:00"), "is no MAC address"),
+            ("/node/mac", json!("02:00:00:00:00:+1"), "is no MAC address"),
             ("/node/mtu", json!(68), "key \"node.mtu\""),
             ("/node/sead", json!(1), "unknown field `sead`"),
             ("/epoch", json!(1), "unknown field `epoch`"),

@@ -328,7 +328,7 @@ mod tests {
     }
 
     fn in_json(message: Message) -> Value {
-        let mac = |m: Mac| manet_routing::status::mac::format(&m);
+        let mac = manet_engine::mac_text::format;
         match message {
             Message::Failed { neighbour, frame } => {
                 json!({"type": "failed", "neighbour": mac(neighbour), "frame": hex(frame)})

@@ -31,7 +31,7 @@ pub struct Node {
     /// The ad hoc network, as address and prefix length in bits. Addresses outside it are the Internet.
     pub network: (Ipv4Addr, u8),
     /// The radio's address.
-    #[serde(with = "crate::status::mac")]
+    #[serde(with = "manet_engine::mac_text")]
     pub mac: Mac,
     /// Wired networks that this node reaches by other interfaces, as `network`. A node with any is a gateway.
     #[serde(default)]

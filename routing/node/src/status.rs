@@ -64,33 +64,3 @@ pub struct NeighbourStatus {
     /// Time to expiry in seconds; `None`: the entry does not expire.
     pub expires_s: Option<f64>,
 }
-
-/// IEEE 802 addresses as text.
-pub mod mac {
-    use crate::Mac;
-    use serde::{de::Error, Deserialize, Deserializer, Serializer};
-
-    /// Six pairs of lower-case hexadecimal digits, separated by colons.
-    pub fn format(mac: &Mac) -> String {
-        mac.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
-    }
-
-    /// Reads the form of [`format`](fn@format), digits of either case. `None`: the text has another form.
-    pub fn parse(text: &str) -> Option<Mac> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let bytes: Option<Vec<u8>> =
-            parts.iter().map(|p| (p.len() == 2).then(|| u8::from_str_radix(p, 16).ok()).flatten()).collect();
-        bytes?.try_into().ok()
-    }
-
-    /// Writes the address as text, for `#[serde(with = "manet_routing::status::mac")]`.
-    pub fn serialize<S: Serializer>(mac: &Mac, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&format(mac))
-    }
-
-    /// Reads the address as text. Fails if it has another form than six pairs of digits.
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Mac, D::Error> {
-        let text = String::deserialize(d)?;
-        parse(&text).ok_or_else(|| D::Error::custom(format!("\"{text}\" is no MAC address")))
-    }
-}

@@ -120,7 +120,7 @@ impl Scenario {
     /// The scenario as a configuration of the medium, with two-ray ground and ns-2's radio at 2 Mbit/s.
     pub fn loaded(&self) -> Loaded {
         let station = |(i, position): (usize, &Position)| {
-            let mac = manet_routing::status::mac::format(&crate::addresses::mac(i));
+            let mac = manet_engine::mac_text::format(crate::addresses::mac(i));
             json!({"name": format!("sta{}", i + 1), "mac": mac, "position": position})
         };
         let stations: Vec<_> = self.positions.iter().enumerate().map(station).collect();
