@@ -142,13 +142,13 @@ fn erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::mode::{Family, Mcs};
+    use crate::phy::mode::{Family, GuardInterval, Mcs};
 
     /// Success of frames by mode, length and ratio in dB in ns-3.44 (PyPI `ns3` 3.44.post0), by its NIST and its table model.
     const NS3: &str = include_str!("../../tests/error_models.csv");
 
     fn mode_of(name: &str) -> Mode {
-        let of = |family, mcs| Mode::Mcs(Mcs::new(family, mcs, 20, false, 1).unwrap());
+        let of = |family, mcs| Mode::Mcs(Mcs::new(family, mcs, 20, GuardInterval::Long, 1).unwrap());
         let mbps = |name: &str| (name.trim_end_matches("Mbps").replace('_', ".").parse::<f64>().unwrap() * 1e6) as u64;
         if let Some(rate) = name.strip_prefix("DsssRate") {
             Mode::Dsss(mbps(rate))
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn two_stretches_survive_as_the_whole_does_and_two_streams_need_twice_the_power() {
-        let one = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, false, 1).unwrap());
-        let two = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, false, 2).unwrap());
+        let one = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, GuardInterval::Long, 1).unwrap());
+        let two = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, GuardInterval::Long, 2).unwrap());
         let of = |mode, sinr, bits| log_success(mode, sinr, bits);
         assert!((of(one, 200.0, 1000.0) + of(one, 200.0, 2000.0) - of(one, 200.0, 3000.0)).abs() < 1e-12);
         assert_eq!(of(one, 200.0, 1000.0), of(two, 400.0, 1000.0));

@@ -5,7 +5,7 @@
 //! one family; all arithmetic is in nanoseconds and bits. Not modelled: HT-greenfield, STBC, LDPC, beamforming, and of S1G the
 //! limit of 511 symbols without aggregation (what is longer would be sent in fragments).
 
-use manet_engine::Duration;
+use manet_engine::{choices, Duration};
 use std::fmt;
 
 /// Modulation of a subcarrier, or DSSS and CCK.
@@ -108,6 +108,27 @@ impl Family {
     }
 }
 
+choices! {
+    /// Guard interval of the data symbols of HT, VHT and S1G.
+    pub enum GuardInterval {
+        /// 800 ns, of S1G 8 us.
+        Long = "long",
+        /// 400 ns, of S1G 4 us.
+        Short = "short",
+    }
+}
+
+impl GuardInterval {
+    /// The short one or the long one.
+    pub fn of_short(is_short: bool) -> Self {
+        if is_short {
+            Self::Short
+        } else {
+            Self::Long
+        }
+    }
+}
+
 /// A mode of HT, VHT or S1G. The MCS is that of one stream: the HT standard's MCS 8 to 15 are 0 to 7 with two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mcs {
@@ -117,8 +138,8 @@ pub struct Mcs {
     pub mcs: u8,
     /// Width of the channel, MHz.
     pub width_mhz: u16,
-    /// Whether the guard interval is the short one: 400 ns (S1G: 4 us) in place of 800 ns (8 us).
-    pub short_guard: bool,
+    /// Guard interval.
+    pub guard: GuardInterval,
     /// Spatial streams, 1 or 2.
     pub streams: u8,
 }
@@ -283,7 +304,7 @@ impl fmt::Display for Mode {
 impl fmt::Display for Mcs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let streams = if self.streams == 2 { "-2ss" } else { "" };
-        let guard = if self.short_guard { "-sgi" } else { "" };
+        let guard = if self.guard == GuardInterval::Short { "-sgi" } else { "" };
         write!(f, "{}-mcs{}-{}{streams}{guard}", self.family.name(), self.mcs, self.width_mhz)
     }
 }
@@ -293,12 +314,18 @@ impl Mcs {
     ///
     /// # Errors
     /// The reason why the standard has no such mode.
-    pub(crate) fn new(family: Family, mcs: u8, width_mhz: u16, short_guard: bool, streams: u8) -> Result<Self, String> {
+    pub(crate) fn new(
+        family: Family,
+        mcs: u8,
+        width_mhz: u16,
+        guard: GuardInterval,
+        streams: u8,
+    ) -> Result<Self, String> {
         let (mcs, streams) = match (family, mcs) {
             (Family::Ht, 8..=15) => (mcs - 8, 2),
             _ => (mcs, streams),
         };
-        let mode = Self { family, mcs, width_mhz, short_guard, streams };
+        let mode = Self { family, mcs, width_mhz, guard, streams };
         let repeated = mcs == REPEATED && family == Family::S1g;
         if repeated && (width_mhz, streams) != (1, 1) {
             return Err(format!("MCS {REPEATED} of s1g has one stream in 1 MHz"));
@@ -364,7 +391,7 @@ impl Mcs {
 
     /// Duration of a symbol: 3.2 us (S1G 32) and the guard interval, ns.
     pub fn symbol_ns(self) -> u64 {
-        let ns = if self.short_guard { 3600 } else { 4000 };
+        let ns = if self.guard == GuardInterval::Short { 3600 } else { 4000 };
         if self.family == Family::S1g {
             ns * 10
         } else {
@@ -409,7 +436,7 @@ mod tests {
     use super::*;
 
     fn mcs(family: Family, mcs: u8, width_mhz: u16, short_guard: bool, streams: u8) -> Mcs {
-        Mcs::new(family, mcs, width_mhz, short_guard, streams).unwrap()
+        Mcs::new(family, mcs, width_mhz, GuardInterval::of_short(short_guard), streams).unwrap()
     }
 
     fn mbps(mode: Mcs) -> f64 {
@@ -431,7 +458,8 @@ mod tests {
         );
         assert_eq!(ht(40, true)[15], 300.0);
         let vht = |width, short, streams| {
-            (0..10).filter_map(|i| Mcs::new(Family::Vht, i, width, short, streams).ok()).map(mbps).collect::<Vec<_>>()
+            let guard = GuardInterval::of_short(short);
+            (0..10).filter_map(|i| Mcs::new(Family::Vht, i, width, guard, streams).ok()).map(mbps).collect::<Vec<_>>()
         };
         // tables 21-30 (20 MHz), 21-38 (40 MHz), 21-46 and 21-47 (80 MHz)
         assert_eq!(vht(20, false, 1), [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0, 78.0]);
@@ -440,7 +468,8 @@ mod tests {
         assert_eq!(vht(80, true, 2)[9], 866.7);
         // 802.11ah tables 23-41 (1 MHz), 23-42 (2 MHz)
         let s1g = |width| {
-            (0..10).filter_map(|i| Mcs::new(Family::S1g, i, width, false, 1).ok()).map(mbps).collect::<Vec<_>>()
+            let long = GuardInterval::Long;
+            (0..10).filter_map(|i| Mcs::new(Family::S1g, i, width, long, 1).ok()).map(mbps).collect::<Vec<_>>()
         };
         assert_eq!(s1g(1), [0.3, 0.6, 0.9, 1.2, 1.8, 2.4, 2.7, 3.0, 3.6, 4.0]);
         assert_eq!(s1g(2), [0.7, 1.3, 2.0, 2.6, 3.9, 5.2, 5.9, 6.5, 7.8]);
@@ -450,7 +479,7 @@ mod tests {
 
     #[test]
     fn modes_that_no_table_has_are_refused() {
-        let refusal = |family, i, width, streams| Mcs::new(family, i, width, false, streams).unwrap_err();
+        let refusal = |family, i, width, streams| Mcs::new(family, i, width, GuardInterval::Long, streams).unwrap_err();
         assert_eq!(refusal(Family::Vht, 9, 20, 1), "vht-mcs9-20: the standard has no such mode");
         assert_eq!(refusal(Family::S1g, 9, 2, 1), "s1g-mcs9-2: the standard has no such mode");
         assert_eq!(refusal(Family::Ht, 16, 20, 1), "MCS 16 is above 15 of ht");

@@ -5,6 +5,7 @@
 //! rate), clause 18.3 (OFDM: 16 us preamble, 4 us SIGNAL, symbols of 4 us holding 16 service bits, the MPDU
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
+pub use super::mode::GuardInterval;
 use super::mode::Mode;
 use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits};
 use manet_engine::misfit::{self, Misfit};
@@ -128,16 +129,6 @@ choices! {
         AdHoc = "ad-hoc",
         /// Stations of an access point.
         Infrastructure = "infrastructure",
-    }
-}
-
-choices! {
-    /// Guard interval of the data symbols of HT, VHT and S1G.
-    pub enum GuardInterval {
-        /// 800 ns, of S1G 8 us.
-        Long = "long",
-        /// 400 ns, of S1G 4 us.
-        Short = "short",
     }
 }
 

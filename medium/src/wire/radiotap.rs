@@ -13,7 +13,7 @@
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
-use crate::phy::mode::{Family, Mcs, Mode};
+use crate::phy::mode::{Family, GuardInterval, Mcs, Mode};
 
 const PRESENT_BASE: u32 = 0b011;
 const PRESENT_RATE: u32 = 1 << 2;
@@ -91,11 +91,12 @@ impl Rate {
     /// The fields of a mode. Radiotap's field of S1G is of another kind: it has the rate.
     pub fn of(mode: Mode) -> Self {
         match mode {
-            Mode::Mcs(Mcs { family: Family::Ht, mcs, width_mhz, short_guard, streams }) => {
-                Self::Ht { mcs: mcs + 8 * (streams - 1), wide: width_mhz == 40, short_guard }
+            Mode::Mcs(Mcs { family: Family::Ht, mcs, width_mhz, guard, streams }) => {
+                let mcs = mcs + 8 * (streams - 1);
+                Self::Ht { mcs, wide: width_mhz == 40, short_guard: guard == GuardInterval::Short }
             }
-            Mode::Mcs(Mcs { family: Family::Vht, mcs, width_mhz, short_guard, streams }) => {
-                Self::Vht { mcs, streams, width_mhz, short_guard }
+            Mode::Mcs(Mcs { family: Family::Vht, mcs, width_mhz, guard, streams }) => {
+                Self::Vht { mcs, streams, width_mhz, short_guard: guard == GuardInterval::Short }
             }
             other => Self::Legacy(rate_500k(other.rate_bps())),
         }

@@ -111,7 +111,7 @@ impl Radio {
             return rates.iter().map(|rate_bps| self.mode_of_rate(*rate_bps)).collect();
         };
         let of_streams = |streams| {
-            let mode = move |mcs| Mcs::new(data.family, mcs, data.width_mhz, data.short_guard, streams);
+            let mode = move |mcs| Mcs::new(data.family, mcs, data.width_mhz, data.guard, streams);
             (0..=data.family.max_mcs()).filter_map(move |mcs| mode(mcs).ok()).map(Mode::Mcs)
         };
         (1..=data.streams).flat_map(of_streams).collect()

@@ -1,8 +1,7 @@
 //! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
 
 use super::{
-    FrameKind, GuardInterval, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES,
-    RTS_BYTES,
+    FrameKind, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES, RTS_BYTES,
 };
 use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS, REPEATED};
 use manet_engine::Duration;
@@ -181,19 +180,17 @@ impl Radio {
             .ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none; leave it out".into()))?;
         let mcs =
             self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation; add it".into()))?;
-        let short_guard = self.guard_interval == GuardInterval::Short;
-        let mode = Mcs::new(family, mcs, self.width_mhz, short_guard, self.streams);
+        let mode = Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
         mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
     }
 
     /// MCS 0 of S1G, which all of its stations receive.
     fn lowest_mcs(&self) -> Mcs {
-        let short_guard = self.guard_interval == GuardInterval::Short;
-        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, short_guard, streams: 1 }
+        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, guard: self.guard_interval, streams: 1 }
     }
 
     fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
-        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.lowest_mcs().short_guard, 1).ok();
+        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.guard_interval, 1).ok();
         (0..=REPEATED).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
     }
 
