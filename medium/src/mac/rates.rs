@@ -132,6 +132,7 @@ fn entry(radio: &Radio, index: usize, mode: Mode) -> RateEntry {
             let family = match family {
                 mode::Family::Ht => Family::Ht,
                 mode::Family::Vht => Family::Vht,
+                mode::Family::He => Family::He,
                 mode::Family::S1g => Family::S1g,
             };
             Group { family, streams, width_mhz, short_guard: guard == GuardInterval::Short }

@@ -1,6 +1,6 @@
 //! Probability that a stretch of a frame is received without error at a signal to interference and noise ratio.
 //!
-//! OFDM, HT, VHT, S1G: the model of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3", Boeing Research and
+//! OFDM, HT, VHT, HE, S1G: the model of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3", Boeing Research and
 //! Technology, 2010 ("NIST"): the uncoded bit error rate of each constellation in additive white Gaussian noise (J. G. Proakis, "Digital
 //! Communications", 4th ed. 2001, 5.2: Gray-coded square QAM), then the union bound of the convolutional code (133, 171) with hard
 //! decisions; the weights of its punctured forms are of P. Frenger, P. Orten, T. Ottosson, "Multi-rate convolutional codes",
@@ -80,6 +80,7 @@ fn uncoded(constellation: Constellation, sinr: f64) -> f64 {
         Constellation::Qam16 => 16.0f64,
         Constellation::Qam64 => 64.0,
         Constellation::Qam256 => 256.0,
+        Constellation::Qam1024 => 1024.0,
         _ => 4.0,
     };
     let factor = 4.0 / points.log2() * (1.0 - 1.0 / points.sqrt());
@@ -156,6 +157,8 @@ mod tests {
             Mode::Ofdm(mbps(rate))
         } else if let Some(mcs) = name.strip_prefix("HtMcs") {
             of(Family::Ht, mcs.parse().unwrap())
+        } else if let Some(mcs) = name.strip_prefix("HeMcs") {
+            of(Family::He, mcs.parse().unwrap())
         } else {
             of(Family::Vht, name.strip_prefix("VhtMcs").unwrap().parse().unwrap())
         }
@@ -201,7 +204,8 @@ mod tests {
     #[test]
     fn no_mode_survives_noise_alone_or_fails_far_above_it() {
         for mode in
-            ["DsssRate1Mbps", "DsssRate5_5Mbps", "DsssRate11Mbps", "OfdmRate6Mbps", "HtMcs7", "VhtMcs8"].map(mode_of)
+            ["DsssRate1Mbps", "DsssRate5_5Mbps", "DsssRate11Mbps", "OfdmRate6Mbps", "HtMcs7", "VhtMcs8", "HeMcs11"]
+                .map(mode_of)
         {
             assert!(log_success(mode, 1e-3, 8000.0).exp() < 1e-9, "{mode}");
             assert!(log_success(mode, 1e4, 8000.0).exp() > 1.0 - 1e-9, "{mode}");
