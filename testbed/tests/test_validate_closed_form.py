@@ -68,7 +68,7 @@ def test_802_11ax_exchange_by_hand():
     constants = radio.load("dot11ax-he20")
     assert closed_form.data_airtime_us(constants, 1500) == pytest.approx(43.2 + 149.6)
     assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(43.2 + 149.6 + 16 + 28 + 43)
-    # 80 MHz, MCS 11, two streams: 16333 bits (980 * 10 * 2 * 5 / 6 rounded down) hold 12352 in one symbol; two 4x HE-LTFs of 16 us
+    # 80 MHz, MCS 11, two streams: 16333 bits (980 * 10 * 2 * 5 / 6 rounded down) hold 12352 in a symbol; two 4x HE-LTFs of 16 us
     two = replace(radio.load("dot11ax-he80"), mcs=11, streams=2, guard_interval="quadruple")
     assert closed_form.data_airtime_us(two, 1500) == pytest.approx(36 + 32 + 16)
 

@@ -1,7 +1,7 @@
 """The references of the medium and the tolerances.
 
-closed-form  one saturated sender, every radio profile, RTS on and off, and each MCS of 802.11n, ac and ax: within 1 %; at two lower
-             rates, whose ACK is slower, 0.2 %
+closed-form  one saturated sender, every radio profile, RTS on and off, and each MCS of 802.11n, ac and ax: within 1 %; at two
+             lower rates, whose ACK is slower, 0.2 %
 edca         one saturated category with the TXOPs of table 9-155: within 1 %; shares of two categories with windows of a fixed
              size, in one station and in two, against their Markov chain: within 2 %
 bianchi      n saturated senders: within 5 %. The medium is configured to the model's assumptions: all in range of one another

@@ -113,7 +113,8 @@ def test_tshark_shows_width_guard_interval_and_streams_of_802_11ax(tmp_path):
     (tmp_path / "sim.json").write_text(json.dumps(config))
     subprocess.run([str(MEDIUM), "sim", "sim.json"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     fields = (
-        "data_1.ppdu_format", "data_3.data_mcs", "data_5.data_bw_ru_allocation", "data_5.gi", "data_5.ltf_symbol_size", "data_6.nsts",
+        "data_1.ppdu_format", "data_3.data_mcs", "data_5.data_bw_ru_allocation", "data_5.gi", "data_5.ltf_symbol_size",
+        "data_6.nsts",
     )  # fmt: skip
     command = ["tshark", "-n", "-r", str(tmp_path / "air.pcapng"), "-Y", "radiotap.he.data_1", "-T", "fields"]
     command += [word for name in fields for word in ("-e", f"radiotap.he.{name}")]
