@@ -395,7 +395,7 @@ macro_rules! choices {
         $( $(#[$attr:meta])* $variant:ident = $text:literal, )*
     }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, ::serde::Serialize, ::serde::Deserialize)]
         pub enum $name {
             $(#[$first_attr])*
             #[default]

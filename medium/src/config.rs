@@ -748,6 +748,8 @@ pub(crate) mod tests {
         }
         let vht = config("dot11ac-vht80", "false", "{}").unwrap_err();
         assert!(vht.starts_with("key \"radio\": the medium does not give the modes of dot11ac-vht80"), "{vht}");
+        let he = config("dot11ax-he20", "false", "{}").unwrap_err();
+        assert!(he.starts_with("key \"radio\": the medium does not give the modes of dot11ax-he20"), "{he}");
         let aggregates = config("dot11n-ht20", "true", "{}").unwrap_err();
         assert!(aggregates.starts_with("key \"aggregation\": radios of mac80211_hwsim"), "{aggregates}");
     }

@@ -58,6 +58,9 @@ fn a_saturated_sender_reaches_the_closed_form() {
         ("dot11n-ht20", json!({"mcs": 0}), spaces_us, 1936.0, 44.0),
         ("dot11n-ht40", json!({"mcs": 15, "guard_interval": "short"}), spaces_us, 40.0 + 44.0, 28.0),
         ("dot11ac-vht80", json!({"mcs": 9}), spaces_us, 40.0 + 32.0, 28.0),
+        // 12358 bits of 1170: 11 symbols of 13.6 us; 12352 of 8166: two
+        ("dot11ax-he20", json!({}), spaces_us, 43.2 + 149.6, 28.0),
+        ("dot11ax-he80", json!({"mcs": 11}), spaces_us, 43.2 + 27.2, 28.0),
         // 12318 bits of 260 are 48 symbols of 40 us; the ACK, 126 bits of MCS 2, 2 symbols of 78 bits
         ("dot11ah-2m", json!({}), s1g_us, 240.0 + 1920.0, 240.0 + 80.0),
         // of 120: 103 symbols; 4 symbols of 36 bits

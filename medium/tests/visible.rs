@@ -88,6 +88,7 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
         "dot11a-54m",
         "dot11n-ht20",
         "dot11ac-vht80",
+        "dot11ax-he20",
     ];
     let places = proptest::collection::vec((0.0..900.0f64, 0.0..300.0f64), 2..9);
     let thresholds = prop_oneof![Just(0), Just(300), Just(3000)];

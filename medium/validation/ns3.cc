@@ -97,6 +97,7 @@ main(int argc, char* argv[])
     std::string flowList;
     std::string route;
     double slot = 0;
+    uint32_t width = 20;
     double sense = -82;
     double cca = -82;
     double forward = -1;
@@ -109,7 +110,7 @@ main(int argc, char* argv[])
     bool ampdu = true;
     bool discipline = true;
     CommandLine cmd(__FILE__);
-    cmd.AddValue("standard", "11a, 11b, 11g or 11n (5 GHz)", standard);
+    cmd.AddValue("standard", "11a, 11b, 11g, 11n or 11ax (both at 5 GHz)", standard);
     cmd.AddValue("rate", "WifiMode of data, where no manager chooses it", rate);
     cmd.AddValue("control", "WifiMode of RTS, where no manager chooses it", control);
     cmd.AddValue("manager", "Ideal or MinstrelHt; empty: the fixed rate", manager);
@@ -119,6 +120,7 @@ main(int argc, char* argv[])
     cmd.AddValue("flows", "station>station,bit/s,bytes,DSCP;... of IP packets", flowList);
     cmd.AddValue("route", "the stations of a chain in order, n;n;...", route);
     cmd.AddValue("slot", "us; 0: the standard's", slot);
+    cmd.AddValue("width", "MHz of the channel at 5 GHz, 20 or 80", width);
     cmd.AddValue("sense", "least power of a preamble, dBm", sense);
     cmd.AddValue("cca", "least power of a frame that keeps the medium busy, dBm", cca);
     cmd.AddValue("forward", "us from the reception of a packet to IPv4; below 0: at once", forward);
@@ -134,13 +136,15 @@ main(int argc, char* argv[])
     cmd.Parse(argc, argv);
 
     const bool dsss = standard == "11b";
-    const bool qos = standard == "11n";
+    const bool he = standard == "11ax";
+    const bool qos = standard == "11n" || he;
     const bool in24GHz = dsss || standard == "11g";
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(seed);
     Config::SetDefault("ns3::WifiMac::FrameRetryLimit", UintegerValue(retries));
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(rts));
     Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue(std::to_string(queue) + "p"));
+    Config::SetDefault("ns3::WifiMac::MpduBufferSize", UintegerValue(64)); // the window of a Block Ack; of HE 256 by default
     Config::SetDefault("ns3::ArpCache::PendingQueueSize", UintegerValue(50));
     Config::SetDefault("ns3::WifiPhy::CcaSensitivity", DoubleValue(cca));
 
@@ -193,13 +197,17 @@ main(int argc, char* argv[])
     phy.Set("TxPowerEnd", DoubleValue(15));
     phy.Set("RxNoiseFigure", DoubleValue(6));
     phy.Set("RxSensitivity", DoubleValue(-101));
-    phy.Set("ChannelSettings", StringValue(dsss ? "{6, 22, BAND_2_4GHZ, 0}" : in24GHz ? "{6, 20, BAND_2_4GHZ, 0}" : "{36, 20, BAND_5GHZ, 0}"));
+    phy.Set("ChannelSettings", StringValue(dsss ? "{6, 22, BAND_2_4GHZ, 0}"
+                                              : in24GHz ? "{6, 20, BAND_2_4GHZ, 0}"
+                                              : width == 80 ? "{42, 80, BAND_5GHZ, 0}"
+                                                            : "{36, 20, BAND_5GHZ, 0}"));
     phy.SetPreambleDetectionModel("ns3::ThresholdPreambleDetectionModel", "MinimumRssi", DoubleValue(sense), "Threshold",
                                   DoubleValue(4));
     phy.SetErrorRateModel(error == "Nist" ? "ns3::NistErrorRateModel" : "ns3::TableBasedErrorRateModel");
 
     WifiHelper wifi;
     wifi.SetStandard(dsss                ? WIFI_STANDARD_80211b
+                     : he                ? WIFI_STANDARD_80211ax
                      : qos               ? WIFI_STANDARD_80211n
                      : standard == "11g" ? WIFI_STANDARD_80211g
                                          : WIFI_STANDARD_80211a);
@@ -230,6 +238,11 @@ main(int argc, char* argv[])
         {
             device->GetMac()->SetAttribute("BE_MaxAmpduSize", UintegerValue(0));
             device->GetMac()->SetAttribute("VI_MaxAmpduSize", UintegerValue(0));
+        }
+        if (he)
+        {
+            // the other one that takes effect in an ad hoc network is 3200; HE-LTFs are of 8 us with both, the standard's of 7.2 and 16
+            device->GetHeConfiguration()->SetAttribute("GuardInterval", TimeValue(NanoSeconds(800)));
         }
         if (qos && voiceTxop >= 0)
         {

@@ -52,7 +52,7 @@ def test_802_11n_exchange_by_hand():
     assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(228 + 16 + 28 + 43)
     assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 382.5e-6)
     # MCS 15: two streams, 520 bits a symbol -> 24; short guard: 24 symbols of 3.6 us end with the 22nd of 4 us
-    two = replace(constants, mcs=15, short_guard=True)
+    two = replace(constants, mcs=15, guard_interval="short")
     assert closed_form.data_airtime_us(two, 1500) == 40 + 88
     # MCS 0 is acknowledged at 6 Mbit/s: 44 us
     assert closed_form.success_us(replace(constants, mcs=0), 1500, rts=False) == pytest.approx(1936 + 16 + 44 + 43)
@@ -61,6 +61,16 @@ def test_802_11n_exchange_by_hand():
 def test_802_11ac_exchange_by_hand():
     # 1542 bytes with the delimiter: (16 + 12336 + 6) / 1170 -> 11 symbols; 20 + 8 + 4 + 4 + 4 us before
     assert closed_form.data_airtime_us(radio.load("dot11ac-vht80"), 1500) == 40 + 44
+
+
+def test_802_11ax_exchange_by_hand():
+    # 1542 bytes with the delimiter: (16 + 12336 + 6) / 1170 -> 11 symbols of 13.6 us; 20 + 4 + 8 + 4 + 7.2 us before
+    constants = radio.load("dot11ax-he20")
+    assert closed_form.data_airtime_us(constants, 1500) == pytest.approx(43.2 + 149.6)
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(43.2 + 149.6 + 16 + 28 + 43)
+    # 80 MHz, MCS 11, two streams: 16333 bits (980 * 10 * 2 * 5 / 6 rounded down) hold 12352 in a symbol; two 4x HE-LTFs of 16 us
+    two = replace(radio.load("dot11ax-he80"), mcs=11, streams=2, guard_interval="quadruple")
+    assert closed_form.data_airtime_us(two, 1500) == pytest.approx(36 + 32 + 16)
 
 
 def test_802_11ah_exchange_by_hand():

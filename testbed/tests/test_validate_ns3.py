@@ -53,6 +53,7 @@ def test_a_chain_is_told_with_its_route_and_losses():
          {"rate": "OfdmRate24Mbps", "retries": 1, "sense": -101, "error": "Nist", "losses": "0>1=97;1>0=97"}),
         ("edca-vo2016-be-one-station-vo", {"voice-txop": 2016, "flows": "1>0,4.5e+07,1500,48;1>0,4.5e+07,1500,0"}),
         ("retry30-a-hidden-2-rts1000000", {"retries": 30}),
+        ("he80-mcs11-ampdu1", {"standard": "11ax", "rate": "HeMcs11", "width": 80, "ampdu": 1, "queue": 500, "rts": 1000000}),
     ],
 )  # fmt: skip
 def test_a_case_sets_what_its_name_stands_for(case, told):

@@ -1,7 +1,7 @@
 """The references of the medium and the tolerances.
 
-closed-form  one saturated sender, every radio profile, RTS on and off, and each MCS of 802.11n and ac: within 1 %; at two lower
-             rates, whose ACK is slower, 0.2 %
+closed-form  one saturated sender, every radio profile, RTS on and off, and each MCS of 802.11n, ac and ax: within 1 %; at two
+             lower rates, whose ACK is slower, 0.2 %
 edca         one saturated category with the TXOPs of table 9-155: within 1 %; shares of two categories with windows of a fixed
              size, in one station and in two, against their Markov chain: within 2 %
 bianchi      n saturated senders: within 5 %. The medium is configured to the model's assumptions: all in range of one another
@@ -37,6 +37,8 @@ RETRY_LIMIT_MAX = 255
 SEEDS = (1, 2, 3, 4, 5)
 SENDERS = (2, 5, 10, 20, 50)
 HT_IN_2_4_GHZ: dict[str, Any] = {"slot_us": 20, "sifs_us": 10, "signal_extension_us": 6}  # 802.11-2016 table 19-25, ad hoc
+# of S1G none: its basic rates are those of the long guard interval
+OTHER_GUARDS = {"ht": ("short",), "vht": ("short",), "he": ("double", "quadruple"), "s1g": ()}
 MANY_SEEDS = 10  # from so many on the spread of ns-3's seeds says how well its mean is known
 RTS_THRESHOLDS = {"on": 0, "off": RTS_OFF_BYTES}
 
@@ -135,32 +137,35 @@ def _closed_form() -> Iterator[Case]:
 
 
 def _closed_form_of_mcs() -> Iterator[Case]:
-    """Each MCS of each profile that has one, and the short guard interval and two streams at the highest."""
+    """Each MCS of each profile that has one, and other guard intervals and two streams at the highest."""
     for name in radio.names():
         constants = radio.load(name)
         if constants.mcs is None:
             continue
-        highest = {"ht": 7, "s1g": 10 - constants.width_mhz}.get(constants.modulation, 9)
+        highest = {"ht": 7, "he": 11, "s1g": 10 - constants.width_mhz}.get(constants.modulation, 9)
         modes = [replace(constants, mcs=mcs) for mcs in range(highest + 1)]
-        if constants.modulation != "s1g":  # its basic rates are those of the long guard interval
-            modes.append(replace(constants, mcs=highest, short_guard=True))
+        modes += [replace(constants, mcs=highest, guard_interval=guard) for guard in OTHER_GUARDS[constants.modulation]]
         modes.append(replace(constants, mcs=highest, streams=2))
         if name == "dot11n-ht20":
             modes.append(replace(constants, **HT_IN_2_4_GHZ))
+        if name == "dot11ax-he20":
+            modes.append(replace(constants, mcs=highest, width_mhz=40))
         if name == "dot11ah-1m":
             modes.append(replace(constants, mcs=closed_form.REPEATED))
         for mode in modes:
-            guard, streams = "short" if mode.short_guard else "long", mode.streams
+            guard, streams = mode.guard_interval, mode.streams
             overrides: dict[str, Any] = {"mcs": mode.mcs, "guard_interval": guard, "streams": streams, "aggregation": False}
-            overrides["rts_threshold_bytes"] = RTS_OFF_BYTES
+            overrides |= {"rts_threshold_bytes": RTS_OFF_BYTES, "width_mhz": mode.width_mhz}
             in_2_4_ghz = mode.slot_us != constants.slot_us
             if in_2_4_ghz:
                 overrides |= HT_IN_2_4_GHZ
             measured_s = 40.0 if constants.modulation == "s1g" else 5.0  # a frame takes up to 0.08 s
             layout = Layout(name, simulate.circle(1, 10.0), [simulate.saturated(1, 0)], measured_s, 1.0, overrides)
             expected = closed_form.single_sender_bps(mode, IP_BYTES, rts=False, distance_m=10.0) / 1000
-            source = "IEEE Std 802.11-2016: PPDU durations, AIFS, mean backoff"
-            label = f"closed-form/{name}/mcs-{mode.mcs}{'-short' * mode.short_guard}{'-2ss' * (streams == 2)}"
+            standard = "802.11ax-2021" if constants.modulation == "he" else "802.11-2016"
+            source = f"IEEE Std {standard}: PPDU durations, AIFS, mean backoff"
+            label = f"closed-form/{name}/mcs-{mode.mcs}{f'-{guard}' * (guard != 'long')}{'-2ss' * (streams == 2)}"
+            label += "-40mhz" * (mode.width_mhz != constants.width_mhz)
             yield Case(label + "-2.4ghz" * in_2_4_ghz, layout, _total, "kbit/s", expected, source, 0.01)
 
 

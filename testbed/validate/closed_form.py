@@ -10,6 +10,9 @@ bits, MPDU, 6 tail bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the 
 HT-mixed 802.11-2016 19.3.9.2 and 19.4.3, VHT 21.3.8.2 and 21.4.3: preamble by the number of streams, symbols of 4 us (3.6
 with the short guard interval, rounded up to 4 us at the end); VHT counts 4 bytes of delimiter and one encoder per 2160 data
 bits a symbol. Their data are QoS data (2 bytes more) after AIFS.
+HE SU (802.11ax-2021 27.3.4, 27.4.3): 36 us and an HE-LTF a stream (2x, with a guard interval of 3.2 us 4x), symbols of 12.8 us
+and the guard interval; data as of VHT, but without a tail where the code is LDPC (above 20 MHz, from MCS 10 on). No packet
+extension.
 S1G (802.11ah-2016 23.3.8, 23.4.3): preamble and SIG of 240 us, at 1 MHz 560 us, symbols of 40 us (36 with the short guard
 interval) over 8 service bits; every frame is one of an MCS; MCS 10 sends each bit twice.
 Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1); CTS and ACK at the fastest basic rate that is not above that of the
@@ -24,11 +27,14 @@ RTS_BYTES, ACK_BYTES = 20, 14
 DSSS_RATES_BPS = (1_000_000, 2_000_000, 5_500_000, 11_000_000)
 QOS_BYTES, DELIMITER_BYTES = 2, 4
 SUBCARRIERS = {20: 52, 40: 108, 80: 234, 2: 52, 1: 24}  # data subcarriers: 802.11-2016 tables 19-6, 21-5, 802.11ah 23-4
-# by MCS: bits a subcarrier, code rate, and the rate of the fastest non-HT answer in Mbit/s (tables 19-27, 21-30, 10-8)
+# by MCS: bits a subcarrier, code rate, and the rate of the fastest non-HT answer in Mbit/s (tables 19-27, 21-30, 10-8; ax 27.5)
 MODES = (
     (1, 1 / 2, 6), (2, 1 / 2, 12), (2, 3 / 4, 18), (4, 1 / 2, 24), (4, 3 / 4, 36), (6, 2 / 3, 48), (6, 3 / 4, 54), (6, 5 / 6, 54),
-    (8, 3 / 4, 54), (8, 5 / 6, 54),
+    (8, 3 / 4, 54), (8, 5 / 6, 54), (10, 3 / 4, 54), (10, 5 / 6, 54),
 )  # fmt: skip
+HE_SUBCARRIERS = {20: 234, 40: 468, 80: 980}  # 802.11ax 27.5: RUs of 242, 484 and 996 tones
+HE_GUARD_US = {"long": 0.8, "double": 1.6, "quadruple": 3.2}
+HE_LAST_CONVOLUTIONAL = 9  # highest MCS without LDPC, in 20 MHz
 REPEATED = 10  # MCS of S1G at 1 MHz: MCS 0, each bit twice
 S1G_PREAMBLE_US = {1: 560, 2: 240}
 LIGHT_M_PER_US = 299.792458
@@ -50,6 +56,8 @@ def data_airtime_us(radio: Radio, ip_bytes: int) -> float:
     length = ip_bytes + radio.overhead_bytes
     if radio.mcs is None:
         return airtime_us(radio, length, radio.data_rate_bps)
+    if radio.modulation == "he":
+        return _he_airtime_us(radio, length + QOS_BYTES)
     streams = radio.streams + radio.mcs // 8 if radio.modulation == "ht" else radio.streams
     bits, code, _ = mode_of(radio)
     per_symbol = round(SUBCARRIERS[radio.width_mhz] * bits * code * streams)
@@ -64,6 +72,16 @@ def data_airtime_us(radio: Radio, ip_bytes: int) -> float:
     data_us = math.ceil((16 + payload + 6 * encoders) / per_symbol) * (3.6 if radio.short_guard else 4)
     preamble_us = 20 + 8 + 4 + 4 * streams + (4 if vht else 0)
     return preamble_us + 4 * math.ceil(round(data_us / 4, 6)) + radio.signal_extension_us
+
+
+def _he_airtime_us(radio: Radio, mpdu_bytes: int) -> float:
+    bits, code, _ = mode_of(radio)
+    per_symbol = math.floor(round(HE_SUBCARRIERS[radio.width_mhz] * bits * code * radio.streams, 6))
+    is_ldpc = radio.width_mhz > min(HE_SUBCARRIERS) or (radio.mcs or 0) > HE_LAST_CONVOLUTIONAL
+    symbols = math.ceil((16 + 8 * (mpdu_bytes + DELIMITER_BYTES) + (0 if is_ldpc else 6)) / per_symbol)
+    guard_us = HE_GUARD_US[radio.guard_interval]
+    training_us = radio.streams * ((12.8 if radio.guard_interval == "quadruple" else 6.4) + guard_us)
+    return 20 + 4 + 8 + 4 + training_us + symbols * (12.8 + guard_us)
 
 
 def mode_of(radio: Radio) -> tuple[int, float, int]:

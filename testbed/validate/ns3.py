@@ -30,12 +30,14 @@ POWER_DBM = 15.0
 NOISE_W_PER_HZ = 1.380649e-23 * 290 * 10**0.6
 # of 802.11b too: of frames at -89 and -88 dBm ns-3 decodes 0.24 and 0.83, which its model has at 6.0 and 7.0 dB
 WIDTH_HZ = 20e6
+HE80_WIDTH_HZ = 80e6
 RTS = {"off": 1000000, "on": 0}  # ns-3's thresholds
 NEIGHBOUR_LOSS_DB = 70.0
 RETRY_LIMIT = 7  # ns-3 has one limit
-PROFILES = {"b": "dot11b-11m", "a": "dot11a-54m", "g": "dot11g-54m", "g9us": "dot11g-54m", "n": "dot11n-ht20"}
+PROFILES = {"b": "dot11b-11m", "a": "dot11a-54m", "g": "dot11g-54m", "g9us": "dot11g-54m", "n": "dot11n-ht20",
+            "he20": "dot11ax-he20", "he80": "dot11ax-he80"}  # fmt: skip
 AGGREGATION: dict[int, Any] = {0: False, 1: {"request_after_silence": True}}  # as ns-3 does
-SECONDS = {"b": 6.0, "a": 3.0, "g": 3.0, "g9us": 3.0, "n": 3.0}
+SECONDS = {"b": 6.0, "a": 3.0, "g": 3.0, "g9us": 3.0, "n": 3.0, "he20": 3.0, "he80": 3.0}
 ALL_BASIC: dict[str, Any] = {"basic_rates_bps": [1_000_000, 2_000_000, 5_500_000, 11_000_000]}
 CCA_WIFI_W = 6.31e-12  # -82 dBm, ns-3's CcaSensitivity
 MAC_QUEUE = 500  # ns-3's WifiMacQueue
@@ -83,6 +85,7 @@ def references() -> Iterator[Reference]:
     yield from _chains()
     yield from _pairs()
     yield from _modes()
+    yield from _he_modes()
     yield from _aggregating_circles()
     yield from _ideal_by_distance()
     yield from _ht_chains()
@@ -91,7 +94,7 @@ def references() -> Iterator[Reference]:
 
 
 def _layout(kind: str, positions: list[simulate.Position], traffic: list[dict[str, Any]], **more: Any) -> Layout:
-    """`kind`: b, a, g, g9us or n; `more`: `overrides`, `propagation`."""
+    """`kind`: b, a, g, g9us, n, he20 or he80; `more`: `overrides`, `propagation`."""
     own: dict[str, Any] = {"b": ALL_BASIC, "g9us": SHORT_SLOT}.get(kind, {})
     overrides = {
         "reception": "sinr",
@@ -190,6 +193,21 @@ def _modes() -> Iterator[Reference]:
             traffic = [simulate.saturated(i, 0) for i in range(1, senders + 1)]
             layout = _layout("n", simulate.circle(senders, 20.0), traffic, overrides={"aggregation": aggregation})
             yield _reference(f"n-mcs7-senders{senders}-ampdu{ampdu}", layout, f"n-circle/n={senders}{suffix}")
+
+
+def _he_modes() -> Iterator[Reference]:
+    """802.11ax, one sender. ns-3 has HE-LTFs of 8 us whatever the guard interval, 0.8 us more than the standard."""
+    own: dict[str, Any] = {}
+    for kind, modes, alone in (("he20", range(12), (7, 11)), ("he80", (7, 11), ())):
+        if kind == "he80":
+            own["noise_w"] = NOISE_W_PER_HZ * HE80_WIDTH_HZ
+        for ampdu, mcs in [(1, mcs) for mcs in modes] + [(0, mcs) for mcs in alone]:
+            # ns-3's limit of an A-MPDU is 65535 bytes with HE, too
+            aggregation = {**AGGREGATION[1], "max_bytes": 65535} if ampdu else False
+            overrides = {"mcs": mcs, "aggregation": aggregation, **own}
+            layout = _layout(kind, [(0.0, 1.0), (10.0, 1.0)], [simulate.saturated(0, 1)], overrides=overrides)
+            layout = replace(layout, queue_packets=MAC_QUEUE)
+            yield _reference(f"{kind}-mcs{mcs}-ampdu{ampdu}", layout, f"{kind}-mcs/{mcs}{'/ampdu' * ampdu}")
 
 
 def _aggregating_circles() -> Iterator[Reference]:

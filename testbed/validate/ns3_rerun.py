@@ -44,12 +44,15 @@ MODES = {
     "dot11a-54m": ("11a", "OfdmRate{}Mbps", "OfdmRate24Mbps"),
     "dot11g-54m": ("11g", "ErpOfdmRate{}Mbps", "ErpOfdmRate24Mbps"),
     "dot11n-ht20": ("11n", "HtMcs{}", "OfdmRate24Mbps"),
+    "dot11ax-he20": ("11ax", "HeMcs{}", "OfdmRate24Mbps"),
+    "dot11ax-he80": ("11ax", "HeMcs{}", "OfdmRate24Mbps"),
 }
-HIGHEST = {"11b": 11, "11a": 54, "11g": 54, "11n": 7}
+HIGHEST = {"11b": 11, "11a": 54, "11g": 54, "11n": 7, "11ax": 11}
+BY_MCS = ("11n", "11ax")
 MANAGERS = {"ideal": "Ideal", "minstrel-ht": "MinstrelHt"}
 # bit/s of IP packets, more than the channel carries, and not so much that a run is spent on packets that a full queue drops
-CAPACITY_BPS = {"11b": 8e6, "11a": 36e6, "11g": 36e6, "11n": 36e6}
-CAPACITY_WITH_AMPDUS_BPS = 80e6
+CAPACITY_BPS = {"11b": 8e6, "11a": 36e6, "11g": 36e6, "11n": 36e6, "11ax": 60e6}
+CAPACITY_WITH_AMPDUS_BPS = {"dot11n-ht20": 80e6, "dot11ax-he20": 140e6, "dot11ax-he80": 500e6}
 DSCP = {46: 48}  # ns-3 has the user priority from the first three bits, which makes EF video: CS6 is voice
 # The first that matches: warm-up and measurement, s
 LENGTHS = (
@@ -59,6 +62,7 @@ LENGTHS = (
     (r"q500-", 1.0, 3.0),
     (r"edca-", 0.5, 3.0),
     (r"(nist-11n|n-|a54-)", 0.2, 0.4),
+    (r"he(20|80)-", 0.3, 1.0),
     (r"b-circle", 0.5, 4.0),
     (r"(a|g|g9us)-circle|(retry30-)?a-hidden", 0.5, 1.5),
     (r"(forward-)?b-chain", 0.5, 3.0),
@@ -74,7 +78,8 @@ SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"cca62-", {"cca": -62}),
     (r"forward-(b|g9us)-", {"forward": 12}),
     (r"forward-a-", {"forward": 18}),
-    (r"(q500|edca)-", {"queue": ns3.MAC_QUEUE}),
+    (r"(q500|edca|he20|he80)-", {"queue": ns3.MAC_QUEUE}),
+    (r"he80-", {"width": 80}),
     (r"q500-", {"discipline": 0}),
 )  # fmt: skip
 
@@ -159,7 +164,7 @@ def _rates(layout: Layout) -> dict[str, str]:
     if manager := MANAGERS.get(layout.overrides.get("rate_control", "")):
         return {"manager": manager}
     highest = HIGHEST[standard]
-    of_data = layout.overrides.get("mcs", highest) if standard == "11n" else _mbps(layout.overrides, highest)
+    of_data = layout.overrides.get("mcs", highest) if standard in BY_MCS else _mbps(layout.overrides, highest)
     return {"rate": data.format(of_data), "control": control}
 
 
@@ -173,7 +178,8 @@ def _has_ampdus(layout: Layout) -> bool:
 
 def _loads(layout: Layout) -> list[tuple[dict[str, Any], float]]:
     """The flows with their loads, bit/s of IP packets."""
-    capacity_bps = CAPACITY_WITH_AMPDUS_BPS if _has_ampdus(layout) else CAPACITY_BPS[MODES[layout.radio][0]]
+    with_ampdus = _has_ampdus(layout)
+    capacity_bps = CAPACITY_WITH_AMPDUS_BPS[layout.radio] if with_ampdus else CAPACITY_BPS[MODES[layout.radio][0]]
     saturated = sum(flow["kind"] == "saturated" for flow in layout.traffic)
     load_bps = 1.2 * capacity_bps if saturated == 1 else 2.5 * capacity_bps / max(1, saturated)
     return [(flow, flow.get("rate_bps", load_bps)) for flow in layout.traffic]

@@ -41,10 +41,15 @@ class Radio:
     eifs_as_nav: bool
     mcs: int | None
     width_mhz: int
-    short_guard: bool
+    guard_interval: str
     streams: int
     aifsn: int
     propagation_delay: bool
+
+    @property
+    def short_guard(self) -> bool:
+        """Whether the guard interval is the short one."""
+        return self.guard_interval == "short"
 
     @property
     def windows(self) -> list[int]:
@@ -81,7 +86,7 @@ def load(name: str) -> Radio:
             mcs=values.get("mcs"),
             data_rate_bps=values["data_rate_bps"] if "mcs" not in values else 0,
             width_mhz=values.get("width_mhz", 20),
-            short_guard=values.get("guard_interval", "long") == "short",
+            guard_interval=values.get("guard_interval", "long"),
             streams=values.get("streams", 1),
             aifsn=values.get("aifsn", 2),
             propagation_delay=values.get("propagation_delay", False),

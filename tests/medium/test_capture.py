@@ -53,11 +53,19 @@ def test_tshark_shows_sifs_and_the_time_on_the_air(tmp_path, radio, space_us, ex
             assert int(ifs) == space_us, row
 
 
-@pytest.mark.parametrize(("radio", "family"), [("dot11n-ht20", "11n"), ("dot11ac-vht80", "11ac")])
-def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, family):
+@pytest.mark.parametrize(
+    ("radio", "overrides", "mcs_field"),
+    [
+        ("dot11n-ht20", {}, "wlan_radio.11n.mcs_index"),
+        ("dot11ac-vht80", {}, "wlan_radio.11ac.mcs"),
+        ("dot11ax-he80", {"mcs": 11, "streams": 2, "guard_interval": "double"}, "radiotap.he.data_3.data_mcs"),
+    ],
+)
+def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, overrides, mcs_field):
     config = {
         "format": "manet-medium/1",
         "radio": str(ROOT / "medium" / "radios" / f"{radio}.toml"),
+        "radio_overrides": overrides,
         "queue": {"packets": 100},
         "stations": [{"name": f"sta{n}", "mac": f"02:00:00:00:00:0{n}", "position": [10 * n, 0, 0]} for n in (1, 2)],
         "traffic": [{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}],
@@ -68,7 +76,7 @@ def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, family):
     subprocess.run([str(MEDIUM), "sim", "sim.json"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     fields = [
         "wlan.fc.type_subtype", "radiotap.ampdu.reference", "radiotap.ampdu.flags.lastknown", "radiotap.ampdu.flags.last",
-        "wlan_radio.a_mpdu_aggregate_id", f"wlan_radio.{family}.{'mcs_index' if family == '11n' else 'mcs'}",
+        "wlan_radio.a_mpdu_aggregate_id", "wlan_radio.data_rate", mcs_field,
     ]  # fmt: skip
     command = ["tshark", "-n", "-r", str(tmp_path / "air.pcapng"), "-T", "fields"]
     done = subprocess.run(
@@ -79,7 +87,7 @@ def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, family):
         sent = [row for row in csv.DictReader(file) if row["event"] == "tx"]
     ppdus = 0
     for row, line in zip(sent, done.stdout.splitlines(), strict=True):
-        _kind, reference, last_known, last, aggregate, mcs = line.split("\t")
+        _kind, reference, last_known, last, aggregate, mbps, mcs = line.split("\t")
         if not row["aggregate"]:
             assert (reference, aggregate) == ("", ""), row
             continue
@@ -87,5 +95,33 @@ def test_tshark_shows_the_mpdus_of_an_a_mpdu(tmp_path, radio, family):
         ppdus += place == "1"
         assert reference == aggregate == str(ppdus), row
         assert (last_known, last) == ("1", "1" if place == of else "0"), row
-        assert f"-mcs{mcs}-" in row["mode"], row
+        assert f"-mcs{int(mcs, 0)}-" in row["mode"], row
+        assert float(mbps) == pytest.approx(int(row["rate_bps"]) / 1e6, rel=0.01), row
     assert ppdus > 5
+
+
+def test_tshark_shows_width_guard_interval_and_streams_of_802_11ax(tmp_path):
+    config = {
+        "format": "manet-medium/1",
+        "radio": str(ROOT / "medium" / "radios" / "dot11ax-he20.toml"),
+        "radio_overrides": {"width_mhz": 40, "guard_interval": "quadruple", "streams": 2, "mcs": 10, "aggregation": False},
+        "stations": [{"name": f"sta{n}", "mac": f"02:00:00:00:00:0{n}", "position": [10 * n, 0, 0]} for n in (1, 2)],
+        "traffic": [{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}],
+        "outputs": {"air_log": "air.csv", "air_pcapng": "air.pcapng"},
+        "duration_s": 0.01,
+    }
+    (tmp_path / "sim.json").write_text(json.dumps(config))
+    subprocess.run([str(MEDIUM), "sim", "sim.json"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    fields = (
+        "data_1.ppdu_format", "data_3.data_mcs", "data_5.data_bw_ru_allocation", "data_5.gi", "data_5.ltf_symbol_size",
+        "data_6.nsts",
+    )  # fmt: skip
+    command = ["tshark", "-n", "-r", str(tmp_path / "air.pcapng"), "-Y", "radiotap.he.data_1", "-T", "fields"]
+    command += [word for name in fields for word in ("-e", f"radiotap.he.{name}")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    shown = {tuple(int(value, 0) for value in line.split("\t")) for line in done.stdout.splitlines()}
+    # radiotap.org, "HE": SU; MCS 10; 40 MHz; 3.2 us; 4x; two space-time streams
+    assert shown == {(0, 10, 1, 2, 3, 2)}
+    with (tmp_path / "air.csv").open() as file:
+        sent = [row["mode"] for row in csv.DictReader(file) if row["event"] == "tx"]
+    assert set(sent) == {"he-mcs10-40-2ss-gi3.2", ""}

@@ -16,6 +16,7 @@ use crate::DaemonError;
 use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig, FREQ_MHZ};
 use manet_medium::mac::{Dest, HtRate, Packet, Stage};
 use manet_medium::message::{self, Reception, StationId};
+use manet_medium::phy::mode::GuardInterval;
 use manet_medium::phy::{Mode, Radio};
 use manet_medium::wire::ethernet::Mac;
 use manet_medium::wire::hwsim::{self, command, rate_flag, Step, Transmit, NO_STEP, STAGES};
@@ -359,7 +360,7 @@ fn ht_network(radio: &Radio) -> Option<HtNetwork> {
     match radio.data_mode() {
         Mode::Mcs(mode) => Some(HtNetwork {
             width_mhz: mode.width_mhz,
-            short_guard: mode.short_guard,
+            short_guard: mode.guard == GuardInterval::Short,
             // those of one stream are 0 to 7, those of two 8 to 15
             max_mcs: 8 * radio.data_modes().iter().map(|mode| mode.streams()).max().unwrap_or(1) - 1,
         }),

@@ -3,7 +3,7 @@
 use crate::mac::block_ack::room::DELIMITER_BYTES;
 use crate::mac::block_ack::Bitmap;
 use crate::mac::Category;
-use crate::phy::mode::{Family, Mcs};
+use crate::phy::mode::{Family, GuardInterval, Mcs};
 use crate::phy::radio::Stretch;
 use crate::phy::{FrameKind, Mode, Radio};
 use crate::wire::dot11::{FCS_LEN, MAX_MSDU_BYTES, QOS_CONTROL_LEN, SNAP_LEN};
@@ -99,7 +99,8 @@ pub struct HtRate {
 impl HtRate {
     /// Its mode; `None`: the standard has none, or one of more than two streams.
     pub fn mode(self) -> Option<Mode> {
-        Mcs::new(Family::Ht, self.mcs, self.width_mhz, self.short_guard, 1).ok().map(Mode::Mcs)
+        let guard = GuardInterval::of_short(self.short_guard);
+        Mcs::new(Family::Ht, self.mcs, self.width_mhz, guard, 1).ok().map(Mode::Mcs)
     }
 }
 

@@ -38,8 +38,9 @@ enum Data {
 impl InterfaceQueue {
     /// The queue of a station. `perturbation`: of its hash over flows.
     pub fn new(config: &QueueConfig, radio: &Radio, perturbation: u64) -> Self {
-        let is_vht = radio.modulation == Modulation::Vht;
-        let memory = if is_vht { MEMORY_BYTES } else { MEMORY_BYTES_BEFORE_VHT };
+        // cards with HE in the 5 GHz band have VHT as well
+        let has_vht = matches!(radio.modulation, Modulation::Vht | Modulation::He);
+        let memory = if has_vht { MEMORY_BYTES } else { MEMORY_BYTES_BEFORE_VHT };
         match config.discipline {
             Discipline::DropTail => Self::drop_tail(config.packets, config.control_first),
             Discipline::FqCodel => Self::fq_codel(FqCodel::new(perturbation, memory), config.control_first),

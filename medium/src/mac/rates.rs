@@ -2,7 +2,7 @@
 
 use crate::mac::Packet;
 use crate::phy::error_model::log_success;
-use crate::phy::mode::{self, Mcs};
+use crate::phy::mode::{self, GuardInterval, Mcs};
 use crate::phy::radio::{FrameKind, Reception, Thresholds};
 use crate::phy::{Mode, Radio};
 use crate::rate_control::{
@@ -128,13 +128,14 @@ fn entry(radio: &Radio, index: usize, mode: Mode) -> RateEntry {
     let group = match mode {
         Mode::Dsss(_) => Group { family: Family::Dsss, streams: 1, width_mhz: 22, short_guard: false },
         Mode::Ofdm(_) => Group { family: Family::Ofdm, streams: 1, width_mhz: 20, short_guard: false },
-        Mode::Mcs(Mcs { family, width_mhz, short_guard, streams, .. }) => {
+        Mode::Mcs(Mcs { family, width_mhz, guard, streams, .. }) => {
             let family = match family {
                 mode::Family::Ht => Family::Ht,
                 mode::Family::Vht => Family::Vht,
+                mode::Family::He => Family::He,
                 mode::Family::S1g => Family::S1g,
             };
-            Group { family, streams, width_mhz, short_guard }
+            Group { family, streams, width_mhz, short_guard: guard == GuardInterval::Short }
         }
     };
     // each stream has its share of the power

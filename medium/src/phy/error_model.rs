@@ -1,6 +1,6 @@
 //! Probability that a stretch of a frame is received without error at a signal to interference and noise ratio.
 //!
-//! OFDM, HT, VHT, S1G: the model of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3", Boeing Research and
+//! OFDM, HT, VHT, HE, S1G: the model of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3", Boeing Research and
 //! Technology, 2010 ("NIST"): the uncoded bit error rate of each constellation in additive white Gaussian noise (J. G. Proakis, "Digital
 //! Communications", 4th ed. 2001, 5.2: Gray-coded square QAM), then the union bound of the convolutional code (133, 171) with hard
 //! decisions; the weights of its punctured forms are of P. Frenger, P. Orten, T. Ottosson, "Multi-rate convolutional codes",
@@ -80,6 +80,7 @@ fn uncoded(constellation: Constellation, sinr: f64) -> f64 {
         Constellation::Qam16 => 16.0f64,
         Constellation::Qam64 => 64.0,
         Constellation::Qam256 => 256.0,
+        Constellation::Qam1024 => 1024.0,
         _ => 4.0,
     };
     let factor = 4.0 / points.log2() * (1.0 - 1.0 / points.sqrt());
@@ -142,13 +143,13 @@ fn erfc(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::mode::{Family, Mcs};
+    use crate::phy::mode::{Family, GuardInterval, Mcs};
 
     /// Success of frames by mode, length and ratio in dB in ns-3.44 (PyPI `ns3` 3.44.post0), by its NIST and its table model.
     const NS3: &str = include_str!("../../tests/error_models.csv");
 
     fn mode_of(name: &str) -> Mode {
-        let of = |family, mcs| Mode::Mcs(Mcs::new(family, mcs, 20, false, 1).unwrap());
+        let of = |family, mcs| Mode::Mcs(Mcs::new(family, mcs, 20, GuardInterval::Long, 1).unwrap());
         let mbps = |name: &str| (name.trim_end_matches("Mbps").replace('_', ".").parse::<f64>().unwrap() * 1e6) as u64;
         if let Some(rate) = name.strip_prefix("DsssRate") {
             Mode::Dsss(mbps(rate))
@@ -156,6 +157,8 @@ mod tests {
             Mode::Ofdm(mbps(rate))
         } else if let Some(mcs) = name.strip_prefix("HtMcs") {
             of(Family::Ht, mcs.parse().unwrap())
+        } else if let Some(mcs) = name.strip_prefix("HeMcs") {
+            of(Family::He, mcs.parse().unwrap())
         } else {
             of(Family::Vht, name.strip_prefix("VhtMcs").unwrap().parse().unwrap())
         }
@@ -191,8 +194,8 @@ mod tests {
 
     #[test]
     fn two_stretches_survive_as_the_whole_does_and_two_streams_need_twice_the_power() {
-        let one = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, false, 1).unwrap());
-        let two = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, false, 2).unwrap());
+        let one = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, GuardInterval::Long, 1).unwrap());
+        let two = Mode::Mcs(Mcs::new(Family::Ht, 7, 20, GuardInterval::Long, 2).unwrap());
         let of = |mode, sinr, bits| log_success(mode, sinr, bits);
         assert!((of(one, 200.0, 1000.0) + of(one, 200.0, 2000.0) - of(one, 200.0, 3000.0)).abs() < 1e-12);
         assert_eq!(of(one, 200.0, 1000.0), of(two, 400.0, 1000.0));
@@ -201,7 +204,8 @@ mod tests {
     #[test]
     fn no_mode_survives_noise_alone_or_fails_far_above_it() {
         for mode in
-            ["DsssRate1Mbps", "DsssRate5_5Mbps", "DsssRate11Mbps", "OfdmRate6Mbps", "HtMcs7", "VhtMcs8"].map(mode_of)
+            ["DsssRate1Mbps", "DsssRate5_5Mbps", "DsssRate11Mbps", "OfdmRate6Mbps", "HtMcs7", "VhtMcs8", "HeMcs11"]
+                .map(mode_of)
         {
             assert!(log_success(mode, 1e-3, 8000.0).exp() < 1e-9, "{mode}");
             assert!(log_success(mode, 1e4, 8000.0).exp() > 1.0 - 1e-9, "{mode}");

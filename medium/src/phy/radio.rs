@@ -5,6 +5,7 @@
 //! rate), clause 18.3 (OFDM: 16 us preamble, 4 us SIGNAL, symbols of 4 us holding 16 service bits, the MPDU
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
+pub use super::mode::GuardInterval;
 use super::mode::Mode;
 use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits};
 use manet_engine::misfit::{self, Misfit};
@@ -116,6 +117,8 @@ choices! {
         Ht = "ht",
         /// 802.11ac: data by `mcs`, everything else as OFDM.
         Vht = "vht",
+        /// 802.11ax, HE SU PPDUs: data by `mcs`, everything else as OFDM.
+        He = "he",
         /// 802.11ah: data by `mcs`, everything else in a mode of the same width and guard interval.
         S1g = "s1g",
     }
@@ -128,16 +131,6 @@ choices! {
         AdHoc = "ad-hoc",
         /// Stations of an access point.
         Infrastructure = "infrastructure",
-    }
-}
-
-choices! {
-    /// Guard interval of the data symbols of HT, VHT and S1G.
-    pub enum GuardInterval {
-        /// 800 ns, of S1G 8 us.
-        Long = "long",
-        /// 400 ns, of S1G 4 us.
-        Short = "short",
     }
 }
 
@@ -275,16 +268,16 @@ keys! {
         /// Rate of unicast data of DSSS and OFDM; otherwise it follows from `mcs`.
         #[serde(default)]
         pub data_rate_bps: u64 => RATE;
-        /// MCS of unicast data; HT, VHT and S1G only. HT's 8 to 15 are 0 to 7 with two streams, S1G's 10 is for 1 MHz.
+        /// MCS of unicast data; HT, VHT, HE and S1G only. HT's 8 to 15 are 0 to 7 with two streams, S1G's 10 is for 1 MHz.
         #[serde(default)]
         pub mcs: Option<u8> => up_to(15.0);
-        /// Width of the channel of HT, VHT and S1G; `noise_w` is that of this width.
+        /// Width of the channel of HT, VHT, HE and S1G; `noise_w` is that of this width.
         #[serde(default = "width_20_mhz")]
         pub width_mhz: u16 => within(1.0, 80.0).of("MHz").by_default(20.0);
-        /// Guard interval of HT, VHT and S1G.
+        /// Guard interval of HT, VHT, HE and S1G.
         #[serde(default)]
         pub guard_interval: GuardInterval;
-        /// Spatial streams of HT, VHT and S1G.
+        /// Spatial streams of HT, VHT, HE and S1G.
         #[serde(default = "one_stream")]
         pub streams: u8 => within(1.0, 2.0).by_default(1.0);
         /// Rate of RTS; a basic rate.
@@ -305,7 +298,7 @@ keys! {
         /// Signal extension: silence after each frame, 6 us for OFDM in the 2.4 GHz band (clause 19.3.2.1).
         #[serde(default)]
         pub signal_extension_us: u32 => of("us");
-        /// Bytes around the IP packet: MAC header, LLC/SNAP if counted, FCS. Unicast data of HT, VHT and S1G are QoS data frames, which have 2 more.
+        /// Bytes around the IP packet: MAC header, LLC/SNAP if counted, FCS. Unicast data of HT, VHT, HE and S1G are QoS data frames, which have 2 more.
         pub overhead_bytes: u32 => up_to(200.0).of("bytes");
 
         /// aSlotTime.

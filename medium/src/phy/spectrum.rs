@@ -4,7 +4,7 @@
 //! filter has the same shape. Of two channels so far apart the share is the overlap of both, of one channel 1: the integral of
 //! A. Mishra, V. Shrivastava, S. Banerjee and W. Arbaugh, "Partially overlapped channels not considered harmful" (SIGMETRICS 2006). Masks
 //! (IEEE Std 802.11-2012): 16.4.6.5 and 17.4.7.3 (DSSS, HR/DSSS), 18.3.9.3 (OFDM, 20 MHz), 20.3.20.1 (HT), 22.3.18.1 (VHT); 23.3.16.1 of
-//! 802.11ah (S1G). Measured radios are better than their mask: the share is an upper bound.
+//! 802.11ah (S1G), 27.3.19.1 of 802.11ax (HE). Measured radios are better than their mask: the share is an upper bound.
 
 use super::radio::{Modulation, Radio};
 use std::f64::consts::PI;
@@ -50,6 +50,11 @@ impl Mask {
                 let half_mhz = width_mhz / 2.0;
                 let floor_db = if radio.modulation == Modulation::Ht { -45.0 } else { -40.0 };
                 ofdm([half_mhz - 1.0, half_mhz + 1.0, width_mhz, 1.5 * width_mhz], floor_db)
+            }
+            Modulation::He => {
+                let half_mhz = width_mhz / 2.0;
+                let edge_mhz = if radio.width_mhz == 20 { 0.25 } else { 0.5 };
+                ofdm([half_mhz - edge_mhz, half_mhz + edge_mhz, width_mhz, 1.5 * width_mhz], -40.0)
             }
             Modulation::S1g => {
                 let half_mhz = width_mhz / 2.0;
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_share_falls_with_the_distance_of_the_channels_to_nothing() {
-        for name in ["dot11b-11m", "dot11g-54m", "dot11n-ht20", "dot11n-ht40", "dot11ac-vht80"] {
+        for name in ["dot11b-11m", "dot11g-54m", "dot11n-ht20", "dot11n-ht40", "dot11ac-vht80", "dot11ax-he20"] {
             let spectrum = Spectrum::of(&profile(name));
             assert_eq!(spectrum.share(0), 1.0);
             // the grid of the integral is finer than a MHz

@@ -2,18 +2,19 @@
 //!
 //! ```text
 //!  0     1     2       4          8               16      17     18        20        22       23
-//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+-----------+
-//! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal | MCS / VHT |
-//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+-----------+
+//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+----------------+
+//! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal | MCS / VHT / HE |
+//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+----------------+
 //! ```
 //! TSFT is the end of the frame, not its first bit as radiotap.org has it: Wireshark takes it so by default (`wlan_radio.tsf_at_end`),
 //! and its inter-frame spaces are wrong otherwise. All fields are little-endian and aligned to their size from the start of the header. The writer emits
-//! TSFT (bit 0), flags (1), rate (2) or in its place MCS (19) or VHT (21); channel (3) for a radio in a Wi-Fi band; antenna
-//! signal in dBm (5) for a frame with one receiver that is switched on; between MCS and VHT the A-MPDU status (20) of an MPDU of an A-MPDU.
+//! TSFT (bit 0), flags (1), rate (2) or in its place MCS (19), VHT (21) or HE (23); channel (3) for a radio in a Wi-Fi band; antenna
+//! signal in dBm (5) for a frame with one receiver that is switched on; between MCS and VHT or HE the A-MPDU status (20) of an MPDU of an
+//! A-MPDU.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
-use crate::phy::mode::{Family, Mcs, Mode};
+use crate::phy::mode::{Family, GuardInterval, Mcs, Mode};
 
 const PRESENT_BASE: u32 = 0b011;
 const PRESENT_RATE: u32 = 1 << 2;
@@ -22,12 +23,14 @@ const PRESENT_SIGNAL: u32 = 1 << 5;
 const PRESENT_MCS: u32 = 1 << 19;
 const PRESENT_AMPDU: u32 = 1 << 20;
 const PRESENT_VHT: u32 = 1 << 21;
+const PRESENT_HE: u32 = 1 << 23;
 const MCS_LEN: usize = 3;
 /// Reference number u32, flags u16, CRC of the delimiter u8 (not known), reserved u8 (radiotap.org, "A-MPDU status").
 const AMPDU_LEN: usize = 8;
 /// A-MPDU status, "flags": it is known which subframe is the last; this one is.
 const AMPDU_LAST_KNOWN: u16 = 0x0004;
 const AMPDU_IS_LAST: u16 = 0x0008;
+/// Length of VHT and of HE.
 const VHT_LEN: usize = 12;
 /// MCS, "known": bandwidth, MCS index, guard interval, HT format.
 const MCS_KNOWN: u8 = 0x0f;
@@ -39,6 +42,14 @@ const VHT_KNOWN: u16 = 0x0044;
 const VHT_SHORT_GUARD: u8 = 0x04;
 /// VHT, "bandwidth": of 20, 40 and 80 MHz.
 const VHT_BANDWIDTHS: [(u16, u8); 3] = [(20, 0), (40, 1), (80, 4)];
+/// HE, "data1": an HE SU PPDU whose MCS and width are known.
+const HE_DATA1: u16 = 0x4020;
+/// HE, "data2": guard interval and number of HE-LTFs are known.
+const HE_DATA2: u16 = 0x0006;
+/// HE, the width in "data5": 20, 40 and 80 MHz.
+const HE_BANDWIDTHS: [u16; 3] = [20, 40, 80];
+/// HE, the guard interval in "data5": 0.8, 1.6 and 3.2 us. The HE-LTFs are 2x (2), with 3.2 us 4x (3).
+const HE_GUARDS: [GuardInterval; 3] = [GuardInterval::Long, GuardInterval::Double, GuardInterval::Quadruple];
 const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 const FLAG_FCS: u8 = 0x10;
 
@@ -85,17 +96,32 @@ pub enum Rate {
         /// Guard interval of 400 ns.
         short_guard: bool,
     },
+    /// HE SU.
+    He {
+        /// 0 to 15 in the field.
+        mcs: u8,
+        /// 1 or 2.
+        streams: u8,
+        /// 20, 40 or 80.
+        width_mhz: u16,
+        /// Guard interval, not the short one.
+        guard: GuardInterval,
+    },
 }
 
 impl Rate {
     /// The fields of a mode. Radiotap's field of S1G is of another kind: it has the rate.
     pub fn of(mode: Mode) -> Self {
         match mode {
-            Mode::Mcs(Mcs { family: Family::Ht, mcs, width_mhz, short_guard, streams }) => {
-                Self::Ht { mcs: mcs + 8 * (streams - 1), wide: width_mhz == 40, short_guard }
+            Mode::Mcs(Mcs { family: Family::Ht, mcs, width_mhz, guard, streams }) => {
+                let mcs = mcs + 8 * (streams - 1);
+                Self::Ht { mcs, wide: width_mhz == 40, short_guard: guard == GuardInterval::Short }
             }
-            Mode::Mcs(Mcs { family: Family::Vht, mcs, width_mhz, short_guard, streams }) => {
-                Self::Vht { mcs, streams, width_mhz, short_guard }
+            Mode::Mcs(Mcs { family: Family::Vht, mcs, width_mhz, guard, streams }) => {
+                Self::Vht { mcs, streams, width_mhz, short_guard: guard == GuardInterval::Short }
+            }
+            Mode::Mcs(Mcs { family: Family::He, mcs, width_mhz, guard, streams }) => {
+                Self::He { mcs, streams, width_mhz, guard }
             }
             other => Self::Legacy(rate_500k(other.rate_bps())),
         }
@@ -131,7 +157,7 @@ impl Fields {
         let ampdu = after_mcs.next_multiple_of(4);
         let after_ampdu = if has(PRESENT_AMPDU) { ampdu + AMPDU_LEN } else { after_mcs };
         let vht = after_ampdu.next_multiple_of(2);
-        let (rate, end) = match (has(PRESENT_MCS), has(PRESENT_VHT)) {
+        let (rate, end) = match (has(PRESENT_MCS), has(PRESENT_VHT | PRESENT_HE)) {
             (true, _) => (after, after_ampdu),
             (_, true) => (vht, vht + VHT_LEN),
             _ => (field::RATE, after_ampdu),
@@ -168,7 +194,7 @@ impl Repr {
         check_len(bytes, field::RATE)?;
         let length = usize::from(u16::from_le_bytes(array(bytes, field::LENGTH)));
         let present = u32::from_le_bytes(array(bytes, field::PRESENT));
-        let rates = present & (PRESENT_RATE | PRESENT_MCS | PRESENT_VHT);
+        let rates = present & (PRESENT_RATE | PRESENT_MCS | PRESENT_VHT | PRESENT_HE);
         let others = present & !(PRESENT_CHANNEL | PRESENT_SIGNAL | PRESENT_AMPDU | rates);
         if others != PRESENT_BASE || rates.count_ones() != 1 {
             return Err(Malformed("radiotap fields that we do not write"));
@@ -203,6 +229,7 @@ impl Repr {
             Rate::Legacy(_) => PRESENT_RATE,
             Rate::Ht { .. } => PRESENT_MCS,
             Rate::Vht { .. } => PRESENT_VHT,
+            Rate::He { .. } => PRESENT_HE,
         };
         let optional = [
             (self.channel.is_some(), PRESENT_CHANNEL),
@@ -261,7 +288,38 @@ fn emit_rate(rate: Rate, out: &mut [u8]) {
             out[3] = VHT_BANDWIDTHS.iter().find(|(mhz, _)| *mhz == width_mhz).map_or(0, |(_, code)| *code);
             out[4] = mcs << 4 | streams & 0x0f;
         }
+        Rate::He { mcs, streams, width_mhz, guard } => {
+            let words = he_words(mcs, streams, width_mhz, guard);
+            out.chunks_exact_mut(2).zip(words).for_each(|(out, word)| out.copy_from_slice(&word.to_le_bytes()));
+        }
     }
+}
+
+/// "data1" to "data6" of HE.
+fn he_words(mcs: u8, streams: u8, width_mhz: u16, guard: GuardInterval) -> [u16; 6] {
+    let code = |found: Option<usize>| found.unwrap_or(0) as u16;
+    let (bandwidth, gap) = (
+        code(HE_BANDWIDTHS.iter().position(|mhz| *mhz == width_mhz)),
+        code(HE_GUARDS.iter().position(|one| *one == guard)),
+    );
+    let ltf_size = if guard == GuardInterval::Quadruple { 3 } else { 2 };
+    // of one stream one HE-LTF (0), of two two (1)
+    let ltfs = u16::from(streams) - 1;
+    let data5 = bandwidth | gap << 4 | ltf_size << 6 | ltfs << 8;
+    [HE_DATA1, HE_DATA2, u16::from(mcs) << 8, 0, data5, streams.into()]
+}
+
+fn parse_he(bytes: &[u8]) -> Result<Rate> {
+    let word = |n: usize| u16::from_le_bytes(array(bytes, 2 * n..2 * n + 2));
+    let width = HE_BANDWIDTHS.get(usize::from(word(4) & 0x0f));
+    let guard = HE_GUARDS.get(usize::from(word(4) >> 4 & 0x03));
+    let (mcs, streams) = ((word(2) >> 8) as u8, word(5) as u8);
+    if let (Some(&width_mhz), Some(&guard), 1..=2) = (width, guard, streams) {
+        if mcs <= 0x0f && (0..6).map(word).eq(he_words(mcs, streams, width_mhz, guard)) {
+            return Ok(Rate::He { mcs, streams, width_mhz, guard });
+        }
+    }
+    Err(Malformed("radiotap HE fields that we do not write"))
 }
 
 fn parse_rate(present: u32, bytes: &[u8]) -> Result<Rate> {
@@ -278,6 +336,7 @@ fn parse_rate(present: u32, bytes: &[u8]) -> Result<Rate> {
             let (mcs, streams) = (bytes[4] >> 4, bytes[4] & 0x0f);
             Ok(Rate::Vht { mcs, streams, width_mhz: *width_mhz, short_guard: bytes[2] != 0 })
         }
+        PRESENT_HE => parse_he(bytes),
         _ => Err(Malformed("radiotap MCS or VHT fields that we do not write")),
     }
 }
@@ -345,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_ht_and_vht() {
+    fn golden_bytes_of_ht_vht_and_he() {
         let with = |rate| Repr { rate, fcs: true, signal_dbm: Some(-60), ..REPR };
         let bytes = |repr: Repr| {
             let mut out = vec![0xa5; repr.buffer_len()];
@@ -363,6 +422,10 @@ mod tests {
         let vht = with(Rate::Vht { mcs: 9, streams: 1, width_mhz: 80, short_guard: false });
         let field = [0x44, 0, 0, 4, 0x91, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(bytes(vht), [&head(36, [0x2b, 0, 0x20, 0])[..], &[0], &field].concat());
+        // HE (bit 23), aligned to 2: MCS and width known; GI, LTFs known; MCS 11; 80 MHz, 1.6 us, 2x, two HE-LTFs; two streams
+        let he = with(Rate::He { mcs: 11, streams: 2, width_mhz: 80, guard: GuardInterval::Double });
+        let he_field = [0x20, 0x40, 0x06, 0, 0, 11, 0, 0, 0x92, 0x01, 2, 0];
+        assert_eq!(bytes(he), [&head(36, [0x2b, 0, 0x80, 0])[..], &[0], &he_field].concat());
         // A-MPDU status (bit 20), aligned to 4: reference 0x01020304, last known and last (0x0c), no CRC
         let last = Some(Ampdu { reference: 0x0102_0304, is_last: true });
         let status = [4, 3, 2, 1, 0x0c, 0, 0, 0];
@@ -371,15 +434,21 @@ mod tests {
         assert_eq!(bytes(ht_last), [&head(36, [0x2b, 0, 0x18, 0])[..], &padded, &status].concat());
         let vht_last = Repr { ampdu: last, ..vht };
         assert_eq!(bytes(vht_last), [&head(44, [0x2b, 0, 0x30, 0])[..], &[0], &status, &field].concat());
+        let he_last = Repr { ampdu: last, ..he };
+        assert_eq!(bytes(he_last), [&head(44, [0x2b, 0, 0x90, 0])[..], &[0], &status, &he_field].concat());
         let vht_first = Repr { ampdu: last.map(|one| Ampdu { is_last: false, ..one }), ..vht };
         assert_eq!(bytes(vht_first)[28..30], [0x04, 0]);
-        let all = [ht, vht, ht_last, vht_last, vht_first];
+        let all = [ht, vht, he, ht_last, vht_last, he_last, vht_first];
         assert!(all.iter().all(|repr| Repr::parse(&bytes(*repr)) == Ok((*repr, &[][..]))));
         let mut unknown = bytes(vht_first);
         unknown[28] = 0;
         assert!(Repr::parse(&unknown).is_err(), "the last subframe is always known");
-        let whole = bytes(ht_last);
-        assert!((0..whole.len()).all(|n| Repr::parse(&whole[..n]).is_err()));
+        let mut coded = bytes(he);
+        coded[24] |= 0x80;
+        assert!(Repr::parse(&coded).is_err(), "the code is never known");
+        for whole in [bytes(ht_last), bytes(he_last)] {
+            assert!((0..whole.len()).all(|n| Repr::parse(&whole[..n]).is_err()));
+        }
     }
 
     #[test]
@@ -413,6 +482,8 @@ mod tests {
             }),
             (0..10u8, 1..3u8, prop::sample::select(vec![20, 40, 80]), any::<bool>())
                 .prop_map(|(mcs, streams, width_mhz, short_guard)| Rate::Vht { mcs, streams, width_mhz, short_guard }),
+            (0..12u8, 1..3u8, prop::sample::select(HE_BANDWIDTHS.to_vec()), prop::sample::select(HE_GUARDS.to_vec()))
+                .prop_map(|(mcs, streams, width_mhz, guard)| Rate::He { mcs, streams, width_mhz, guard }),
         ]
     }
 

@@ -158,9 +158,9 @@ export function seconds(ns, digits = 6) {
   return `${(ns / 1e9).toFixed(digits)} s`;
 }
 
-// The PHY mode, where the radio has some, and the rate of a frame.
+// The PHY mode, where the radio has some, and the rate of a frame to four digits: most rates of 802.11ax have no end.
 export function modeOf({ mode, rate_bps }) {
-  return `${mode ? `${mode}, ` : ""}${rate_bps / 1e6} Mbit/s`;
+  return `${mode ? `${mode}, ` : ""}${Number((rate_bps / 1e6).toPrecision(4))} Mbit/s`;
 }
 
 export function rate(bps) {

@@ -4,9 +4,10 @@ use manet_engine::Duration;
 
 /// Longest A-MPDU that HT allows: 2^(13 + 3) - 1 bytes, Maximum A-MPDU Length Exponent 3 (IEEE 802.11-2016 9.4.2.56.3).
 pub const MAX_HT_BYTES: u32 = 65_535;
-/// Longest A-MPDU that VHT allows: 2^(13 + 7) - 1 bytes (9.4.2.158.2).
+/// Longest A-MPDU that VHT allows: 2^(13 + 7) - 1 bytes (9.4.2.158.2). HE allows longer ones, which 64 MPDUs do not reach (802.11ax
+/// 9.4.2.248.2: 2^(20 + 3) - 1).
 pub const MAX_VHT_BYTES: u32 = 1_048_575;
-/// aPPDUMaxTime of HT and VHT: 5.484 ms (tables 19-25 and 21-29).
+/// aPPDUMaxTime of HT, VHT and HE: 5.484 ms (tables 19-25 and 21-29; 802.11ax table 27-54).
 pub const MAX_PPDU_TIME: Duration = Duration::from_micros(5484);
 /// Length of the delimiter before each MPDU; an MPDU that another follows is padded to a multiple of it (9.7.1).
 pub const DELIMITER_BYTES: u32 = 4;

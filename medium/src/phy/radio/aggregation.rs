@@ -41,7 +41,7 @@ keys! {
         /// MPDUs; by default 64, the window of a Block Ack.
         #[serde(default)]
         pub max_mpdus: Option<u32> => MPDUS;
-        /// Length of the PSDU; by default what the PHY allows, 65535 (HT) or 1048575 (VHT).
+        /// Length of the PSDU; by default what the PHY allows, 65535 (HT) or 1048575 (VHT, HE).
         #[serde(default)]
         pub max_bytes: Option<u32> => of("bytes");
         /// After an A-MPDU without a Block Ack: a Block Ack Request (as ns-3 does) instead of a retransmission (as ath9k does).
@@ -79,8 +79,12 @@ impl Radio {
         matches!(self.aggregation, Aggregation::Limits(AggregationLimits { request_after_silence: true, .. }))
     }
 
+    fn always_aggregates(&self) -> bool {
+        self.family().is_some_and(Family::always_aggregates)
+    }
+
     fn max_aggregate_bytes(&self) -> u32 {
-        if self.family() == Some(Family::Vht) {
+        if self.always_aggregates() {
             MAX_VHT_BYTES
         } else {
             MAX_HT_BYTES
@@ -92,7 +96,7 @@ impl Radio {
         if self.family().is_none() {
             return Err(RadioError::Value("key \"aggregation\": dsss and ofdm have none; leave it out".into()));
         }
-        // its limit of time is that of HT and VHT, which most S1G frames exceed
+        // its limit of time is that of HT, VHT and HE, which most S1G frames exceed
         if self.modulation == Modulation::S1g {
             return Err(RadioError::Value("key \"aggregation\": that of s1g is not modelled; leave it out".into()));
         }
@@ -111,7 +115,7 @@ impl Radio {
             return rates.iter().map(|rate_bps| self.mode_of_rate(*rate_bps)).collect();
         };
         let of_streams = |streams| {
-            let mode = move |mcs| Mcs::new(data.family, mcs, data.width_mhz, data.short_guard, streams);
+            let mode = move |mcs| Mcs::new(data.family, mcs, data.width_mhz, data.guard, streams);
             (0..=data.family.max_mcs()).filter_map(move |mcs| mode(mcs).ok()).map(Mode::Mcs)
         };
         (1..=data.streams).flat_map(of_streams).collect()
@@ -122,9 +126,10 @@ impl Radio {
         self.airtime(BA_BYTES, self.answer_mode(mode))
     }
 
-    /// Bytes that [`Self::airtime`] counts as the MPDU of an A-MPDU of `psdu_bytes`: it adds the first delimiter of VHT by itself.
+    /// Bytes that [`Self::airtime`] counts as the MPDU of an A-MPDU of `psdu_bytes`: it adds the first delimiter of VHT and HE by
+    /// itself.
     pub fn bytes_of_aggregate(&self, psdu_bytes: u32) -> u32 {
-        let counted = if self.family() == Some(Family::Vht) { DELIMITER_BYTES as u32 } else { 0 };
+        let counted = if self.always_aggregates() { DELIMITER_BYTES as u32 } else { 0 };
         psdu_bytes.saturating_sub(counted)
     }
 }

@@ -1,8 +1,7 @@
 //! The modes in which a profile sends its frames, the answers to them, and the power and the ratio that their reception needs.
 
 use super::{
-    FrameKind, GuardInterval, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES,
-    RTS_BYTES,
+    FrameKind, Modulation, Radio, RadioError, RateControl, Reception, Thresholds, Timeouts, ACK_BYTES, RTS_BYTES,
 };
 use crate::phy::mode::{Family, Mcs, Mode, OFDM_RATES_BPS, REPEATED};
 use manet_engine::Duration;
@@ -48,10 +47,12 @@ impl Radio {
                 let to_us = self.plcp_airtime().as_nanos() / 1000;
                 (to_us * 3 / 4, to_us, 48.0)
             }
-            // SIGNAL of 24 bits after 16 us; then HT-SIG or VHT-SIG-A of 48 (18.3.4, 20.3.9.4.3)
+            // SIGNAL of 24 bits after 16 us; then HT-SIG or VHT-SIG-A of 48 (18.3.4, 20.3.9.4.3), or RL-SIG, its repetition, and HE-SIG-A
+            // of 52 (802.11ax 27.3.11.7)
             Mode::Ofdm(_) => (16, 20, 24.0),
             Mode::Mcs(Mcs { family: Family::S1g, width_mhz: 1, .. }) => (320, 560, 36.0),
             Mode::Mcs(Mcs { family: Family::S1g, .. }) => (160, 240, 48.0),
+            Mode::Mcs(Mcs { family: Family::He, .. }) => (16, 32, 76.0),
             Mode::Mcs(_) => (16, 28, 72.0),
         };
         let body_from_ns = match mode {
@@ -146,7 +147,7 @@ impl Radio {
         }
     }
 
-    /// The mode of a rate other than that of an MCS of HT or VHT.
+    /// The mode of a rate other than that of an MCS of HT, VHT or HE.
     pub fn mode_of_rate(&self, rate_bps: u64) -> Mode {
         match self.modulation {
             Modulation::Dsss => Mode::Dsss(rate_bps),
@@ -171,6 +172,7 @@ impl Radio {
             Modulation::Dsss | Modulation::Ofdm => None,
             Modulation::Ht => Some(Family::Ht),
             Modulation::Vht => Some(Family::Vht),
+            Modulation::He => Some(Family::He),
             Modulation::S1g => Some(Family::S1g),
         }
     }
@@ -181,19 +183,24 @@ impl Radio {
             .ok_or_else(|| RadioError::Value("key \"mcs\": dsss and ofdm have none; leave it out".into()))?;
         let mcs =
             self.mcs.ok_or_else(|| RadioError::Value("key \"mcs\" is needed for this modulation; add it".into()))?;
-        let short_guard = self.guard_interval == GuardInterval::Short;
-        let mode = Mcs::new(family, mcs, self.width_mhz, short_guard, self.streams);
+        if !family.guards().contains(&self.guard_interval) {
+            return Err(RadioError::Value(
+                "key \"guard_interval\": this modulation has no such one; give \"long\", of he \"double\" or \"quadruple\", of the \
+                 others \"short\""
+                    .into(),
+            ));
+        }
+        let mode = Mcs::new(family, mcs, self.width_mhz, self.guard_interval, self.streams);
         mode.map_err(|wrong| format!("key \"mcs\": {wrong}; change it, width_mhz or streams").into())
     }
 
     /// MCS 0 of S1G, which all of its stations receive.
     fn lowest_mcs(&self) -> Mcs {
-        let short_guard = self.guard_interval == GuardInterval::Short;
-        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, short_guard, streams: 1 }
+        Mcs { family: Family::S1g, mcs: 0, width_mhz: self.width_mhz, guard: self.guard_interval, streams: 1 }
     }
 
     fn s1g_of_rate(&self, rate_bps: u64) -> Option<Mcs> {
-        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.lowest_mcs().short_guard, 1).ok();
+        let of = |mcs| Mcs::new(Family::S1g, mcs, self.width_mhz, self.guard_interval, 1).ok();
         (0..=REPEATED).filter_map(of).find(|mcs| Mode::Mcs(*mcs).rate_bps() == rate_bps)
     }
 
