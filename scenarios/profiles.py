@@ -1,6 +1,6 @@
 """The radio profile of a scenario: one of medium/radios by its name, or a file of the user's own by its path (formats/radio.md).
 
-A run has a copy of the latter, RADIO_FILE, beside medium.json: its results stay complete if the file changes.
+A run has a copy of it, RADIO_FILE, beside medium.json: its results stay complete if the file changes, and elsewhere.
 """
 
 from pathlib import Path
@@ -28,3 +28,10 @@ def path_of(radio: str) -> Path:
 def name_of(radio: str) -> str:
     """The name of a profile for people: that of its file."""
     return path_of(radio).stem
+
+
+def of_run(directory: Path, radio: str) -> Path:
+    """The profile that the medium.json in `directory` names. Runs of earlier versions name one of medium/radios by its path on
+    the host of the run: if that is no file here, this version's profile of that name."""
+    recorded, ours = directory / radio, RADIOS / Path(radio).name
+    return ours if is_own(radio) and not recorded.exists() and ours.is_file() else recorded

@@ -3,8 +3,7 @@
 Packets are full (MTU 1500, so 1460 bytes of payload without TCP options, where the scenario says neither `mtu` nor `mss`).
 iperf3's control connection shares the path, but is silent between the test's start and end; the flow neither fails nor ends
 with it (programs/iperf_client.py, programs/iperf_server.py). The server's own report is not sent over it (iperf3's
---get-server-output): with some 600 bytes for each second it takes seconds of the radio's time, and a server whose socket is full
-when the path breaks ignores SIGTERM and writes no report.
+--get-server-output): with some 600 bytes for each second it takes seconds of the radio's time.
 """
 
 import json

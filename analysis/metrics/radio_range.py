@@ -14,6 +14,7 @@ from typing import Any
 from record.errors import RecordError
 from record.files import plain_file
 from record.run import RADIO_CHANGES
+from scenarios import profiles
 from scenarios.radios import WITH_PATTERN, overridden
 
 MEDIUM = Path(__file__).resolve().parents[2] / "target" / "release" / "manet-medium"
@@ -63,7 +64,7 @@ def range_of(medium: dict[str, Any], which: str = RECEIVED, directory: Path = Pa
 def radio_of(medium: dict[str, Any], directory: Path = Path()) -> dict[str, Any] | None:
     """The radio profile of a medium.json in `directory` with its overrides (formats/radio.md); None if its file is missing."""
     try:
-        with plain_file(directory / medium["radio"], links=True) as file:
+        with plain_file(profiles.of_run(directory, medium["radio"]), links=True) as file:
             radio = tomllib.load(file)
     except (OSError, ValueError, KeyError):
         return None

@@ -13,11 +13,14 @@ import pytest
 
 from analysis.captures.rundir import RunDirectory
 from analysis.metrics.analyse import analyse_run
+from analysis.metrics.radio_range import radio_of
 from analysis.story.story import read_story
+from record.files import read_object
 from testbed.campaigns.experiment import load
 from testbed.campaigns.library import find
 from testbed.campaigns.request import Request
 from testbed.programs import BUILT, ROOT
+from testbed.runs.replayed import replay
 from testbed.runs.run import run_scenario
 from testbed.tests.running import needs_runs
 from testbed.view.recorded import RecordedRun
@@ -56,6 +59,15 @@ def test_each_lesson_has_a_scenario_a_page_and_a_recorded_run():
         re.findall(r"recorded/[\w-]+\.zip", (LESSONS / "README.md").read_text().split("\n\n")[1])
     )
     assert len(links()) >= 12
+
+
+@pytest.mark.parametrize("bundle", sorted((LESSONS / "recorded").glob("*.zip")), ids=lambda path: path.stem)
+def test_a_recorded_run_replays_where_it_was_not_recorded(bundle, tmp_path):
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path)
+    (config,) = tmp_path.rglob("medium.json")
+    assert replay(config.parent).line is None
+    assert radio_of(read_object(config), config.parent) is not None
 
 
 @pytest.mark.parametrize("bundle", sorted((LESSONS / "recorded").glob("*.zip")), ids=lambda path: path.stem)

@@ -109,8 +109,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
         "manet test [-h] [--quick] [--rootless] [--interop] [--nightly]\n"
-        "                  [--with-guests | --guests [--kernel NAME] | --pages | --rust | --python]\n"
-        "                  [pytest arguments]"
+        "                  [--with-guests | --guests [--kernel NAME] | --pages |\n"
+        "                  --rust | --python] [pytest arguments]"
     )
     parser.add_argument("--quick", action="store_true", help="skip the tests marked slow")
     parser.add_argument("--rootless", action="store_true", help="skip the tests that need root")

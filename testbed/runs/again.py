@@ -75,7 +75,7 @@ def _inputs(was: Path, now: Path) -> list[str]:
     """A line for each copy of an input that differs: a file may have changed since."""
     changed = {
         "trace.csv": "the stations stand or move differently than in the record; was a movement file changed?",
-        "radio.toml": "the radio's profile differs from that of the record; was the file of radio changed?",
+        "radio.toml": "the radio's profile differs from that of the record; was its file changed, or is this another version?",
         "links.csv": "the links differ from those of the record; was the file of propagation changed?",
     }
     return [f"{name}: {text}" for name, text in changed.items() if not _same(was / name, now / name)]

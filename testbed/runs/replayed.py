@@ -3,6 +3,8 @@
 The new air log must equal the recorded one byte for byte: the medium's result does not depend on when the host let it run.
 """
 
+import json
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -10,7 +12,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from record.closed_log import closing_reason
-from record.files import plain_file
+from record.files import plain_file, read_object
+from scenarios import profiles
 from testbed.errors import RunError, UsageError
 from testbed.programs import BUILT, Programs
 from testbed.stages.medium import INPUT_LOG
@@ -50,13 +53,30 @@ def replay(directory: Path, programs: Programs = BUILT, *, nav: Path | None = No
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:
         again = Path(folder) / AIR_LOG
-        argv: list[str | Path] = [programs.medium, "replay", directory / "medium.json", inputs, again]
+        argv: list[str | Path] = [programs.medium, "replay", _config(directory, Path(folder)), inputs, again]
         argv += ["--nav", nav] if nav else []
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             words = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
             raise RunError(words.removeprefix("manet-medium: "))
         return compare(air, again)
+
+
+def _config(directory: Path, folder: Path) -> Path:
+    """The run's medium.json; if its profile is elsewhere here (scenarios.profiles.of_run), a copy in `folder` that names it,
+    beside the files of the run that medium.json names."""
+    recorded = directory / "medium.json"
+    config = read_object(recorded)
+    named = str(config.get("radio", ""))
+    found = profiles.of_run(directory, named)
+    if found == directory / named:
+        return recorded
+    for name in ("trace.csv", "links.csv"):
+        if (directory / name).exists():
+            shutil.copy(directory / name, folder)
+    moved = folder / recorded.name
+    moved.write_text(json.dumps(config | {"radio": str(found)}))
+    return moved
 
 
 def compare(recorded: Path, replayed: Path) -> Replayed:

@@ -131,15 +131,13 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict[str, An
     ]
 
 
-def _copied_profile(site: Site) -> bool:
-    """Whether the radio's profile is a file of the user's own, which the run's folder then has a copy of."""
-    if not profiles.is_own(site.scenario.radio):
-        return False
+def _copy_profile(site: Site) -> None:
+    """Copy the radio's profile into the run's folder: the run can be replayed elsewhere, and after the profile has changed."""
+    profile = profiles.path_of(site.scenario.radio)
     try:
-        (site.directory / RADIO_FILE).write_bytes(profiles.path_of(site.scenario.radio).read_bytes())
+        (site.directory / RADIO_FILE).write_bytes(profile.read_bytes())
     except OSError as problem:
-        raise RunError(f"{site.scenario.radio}: {problem.strerror}; the scenario names this radio profile, put it back") from None
-    return True
+        raise RunError(f"{profile}: {problem.strerror}; the scenario names this radio profile, put it back") from None
 
 
 class Medium:
@@ -165,8 +163,8 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     site.feedback_folder.mkdir(exist_ok=True)
     netns = {host.name: str(host.netns) for host in net.hosts}
     config = site.directory / "medium.json"
-    own = {"radio": RADIO_FILE} if _copied_profile(site) else {}
-    config.write_text(json.dumps(medium_config(site, netns) | own, indent=1) + "\n")
+    _copy_profile(site)
+    config.write_text(json.dumps(medium_config(site, netns) | {"radio": RADIO_FILE}, indent=1) + "\n")
     radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
     inputs: list[str | Path] = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
     child = children.start(
