@@ -1,10 +1,8 @@
 """The server: a socket on loopback, a token, and uvicorn on them until SIGINT or SIGTERM."""
 
 import ipaddress
-import logging
 import secrets
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,21 +75,18 @@ def serve(
     listener: Listener, app: ASGIApp, ready: Callable[[], None] = lambda: None, ending: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called when requests are answered, `ending` in a thread at the signal, before the
-    answers that are under way have ended. Further signals have no effect. Answers that are not taken within END_WITHIN_S are
-    cut off, and counted in one line of standard error."""
+    answers that are under way have ended. Further signals have no effect."""
     config = uvicorn.Config(
         app, http=PromptConnection, log_level="error", access_log=False, server_header=False, limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=5, timeout_graceful_shutdown=END_WITHIN_S, ws=PatientWebSocket, ws_max_size=MAX_MESSAGE_BYTES,
         ws_max_queue=8, h11_max_incomplete_event_size=1 << 14, lifespan="on", use_colors=False,
     )  # fmt: skip
-    server, cut_off = _Server(config, ready, ending), _CutOff()
-    logging.getLogger("uvicorn.error").addFilter(cut_off)
+    server = _Server(config, ready, ending)
     try:
         server.run(sockets=[listener.socket])
     except KeyboardInterrupt:  # uvicorn raises the signal again once it has ended
         pass
     finally:
-        logging.getLogger("uvicorn.error").removeFilter(cut_off)
         listener.socket.close()
 
 
@@ -122,21 +117,6 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
-
-
-class _CutOff(logging.Filter):
-    """Reports the requests that are unfinished at the end in one line: uvicorn takes their cancellation for errors of the
-    application, each with a traceback."""
-
-    has_cut = False
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether uvicorn's own words are shown."""
-        if str(record.msg).startswith("Cancel %s running task"):
-            self.has_cut = True
-            line = f"manet: requests unfinished after {END_WITHIN_S} s, which are ended now: {(record.args or ['some'])[0]}"
-            print(line, file=sys.stderr, flush=True)
-        return not self.has_cut
 
 
 def _public(text: str | None) -> PublicUrl | None:

@@ -2,23 +2,17 @@
 
 import json
 import os
-import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from testbed.programs import ROOT
-
-REPEATED = 100  # answers of 100 kB and more; the kernel keeps some MB of one that nobody reads
 
 
 @dataclass(frozen=True)
@@ -51,36 +45,9 @@ class Served:
         return json.loads(body)
 
 
-UNFINISHED = r"manet: requests unfinished after 5 s, which are ended now: 1\n"
-
-
 @contextmanager
-def unfinished_request(url: str, path: str = "/static/vendor/uPlot.esm.js") -> Iterator[None]:
-    """A request whose answer the client does not take: the same address often enough on one connection to fill all buffers."""
-    server = urlsplit(url)
-    request = f"GET {path} HTTP/1.1\r\nHost: {server.netloc}\r\n\r\n".encode()
-    with socket.socket() as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.connect((server.hostname, server.port))
-        client.sendall(request * REPEATED)
-        client.recv(1)
-        before, waiting = -1, 0
-        while waiting == 0 or waiting != before:  # until the server has filled all buffers
-            time.sleep(0.3)
-            before, waiting = waiting, _waiting_bytes(server.port, client.getsockname()[1])
-        yield
-
-
-def _waiting_bytes(of: int | None, to: int) -> int:
-    """Bytes that the connection from a port of loopback to another has not delivered."""
-    ends = (f"0100007F:{of:04X}", f"0100007F:{to:04X}")
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return next(int(row[4].partition(":")[0], 16) for row in rows if (row[1], row[2]) == ends)
-
-
-@contextmanager
-def view(directory: Path | None, *options: str, complaint: str = "") -> Iterator[Served]:
-    """`manet view [DIRECTORY] OPTIONS`, ended by Ctrl-C; what it then has said is the regular expression `complaint`."""
+def view(directory: Path | None, *options: str) -> Iterator[Served]:
+    """`manet view [DIRECTORY] OPTIONS`, ended by Ctrl-C, without a word of complaint."""
     argv = [sys.executable, "-P", "-m", "testbed", "view", *([str(directory)] if directory else []), *options]
     process = subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -92,5 +59,5 @@ def view(directory: Path | None, *options: str, complaint: str = "") -> Iterator
         yield Served(line.rsplit(": ", 1)[1].strip(), process)
     finally:
         process.send_signal(signal.SIGINT)
-        _, complaints = process.communicate(timeout=60)
-    assert process.returncode == 0 and re.fullmatch(complaint, complaints), complaints
+        _, complaints = process.communicate(timeout=30)
+    assert (process.returncode, complaints) == (0, "")
