@@ -30,12 +30,12 @@ WORDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "exclusiveMaximum": ("less than", operator.lt),
 }
 FORMULAS: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "product": math.prod, "max": max}
-# units that a scenario takes as text, too
 # of a type of JSON: Python's, and what a key takes, for a message
 KINDS: dict[str, Any] = {
     "object": dict, "array": list | tuple, "boolean": bool, "integer": int | float, "number": int | float, "string": str,
 }  # fmt: skip
 WANTED = {"boolean": "true or false", "integer": "a whole number", "number": "a number", "string": "text in quotes"}
+# units that a scenario takes as text, too
 NUMBERS = {"s": Seconds, "m": Metres, "bit/s": BitsPerSecond}
 Node = Mapping[str, Any]
 Fields = dict[str, tuple[Any, Any]]
@@ -176,7 +176,8 @@ def problem(owner: Node, value: object) -> str | None:
     if "enum" in owner:
         names = ", ".join(f'"{name}"' for name in owner["enum"])
         return None if value in owner["enum"] else f"{json.dumps(value)} is not known; use one of {names}"
-    if not _is_of(value, owner) or (_kind(owner) == "integer" and value != int(value)):  # type: ignore[call-overload]  # a number
+    is_fraction = isinstance(value, float) and not value.is_integer()
+    if not _is_of(value, owner) or (_kind(owner) == "integer" and is_fraction):
         return _mistyped(value, owner)
     unit = f" {owner['unit']}" if "unit" in owner else ""
     wrong = next((word for word in WORDS if word in owner and not WORDS[word][1](value, owner[word])), None)
