@@ -3,9 +3,9 @@
 //! Clauses are of IEEE Std 802.11-2016: DSSS and HR/DSSS 15.2 and 16.2, OFDM 17.3 and 17.4.3, ERP 18.3, HT 19.3 and 19.4.3 (HT-mixed format),
 //! VHT 21.3 and 21.4.3 (single user), HE of IEEE Std 802.11ax-2021, 27.3 and 27.4.3 (HE SU), S1G of IEEE Std 802.11ah-2016, 23.3 and
 //! 23.4.3 (S1G_SHORT at 2 MHz, S1G_1M). A mode is a point of one family; all arithmetic is in nanoseconds and bits. Not modelled:
-//! HT-greenfield, STBC, LDPC (but for the bits of HE that it saves), beamforming, of HE packet extension (the receiver's nominal
-//! packet padding is 0 us), DCM and midambles, and of S1G the limit of 511 symbols without aggregation (what is longer would be
-//! sent in fragments).
+//! HT-greenfield, STBC, the gain of LDPC (HE's lack of a tail is), beamforming. Nor of HE packet extension (the receiver's nominal packet
+//! padding is 0 us), DCM and midambles, nor of S1G the limit of 511 symbols without aggregation (the standard sends longer frames in
+//! fragments).
 
 use manet_engine::{choices, Duration};
 use std::fmt;
@@ -474,15 +474,15 @@ impl Mcs {
     /// (802.11ah 23.3.8).
     pub fn preamble_ns(self) -> u64 {
         let streams = u64::from(self.streams);
-        if self.family == Family::He {
-            return 1000 * (20 + 4 + 8 + 4) + streams * self.he_ltf_ns();
-        }
-        1000 * match (self.family, self.width_mhz) {
+        let he_ltfs_ns = if self.family == Family::He { streams * self.he_ltf_ns() } else { 0 };
+        let others_us = match (self.family, self.width_mhz) {
             (Family::Ht, _) => 20 + 8 + 4 + 4 * streams,
             (Family::Vht, _) => 20 + 8 + 4 + 4 * streams + 4,
-            (_, 1) => 160 + 160 + 240 + 40 * (streams - 1),
-            _ => 240 + 40 * (streams - 1),
-        }
+            (Family::He, _) => 20 + 4 + 8 + 4,
+            (Family::S1g, 1) => 160 + 160 + 240 + 40 * (streams - 1),
+            (Family::S1g, _) => 240 + 40 * (streams - 1),
+        };
+        1000 * others_us + he_ltfs_ns
     }
 
     /// Symbols of a PSDU that holds an MPDU of `mpdu_bytes`.
