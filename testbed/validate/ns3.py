@@ -14,7 +14,7 @@ q500-*     FqCoDel above a MAC queue of 50: the run with a MAC queue of 500 (ns-
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -197,10 +197,11 @@ def _modes() -> Iterator[Reference]:
 
 def _he_modes() -> Iterator[Reference]:
     """802.11ax, one sender. ns-3 has HE-LTFs of 8 us whatever the guard interval, 0.8 us more than the standard."""
-    own: dict[str, Any] = {}
-    for kind, modes, alone in (("he20", range(12), (7, 11)), ("he80", (7, 11), ())):
-        if kind == "he80":
-            own["noise_w"] = NOISE_W_PER_HZ * HE80_WIDTH_HZ
+    groups: list[tuple[str, Sequence[int], Sequence[int], dict[str, Any]]] = [
+        ("he20", range(12), (7, 11), {}),
+        ("he80", (7, 11), (), {"noise_w": NOISE_W_PER_HZ * HE80_WIDTH_HZ}),
+    ]
+    for kind, modes, alone, own in groups:
         for ampdu, mcs in [(1, mcs) for mcs in modes] + [(0, mcs) for mcs in alone]:
             # ns-3's limit of an A-MPDU is 65535 bytes with HE, too
             aggregation = {**AGGREGATION[1], "max_bytes": 65535} if ampdu else False
