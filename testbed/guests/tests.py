@@ -16,8 +16,8 @@ from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
 FIRST, AGAIN = "first.xml", "again.xml"  # pytest's JUnit XML of both tries
-# pytest's status 1: tests failed. Plugins of others, which no test of the list uses, take a second of processor time to import,
-# in an emulated machine ten.
+# Without plugins that pytest finds by itself: no test of the list uses one, and their import takes ten seconds in an emulated
+# machine. pytest's status 1: tests failed.
 SCRIPT = """cd "$1"; results=$2; python=$3; shift 3
 try() {
     file=$1; shift
