@@ -17,7 +17,8 @@ from testbed.programs import ROOT
 LIST = Path(__file__).with_name("tests.toml")
 FIRST, AGAIN = "first.xml", "again.xml"  # pytest's JUnit XML of both tries
 # Without plugins that pytest finds by itself: no test of the list uses one, and their import takes ten seconds in an emulated
-# machine. pytest's status 1: tests failed.
+# machine. pytest's status 1: tests failed. The second try has their names from pytest's cache: with --last-failed pytest ends
+# where a test is named whose file has no failed one.
 SCRIPT = """cd "$1"; results=$2; python=$3; shift 3
 try() {
     file=$1; shift
@@ -29,7 +30,8 @@ status=$?
 [ $status = 1 ] || exit $status
 echo "== failed tests, rerun alone =="
 export MANET_SECOND_TRY=1
-try again.xml --last-failed "$@"
+"$python" -c 'import json, sys; print(*json.load(sys.stdin), sep="\\n")' <"$results/cache/v/cache/lastfailed" >"$results/failed"
+try again.xml "@$results/failed"
 """
 
 

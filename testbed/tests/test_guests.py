@@ -138,12 +138,12 @@ def test_works(): pass
 GUEST = test_verb.Guest("6.1", [], "6.1")
 
 
-def in_place_of_a_guest(monkeypatch, folder, source):
-    """The script of a guest, on this machine, in a folder with one file of tests."""
+def in_place_of_a_guest(monkeypatch, folder, source, names=("test_twice.py",)):
+    """The script of a guest, on this machine, in a folder with a file of tests; `names`: those that are run."""
     (folder / "test_twice.py").write_text(source)
 
     def command(_kernel, _tests, _arguments, results):
-        return ["sh", "-c", tests.SCRIPT, "tests", str(folder), str(results), sys.executable, "test_twice.py"]
+        return ["sh", "-c", tests.SCRIPT, "tests", str(folder), str(results), sys.executable, *names]
 
     monkeypatch.setattr(tests, "command", command)
 
@@ -154,6 +154,13 @@ def test_a_test_that_fails_in_a_guest_is_rerun_and_the_second_try_counts(monkeyp
     assert counts.line() == "2 passed, 1 failed, 0 skipped"
     assert [line.partition(" - ")[0] for line in counts.failures.values()] == ["guest 6.1: FAILED test_twice.py::test_fails"]
     assert [line.partition(" - ")[0] for line in counts.second_tries] == ["guest 6.1: FAILED test_twice.py::test_passes_alone"]
+
+
+def test_the_second_try_passes_over_a_named_test_of_a_file_without_failures(monkeypatch, tmp_path):
+    (tmp_path / "test_other.py").write_text("def test_works(): pass\n")
+    in_place_of_a_guest(monkeypatch, tmp_path, TWICE, ("test_twice.py::test_passes_alone", "test_other.py::test_works"))
+    counts = test_verb.run_guest(GUEST, [])
+    assert (counts.line(), len(counts.second_tries)) == ("2 passed, 0 failed, 0 skipped", 1)
 
 
 def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result(monkeypatch, tmp_path):
