@@ -175,7 +175,13 @@ def test_a_second_medium_in_one_namespace_is_refused(tmp_path):
     background = Background(chain(stations="hwsim", duration=8), tmp_path / "run").at("traffic", 0.01)
     medium = process_of(tmp_path / "run", "medium.json")
     config = json.loads((tmp_path / "run" / "medium.json").read_text())
-    config |= {"outputs": {}, "control_socket": None, "feedback_dir": None, "trace": None}
+    config |= {
+        "radio": str(tmp_path / "run" / "radio.toml"),
+        "outputs": {},
+        "control_socket": None,
+        "feedback_dir": None,
+        "trace": None,
+    }
     (tmp_path / "second.json").write_text(json.dumps(config))
     command = ["nsenter", f"--net=/proc/{medium}/ns/net", str(BUILT.medium), "run", str(tmp_path / "second.json")]
     second = subprocess.run(command, capture_output=True, text=True, timeout=60)
