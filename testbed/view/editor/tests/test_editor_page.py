@@ -198,6 +198,8 @@ def test_every_field_of_the_form_is_on_the_page(browser, eight):  # noqa: F811
     with shown(browser, eight) as page:
         for summary in page.locator("#forms > details > summary").all():
             summary.click()
+        # a group gets its fields by the event `toggle`, after the click
+        page.wait_for_function("[...document.querySelectorAll('#forms > details')].every(one => one.querySelector('.field'))")
         found = page.evaluate(
             "[...document.querySelectorAll('#forms > details > div > .field')].map(one => JSON.parse(one.dataset.path)[0])"
         )
