@@ -13,7 +13,7 @@ once more.
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -117,6 +117,8 @@ class Rounds:
                 if not tasks or self._is_cut(number, tasks):
                     return
                 self._write(folder, tasks)
+            else:
+                self._renew(folder)
             self.folders.append(folder)
             if not is_done(folder):
                 self.limit.write(folder)
@@ -148,9 +150,15 @@ class Rounds:
         for old in aside.iterdir():
             old.unlink()
         for number, part in enumerate(split(tasks, self.batch_jobs, self.batch_s), 1):
-            common = self.request
-            Batch(part, common.jobs, common.captures, common.kernel, common.allow_internet).write(aside / f"batch-{number}.json")
+            replace(self.request, tasks=part).write(aside / f"batch-{number}.json")
         aside.rename(folder)
+
+    def _renew(self, folder: Path) -> None:
+        """Give the batches that an earlier call left the present `--jobs` and `--captures`, on which no result depends."""
+        for path in batches_in(folder):
+            batch = None if path.with_name(path.stem + DONE).exists() else Batch.read(path)
+            if batch and (batch.jobs, batch.captures) != (self.request.jobs, self.request.captures):
+                replace(batch, jobs=self.request.jobs, captures=self.request.captures).write(path)
 
     def _say_round(self, number: int, folder: Path, tasks: list[Task]) -> None:
         paths = batches_in(folder)

@@ -85,6 +85,17 @@ def test_a_killed_campaign_goes_on_and_ends_as_an_undisturbed_one(rounds):
     assert campaign.members[0].answers()[0].looks == [4, 6, 9, 14]
 
 
+def test_a_call_that_goes_on_gives_the_batches_left_its_own_jobs_and_captures(rounds):
+    with pytest.raises(KeyboardInterrupt):
+        rounds(Workers(noisy, die_after=9)).run()
+    campaign = rounds(Workers(noisy))
+    campaign.request = Batch((), jobs=5, captures="none")
+    campaign.run()
+    batches = [Batch.read(path) for folder in campaign.folders for path in batches_in(folder)]
+    assert [(batch.jobs, batch.captures) for batch in batches] == [(None, "all"), (5, "none"), (5, "none"), (5, "none")]
+    assert [len(batch.tasks) for batch in batches] == [8, 4, 6, 10]
+
+
 def test_a_campaign_that_has_ended_runs_nothing(rounds):
     rounds(Workers(clear)).run()
     again = Workers(clear)
