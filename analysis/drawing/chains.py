@@ -54,7 +54,8 @@ def draw_throughput(
         entries[mark.name] = (filled, unfilled)
     suspects = [(row[AXIS], row["mean"]) for rows in measured.values() for row in rows if row["suspect"]]
     if (rings := shared.ring_suspects(axes, suspects)) is not None:
-        entries["with a suspect run"] = rings
+        rings.set_label("with a suspect run")
+        entries[str(rings.get_label())] = rings
     axes.set_yscale("log")
     axes.set_ylabel("TCP throughput, acknowledged (kbit/s)")
     shared.label_ticks(axes.yaxis, ticks)

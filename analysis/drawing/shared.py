@@ -17,6 +17,7 @@ from record.files import read_json
 
 SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 ROOM = 1.06
+SUSPECTS = "suspects"  # the name (gid) of rings round suspect runs
 
 
 def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:
@@ -38,8 +39,10 @@ def description(out_dir: Path) -> dict[str, Any]:
 
 
 def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
-    """Write `origin` as the lowest line of the page of these axes."""
-    write_note(axes, origin(out_dir, summary, metric))
+    """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has."""
+    lines = [line for panel in axes.figure.axes for line in panel.lines if line.get_gid() == SUSPECTS]
+    unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)  # as matplotlib names lines without a label
+    write_note(axes, origin(out_dir, summary, metric) + ("; black rings: with suspect runs" if unnamed else ""))
 
 
 def write_note(axes: Axes, text: str) -> None:
@@ -98,7 +101,7 @@ def ring_suspects(axes: Axes, places: list[tuple[float, float]]) -> Line2D | Non
     if not places:
         return None
     (rings,) = axes.plot(*zip(*places, strict=True), color=style.BLACK, marker="o", markerfacecolor="none", markersize=9.5,
-                         markeredgewidth=0.8, linestyle="", zorder=5)  # fmt: skip
+                         markeredgewidth=0.8, linestyle="", zorder=5, gid=SUSPECTS)  # fmt: skip
     return rings
 
 

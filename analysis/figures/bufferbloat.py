@@ -52,7 +52,7 @@ def draw(out_dir: Path) -> list[Path]:
                 panel.set_xticks(range(len(paths)), [path.removeprefix("over-") for path in paths])
                 panel.set_xlabel("hops")
         entries = [_entry(queue, number) for number, queue in enumerate(queues)]
-        entries += [Line2D([], [], color=style.BLACK, marker="o", linestyle="", label=tcp,
+        entries += [Line2D([], [], color=style.BLACK, marker="o", linestyle="", label=style.of_variant(tcp).name,
                            markerfacecolor=style.BLACK if tcp == tcps[0] else "white") for tcp in tcps]  # fmt: skip
         axes[0].figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
         shared.write_origin(axes[0], out_dir, summary, MEDIAN)

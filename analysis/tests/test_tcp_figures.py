@@ -12,7 +12,7 @@ from analysis.story.outage import Outage, outage_of, retransmissions_s
 from analysis.story.story import Story, read_story
 from analysis.tables.results import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
-from analysis.tests.drawn import page, panels
+from analysis.tests.drawn import page, page, panels
 from analysis.tests.test_tables import make_run
 from record.errors import RunFileError
 
@@ -34,7 +34,7 @@ def test_tcp_chain_draws_measured_and_ns2_values(tmp_path):
         assert top.of(variant, filled=False).y == simulated
         expected = [rate / other for rate, other in zip(measured, simulated, strict=False)]
         assert ratios.of(variant).y == pytest.approx(expected, abs=1e-4)
-    assert top.legend == ["NewReno", "Reno", "SACK", "Tahoe", "Vegas"]
+    assert top.legend == ["NewReno", "Reno", "Reno with SACK", "Tahoe", "Vegas"]
     assert ([box.y for box in ratios.boxes], ratios.xticks) == ([(0.9, 1.1)], ["1", "2", "3"])
     rows = list(csv.DictReader((tmp_path / "summary.csv").open()))
     ns2 = {(row["variant"], row["hops"]): row["ns2"] for row in rows if row["metric"] == "acked_kbps"}
@@ -93,7 +93,10 @@ def test_tcps_by_hops_have_a_column_for_each_variant_and_a_row_for_each_metric(t
     loaded_run(tmp_path, "fq-codel", "over-2", "vegas", "dot11n-ht20", 1000, 30, verdict="suspect")
     axes = {"flows": ["over-1", "over-2"], "tcp": ["sack", "vegas"], "radio": ["dot11n-ht20"]}
     write_tables(collect(tmp_path, {"name": "x", "axes": axes, "variants": ["drop-tail", "fq-codel"]}))
-    rate, other_rate, delay, other_delay = panels(tcp_by_hops.draw, tmp_path)
+    drawn = page(tcp_by_hops.draw, tmp_path)
+    assert "4 valid, 1 suspect; black rings: with suspect runs\n" in drawn.words
+    rate, other_rate, delay, other_delay = drawn.panels
+    assert (rate.rings, other_rate.rings) == ([], [(2, 1)])
     assert (rate.title, other_rate.title, delay.xticks) == ("drop-tail", "fq-codel", ["1", "2"])
     assert (rate.of("sack").points, rate.of("vegas").points) == ([(1, 8), (2, 4)], [(1, 4), (2, 2)])  # Mbit/s
     assert (delay.of("sack").points, delay.of("vegas").points) == ([(1, 20), (2, 40)], [(1, 10), (2, 20)])
