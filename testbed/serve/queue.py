@@ -71,7 +71,8 @@ class Queue:
         self._changed = threading.Condition()
         self.over = threading.Event()
         self._waiting: list[Job] = []
-        self._child: tuple[Job, Child] | None = None
+        self._under_way: Job | None = None
+        self._child: Child | None = None  # of the job under way, once it has started
         self._stopped: set[str] = set()
         self.progress: dict[str, dict[str, Any]] = {}  # of the job that runs: the last stage of each run
         self._jobs = {job.id: job for job in _recorded(self.folder)}
@@ -104,7 +105,7 @@ class Queue:
                 (folder / plan.target).write_text(plan.text)
             job.save()
             events = Events(folder / "events.jsonl")
-            events.append("queued", place=len(self._waiting) + (self._child is not None), runs=job.runs)
+            events.append("queued", place=len(self._waiting) + (self._under_way is not None), runs=job.runs)
         except (OSError, DiskFullError):
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -121,8 +122,8 @@ class Queue:
             if job in self._waiting:
                 self._waiting.remove(job)
                 self._end(job, "stopped")
-            elif self._child is not None and self._child[0] is job:
-                self._child[1].stop()
+            elif self._child is not None and self._under_way is job:
+                self._child.stop()
             return job
 
     def job(self, number: str) -> Job:
@@ -152,7 +153,7 @@ class Queue:
         self.end_streams()
         with self._changed:
             if self._child is not None:
-                self._child[1].stop()
+                self._child.stop()
             self._changed.notify()
         self._thread.join(STOP_DEADLINE_S)
         with self._changed:
@@ -174,7 +175,7 @@ class Queue:
                 self._changed.wait()
             if self.over.is_set():
                 return None
-            job = self._waiting.pop(0)
+            job = self._under_way = self._waiting.pop(0)
             job.state, job.started = "running", now()
             self.progress = {}
             return job
@@ -187,15 +188,16 @@ class Queue:
             child = self._start(job, lambda line: self._on_line(job, line))
         except (ManetError, OSError, DiskFullError) as problem:
             with self._changed:
+                self._under_way = None
                 self._end(job, "failed", error=_words(problem))
             return
         with self._changed:
-            self._child = (job, child)
+            self._child = child
             if job.id in self._stopped or self.over.is_set():  # while it started
                 child.stop()
         status = child.wait()
         with self._changed:
-            self._child = None
+            self._under_way = self._child = None
             self._record(job, child, status)
 
     def _record(self, job: Job, child: Child, status: int | None) -> None:

@@ -5,12 +5,17 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from testbed.errors import RunError
 from testbed.programs import ROOT
-from testbed.serve.queue import MAX_QUEUED
+from testbed.serve.job import Job
+from testbed.serve.queue import MAX_QUEUED, Child, Queue
+from testbed.serve.request import plan_of
 from testbed.serve.tests.held import NO_PROGRESS
 from testbed.serve.tests.serving import SHORT, serving
 
@@ -30,6 +35,27 @@ def test_runs_wait_in_order_and_a_full_queue_is_refused(tmp_path: Path) -> None:
         server.delete(first)
         server.wait_for(waiting[1], lambda run: run["state"] == "running")
         assert server.get(f"/api/runs/{waiting[2]}")["state"] == "queued"
+
+
+def test_a_run_that_is_starting_has_the_first_place(tmp_path: Path) -> None:
+    """Its process is there some milliseconds after it left the queue."""
+    starting, go = threading.Event(), threading.Event()
+
+    def start(_job: Job, _on_line: Callable[[str], None]) -> Child:
+        starting.set()
+        go.wait()
+        raise RunError("the start fails")
+
+    queue = Queue(tmp_path, start)
+    try:
+        plan = plan_of({"scenario": SHORT}, check_machine=False)
+        queue.submit(plan)
+        starting.wait()
+        second = queue.submit(plan)
+        assert json.loads((second.folder / "events.jsonl").read_text().splitlines()[0])["place"] == 1
+    finally:
+        go.set()
+        queue.close()
 
 
 def test_progress_and_words_of_the_run_become_events(tmp_path: Path) -> None:
