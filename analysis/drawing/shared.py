@@ -41,7 +41,8 @@ def description(out_dir: Path) -> dict[str, Any]:
 def write_origin(axes: Axes, out_dir: Path, summary: list[dict[str, Any]], metric: str) -> None:
     """Write `origin` as the lowest line of the page of these axes, with the meaning of rings that no legend has."""
     lines = [line for panel in axes.figure.axes for line in panel.lines if line.get_gid() == SUSPECTS]
-    unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)  # as matplotlib names lines without a label
+    # matplotlib names a line without a label `_child0`
+    unnamed = bool(lines) and all(str(line.get_label()).startswith("_") for line in lines)
     write_note(axes, origin(out_dir, summary, metric) + ("; black rings: with suspect runs" if unnamed else ""))
 
 

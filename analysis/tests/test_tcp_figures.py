@@ -12,7 +12,7 @@ from analysis.story.outage import Outage, outage_of, retransmissions_s
 from analysis.story.story import Story, read_story
 from analysis.tables.results import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
-from analysis.tests.drawn import page, page, panels
+from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import make_run
 from record.errors import RunFileError
 
