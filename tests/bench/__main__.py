@@ -31,6 +31,7 @@ from tests.bench import (
     scale,
     slurm,
     stations,
+    syscalls,
     tcp_cost,
     view,
 )
@@ -56,6 +57,7 @@ QUESTIONS = {
     "hosts": hosts.measure,
     "view": view.measure,
     "entering": entering.measure,
+    "syscalls": syscalls.measure,
 }
 
 
