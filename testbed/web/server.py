@@ -135,14 +135,12 @@ class _Server(uvicorn.Server):
     def _cut_off(self) -> None:
         """Close the connections at once: what waits to send goes on, into nothing, and ends."""
         connections = list(self.server_state.connections)
-        unfinished = max(len(connections), len(self.server_state.tasks))
-        print(
-            f"manet: requests unfinished after {END_WITHIN_S} s, which are ended now: {unfinished}", file=sys.stderr, flush=True
-        )
-        # from now on an error is the end of what is cancelled in a thread
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        count = max(len(connections), len(self.server_state.tasks))
         for connection in connections:
             connection.transport.abort()
+        # from now on an error is the end of what is cancelled in a thread
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        print(f"manet: requests unfinished after {END_WITHIN_S} s, which are ended now: {count}", file=sys.stderr, flush=True)
 
 
 def _public(text: str | None) -> PublicUrl | None:
