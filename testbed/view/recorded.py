@@ -39,6 +39,7 @@ from traffic.programs.datagrams import HEADERS_BYTES
 MAX_ROWS_OF_A_PACKET = 2000
 MAX_DROPS = 1000
 MAX_BINS = 4000
+STRIP_BINS = 300  # of the strip of the whole run (page/overview.js)
 MAX_POINTS = 5000
 MAX_RATES = 100  # of a throughput
 MIN_RATE_NS = 200_000_000  # the time over which a rate is taken; one ACK in 0.1 ms would look like 100 Mbit/s
@@ -75,6 +76,7 @@ class RecordedRun:
         self._lives = Once(lambda: Lives(self.frames))
         self._counted = Once(lambda: self.frames.counts())
         self._rates: dict[str, list[dict[str, object]]] = {}  # by station, of those that were asked about
+        self._strip = Once(lambda: self.frames.binned(0, self.end_ns, STRIP_BINS))
         self._nav = Once(lambda: read_nav(self.run.path, self.stations))
         self._stories: dict[str, Story | RecordError] = {}
         self._reading_story = threading.Lock()  # one at a time: each holds the packets of two captures
@@ -93,6 +95,13 @@ class RecordedRun:
     def frames(self) -> Frames:
         """The air log, read once."""
         return self._frames()
+
+    def read_ahead(self) -> None:
+        """Make what a page asks for first, or needs for any time: the air log, the strip and the counts of the whole run, the
+        packets at the stations."""
+        self._strip()
+        self._counted()
+        self._lives()
 
     @cached_property
     def end_ns(self) -> int:
@@ -167,7 +176,9 @@ class RecordedRun:
         """`/api/overview`: counts of frames by fate and of drops by reason in equal parts of a window."""
         _check_window(begin_ns, end_ns)
         bins = max(1, min(bins, MAX_BINS))
-        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **self.frames.binned(begin_ns, end_ns, bins)}
+        is_strip = (begin_ns, end_ns, bins) == (0, self.end_ns, STRIP_BINS)
+        counts = self._strip() if is_strip else self.frames.binned(begin_ns, end_ns, bins)
+        return {"from": str(begin_ns), "to": str(end_ns), "bins": bins, **counts}
 
     def counts(self) -> dict[str, Any]:
         """`/api/counts`: counts of frames and drops in the whole run, by station."""

@@ -12,8 +12,10 @@ import pytest
 
 from record.errors import RunFileError
 from testbed.programs import BUILT, ROOT
+from testbed.view.app import PAGE
 from testbed.view.columns import columns_of
 from testbed.view.frames import DROPS, FATES, LAYOUT, NO_BACKOFF, TX, Frames, parse_rows, read_frames
+from testbed.view.recorded import STRIP_BINS
 
 STATIONS = tuple(f"sta{number}" for number in range(1, 6))
 
@@ -87,6 +89,10 @@ def test_the_packed_columns_are_the_rows_of_the_file(frames, rows):
         power = columns["power_dbm"][place]
         assert columns["backoff_slots"][place] == (int(row["backoff_slots"]) if row["backoff_slots"] else NO_BACKOFF)
         assert (row["power_dbm"] == "" and np.isnan(power)) or abs(float(row["power_dbm"]) - power) < 0.05
+
+
+def test_the_strip_that_is_kept_is_the_one_of_the_page():
+    assert f"BINS = {STRIP_BINS}," in (PAGE / "overview.js").read_text()
 
 
 def test_a_thinned_window_says_how_many_there_are(frames):
